@@ -1,0 +1,1 @@
+"""supertopic: topics that predict."""
