@@ -1,0 +1,379 @@
+"""Documents as sparse word counts: text, arrays and frames come in here and nowhere else.
+
+A corpus is the matrix n of D documents by V words, n[d, v] = times that word v stands in document d.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+__all__ = [
+    "Corpus",
+    "EmptyDocumentWarning",
+    "as_corpus",
+    "as_texts",
+    "holds_text",
+    "require_integer_counts",
+    "require_vocabulary",
+    "warn_empty",
+]
+
+
+class EmptyDocumentWarning(UserWarning):
+    """Some documents hold no word of the vocabulary."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Corpus:
+    """n[d, v]: how often word v stands in document d.
+
+    Parameters
+    ----------
+    counts : csr_matrix of shape (n_documents, n_words)
+        float32 data, int32 indices, sorted, without duplicates and explicit zeros (`as_corpus` sees to it).
+    vocabulary : ndarray of str or None
+        The word of each column, None when the counts came without names.
+    index : Any or None
+        Row labels of the frame or Series the documents came in, so that results can be row-aligned.
+    n_unknown : int
+        Tokens that were dropped because the vocabulary does not hold them.
+    """
+
+    counts: sp.csr_matrix
+    vocabulary: np.ndarray | None = None
+    index: Any | None = None
+    n_unknown: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.counts.shape
+
+    @property
+    def n_documents(self) -> int:
+        return self.counts.shape[0]
+
+    @property
+    def n_words(self) -> int:
+        return self.counts.shape[1]
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each document, float64 (float32 sums would round above 16 million)."""
+        return np.asarray(self.counts.sum(axis=1, dtype=np.float64)).ravel()
+
+    @cached_property
+    def n_tokens(self) -> float:
+        return float(self.lengths.sum())
+
+    @cached_property
+    def n_empty(self) -> int:
+        return int(np.count_nonzero(np.diff(self.counts.indptr) == 0))
+
+    @cached_property
+    def is_integer(self) -> bool:
+        """Whether every count is a whole number (tf-idf weights are not)."""
+        return bool(np.all(self.counts.data == np.rint(self.counts.data)))
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def __getitem__(self, rows: Any) -> Corpus:
+        """The documents of a slice, a list of positions or a boolean mask; one position gives one document."""
+        if isinstance(rows, (int, np.integer)):
+            rows = [range(self.n_documents)[rows]]
+        elif not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            rows = rows.astype(np.intp) if rows.size == 0 else rows
+        counts = _canonical(sp.csr_matrix(self.counts[rows]))
+        return Corpus(counts, self.vocabulary, None if self.index is None else self.index[rows])
+
+    def __repr__(self) -> str:
+        empty = f", {self.n_empty:,} empty" if self.n_empty else ""
+        return f"Corpus({self.n_documents:,} documents, {self.n_words:,} words, {self.n_tokens:,.0f} tokens{empty})"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "documents": f"{self.n_documents:,}",
+            "words": f"{self.n_words:,}",
+            "tokens": f"{self.n_tokens:,.0f}",
+            "tokens per document": f"{self.n_tokens / max(self.n_documents, 1):,.1f}",
+            "empty documents": f"{self.n_empty:,}",
+        }
+        if self.vocabulary is not None and self.n_words:
+            top = np.argsort(-np.asarray(self.counts.sum(axis=0)).ravel(), kind="stable")[:8]
+            rows["most frequent"] = ", ".join(escape(str(word)) for word in self.vocabulary[top])
+        cells = "".join(f"<tr><th style='text-align:left'>{k}</th><td>{v}</td></tr>" for k, v in rows.items())
+        return f"<table><caption>Corpus</caption>{cells}</table>"
+
+
+def as_corpus(
+    X: Any,
+    *,
+    vectorizer: Any | None = None,
+    n_features: int | None = None,
+    name: str = "X",
+    estimator: Any = "model",
+) -> Corpus:
+    """Counts n[d, v] from whatever the user has; never made dense.
+
+    Parameters
+    ----------
+    X : Corpus, sparse or dense counts, frame of counts, or strings
+        Strings (a list, an array, a Series, a one-column frame) need a fitted `vectorizer`.
+    vectorizer : Vectorizer, optional
+        Anything fitted with `transform` and `get_feature_names_out`, e.g. scikit-learn's CountVectorizer.
+    n_features : int, optional
+        The vocabulary size the caller expects; another one is refused.
+    name, estimator : str
+        How messages call the input and the model that asked for it.
+    """
+    if isinstance(X, Corpus):
+        corpus = X
+    elif isinstance(X, Iterator):
+        return as_corpus(
+            list(X), vectorizer=vectorizer, n_features=n_features, name=name, estimator=estimator
+        )
+    elif holds_text(X, name=name):
+        corpus = _from_texts(X, vectorizer, name)
+    else:
+        corpus = _from_numbers(X, name, estimator)
+    if n_features is not None and corpus.n_words != n_features:
+        who = estimator if isinstance(estimator, str) else type(estimator).__name__
+        raise ValueError(
+            f"{name} has {corpus.n_words} features, but {who} is expecting {n_features} features as input."
+        )
+    return corpus
+
+
+def holds_text(X: Any, *, name: str = "X") -> bool:
+    """Whether X is a collection of strings, so that a vectorizer is needed; refuses what is neither."""
+    if sp.issparse(X) or isinstance(X, Corpus):
+        return False
+    if (
+        isinstance(X, (str, bytes, Mapping, AbstractSet))
+        or hasattr(X, "collect_schema")
+        and hasattr(X, "collect")
+    ):
+        what = {"str": "single string", "bytes": "single string"}.get(type(X).__name__, type(X).__name__)
+        hint = "; collect it first" if what == "LazyFrame" else ""
+        raise ValueError(f"{name} is a {what}; expected a list of strings or a matrix of counts{hint}.")
+    frame = _narwhals(X)
+    if isinstance(frame, nw.Series):
+        return _series_is_text(frame, name)
+    if isinstance(frame, nw.DataFrame):
+        return _frame_is_text(frame, name)
+    if isinstance(X, np.ndarray):
+        if X.dtype.kind in "UT" or (X.dtype.kind == "O" and _any_string(X.ravel())):
+            return _one_column(X.shape, name)
+        return False
+    items = _items(X)
+    if items is None:
+        return False
+    if any(isinstance(item, bytes) for item in items):
+        raise ValueError(f"{name} holds bytes; decode them to strings first, e.g. with item.decode('utf-8').")
+    if _any_string(items):
+        return True
+    if any(isinstance(item, (list, tuple)) and _any_string(item) for item in items):
+        raise ValueError(f"{name} holds lists of tokens; join each document to one string: ' '.join(tokens).")
+    return False
+
+
+def as_texts(X: Any, *, name: str = "X") -> tuple[list[str], Any | None]:
+    """The strings of a list, array, Series or one-column frame, with the row labels where there are some."""
+    if isinstance(X, Iterator):
+        X = list(X)
+    if not holds_text(X, name=name):
+        size = len(X) if hasattr(X, "__len__") else None
+        if size == 0:
+            raise ValueError(f"{name} holds no documents (0 sample(s)); expected at least one string.")
+        raise ValueError(f"{name} holds no strings; expected a list of strings, one per document.")
+    frame = _narwhals(X)
+    if isinstance(frame, nw.DataFrame):
+        frame = frame.get_column(frame.columns[0])
+    if isinstance(frame, nw.Series):
+        texts, index = frame.to_list(), nw.maybe_get_index(frame)
+    else:
+        items = X.ravel() if isinstance(X, np.ndarray) else _items(X)
+        texts, index = [item.item() if isinstance(item, np.str_) else item for item in items], None
+    if not texts:
+        raise ValueError(f"{name} holds no documents (0 sample(s)); expected at least one string.")
+    wrong = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
+    if wrong is not None:
+        what = "missing" if str(texts[wrong]) in ("None", "nan", "<NA>", "NaT") else f"{texts[wrong]!r:.40}"
+        raise ValueError(
+            f"{name} is {what} in row {wrong}; expected a string (use '' for an empty document)."
+        )
+    return texts, index
+
+
+def warn_empty(corpus: Corpus, what: str = "get the prior mean") -> None:
+    """One counted warning for the documents without a word; `what` says what becomes of them."""
+    if corpus.n_empty:
+        empty = np.flatnonzero(np.diff(corpus.counts.indptr) == 0)
+        rows = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
+        warnings.warn(
+            f"Documents without a word of the vocabulary {what}: "
+            f"{corpus.n_empty} of {corpus.n_documents} (row {rows}).",
+            EmptyDocumentWarning,
+            stacklevel=3,
+        )
+
+
+def require_integer_counts(corpus: Corpus, why: str) -> None:
+    """Refuse weights such as tf-idf where tokens are needed; `why` says who needs them."""
+    if not corpus.is_integer:
+        data = corpus.counts.data
+        raise ValueError(
+            f"X must hold whole counts, but {data[data != np.rint(data)][0]:g} is among them: {why}."
+        )
+
+
+def require_vocabulary(corpus: Corpus, vocabulary: Sequence[str] | None, *, name: str = "X") -> None:
+    """Refuse counts whose named columns are not the words the model was fitted on, in that order."""
+    if corpus.vocabulary is None or vocabulary is None:
+        return
+    mine, theirs = np.asarray(corpus.vocabulary, dtype=object), np.asarray(vocabulary, dtype=object)
+    if len(mine) != len(theirs):
+        raise ValueError(
+            f"{name} has a vocabulary of {len(mine)} words, but the model has one of {len(theirs)}."
+        )
+    differ = np.flatnonzero(mine != theirs)
+    if len(differ):
+        k = differ[0]
+        raise ValueError(
+            f"{name} has another vocabulary than the model: column {k} is {mine[k]!r}, not {theirs[k]!r}."
+        )
+
+
+def _from_texts(X: Any, vectorizer: Any | None, name: str) -> Corpus:
+    texts, index = as_texts(X, name=name)
+    if vectorizer is None:
+        raise ValueError(
+            f"{name} holds strings, but the model was given counts and has no vectorizer to count them with; "
+            "pass counts over the same vocabulary."
+        )
+    if hasattr(vectorizer, "count"):
+        counts, n_unknown = vectorizer.count(texts)
+    else:
+        counts, n_unknown = vectorizer.transform(texts), 0
+    vocabulary = np.asarray(vectorizer.get_feature_names_out(), dtype=object)
+    return Corpus(_canonical(sp.csr_matrix(counts)), vocabulary, index, n_unknown)
+
+
+def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
+    vocabulary = index = None
+    frame = _narwhals(X)
+    if isinstance(frame, nw.DataFrame):
+        if all(isinstance(column, str) for column in frame.columns):
+            vocabulary = np.asarray(frame.columns, dtype=object)
+        index = nw.maybe_get_index(frame)
+        X = _frame_values(frame)
+    elif isinstance(frame, nw.Series):
+        X = frame.to_numpy()
+    elif isinstance(X, (list, tuple)) and len(X) == 0:
+        raise ValueError(f"{name} holds no documents (0 sample(s)); expected at least 1.")
+    counts = check_array(
+        X,
+        accept_sparse="csr",
+        ensure_all_finite=False,  # checked below: scikit-learn's own message is a paragraph about imputers
+        ensure_non_negative=True,
+        estimator=estimator,
+        input_name=name,
+    )
+    counts = sp.csr_matrix(counts)
+    bad = np.flatnonzero(~(np.abs(counts.data) <= np.finfo(np.float32).max))
+    if len(bad):
+        row = np.searchsorted(counts.indptr, bad[0], side="right") - 1
+        what = "NaN" if np.isnan(counts.data[bad[0]]) else "infinity or a value too large for float32"
+        raise ValueError(f"Input {name} contains {what}. The first one is in row {row}.")
+    return Corpus(_canonical(counts), vocabulary, index)
+
+
+def _canonical(counts: sp.csr_matrix) -> sp.csr_matrix:
+    """float32 data and int32 sorted indices without duplicates and zeros; the caller's arrays are not written."""
+    if max(counts.nnz, *counts.shape) > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"X has {counts.nnz:,} counts in {counts.shape[0]:,} x {counts.shape[1]:,}, more than 32-bit indices "
+            "reach; fit it as a stream of batches."
+        )
+    indices, indptr = counts.indices.astype(np.int32, copy=False), counts.indptr.astype(np.int32, copy=False)
+    clean = sp.csr_matrix((counts.data.astype(np.float32, copy=False), indices, indptr), shape=counts.shape)
+    if not clean.has_canonical_format:
+        clean = clean.copy()
+        clean.sum_duplicates()
+    if not np.all(clean.data):
+        clean = clean.copy()
+        clean.eliminate_zeros()
+    return clean
+
+
+def _narwhals(X: Any) -> Any:
+    """X as a narwhals frame or series (pandas, polars, Arrow, ...), or X itself."""
+    try:
+        return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+    except Exception as error:  # narwhals names its own error classes; the sentence is what the user needs
+        raise ValueError(
+            f"X is a {type(X).__name__} that cannot be read: {' '.join(str(error).split())}"
+        ) from error
+
+
+def _frame_values(frame: nw.DataFrame) -> Any:
+    native = nw.to_native(frame)
+    # a pandas frame of sparse columns stays sparse
+    if hasattr(native, "sparse") and all(hasattr(dtype, "fill_value") for dtype in native.dtypes):
+        return native.sparse.to_coo().tocsr()
+    return frame.to_numpy()
+
+
+def _series_is_text(series: nw.Series, name: str) -> bool:
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        return True
+    if series.dtype == nw.Object and (len(series) == 0 or _any_string(series.to_list())):
+        return True
+    raise ValueError(
+        f"{name} is a column of {series.dtype} values; expected strings, one per document, or a 2D matrix of counts. "
+        "Reshape your data if these are counts."
+    )
+
+
+def _frame_is_text(frame: nw.DataFrame, name: str) -> bool:
+    texts = [
+        column
+        for column, dtype in frame.schema.items()
+        if not (dtype.is_numeric() or dtype == nw.Boolean or dtype == nw.Unknown)
+        and (dtype != nw.Object or _any_string(frame.get_column(column).to_list()))
+    ]
+    if texts and len(frame.columns) > 1:
+        raise ValueError(
+            f"{name} is a frame of {len(frame.columns)} columns of which {texts[0]!r} holds no numbers; "
+            "pass the column of documents alone, or a frame of counts."
+        )
+    return bool(texts) and _series_is_text(frame.get_column(texts[0]), name)
+
+
+def _one_column(shape: tuple[int, ...], name: str) -> bool:
+    if len(shape) == 1 or (len(shape) == 2 and shape[1] == 1):
+        return True
+    raise ValueError(f"{name} is an array of strings of shape {shape}; expected one string per document.")
+
+
+def _items(X: Any) -> Any:
+    """The items of a list, a tuple or an Arrow array; None for anything else."""
+    if isinstance(X, (list, tuple)):
+        return X
+    return X.to_pylist() if hasattr(X, "to_pylist") else None
+
+
+def _any_string(items: Any) -> bool:
+    return any(isinstance(item, str) for item in items)
