@@ -1,0 +1,275 @@
+"""Files that survive: atomic writes, and the one file format of models and checkpoints.
+
+A file is a safetensors file: 8 bytes of header length, a JSON header, the buffers of the arrays. The header's
+``__metadata__`` holds three strings: ``format`` (first, so that the opening bytes tell whose file it is),
+``checksum`` and ``manifest`` (JSON). Any safetensors reader opens it; nothing in it is ever executed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import json
+import os
+import secrets
+import stat
+import struct
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import Any, BinaryIO
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+FORMAT = "supertopic"
+FORMAT_VERSION = 1
+
+_OPENING = b'{"__metadata__":{"format":"' + FORMAT.encode() + b'"'
+_HEADER_LIMIT = 100_000_000  # readers of safetensors refuse longer headers
+_DTYPE_CODES = {
+    "float64": "F64", "float32": "F32", "float16": "F16", "bool": "BOOL",
+    "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
+    "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8",
+}  # fmt: skip
+_WRONG_KIND = {
+    "model": "{path} is a checkpoint of an unfinished fit, not a model: fit again with checkpoint={path!r}"
+    " to finish it, then save the model",
+    "checkpoint": "{path} is a saved model, not a checkpoint: choose another path for checkpoint",
+}
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO], None]) -> None:
+    """Write a file so that at every moment `path` holds either all of the old content or all of the new.
+
+    Parameters
+    ----------
+    path : path
+        The file to write; a symbolic link is followed, an existing file keeps its permissions.
+    data : bytes or callable
+        The content, or a function that writes it to the binary file it is given.
+
+    Raises
+    ------
+    OSError
+        In one sentence with the path, say when the disk is full; the old file is still there then.
+    """
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
+    try:
+        if os.path.isdir(target):
+            raise IsADirectoryError("it is a folder")
+        try:
+            with open(temporary, "xb") as file:
+                if callable(data):
+                    data(file)
+                else:
+                    file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            with contextlib.suppress(FileNotFoundError):
+                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(temporary)
+            raise
+    except OSError as error:
+        raise _in_one_sentence(error, "write", path, "; what was there before is unchanged") from error
+    _sync_folder(folder)
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove the temporary files that killed writers of `path` left beside it."""
+    folder, name = os.path.split(os.path.realpath(path))
+    for leftover in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.????????.tmp")):
+        with contextlib.suppress(OSError):
+            os.remove(leftover)
+
+
+def write_model(
+    path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Save a model: a manifest that JSON can hold, and named arrays, bit for bit.
+
+    Parameters
+    ----------
+    path : path
+        The file, by custom ``model.supertopic``; written atomically.
+    manifest : mapping
+        Whatever the reader needs beside the arrays; NumPy scalars are welcome. The format, its version, the
+        version of supertopic and the kind of file are added.
+    arrays : mapping of str to ndarray
+        Numbers or booleans of any shape and memory layout.
+    """
+    write_file(path, "model", manifest, arrays)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read back what `write_model` wrote.
+
+    Returns
+    -------
+    manifest : dict
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    ValueError
+        When it is a folder, a file of another kind, damaged or cut short, or of a newer format.
+    """
+    return read_file(path, "model")
+
+
+def write_file(
+    path: str | os.PathLike[str], kind: str, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Write a file of a `kind`: "model" or "checkpoint" (see `write_model`)."""
+    if manifest.get("kind", kind) != kind:
+        raise ValueError(f"manifest: the key 'kind' is reserved, got {manifest['kind']!r}, expected {kind!r}")
+    stamp = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "supertopic_version": _version(),
+        "kind": kind,
+    }
+    manifest_json = to_json({**stamp, **manifest, **stamp})
+    # Wide items first keeps every buffer aligned without holes, which the format forbids.
+    names = sorted(arrays, key=lambda name: (-np.asarray(arrays[name]).dtype.itemsize, name))
+    strings = {"format": FORMAT, "checksum": _checksum(manifest_json, arrays), "manifest": manifest_json}
+    text = _header(strings, names, arrays)
+
+    def write(file: BinaryIO) -> None:
+        file.write(struct.pack("<Q", len(text)))
+        file.write(text)
+        for name in names:
+            file.write(as_bytes(_storable(name, arrays[name])))
+
+    write_atomically(path, write)
+
+
+def read_file(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Read a file of a `kind`: "model" or "checkpoint" (see `read_model`)."""
+    shown = os.fspath(path)
+    try:
+        _check_opening(shown)
+        with safe_open(shown, framework="numpy") as file:
+            strings = file.metadata()
+            manifest = json.loads(strings["manifest"])
+            _check_version(shown, manifest)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            if strings["checksum"] != _checksum(strings["manifest"], arrays):
+                raise SafetensorError("the checksum does not match")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{shown} does not exist: check the path of the {kind}") from None
+    except OSError as error:
+        raise _in_one_sentence(error, "read", shown) from error
+    except (SafetensorError, json.JSONDecodeError, RecursionError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{shown} is damaged or cut short ({error}): restore it from a copy, or delete it and fit again"
+        ) from error
+    if manifest["kind"] != kind:
+        raise ValueError(_WRONG_KIND[kind].format(path=shown))
+    return manifest, arrays
+
+
+def to_json(value: Any) -> str:
+    """JSON in ASCII, with NumPy scalars and arrays as plain numbers and lists; floats survive exactly."""
+    return json.dumps(value, default=_plain, separators=(",", ":"))
+
+
+def as_bytes(array: np.ndarray) -> memoryview:
+    """The buffer of an array in C order, without a copy where it lies so already."""
+    return np.asarray(array, order="C").reshape(-1).view(np.uint8).data
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"manifest: a {type(value).__name__} cannot be saved, expected what JSON can hold")
+
+
+def _storable(name: str, array: np.ndarray) -> np.ndarray:
+    """The array in little-endian order, or a ValueError when it does not hold numbers."""
+    array = np.asarray(array)
+    if array.dtype.name not in _DTYPE_CODES:
+        raise ValueError(f"arrays: {name!r} has dtype {array.dtype}, expected numbers or booleans")
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _header(strings: dict[str, str], names: list[str], arrays: Mapping[str, np.ndarray]) -> bytes:
+    header: dict[str, Any] = {"__metadata__": strings}
+    start = 0
+    for name in names:
+        array = _storable(name, arrays[name])
+        stop = start + array.nbytes
+        code, shape = _DTYPE_CODES[array.dtype.name], list(array.shape)
+        header[name] = {"dtype": code, "shape": shape, "data_offsets": [start, stop]}
+        start = stop
+    text = json.dumps(header, separators=(",", ":")).encode()
+    if len(text) > _HEADER_LIMIT:
+        raise ValueError(f"manifest: {len(text):,} bytes, expected at most {_HEADER_LIMIT:,}; use arrays")
+    return text + b" " * (-len(text) % 8)
+
+
+def _checksum(manifest_json: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """A hash of all that is read back, so that a flipped bit is an error and never a wrong model."""
+    digest = hashlib.blake2b(manifest_json.encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = _storable(name, arrays[name])
+        digest.update(f"|{name}|{array.dtype.name}|{array.shape}|".encode())
+        digest.update(as_bytes(array))
+    return digest.hexdigest()
+
+
+def _check_opening(path: str) -> None:
+    """Tell a folder and a foreign file from a damaged one of ours, before anything is parsed."""
+    if os.path.isdir(path):
+        raise ValueError(f"{path} is a folder: expected a file that supertopic has saved")
+    with open(path, "rb") as file:
+        opening = file.read(8 + len(_OPENING))
+    if opening[8:] != _OPENING:
+        raise ValueError(
+            f"{path} was not saved by supertopic, or has lost its beginning: expected a model file"
+        )
+
+
+def _check_version(path: str, manifest: Any) -> None:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "kind" not in manifest:
+        raise SafetensorError("its manifest is not one of supertopic")
+    version = manifest.get("format_version")
+    if type(version) is not int or version < 1:
+        raise SafetensorError(f"its format version is {version!r}")
+    if version > FORMAT_VERSION:
+        writer = manifest.get("supertopic_version")
+        raise ValueError(
+            f"{path} has format version {version} (of supertopic {writer}), and this supertopic {_version()}"
+            f" reads up to {FORMAT_VERSION}: upgrade supertopic to load it"
+        )
+
+
+def _version() -> str:
+    try:
+        return metadata.version("supertopic")
+    except metadata.PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"
+
+
+def _in_one_sentence(error: OSError, verb: str, path: str | os.PathLike[str], rest: str = "") -> OSError:
+    """The same kind of OSError, its message one sentence that names the file."""
+    sentence = type(error)(f"could not {verb} {os.fspath(path)}: {error.strerror or error}{rest}")
+    sentence.errno = error.errno
+    return sentence
+
+
+def _sync_folder(folder: str) -> None:
+    """Make a rename last through a power cut; some systems and disks cannot, and the file is whole anyway."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

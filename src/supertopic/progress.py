@@ -1,0 +1,142 @@
+"""Progress on standard error: a bar for people at a terminal, lines for logs, nothing for everybody else."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import numbers
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
+
+_SECONDS_BETWEEN_REDRAWS = 0.1
+_screen = threading.Lock()  # a fit inside a fit, or beside it in a thread, draws no second bar
+
+
+class Progress(Protocol):
+    """What `track` gives: called with the number of steps done so far and values worth watching."""
+
+    def __call__(self, step: int, **values: Any) -> None: ...
+
+
+@contextmanager
+def track(description: str, total: int | None, verbose: int | bool) -> Iterator[Progress]:
+    """Show how far a loop has come: ``with track("VB", 100, verbose) as report: report(1, bound=-7.41)``.
+
+    Parameters
+    ----------
+    description : str
+        What is going on, in a word or two.
+    total : int or None
+        The number of steps, if known.
+    verbose : int or bool
+        0: silent. 1 or True: a bar, where standard error is a terminal (or a notebook). 2: a line per step.
+    """
+    stream = _Unbreakable(sys.stderr)
+    if verbose >= 2:
+        yield _lines(description, total, stream)
+    elif verbose and _can_draw(stream) and _screen.acquire(blocking=False):
+        try:
+            with _bar(description, total, stream) as report:
+                yield report
+        finally:
+            _screen.release()
+    else:
+        yield _silence
+
+
+def _silence(step: int, **values: Any) -> None:
+    pass
+
+
+def _lines(description: str, total: int | None, stream: _Unbreakable) -> Progress:
+    start = time.monotonic()
+
+    def report(step: int, **values: Any) -> None:
+        count = f"{step}" if total is None else f"{step}/{total}"
+        parts = [description, count, _format(values), f"{time.monotonic() - start:.1f}s"]
+        stream.write("  ".join(part for part in parts if part) + "\n")
+        stream.flush()
+
+    return report
+
+
+@contextmanager
+def _bar(description: str, total: int | None, stream: _Unbreakable) -> Iterator[Progress]:
+    from rich import progress as rich  # here, since it takes a while and most fits are silent
+    from rich.console import Console
+
+    bar = rich.Progress(
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[shown]}", markup=False),
+        rich.TimeElapsedColumn(),
+        rich.TimeRemainingColumn(),
+        console=Console(file=stream),  # type: ignore[arg-type]
+        refresh_per_second=4,  # keeps the clock going during long steps
+        redirect_stdout=False,  # standard output belongs to the caller, and may be a file
+    )
+    last: dict[str, Any] = {}
+    drawn = 0.0
+
+    def report(step: int, **values: Any) -> None:
+        nonlocal drawn
+        last.update(completed=step, values=values)
+        now = time.monotonic()
+        if now - drawn >= _SECONDS_BETWEEN_REDRAWS:
+            drawn = now
+            show()
+
+    def show() -> None:
+        if last:
+            bar.update(task, completed=last["completed"], shown=_format(last["values"]))
+
+    with bar:
+        task = bar.add_task(description, total=total, shown="")
+        try:
+            yield report
+        finally:
+            show()
+
+
+def _format(values: dict[str, Any]) -> str:
+    """Names and values, fractions with six digits: ``bound -7.41``."""
+    shown = []
+    for name, value in values.items():
+        fraction = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
+        shown.append(f"{name} {value:.6g}" if fraction else f"{name} {value}")
+    return "  ".join(shown)
+
+
+def _can_draw(stream: _Unbreakable) -> bool:
+    """Whether somebody watches: a terminal, or a notebook with the widgets that rich draws with."""
+    notebook = type(getattr(builtins, "get_ipython", lambda: None)()).__name__ == "ZMQInteractiveShell"
+    return stream.isatty() or (notebook and importlib.util.find_spec("ipywidgets") is not None)
+
+
+class _Unbreakable:
+    """A stream on which writing never fails: a fit must not die because its terminal went away."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError, AttributeError):
+            return int(self._stream.write(text))
+        return 0
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError, AttributeError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        with suppress(OSError, ValueError, AttributeError):
+            return bool(self._stream.isatty())
+        return False
