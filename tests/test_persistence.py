@@ -1,10 +1,7 @@
-"""Files survive: exact round trips, atomic writes, and one clear sentence for every kind of bad file."""
+"""Model files: exact round trips, and one clear sentence for every kind of bad file."""
 
-import errno
 import json
-import os
 import random
-import stat
 import struct
 import subprocess
 import sys
@@ -22,7 +19,6 @@ from supertopic.persistence import (
     FORMAT_VERSION,
     read_file,
     read_model,
-    write_atomically,
     write_file,
     write_model,
 )
@@ -220,7 +216,7 @@ def test_a_checkpoint_is_not_a_model_nor_a_model_a_checkpoint(tmp_path, model_fi
 
 def test_every_truncation_is_noticed(model_file):
     blob = model_file.read_bytes()
-    for length in range(len(blob)):
+    for length in {*range(120), *range(0, len(blob), 11), *range(len(blob) - 40, len(blob))}:
         model_file.write_bytes(blob[:length])
         with pytest.raises(ValueError, match=r"model\.supertopic (is damaged or cut short|was not saved by)"):
             read_model(model_file)
@@ -244,21 +240,20 @@ def loads_the_same_or_raises_value_error(path, blob):
     return True
 
 
-def test_every_flipped_bit_loads_the_same_or_is_noticed(model_file):
+def test_a_flipped_bit_in_any_byte_loads_the_same_or_is_noticed(model_file):
     blob = model_file.read_bytes()
     loaded = 0
     for position in range(len(blob)):
-        for bit in (0, 3, 6, 7):
-            flipped = bytearray(blob)
-            flipped[position] ^= 1 << bit
-            loaded += loads_the_same_or_raises_value_error(model_file, bytes(flipped))
-    assert loaded < 16  # white space that pads the header, at most
+        flipped = bytearray(blob)
+        flipped[position] ^= 1 << position % 8
+        loaded += loads_the_same_or_raises_value_error(model_file, bytes(flipped))
+    assert loaded < 8  # white space that pads the header, at most
 
 
 def test_random_damage_loads_the_same_or_is_noticed(model_file):
     blob = model_file.read_bytes()
     rng = random.Random(0)
-    for _ in range(1500):
+    for _ in range(1000):
         damaged = bytearray(blob)
         for _ in range(rng.randint(1, 8)):
             where = rng.randrange(len(damaged))
@@ -327,105 +322,3 @@ def test_a_forged_header_length_is_refused_before_allocation(model_file, length)
     model_file.write_bytes(struct.pack("<Q", length) + model_file.read_bytes()[8:])
     with pytest.raises(ValueError, match=r"model\.supertopic is damaged"):
         read_model(model_file)
-
-
-# Atomic writes
-
-
-def test_bytes_and_writers_both_work(tmp_path):
-    write_atomically(tmp_path / "a", b"content")
-    write_atomically(str(tmp_path / "b"), lambda file: file.write(b"con") and file.write(b"tent"))
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == b"content"
-    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
-
-
-def test_permissions_follow_the_umask_and_then_the_old_file(tmp_path):
-    before = os.umask(0o027)
-    try:
-        write_atomically(tmp_path / "a", b"1")
-        assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
-        (tmp_path / "a").chmod(0o604)
-        write_atomically(tmp_path / "a", b"2")
-        assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o604
-    finally:
-        os.umask(before)
-
-
-def test_a_symbolic_link_is_followed(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    write_atomically(tmp_path / "link", b"content")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real").read_bytes() == b"content"
-
-
-class FullDisk:
-    """A file whose disk fills up after some bytes."""
-
-    def __init__(self, file, room):
-        self.file, self.room = file, room
-
-    def write(self, data):
-        self.room -= len(data)
-        if self.room < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return self.file.write(data)
-
-    def __getattr__(self, name):
-        return getattr(self.file, name)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *args):
-        self.file.close()
-
-
-@pytest.mark.parametrize("room", [0, 8, 1000, 1700])
-def test_a_full_disk_leaves_the_old_model_and_says_so(model_file, monkeypatch, room):
-    assert model_file.stat().st_size > 900
-    monkeypatch.setattr(persistence, "open", lambda *args: FullDisk(open(*args), room), raising=False)
-    with pytest.raises(
-        OSError, match=r"^could not write .*model\.supertopic: No space left on device;"
-    ) as caught:
-        write_model(model_file, {"new": 1}, {"big": np.ones(300)})
-    assert caught.value.errno == errno.ENOSPC
-    monkeypatch.undo()
-    assert_same_arrays(read_model(model_file)[1], some_arrays())
-    assert os.listdir(model_file.parent) == ["model.supertopic"]
-
-
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_failure_at_the_last_steps_leaves_the_old_file(tmp_path, monkeypatch, step):
-    write_atomically(tmp_path / "a", b"old")
-
-    def fail(*args):
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(os, step, fail)
-    with pytest.raises(
-        OSError, match=r"could not write .*a: Input/output error; what was there before is unchanged"
-    ):
-        write_atomically(tmp_path / "a", b"new")
-    monkeypatch.undo()
-    assert (tmp_path / "a").read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["a"]
-
-
-def test_an_interrupt_leaves_the_old_file_and_passes_through(tmp_path):
-    write_atomically(tmp_path / "a", b"old")
-
-    def interrupted(file):
-        file.write(b"half")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(tmp_path / "a", interrupted)
-    assert (tmp_path / "a").read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["a"]
-
-
-def test_a_folder_or_a_missing_folder_as_target(tmp_path):
-    with pytest.raises(IsADirectoryError, match="it is a folder"):
-        write_atomically(tmp_path, b"")
-    with pytest.raises(FileNotFoundError, match=r"could not write .*nowhere.a: No such file or directory"):
-        write_atomically(tmp_path / "nowhere" / "a", b"")

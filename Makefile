@@ -1,0 +1,57 @@
+# Everything runs in an environment of its own, .venv, made on first use; a second run installs nothing.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+MAKEFLAGS += --no-print-directory
+
+# The first Python on the path that is new enough and can make environments.
+USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	$$python -c '$(USABLE)' >/dev/null 2>&1 && echo $$python && break; done)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench clean
+
+help: ## Say what there is to make
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
+
+demo: $(VENV)/.core ## Fit, explain and evaluate a model on text that is already on this machine
+	@$(BIN)/supertopic demo
+
+test: lint ## Check style, types, imports, and run all tests
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
+
+lint: $(VENV)/.test ## Check style, types and imports only
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "make format puts the files named above in order" >&2; exit 1; }
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.test ## Put the source in order
+	@$(BIN)/ruff check --quiet --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.bench ## Compare speed and quality with other libraries
+	@$(BIN)/python -m bench
+
+clean: ## Remove the environment and all caches
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@$(or $(PYTHON),python3) -c '$(USABLE)' 2>/dev/null || { \
+		echo "supertopic needs Python 3.11 or newer with its venv module; none is on the path (or set PYTHON=...)" >&2; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version)" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.core: pyproject.toml | $(VENV)/.made
+	@echo "Installing supertopic into $(VENV)" >&2
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/.made
+	@echo "Installing supertopic into $(VENV), with what make $* needs" >&2
+	@$(PIP) --editable '.[$*]'
+	@touch $@ $(VENV)/.core

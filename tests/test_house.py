@@ -1,0 +1,143 @@
+"""The house itself: small files, kernels that stand alone, no pickle, no machine's paths, one version."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import supertopic
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "supertopic"
+FILES = sorted(
+    path
+    for folder in ("src", "tests", "bench", "docs", "experiments")
+    for path in (ROOT / folder).rglob("*.py")
+)
+
+
+def imports(path):
+    """The full names that a file imports, wherever in it, relative ones resolved."""
+    package = path.relative_to(SOURCE.parent).parent.parts if path.is_relative_to(SOURCE) else ()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            yield from (f"{module}.{name.name}" for name in node.names)
+
+
+def test_there_are_files_to_check():
+    assert SOURCE / "persistence.py" in FILES and Path(__file__).resolve() in FILES
+
+
+def test_imports_are_found_in_every_form(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path / "supertopic")
+    path = tmp_path / "supertopic" / "kernels" / "k.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("import numpy as np\ndef f():\n    from . import draws\n    from ..model import State\n")
+    assert list(imports(path)) == ["numpy", "supertopic.kernels.draws", "supertopic.model.State"]
+
+
+def test_files_stay_under_400_lines():
+    long = {}
+    for path in FILES:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if lines >= 400:
+            long[str(path.relative_to(ROOT))] = lines
+    assert not long
+
+
+def test_kernels_import_nothing_of_ours():
+    kernels = [path for path in FILES if path.parent == SOURCE / "kernels"]
+    assert kernels
+    found = {
+        path.name: [name for name in imports(path) if name.split(".")[0] == "supertopic"] for path in kernels
+    }
+    assert not {name: ours for name, ours in found.items() if ours}
+
+
+def test_nothing_is_pickled():
+    forbidden = {
+        "pickle",
+        "cPickle",
+        "cloudpickle",
+        "dill",
+        "shelve",
+        "marshal",
+        "joblib.dump",
+        "joblib.load",
+    }
+    calls = re.compile(r"\bjoblib\.(dump|load)\(|allow_pickle\s*=\s*True|read_pickle|to_pickle")
+    found = []
+    for path in FILES:
+        if path.is_relative_to(SOURCE):
+            found += [
+                f"{path.name}: {name}" for name in imports(path) if {name, name.split(".")[0]} & forbidden
+            ]
+            found += [
+                f"{path.name}: {hit.group()}" for hit in calls.finditer(path.read_text(encoding="utf-8"))
+            ]
+    assert not found
+
+
+def test_no_paths_of_one_machine():
+    absolute = re.compile(r"""(?<![\w.}/~])/(work|tmp|home|root|Users|opt|mnt)/\w""")
+    texts = [*FILES, *ROOT.glob("*.*"), *ROOT.glob("docs/**/*.md"), ROOT / "Makefile", ROOT / ".ci" / "run"]
+    found = []
+    for path in texts:
+        if path.is_file():
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if absolute.search(line):
+                    found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert not found
+
+
+def test_one_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert supertopic.__version__ == project["version"]
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_every_public_name_exists():
+    assert [name for name in supertopic.__all__ if not hasattr(supertopic, name)] == []
+
+
+@pytest.mark.parametrize(
+    ("require", "reason", "status"),
+    [
+        ("", "needs the moon", 0),
+        ("data", "needs the moon", 1),
+        ("data", "needs a GPU", 0),
+        ("gpu", "needs a GPU", 1),
+    ],
+)
+def test_ci_fails_when_a_needed_part_is_missing(tmp_path, require, reason, status):
+    """The promise of conftest.py, kept: a skip for want of a part is no success where parts are required."""
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "test_it.py").write_text(
+        f"import pytest\n@pytest.mark.skip(reason={reason!r})\ndef test_a(): pass\ndef test_b(): pass\n"
+    )
+    environment = {**os.environ, "SUPERTOPIC_REQUIRE": require}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == status, done.stdout
+    assert ("test_a: " in done.stdout and reason in done.stdout) == bool(status)
+    assert done.stdout.splitlines()[-1].startswith("1 passed, 1 skipped")
+
+
+@pytest.mark.parametrize(("require", "outcome"), [("", "1 skipped"), ("data", "1 error")])
+def test_the_corpora_are_needed_only_where_required(tmp_path, require, outcome):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "test_it.py").write_text("def test_a(data_dir): pass\n")
+    environment = {**os.environ, "SUPERTOPIC_REQUIRE": require}
+    environment.pop("SUPERTOPIC_DATA", None)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1].startswith(outcome), done.stdout
