@@ -286,6 +286,7 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
     counts = check_array(
         X,
         accept_sparse="csr",
+        dtype=[np.float64, np.float32, np.int64, np.int32],  # any other (float16, object) becomes float64
         ensure_all_finite=False,  # checked below: scikit-learn's own message is a paragraph about imputers
         ensure_non_negative=True,
         estimator=estimator,

@@ -1,0 +1,102 @@
+"""How often terms occur, counted some million tokens at a time; the table of terms grows as they are met."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+_BLOCK_TOKENS = 1 << 21  # tokens held as a plain list of ids before they are summed into counts
+
+
+class TermTable:
+    """df_v and tf_v of the terms seen so far; memory grows with the terms, not with the documents.
+
+    When more than `limit` terms are held, those of the fewest documents are dropped until half of the room is
+    free; `lost` bounds the documents that a term's df may miss for it.
+    """
+
+    def __init__(self, limit: int | None):
+        self.limit = limit
+        self.n_documents = self.n_pruned = self.lost = 0
+        self.df, self.tf = np.zeros(1024, dtype=np.int64), np.zeros(1024)
+        self._renew({})
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def add(self, texts: Iterable[str], tokenise: Callable[[str], list[str]]) -> Iterator[sp.csr_matrix]:
+        """Count some documents; yields their counts in the table's own numbering (void after a pruning)."""
+
+        def grow(tokens: list[str]) -> Iterator[int]:
+            return map(self.ids.__getitem__, tokens)
+
+        for ids, indptr in id_blocks(texts, tokenise, grow):
+            block = count_ids(ids, indptr, len(self))
+            while len(self.df) < len(self):
+                self.df, self.tf = np.resize(self.df, 2 * len(self.df)), np.resize(self.tf, 2 * len(self.tf))
+                self.df[len(self.df) // 2 :], self.tf[len(self.tf) // 2 :] = 0, 0
+            self.df[: len(self)] += np.bincount(block.indices, minlength=len(self))
+            self.tf[: len(self)] += np.bincount(block.indices, block.data, minlength=len(self))
+            self.n_documents += block.shape[0]
+            yield block
+            if self.limit is not None and len(self) > self.limit:
+                self._prune()
+
+    def _prune(self) -> None:
+        df = self.df[: len(self)]
+        first_out = len(df) - self.limit // 2 - 1
+        floor = int(np.partition(df, first_out)[first_out])  # the smallest df that frees half of the room
+        kept = np.flatnonzero(df > floor)
+        self.lost += floor
+        self.n_pruned += len(self) - len(kept)
+        terms = list(self.ids)
+        self.df[: len(kept)], self.tf[: len(kept)] = self.df[kept], self.tf[kept]
+        self.df[len(kept) :], self.tf[len(kept) :] = 0, 0
+        self._renew({terms[old]: new for new, old in enumerate(kept)})
+
+    def _renew(self, ids: dict[str, int]) -> None:
+        # looking a new term up gives it the next number, without a step in Python
+        self.ids: defaultdict[str, int] = defaultdict(None, ids)
+        self.ids.default_factory = self.ids.__len__
+
+
+def id_blocks(
+    texts: Iterable[str], tokenise: Callable, lookup: Callable
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Term numbers of all tokens, and where each document starts, some million tokens at a time."""
+    ids, indptr = array("i"), [0]
+    for text in texts:
+        if len(ids) > _BLOCK_TOKENS:
+            yield np.array(ids, dtype=np.int32), np.array(indptr)
+            ids, indptr = array("i"), [0]
+        ids.extend(lookup(tokenise(text)))
+        indptr.append(len(ids))
+    yield np.array(ids, dtype=np.int32), np.array(indptr)
+
+
+def count_ids(ids: np.ndarray, indptr: np.ndarray, n_words: int) -> sp.csr_matrix:
+    """n[d, v] from the term numbers of all tokens; `indptr` says where each document starts."""
+    counts = sp.csr_matrix(
+        (np.ones(len(ids), dtype=np.float32), ids, indptr), shape=(len(indptr) - 1, n_words)
+    )
+    counts.sum_duplicates()
+    return counts
+
+
+def keep_ids(kept: np.ndarray, ids: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens (or counts) of a mask, and where the documents start among them."""
+    return ids[kept], np.concatenate([[0], np.cumsum(kept)])[indptr]
+
+
+def renumber(block: sp.csr_matrix, new_id: np.ndarray, n_words: int) -> sp.csr_matrix:
+    """The same counts with other columns; -1 drops a term."""
+    ids = new_id[block.indices]
+    kept = ids >= 0
+    ids, indptr = keep_ids(kept, ids, block.indptr)
+    block = sp.csr_matrix((block.data[kept], ids, indptr), shape=(block.shape[0], n_words))
+    block.sort_indices()
+    return block
