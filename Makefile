@@ -2,7 +2,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq
 MAKEFLAGS += --no-print-directory
 
 # The first Python on the path that is new enough and can make environments.
@@ -40,8 +40,8 @@ clean: ## Remove the environment and all caches
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
-	@$(or $(PYTHON),python3) -c '$(USABLE)' 2>/dev/null || { \
-		echo "supertopic needs Python 3.11 or newer with its venv module; none is on the path (or set PYTHON=...)" >&2; exit 1; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(USABLE)' || { \
+		echo "supertopic needs Python 3.11 or newer with its venv module: put one on the path or set PYTHON=..." >&2; exit 1; }
 	@echo "Making $(VENV) with $$($(PYTHON) --version)" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@

@@ -88,7 +88,7 @@ def test_a_full_disk_leaves_the_old_model_and_says_so(model_file, monkeypatch, r
 
 
 def test_a_real_limit_of_the_system_leaves_the_old_model(model_file):
-    """The system itself refuses to write on: a limit on file sizes, which anybody may set, unlike a small disk."""
+    """The system itself refuses to write on: a limit on file sizes, which anybody may set."""
     pytest.importorskip("resource", reason="needs POSIX")
     program = (
         "import numpy as np, resource, sys\n"
