@@ -89,7 +89,7 @@ class Corpus:
         return self.n_documents
 
     def __getitem__(self, rows: Any) -> Corpus:
-        """The documents of a slice, a list of positions or a boolean mask; one position gives one document."""
+        """The documents of a slice, a list of positions, a boolean mask or one position."""
         if isinstance(rows, (int, np.integer)):
             rows = [range(self.n_documents)[rows]]
         elif not isinstance(rows, slice):
@@ -100,7 +100,8 @@ class Corpus:
 
     def __repr__(self) -> str:
         empty = f", {self.n_empty:,} empty" if self.n_empty else ""
-        return f"Corpus({self.n_documents:,} documents, {self.n_words:,} words, {self.n_tokens:,.0f} tokens{empty})"
+        size = f"{self.n_documents:,} documents, {self.n_words:,} words, {self.n_tokens:,.0f} tokens"
+        return f"Corpus({size}{empty})"
 
     def _repr_html_(self) -> str:
         rows = {
@@ -160,11 +161,7 @@ def holds_text(X: Any, *, name: str = "X") -> bool:
     """Whether X is a collection of strings, so that a vectorizer is needed; refuses what is neither."""
     if sp.issparse(X) or isinstance(X, Corpus):
         return False
-    if (
-        isinstance(X, (str, bytes, Mapping, AbstractSet))
-        or hasattr(X, "collect_schema")
-        and hasattr(X, "collect")
-    ):
+    if isinstance(X, (str, bytes, Mapping, AbstractSet)) or type(X).__name__ == "LazyFrame":
         what = {"str": "single string", "bytes": "single string"}.get(type(X).__name__, type(X).__name__)
         hint = "; collect it first" if what == "LazyFrame" else ""
         raise ValueError(f"{name} is a {what}; expected a list of strings or a matrix of counts{hint}.")
@@ -302,11 +299,11 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
 
 
 def _canonical(counts: sp.csr_matrix) -> sp.csr_matrix:
-    """float32 data and int32 sorted indices without duplicates and zeros; the caller's arrays are not written."""
+    """float32 data, int32 sorted indices, no duplicates, no zeros; the caller's arrays are not written."""
     if max(counts.nnz, *counts.shape) > np.iinfo(np.int32).max:
         raise ValueError(
-            f"X has {counts.nnz:,} counts in {counts.shape[0]:,} x {counts.shape[1]:,}, more than 32-bit indices "
-            "reach; fit it as a stream of batches."
+            f"X has {counts.nnz:,} counts in {counts.shape[0]:,} x {counts.shape[1]:,}, more than 32-bit "
+            "indices reach; fit it as a stream of batches."
         )
     indices, indptr = counts.indices.astype(np.int32, copy=False), counts.indptr.astype(np.int32, copy=False)
     clean = sp.csr_matrix((counts.data.astype(np.float32, copy=False), indices, indptr), shape=counts.shape)
@@ -343,8 +340,8 @@ def _series_is_text(series: nw.Series, name: str) -> bool:
     if series.dtype == nw.Object and (len(series) == 0 or _any_string(series.to_list())):
         return True
     raise ValueError(
-        f"{name} is a column of {series.dtype} values; expected strings, one per document, or a 2D matrix of counts. "
-        "Reshape your data if these are counts."
+        f"{name} is a column of {series.dtype} values; expected strings, one per document, or a 2D matrix of "
+        "counts. Reshape your data if these are counts."
     )
 
 

@@ -50,8 +50,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     stop_words : None, "english" or list of str
         Words left out ("english": scikit-learn's list and the usual contractions).
     min_df : "auto", int or float
-        Least number (or share) of documents a word must stand in. "auto" is 1 below 50 documents, 2 below 1,000
-        and 5 from there on: a word of one document teaches a topic nothing, but a small corpus has few others.
+        Least number (or share) of documents a word must stand in. "auto" is 1 below 50 documents, 2 below
+        1,000 and 5 from there on: a word of one document teaches a topic nothing, but a small corpus has few
+        others.
     max_df : "auto", int or float
         Largest number (or share) of documents. "auto" is all of them below 50 documents and half of them from
         there on: a word of every second document tells no topics apart. Where the automatic limits would
@@ -112,7 +113,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return sp.vstack([renumber(block, new_id, len(self.vocabulary_)) for block in blocks], format="csr")
 
     def fit_stream(self, batches: Iterable[Any]) -> Vectorizer:
-        """Choose the vocabulary from an iterable of lists of strings; holds the terms, never the documents."""
+        """Choose the vocabulary from batches of strings; holds the terms, never the documents."""
         self._reset()
         for texts in batches:
             self.partial_fit(texts)
@@ -241,8 +242,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         kept = (df >= low) & (df <= high)
         if not kept.any():
             raise ValueError(
-                f"No word is left of {len(table):,}: with min_df={self.min_df} and max_df={self.max_df} a word "
-                f"must stand in {low:g} to {high:g} of the {n_documents} documents; lower min_df or raise max_df."
+                f"No word is left of {len(table):,}: with min_df={self.min_df} and max_df={self.max_df} a "
+                f"word must stand in {low:g} to {high:g} of the {n_documents} documents; lower min_df or raise "
+                "max_df."
             )
         terms = np.array(list(table.ids), dtype=object)
         chosen = np.flatnonzero(kept)

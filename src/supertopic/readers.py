@@ -1,0 +1,331 @@
+"""Files to frames: CSV, TSV, JSON lines, Parquet and folders of text, whole or a batch at a time.
+
+One reader per text format stands in `TEXT_READERS`; what goes wrong is told in a sentence that names the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import gzip
+import io
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pandas as pd
+
+from supertopic.corpus import EmptyDocumentWarning
+
+__all__ = ["find_column", "read_batches", "read_table", "text_column"]
+
+Source = str | os.PathLike | Iterable[str | os.PathLike]
+_STDIN = Path("-")
+
+
+def read_table(source: Source, *, columns: list[str] | None = None, encoding: str = "utf-8") -> pd.DataFrame:
+    """All rows of a file, a glob, a list of files, a folder or standard input ("-").
+
+    Parameters
+    ----------
+    source : str, path or list of them
+        CSV, TSV, JSON lines (or one JSON array), Parquet, also .csv.gz and the like; .txt files (one document
+        per file, in the columns `text` and `file`), or a folder of any of these. "-" is CSV or JSON lines.
+    columns : list of str, optional
+        Only these.
+    encoding : str
+        Of text files; a byte order mark is dropped.
+    """
+    frames = list(_batches(source, columns, None, encoding))
+    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+
+def read_batches(
+    source: Source, *, columns: list[str] | None = None, batch_size: int = 1024, encoding: str = "utf-8"
+) -> Iterator[pd.DataFrame]:
+    """The rows of `read_table`, at most `batch_size` of them at a time; a wrong source fails at once."""
+    if not (isinstance(batch_size, (int, np.integer)) and batch_size > 0):
+        raise ValueError(f"batch_size is {batch_size!r}; expected a positive integer.")
+    return _batches(source, columns, int(batch_size), encoding)
+
+
+def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
+    """One column; where there is none of that name, the message says which are near."""
+    _require_columns(frame.columns, [name], "The table")
+    return frame[name]
+
+
+def text_column(frame: pd.DataFrame, name: str) -> list[str]:
+    """The documents of a column; missing values become empty documents, counted in one warning."""
+    texts, n_missing = texts_of(frame, name)
+    warn_missing(n_missing, len(texts), name)
+    return texts
+
+
+def texts_of(frame: pd.DataFrame, name: str) -> tuple[list[str], int]:
+    """The documents of a column and how many were missing."""
+    column = find_column(frame, name)
+    missing = column.isna().to_numpy()
+    if missing.all():
+        return [""] * len(column), len(column)
+    texts = column.astype(object).where(~missing, "").tolist()
+    wrong = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
+    if wrong is not None:
+        value = f"{texts[wrong]!r:.40}"
+        raise ValueError(
+            f"Column {name!r} holds {column.dtype} values, {value} in row {wrong}; expected text."
+        )
+    return texts, int(missing.sum())
+
+
+def warn_missing(n_missing: int, n_documents: int, name: str) -> None:
+    """One warning for all the missing texts."""
+    if n_missing:
+        message = (
+            f"Missing values in column {name!r} are taken as empty documents: {n_missing} of {n_documents}."
+        )
+        warnings.warn(message, EmptyDocumentWarning, stacklevel=3)
+
+
+def find_files(source: Source) -> list[Path]:
+    """The files of a path, a glob, a folder or a list of them, in a stable order."""
+    if not isinstance(source, (str, os.PathLike)):
+        if not isinstance(source, (list, tuple)):
+            raise ValueError(
+                f"The source is a {type(source).__name__}; expected a path, a glob or a list of paths."
+            )
+        files = [file for one in source for file in find_files(one)]
+        if not files:
+            raise ValueError("The list of files is empty; expected at least one path.")
+        return files
+    name = os.fspath(source)
+    if name == "-":
+        return [_STDIN]
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return _files_in(path)
+    if path.exists():
+        files = [path]
+    elif glob.has_magic(name):
+        files = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
+        if not files:
+            raise ValueError(f"No file matches {name!r}.")
+    else:
+        raise ValueError(f"The file {name!r} does not exist.")
+    for file in files:
+        if _suffix(file) not in KNOWN:
+            raise ValueError(
+                f"{_name(file)} has an unknown extension {file.suffix!r}; expected one of {', '.join(KNOWN)}."
+            )
+        if file.stat().st_size == 0 and _suffix(file) != ".txt":  # an empty text is a document without words
+            raise ValueError(f"{_name(file)} is empty.")
+    return files
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """The text files below a folder, or the tables where it holds no text file."""
+    inside = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    files = [path for path in inside if _suffix(path) == ".txt"]
+    files = files or [path for path in inside if _suffix(path) in KNOWN]
+    if not files:
+        raise ValueError(f"The folder {str(folder)!r} holds no file that can be read ({', '.join(KNOWN)}).")
+    return files
+
+
+def _batches(
+    source: Source, columns: list[str] | None, size: int | None, encoding: str
+) -> Iterator[pd.DataFrame]:
+    files = find_files(source)  # here and not in the generator, so that a wrong source fails at once
+    try:
+        codecs.lookup(encoding)
+    except (LookupError, TypeError) as error:
+        raise ValueError(f"encoding is {encoding!r}, which Python does not know.") from error
+
+    def rows() -> Iterator[pd.DataFrame]:
+        n_rows = 0
+        for frame in _frames(files, columns, size, encoding):
+            if columns is not None:
+                _require_columns(frame.columns, columns, "The table")
+            if len(frame):
+                n_rows += len(frame)
+                yield frame if columns is None else frame[list(columns)]
+        if not n_rows:
+            raise ValueError(
+                f"{_name(files[0])} has no rows." if len(files) == 1 else "The files have no rows."
+            )
+
+    return rows()
+
+
+def _frames(
+    files: list[Path], columns: list[str] | None, size: int | None, encoding: str
+) -> Iterator[pd.DataFrame]:
+    documents = [file for file in files if _suffix(file) == ".txt"]
+    root = os.path.commonpath([file.parent for file in documents]) if documents else None
+    for start in range(0, len(documents), size or len(documents) or 1):
+        part = documents[start:][:size]
+        names = [os.path.relpath(file, root) for file in part]
+        yield pd.DataFrame({"text": [_read_document(file, encoding) for file in part], "file": names})
+    for file in files:
+        if _suffix(file) == ".parquet":
+            yield from _read_parquet(file, columns, size)
+        elif _suffix(file) != ".txt":
+            with _open(file, encoding) as handle:
+                reader = _guess_reader(handle) if file == _STDIN else TEXT_READERS[_suffix(file)]
+                yield from reader(handle, _name(file), size)
+
+
+def _read_csv(handle: IO[str], name: str, size: int | None, separator: str = ",") -> Iterator[pd.DataFrame]:
+    parts = None
+    try:
+        while True:
+            # the filters must not outlive the reading of a part: between two parts the caller's code runs
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+                # where every row has a field too many, pandas only warns and drops those fields
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                if parts is None:
+                    parts = pd.read_csv(handle, sep=separator, chunksize=size, index_col=False)
+                    parts = iter([parts]) if isinstance(parts, pd.DataFrame) else parts
+                part = next(parts, None)
+            if part is None:
+                return
+            yield part
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(f"{name} is empty.") from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+        reason = str(error).replace("Error tokenizing data. C error: ", "").strip().rstrip(".")
+        raise ValueError(f"{name} has rows that do not fit its header: {reason}.") from error
+
+
+def _read_json(handle: IO[str], name: str, size: int | None) -> Iterator[pd.DataFrame]:
+    """One object per line, or one array of objects (which has to be read whole)."""
+    opening = ""
+    while not opening.strip():
+        line = handle.readline()
+        if not line:
+            raise ValueError(f"{name} is empty.")
+        opening += line
+    if opening.lstrip().startswith("["):
+        records = iter(_json_array(opening + handle.read(), name))
+    else:
+        records = _json_lines(chain(opening.splitlines(), handle), name)
+    while batch := list(islice(records, size)):
+        yield pd.DataFrame(batch)
+
+
+def _json_array(text: str, name: str) -> list[dict]:
+    try:
+        records = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{name} is broken JSON in line {error.lineno}: {error.msg}.") from error
+    if not all(isinstance(record, dict) for record in records):
+        raise ValueError(f"{name} holds an array of other things than JSON objects.")
+    return records
+
+
+def _json_lines(lines: Iterable[str], name: str) -> Iterator[dict]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{name} is broken JSON in line {number}: {error.msg}.") from error
+        if not isinstance(record, dict):
+            raise ValueError(f"{name} holds no JSON object in line {number}.")
+        yield record
+
+
+TEXT_READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
+    ".csv": _read_csv,
+    ".tsv": partial(_read_csv, separator="\t"),
+    ".jsonl": _read_json,
+    ".ndjson": _read_json,
+    ".json": _read_json,
+}
+KNOWN = (*TEXT_READERS, ".parquet", ".txt")
+
+
+def _guess_reader(handle: io.TextIOWrapper) -> Callable[..., Iterator[pd.DataFrame]]:
+    start = handle.buffer.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return _read_json if start[:1] in (b"{", b"[") else _read_csv
+
+
+def _read_parquet(file: Path, columns: list[str] | None, size: int | None) -> Iterator[pd.DataFrame]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ValueError("Parquet files need pyarrow: pip install 'supertopic[parquet]'.") from error
+    try:
+        with pq.ParquetFile(file) as parquet:
+            if columns is not None:
+                _require_columns(parquet.schema_arrow.names, columns, _name(file))
+            if size is None:
+                yield parquet.read(columns=columns).to_pandas()
+            else:
+                for batch in parquet.iter_batches(batch_size=size, columns=columns):
+                    yield batch.to_pandas()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(f"{_name(file)} is no valid Parquet file: {reason}.") from error
+
+
+def _read_document(file: Path, encoding: str) -> str:
+    with _open(file, encoding) as handle:
+        return handle.read()
+
+
+@contextmanager
+def _open(file: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+    """A text handle; what goes wrong while it is read is told in a sentence with the file's name."""
+    decoder = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
+    try:
+        if file == _STDIN:
+            buffer = io.BufferedReader(sys.stdin.buffer)  # a buffer of ours, so that it can be peeked into
+            handle = io.TextIOWrapper(buffer, decoder, newline="")
+            try:
+                yield handle
+            finally:
+                handle.detach().detach()  # leaves standard input open
+        else:
+            with gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as raw:
+                yield io.TextIOWrapper(raw, decoder, newline="")
+    except UnicodeError as error:
+        where = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
+        other = "latin-1" if encoding.lower().startswith("utf") else "utf-8"
+        raise ValueError(
+            f"{_name(file)} is not encoded in {encoding}{where}; save it as UTF-8 or pass encoding={other!r}."
+        ) from error
+    except (OSError, EOFError) as error:
+        raise ValueError(f"{_name(file)} cannot be read: {error}.") from error
+
+
+def _require_columns(there: Iterable[str], wanted: Iterable[str], where: str) -> None:
+    there = [str(column) for column in there]
+    for name in wanted:
+        if name not in there:
+            near = get_close_matches(name, there, n=1) or [c for c in there if c.lower() == name.lower()]
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            some = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
+            raise ValueError(f"{where} has no column {name!r}{hint} Its columns are {some}.")
+
+
+def _suffix(file: Path) -> str:
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    last = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else (suffixes or [""])[-1]
+    return ".parquet" if last == ".pq" else last
+
+
+def _name(file: Path) -> str:
+    return "Standard input" if file == _STDIN else f"The file {str(file)!r}"

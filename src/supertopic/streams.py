@@ -1,0 +1,140 @@
+"""Documents that are never all held: a source that can be read again and again, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text
+from supertopic.readers import Source, find_column, find_files, read_batches, texts_of, warn_missing
+
+__all__ = ["Stream"]
+
+
+class Stream:
+    """A corpus as an iterable of batches.
+
+    Parameters
+    ----------
+    source : str, path or list of them
+        As in `read_batches`; standard input can be read once only.
+    text : str
+        The column of the documents.
+    target : str, optional
+        The column of the response.
+    batch_size : int
+    encoding : str
+    n_documents : int, optional
+        Where it is known; otherwise a first pass counts them.
+
+    Attributes
+    ----------
+    n_documents : int or None
+        None until a pass has reached the end.
+
+    Examples
+    --------
+    >>> stream = Stream.from_callable(lambda: iter([["a cat", "a dog"], ["two cats"]]))
+    >>> [len(texts) for texts in stream.texts()]
+    [2, 1]
+    >>> stream.n_documents
+    3
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        text: str = "text",
+        target: str | None = None,
+        batch_size: int = 1024,
+        *,
+        encoding: str = "utf-8",
+        n_documents: int | None = None,
+    ):
+        columns = [text] if target is None else [text, target]
+        options = {"columns": columns, "batch_size": batch_size, "encoding": encoding}
+        read_batches(source, **options)  # says now what is wrong with the options, not at the first batch
+        once = any(str(file) == "-" for file in find_files(source))
+        self._start(lambda: self._from_files(source, text, target, options), once, n_documents)
+
+    @classmethod
+    def from_callable(
+        cls, make_iterator: Callable[[], Iterable[Any]], n_documents: int | None = None
+    ) -> Stream:
+        """A stream of what `make_iterator()` gives at each pass.
+
+        A batch is a list of strings or a block of counts, or a pair of it and the responses.
+        """
+        if not callable(make_iterator):
+            raise ValueError(f"make_iterator is a {type(make_iterator).__name__}; expected a function.")
+        self = cls.__new__(cls)
+        self._start(lambda: map(_as_pair, make_iterator()), once=False, n_documents=n_documents)
+        return self
+
+    @classmethod
+    def from_iterable(cls, blocks: Iterable[Any], n_documents: int | None = None) -> Stream:
+        """A stream of the batches in `blocks`; a generator can be read once only."""
+        if isinstance(blocks, str) or not isinstance(blocks, Iterable):
+            raise ValueError(f"blocks is a {type(blocks).__name__}; expected an iterable of batches.")
+        self = cls.__new__(cls)
+        self._start(lambda: map(_as_pair, blocks), once=isinstance(blocks, Iterator), n_documents=n_documents)
+        return self
+
+    def texts(self) -> Iterator[list[str]]:
+        """The documents of each batch, for `Vectorizer.fit_stream`."""
+        for X, _ in self._pass():
+            if not holds_text(X, name="The batch"):
+                raise ValueError("The stream holds counts; only a stream of strings has texts.")
+            yield as_texts(X, name="The batch")[0]
+
+    def batches(self, vectorizer: Any | None = None, n_features: int | None = None) -> Iterator[Corpus]:
+        """The counts of each batch."""
+        for corpus, _ in self.pairs(vectorizer, n_features):
+            yield corpus
+
+    def pairs(
+        self, vectorizer: Any | None = None, n_features: int | None = None
+    ) -> Iterator[tuple[Corpus, np.ndarray | None]]:
+        """The counts and the responses (None where there are none) of each batch."""
+        for X, y in self._pass():
+            corpus = as_corpus(X, vectorizer=vectorizer, n_features=n_features, name="The batch")
+            if y is not None and len(y) != len(corpus):
+                raise ValueError(f"A batch of {len(corpus)} documents came with {len(y)} responses.")
+            yield corpus, y
+
+    def __repr__(self) -> str:
+        size = "unknown" if self.n_documents is None else f"{self.n_documents:,}"
+        return f"Stream({size} documents)"
+
+    def _start(self, make: Callable[[], Iterator], once: bool, n_documents: int | None) -> None:
+        self._make, self._once, self._used, self.n_documents = make, once, False, n_documents
+
+    def _pass(self) -> Iterator[tuple[Any, np.ndarray | None]]:
+        if self._once and self._used:
+            raise ValueError(
+                "The stream can be read only once (standard input or a generator); for several passes give "
+                "files, a list, or a function to Stream.from_callable."
+            )
+        self._used = True
+        n_documents = 0
+        for X, y in self._make():
+            yield X, y
+            n_documents += X.shape[0] if hasattr(X, "shape") else len(X)
+        self.n_documents = n_documents
+
+    @staticmethod
+    def _from_files(source: Source, text: str, target: str | None, options: dict) -> Iterator[tuple]:
+        n_missing = n_documents = 0
+        for frame in read_batches(source, **options):
+            texts, missing = texts_of(frame, text)
+            n_missing, n_documents = n_missing + missing, n_documents + len(texts)
+            yield texts, None if target is None else find_column(frame, target).to_numpy()
+        warn_missing(n_missing, n_documents, text)
+
+
+def _as_pair(batch: Any) -> tuple[Any, np.ndarray | None]:
+    if isinstance(batch, tuple) and len(batch) == 2 and not isinstance(batch[0], str):
+        return batch[0], np.asarray(batch[1])
+    return batch, None
