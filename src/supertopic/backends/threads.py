@@ -1,0 +1,61 @@
+"""Threads: run a kernel on ranges of documents or words. Kernels release the GIL, so plain threads are enough.
+
+A range never shares what it writes with another, and nothing depends on where the cuts are: the result is the same,
+bit for bit, for every number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from joblib import effective_n_jobs
+
+Task = Callable[[int, int], None]
+
+
+class Threads:
+    """A pool of `n_jobs` threads (scikit-learn's meaning: None is 1, -1 is all cores); a context manager."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
+            raise ValueError(f"n_jobs: got {n_jobs!r}, expected a whole number other than 0, or None")
+        self.n_threads = effective_n_jobs(n_jobs)
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def over_range(self, n: int, task: Task, offset: int = 0) -> None:
+        """task(start, stop) over [offset, offset + n), cut evenly."""
+        self.over_weights(np.arange(n + 1), task, offset)
+
+    def over_weights(self, cumulative: np.ndarray, task: Task, offset: int = 0) -> None:
+        """task(start, stop) over items whose running total of work is `cumulative` (one longer than the items)."""
+        n = len(cumulative) - 1
+        if self._pool is None or n < 2:
+            if n > 0:
+                task(offset, offset + n)
+            return
+        parts = min(4 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
+        goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (np.arange(1, parts) / parts)
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
+        self.all([(task, offset + int(a), offset + int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)])
+
+    def all(self, calls: Sequence[tuple]) -> None:
+        """Run calls (function, *arguments) that share no output; an error in one is raised here."""
+        if self._pool is None:
+            for function, *arguments in calls:
+                function(*arguments)
+            return
+        for future in [self._pool.submit(*call) for call in calls]:
+            future.result()

@@ -1,0 +1,125 @@
+"""The Dirichlet prior on a document's topic shares: fixed, or learned in time linear in K.
+
+Given the mean over documents of E[log theta_k] = s_k, the bound as a function of alpha is, per document,
+
+    F(alpha) = log Gamma(sum alpha) - sum log Gamma(alpha_k) + sum (alpha_k - 1) s_k
+
+Its Hessian is a diagonal plus a constant, so a Newton step costs O(K) (Blei, Ng & Jordan 2003, A.2). A sampler has
+counts instead of E[log theta], and climbs the Dirichlet-multinomial likelihood by Minka's fixed point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import digamma, polygamma
+
+_SMALLEST = 1e-6  # below this a topic is as good as absent, and exp(psi(alpha)) underflows anyway
+
+
+@dataclass(frozen=True)
+class DocTopicPrior:
+    """alpha: where it starts, and what is learned of it ("nothing", "size" alone, or "everything")."""
+
+    start: np.ndarray
+    learned: str
+
+    @classmethod
+    def parse(cls, value: float | str | Sequence[float] | np.ndarray, n_topics: int) -> DocTopicPrior:
+        """From what the user wrote: a number, K numbers, "symmetric" (size learned) or "auto" (all learned)."""
+        expected = f"expected a positive number, {n_topics} of them, 'symmetric' or 'auto'"
+        if isinstance(value, str):
+            if value not in ("auto", "symmetric"):
+                raise ValueError(f"doc_topic_prior: got {value!r}, {expected}")
+            start = np.full(n_topics, min(0.1, 5.0 / n_topics))
+            return cls(start, "everything" if value == "auto" else "size")
+        try:
+            start = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"doc_topic_prior: got {value!r}, {expected}") from None
+        if start.ndim == 0:
+            start = np.full(n_topics, float(start))
+        if start.shape != (n_topics,) or not np.all((start > 0) & np.isfinite(start)):
+            raise ValueError(f"doc_topic_prior: got {value!r}, {expected}")
+        return cls(start, "nothing")
+
+    def update(self, alpha: np.ndarray, mean_log_theta: np.ndarray, rate: float = 1.0) -> np.ndarray:
+        """alpha after an M-step; with a rate below one (mini-batches), one damped Newton step towards it."""
+        if self.learned == "nothing":
+            return alpha
+        climb = newton_asymmetric if self.learned == "everything" else newton_symmetric
+        return climb(alpha, mean_log_theta) if rate == 1.0 else climb(alpha, mean_log_theta, 1, rate)
+
+    def update_from_counts(self, alpha: np.ndarray, topic_histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """alpha after Minka's fixed point on a sample of topic counts; arguments as `minka_fixed_point`."""
+        if self.learned == "nothing":
+            return alpha
+        return minka_fixed_point(alpha, topic_histogram, lengths, symmetric=self.learned == "size")
+
+
+def newton_asymmetric(
+    alpha: np.ndarray, mean_log_theta: np.ndarray, max_steps: int = 100, rate: float = 1.0
+) -> np.ndarray:
+    """argmax F: Newton steps in O(K), shortened to stay positive, until they no longer move alpha."""
+    alpha = np.array(alpha, dtype=np.float64)
+    for _ in range(max_steps):
+        total = alpha.sum()
+        gradient = digamma(total) - digamma(alpha) + mean_log_theta
+        diagonal = -polygamma(1, alpha)
+        constant = polygamma(1, total)
+        # (diag(h) + z 11')^-1 g by Sherman-Morrison
+        shift = (gradient / diagonal).sum() / (1.0 / constant + (1.0 / diagonal).sum())
+        step = -(gradient - shift) / diagonal * rate
+        while np.any(alpha + step <= 0.1 * alpha):  # F is concave: a shorter step along it still climbs
+            step *= 0.5
+        alpha = np.maximum(alpha + step, _SMALLEST)
+        if np.max(np.abs(step) / alpha) < 1e-7:
+            break
+    return alpha
+
+
+def newton_symmetric(
+    alpha: np.ndarray, mean_log_theta: np.ndarray, max_steps: int = 100, rate: float = 1.0
+) -> np.ndarray:
+    """argmax F over alpha_k = a: Newton in log a, which keeps a positive and converges from far away."""
+    n_topics = len(alpha)
+    a = float(np.mean(alpha))
+    total_log = float(np.sum(mean_log_theta))
+    for _ in range(max_steps):
+        slope = n_topics * (digamma(n_topics * a) - digamma(a)) + total_log
+        curve = n_topics * (n_topics * polygamma(1, n_topics * a) - polygamma(1, a))
+        step = -slope / (curve + slope / a) / a if curve + slope / a < 0 else np.sign(slope)
+        step = float(np.clip(step, -1.0, 1.0)) * rate
+        a = max(a * np.exp(step), _SMALLEST)
+        if abs(step) < 1e-9:
+            break
+    return np.full(n_topics, a)
+
+
+def minka_fixed_point(
+    alpha: np.ndarray, topic_histogram: np.ndarray, lengths: np.ndarray, *, symmetric: bool, max_steps: int = 20
+) -> np.ndarray:
+    """alpha_k <- alpha_k sum_d [psi(n_dk + alpha_k) - psi(alpha_k)] / sum_d [psi(N_d + sum alpha) - psi(sum alpha)].
+
+    Parameters
+    ----------
+    topic_histogram : (K, L) ndarray
+        Documents that hold topic k exactly n times, n = 0 … L-1: the counts enter through this alone.
+    lengths : (D,) ndarray
+        Tokens of each document.
+    """
+    alpha = np.array(alpha, dtype=np.float64)
+    # psi(n + a) - psi(a) = sum_{i < n} 1 / (a + i): documents with more than i tokens count for term i
+    beyond = topic_histogram[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:].astype(np.float64)
+    terms = np.arange(beyond.shape[1])
+    sizes, repeats = np.unique(lengths, return_counts=True)
+    for _ in range(max_steps):
+        gain = (beyond / (alpha[:, None] + terms)).sum(axis=1)
+        loss = (repeats * (digamma(sizes + alpha.sum()) - digamma(alpha.sum()))).sum()
+        factor = (alpha * gain).sum() / (alpha.sum() * loss) if symmetric else gain / loss
+        alpha, before = np.maximum(alpha * factor, _SMALLEST), alpha
+        if np.max(np.abs(alpha - before) / before) < 1e-4:
+            break
+    return alpha

@@ -1,0 +1,78 @@
+"""Dirichlet–multinomial topics: beta_k ~ Dirichlet(prior), q(beta_k) = Dirichlet(lambda_k)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from supertopic.kernels.topics import SMALLEST_WEIGHT, expect_topics
+
+if TYPE_CHECKING:
+    from supertopic.backends.threads import Threads
+    from supertopic.corpus import Corpus
+
+
+class DirichletTopics:
+    """E[log beta_wk] = psi(lambda_wk) - psi(sum_w lambda_wk), lambda = prior + expected counts.
+
+    Parameters
+    ----------
+    prior : float
+        Smoothing of the topics. 0: no prior, topics by maximum likelihood (Blei, Ng & Jordan's first model).
+    """
+
+    name = "dirichlet"
+
+    def __init__(self, prior: float) -> None:
+        if not (np.isscalar(prior) and np.isfinite(prior) and prior >= 0):
+            raise ValueError(f"topic_word_prior: got {prior!r}, expected a number >= 0 (0: maximum likelihood)")
+        self.prior = float(prior)
+
+    def start(self, corpus: Corpus, n_topics: int, seed: int) -> np.ndarray:
+        """Each topic starts from the words of a few documents, over the frequencies of the whole corpus.
+
+        Distinct but realistic topics: the first E-step already tells documents apart, where random noise over
+        words leaves it to break the symmetry by hundredths.
+        """
+        rng = np.random.default_rng([seed, 1])
+        n_documents, n_words = corpus.shape
+        background = np.asarray(corpus.counts.sum(axis=0), dtype=np.float64).ravel() + 1e-3
+        total = background.sum()
+        word_topic = np.empty((n_words, n_topics), dtype=np.float32)
+        per_topic = max(1, min(20, n_documents // (2 * n_topics)))
+        noise = rng.gamma(100.0, 0.01, size=(n_words, n_topics))
+        for k in range(n_topics):
+            rows = rng.choice(n_documents, size=per_topic, replace=n_documents < per_topic)
+            seeds = np.asarray(corpus.counts[rows].sum(axis=0), dtype=np.float64).ravel()
+            mixed = background / total + seeds / max(seeds.sum(), 1.0)
+            word_topic[:, k] = self.prior + mixed * noise[:, k] * (0.5 * total / n_topics)
+        return word_topic
+
+    def expect(self, word_topic: np.ndarray, backend: Threads) -> tuple[np.ndarray, float]:
+        totals = word_topic.sum(axis=0, dtype=np.float64)
+        if self.prior == 0.0:
+            return np.maximum(word_topic / np.maximum(totals, 1e-30), SMALLEST_WEIGHT, dtype=np.float32), 0.0
+        weights = np.empty_like(word_topic)
+        evidence = np.empty(len(word_topic))
+        psi_totals = digamma(totals)
+        backend.over_range(
+            len(word_topic), lambda start, stop: expect_topics(
+                start, stop, word_topic, psi_totals, self.prior, weights, evidence
+            )
+        )  # fmt: skip
+        normalisers = gammaln(self.prior * len(word_topic)) - gammaln(totals)
+        return weights, float(evidence.sum() + normalisers.sum())
+
+    def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
+        if rate == 1.0:
+            counts += np.float32(self.prior)
+            return counts
+        return (1.0 - rate) * word_topic + np.float32(rate) * (np.float32(self.prior) + counts)
+
+    def probabilities(self, word_topic: np.ndarray) -> np.ndarray:
+        components = np.ascontiguousarray(word_topic.T, dtype=np.float64)
+        components += 1e-30  # a topic of no words at all, under maximum likelihood, is uniform and not NaN
+        components /= components.sum(axis=1, keepdims=True)
+        return components

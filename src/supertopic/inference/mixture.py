@@ -1,0 +1,2 @@
+x=1
+def share_block(): pass

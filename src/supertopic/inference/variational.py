@@ -1,0 +1,191 @@
+"""Variational inference, batch and stochastic: the batch engine is the stochastic step with the whole corpus as its batch.
+
+Four verbs: the local step makes Stats of a batch of documents, Stats add up over blocks, the global step moves the State,
+and the evidence says how good it is:
+
+    L = sum_d E_q[log p(theta_d, z_d, w_d, y_d | topics) - log q(theta_d, z_d)]  +  E_q[log p(topics) - log q(topics)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import digamma
+
+from supertopic.backends.threads import Threads
+from supertopic.inference.batches import Batch, Block
+from supertopic.inference.mixture import share_block
+from supertopic.kernels.topics import add_by_word
+from supertopic.kernels.variational import infer_documents, respond_documents
+from supertopic.model import Model, State, Stats
+
+_PASSES_BETWEEN_REFRESHES = 5  # (slope, curvature) renewed this often: more often saves no passes
+
+
+@dataclass(frozen=True)
+class LocalLimits:
+    """When a document's inference stops: a mean change of its topic counts below `tol`, or `max_passes`."""
+
+    max_passes: int = 100
+    tol: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one statistical step left behind; `bound` is the evidence of the State it started from."""
+
+    number: int
+    state: State
+    doc_topic: np.ndarray  # (batch, K) float32 variational Dirichlet parameters gamma
+    bound: float
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Step t moves the topics by rate (delay + t)^-decay towards what its batch says; constant 1 in batch inference."""
+
+    delay: float = 1.0
+    decay: float = 0.0
+
+    def rate(self, step: int) -> float:
+        return float((self.delay + step) ** -self.decay)
+
+
+def learn(
+    model: Model,
+    state: State,
+    batches: Iterable[Batch],
+    backend: Threads,
+    *,
+    n_documents: float,
+    schedule: Schedule,
+    limits: LocalLimits,
+    first_step: int = 0,
+) -> Iterator[Step]:
+    """One Step per batch. Whole corpus every time: variational EM. Mini-batches: stochastic variational inference."""
+    for number, batch in enumerate(batches, start=first_step):
+        weights, topic_evidence = model.emission.expect(state.word_topic, backend)
+        stats, doc_topic = local_step(model, state, weights, batch, backend, limits)
+        scale = n_documents / len(batch)
+        bound = scale * stats.bound + topic_evidence + _share_evidence(model, state)
+        state = global_step(model, state, stats, scale, schedule.rate(number))
+        yield Step(number, state, doc_topic, bound)
+
+
+def local_step(
+    model: Model, state: State, weights: np.ndarray, batch: Batch, backend: Threads, limits: LocalLimits
+) -> tuple[Stats, np.ndarray]:
+    """Stats of a batch, and the Dirichlet parameters of its documents, given the topics' expected weights."""
+    doc_topic = np.empty((len(batch), model.n_topics), dtype=np.float32)
+    stats = Stats(np.zeros_like(weights), np.zeros(model.n_topics), 0.0, 0.0)
+    entries = max((len(block.order) for block in batch.blocks), default=0)
+    shares = np.empty((entries, model.n_topics), dtype=np.float32)
+    for block in batch.blocks:
+        phi = shares[: len(block.order)]
+        share = share_block if model.single else infer_block
+        bound = share(model, state, weights, batch, block, backend, limits, doc_topic, phi)
+        _add_words(batch, block, phi, stats.word_topic, backend)
+        stats.bound += float(bound.sum())
+    stats.n_documents = float(len(batch))
+    stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64) if model.single else _sum_log_theta(doc_topic)
+    return stats, doc_topic
+
+
+def infer_block(
+    model: Model, state: State, weights: np.ndarray, batch: Batch, block: Block, backend: Threads,
+    limits: LocalLimits, doc_topic: np.ndarray, phi: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """E-step of a block: writes its rows of doc_topic and its responsibilities phi, returns each document's bound."""
+    entries = slice(batch.counts.indptr[block.start], batch.counts.indptr[block.stop])
+    indptr = batch.counts.indptr[block.start : block.stop + 1] - entries.start
+    indices, counts = batch.counts.indices[entries], batch.counts.data[entries]
+    alpha = state.alpha.astype(np.float32)
+    gamma = doc_topic[block.start : block.stop]
+    bound, passes = np.empty(len(gamma)), np.empty(len(gamma), dtype=np.int32)
+
+    if model.response.n_columns == 0:
+
+        def infer(start: int, stop: int) -> None:
+            rows = np.empty((batch.longest, model.n_topics), dtype=np.float32)
+            infer_documents(
+                start, stop, indptr, indices, counts, weights, alpha, limits.max_passes, limits.tol, True,
+                gamma, phi, bound, passes, rows,
+            )  # fmt: skip
+
+        backend.over_weights(indptr, infer)
+        return bound
+
+    y = batch.y[block.start : block.stop]
+    score = np.zeros((len(gamma), model.response.n_columns))
+    moment = np.zeros_like(score)
+    for done in range(0, limits.max_passes, _PASSES_BETWEEN_REFRESHES):
+        slope, curvature = model.response.speak(y, score, moment)
+
+        def respond(start: int, stop: int, slope=slope, curvature=curvature, fresh=done == 0) -> None:
+            rows = np.empty((batch.longest, model.n_topics), dtype=np.float32)
+            respond_documents(
+                start, stop, indptr, indices, counts, weights, alpha, _PASSES_BETWEEN_REFRESHES, limits.tol, fresh,
+                slope, curvature, state.coef, state.coef_cov, model.response.is_product,
+                gamma, phi, bound, passes, score, moment, rows,
+            )  # fmt: skip
+
+        backend.over_weights(indptr, respond)
+        if passes.max(initial=0) < _PASSES_BETWEEN_REFRESHES:
+            break
+    return bound + model.response.log_density(y, score, moment)
+
+
+def _add_words(batch: Batch, block: Block, phi: np.ndarray, word_topic: np.ndarray, backend: Threads) -> None:
+    counts = batch.counts.data[batch.counts.indptr[block.start] : batch.counts.indptr[block.stop]]
+
+    def add(start: int, stop: int) -> None:
+        row = np.empty(phi.shape[1], dtype=np.float32)
+        add_by_word(start, stop, block.words, block.word_start, block.order, counts, phi, word_topic, row)
+
+    backend.over_weights(block.word_start, add)
+
+
+def _sum_log_theta(gamma: np.ndarray) -> np.ndarray:
+    """sum_d psi(gamma_dk) - psi(sum_k gamma_dk), a few documents at a time to stay small."""
+    total = np.zeros(gamma.shape[1])
+    for start in range(0, len(gamma), 1024):
+        part = gamma[start : start + 1024].astype(np.float64)
+        total += (digamma(part) - digamma(part.sum(axis=1, keepdims=True))).sum(axis=0)
+    return total
+
+
+def global_step(model: Model, state: State, stats: Stats, scale: float, rate: float) -> State:
+    """The State after a step of the given rate towards the Stats of a batch, scaled up to the whole corpus."""
+    if scale != 1.0:
+        stats.word_topic *= np.float32(scale)
+    word_topic = model.emission.update(state.word_topic, stats.word_topic, rate)
+    if model.single:
+        assert state.shares is not None
+        towards = state.alpha + scale * stats.log_theta
+        return replace(state, word_topic=word_topic, shares=(1.0 - rate) * state.shares + rate * towards)
+    alpha = model.doc_topic_prior.update(state.alpha, stats.log_theta / stats.n_documents, rate)
+    return replace(state, word_topic=word_topic, alpha=alpha)
+
+
+def _share_evidence(model: Model, state: State) -> float:
+    """E[log p(shares)] - E[log q(shares)] of a mixture's topic shares; LDA's documents each carry their own."""
+    if not model.single:
+        return 0.0
+    from supertopic.inference.mixture import share_evidence
+
+    return share_evidence(state)
+
+
+def start_state(model: Model, word_topic: np.ndarray) -> State:
+    """The State before the first step, from first topics."""
+    columns = model.response.n_columns
+    alpha = model.doc_topic_prior.start.copy()
+    return State(
+        word_topic=word_topic,
+        alpha=alpha,
+        coef=np.zeros((columns, model.n_topics), dtype=np.float32),
+        coef_cov=np.zeros((0, model.n_topics, model.n_topics), dtype=np.float32),
+        shares=np.full(model.n_topics, 1.0) if model.single else None,
+    )

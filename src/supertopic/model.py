@@ -1,0 +1,61 @@
+"""One model, four choices: what is fitted (Model), the numbers that fitting changes (State), what documents say (Stats).
+
+No algorithm lives here. `inference` turns documents and a State into Stats, and Stats into the next State; Stats
+of two sets of documents add up, which is what lets threads, mini-batches, streams and clusters share one engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.base import Emission
+from supertopic.responses.base import NoResponse, Response
+
+
+@dataclass(frozen=True)
+class Model:
+    """A cell of the grid: emission × response (× prior on its coefficients), with a prior on the topic shares.
+
+    `single` says that all words of a document share one topic (mixture of categoricals), instead of each
+    having its own (LDA).
+    """
+
+    n_topics: int
+    emission: Emission
+    doc_topic_prior: DocTopicPrior
+    response: Response = field(default_factory=NoResponse)
+    single: bool = False
+
+
+@dataclass
+class State:
+    """All numbers that fitting changes; enough, with the data and the seed, to go on after a kill."""
+
+    word_topic: np.ndarray  # (V, K) float32: the emission's parameters; pseudo-counts lambda for Dirichlet topics
+    alpha: np.ndarray  # (K,) float64: prior on the topic shares
+    coef: np.ndarray  # (C, K) float32: eta, one row per response column
+    coef_cov: np.ndarray  # (C, K, K) float32, or (0, K, K) for a point estimate
+    shares: np.ndarray | None = None  # (K,) float64: posterior pseudo-counts of the topics, where documents have one
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The fields that are set, by name: what a checkpoint keeps."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def copy(self) -> State:
+        return replace(self, **{name: value.copy() for name, value in self.arrays().items()})
+
+
+@dataclass
+class Stats:
+    """What a set of documents says about the State; the sum of two is what their union says."""
+
+    word_topic: np.ndarray  # (V, K) expected counts of words by topic
+    log_theta: np.ndarray  # (K,) sum over documents of E[log theta]; expected topic counts where documents have one
+    n_documents: float
+    bound: float  # the documents' part of the evidence bound
+
+    def __add__(self, other: Stats) -> Stats:
+        return Stats(**{name: value + getattr(other, name) for name, value in vars(self).items()})
