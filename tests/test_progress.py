@@ -103,13 +103,13 @@ def test_words_in_brackets_are_shown_as_they_are(stderr):
 def test_the_bar_is_cheap(stderr):
     terminal = stderr(Terminal())
     start = time.perf_counter()
-    with track("VB", 100_000, 1) as report:
-        for step in range(1, 100_001):
+    with track("VB", 20_000, 1) as report:
+        for step in range(1, 20_001):
             report(step, bound=1.0)
     elapsed = time.perf_counter() - start
-    redraws = terminal.getvalue().count("VB")
-    assert redraws <= 5 + 15 * elapsed
-    assert "100000/100000" in terminal.getvalue()
+    assert terminal.getvalue().count("VB") <= 5 + 10 * elapsed  # redraws
+    assert elapsed < 5  # a redraw per step takes ten times that
+    assert "20000/20000" in terminal.getvalue()
 
 
 @pytest.mark.parametrize("stream", [Broken, lambda: None])

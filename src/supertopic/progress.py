@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-_SECONDS_BETWEEN_REDRAWS = 0.1
 _screen = threading.Lock()  # a fit inside a fit, or beside it in a thread, draws no second bar
 
 
@@ -77,30 +76,16 @@ def _bar(description: str, total: int | None, stream: _Unbreakable) -> Iterator[
         rich.TimeElapsedColumn(),
         rich.TimeRemainingColumn(),
         console=Console(file=stream),  # type: ignore[arg-type]
-        refresh_per_second=4,  # keeps the clock going during long steps
+        refresh_per_second=8,  # in a thread: short steps cost nothing, the clock runs on in long ones
         redirect_stdout=False,  # standard output belongs to the caller, and may be a file
     )
-    last: dict[str, Any] = {}
-    drawn = 0.0
-
-    def report(step: int, **values: Any) -> None:
-        nonlocal drawn
-        last.update(completed=step, values=values)
-        now = time.monotonic()
-        if now - drawn >= _SECONDS_BETWEEN_REDRAWS:
-            drawn = now
-            show()
-
-    def show() -> None:
-        if last:
-            bar.update(task, completed=last["completed"], shown=_format(last["values"]))
-
     with bar:
         task = bar.add_task(description, total=total, shown="")
-        try:
-            yield report
-        finally:
-            show()
+
+        def report(step: int, **values: Any) -> None:
+            bar.update(task, completed=step, shown=_format(values))
+
+        yield report
 
 
 def _format(values: dict[str, Any]) -> str:
