@@ -1,0 +1,35 @@
+"""How good a topic model is: held-out likelihood, coherence of topics, spread, prediction, stability."""
+
+from supertopic.metrics.coherence import coherence
+from supertopic.metrics.heldout import (
+    HeldOut,
+    completion_split,
+    log_likelihood,
+    perplexity,
+    score_completion,
+)
+from supertopic.metrics.summaries import (
+    Alignment,
+    align_topics,
+    doc_topic_entropy,
+    exclusivity,
+    predictive_r2,
+    topic_distance,
+    topic_diversity,
+)
+
+__all__ = [
+    "Alignment",
+    "HeldOut",
+    "align_topics",
+    "coherence",
+    "completion_split",
+    "doc_topic_entropy",
+    "exclusivity",
+    "log_likelihood",
+    "perplexity",
+    "predictive_r2",
+    "score_completion",
+    "topic_distance",
+    "topic_diversity",
+]

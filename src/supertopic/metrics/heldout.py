@@ -1,0 +1,344 @@
+"""How probable a model finds documents it has not seen: document completion, left-to-right and Chib-style."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import logsumexp
+
+from supertopic.kernels import heldout as kernels
+from supertopic.metrics.summaries import components_of
+
+METHODS = ("completion", "left_to_right", "chib")
+# Fixed-point passes of the completion scorer, and how little (per token) gamma may still move at the end.
+MAX_PASSES, TOLERANCE = 200, 1e-3
+# Gibbs sweeps before the Chib-style estimator looks for its mode.
+MODE_SWEEPS = 10
+
+
+class HeldOut(NamedTuple):
+    """Log-likelihood in nats and number of tokens it is of, one entry per document."""
+
+    log_likelihood: np.ndarray
+    n_tokens: np.ndarray
+
+
+def perplexity(
+    model: Any,
+    X: Any,
+    method: str = "completion",
+    *,
+    n_particles: int = 20,
+    n_samples: int = 1000,
+    random_state: int | None = 0,
+    n_jobs: int | None = 1,
+) -> float:
+    """exp( - sum_d log p(w_d) / sum_d N_d ): a word is as hard to guess as among so many equal ones.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Its topics and prior are held fixed.
+    X : documents
+        Whatever the model's ``transform`` takes.
+    method : {"completion", "left_to_right", "chib"}
+        ``"completion"``: a random half of each document's tokens gives theta, the other half is scored (fast;
+        all libraries can be scored alike). ``"left_to_right"`` and ``"chib"``: unbiased estimates of p(w),
+        theta integrated out (their logarithms lie low by about half the estimate's relative variance). They
+        need whole counts.
+    n_particles : int
+        Particles of left-to-right; its cost is n_particles * K * N^2 / 2 per document.
+    n_samples : int
+        Chain length of the Chib-style estimator; its cost is 2 * n_samples * K * N per document.
+    random_state : int or None
+        Seed of the split and of the samplers.
+    n_jobs : int or None
+        Threads (-1: all cores); the result is the same for any number.
+    """
+    word_topic, alpha, counts = _parts(model, X)
+    scored = log_likelihood(
+        word_topic, alpha, counts, method, membership=getattr(model, "membership_", "mixed"),
+        n_particles=n_particles, n_samples=n_samples, random_state=random_state, n_jobs=n_jobs,
+    )  # fmt: skip
+    return float(np.exp(_nats_per_token(scored)))
+
+
+def log_likelihood(
+    word_topic: np.ndarray,
+    alpha: np.ndarray | float,
+    counts: Any,
+    method: str = "completion",
+    *,
+    membership: str = "mixed",
+    n_particles: int = 20,
+    n_samples: int = 1000,
+    random_state: int | None = 0,
+    n_jobs: int | None = 1,
+) -> HeldOut:
+    """log p(w_d | topics, alpha) of each document's tokens in a row (no multinomial coefficient), in nats.
+
+    Parameters
+    ----------
+    word_topic : array (V, K)
+        p(word | topic); columns sum to one.
+    alpha : array (K,) or float
+        Dirichlet prior of theta; with ``membership="single"`` proportional to the probabilities of the
+        topics.
+    counts : sparse or dense array (D, V)
+    membership : {"mixed", "single"}
+        Whether each token of a document has its own topic or all share one (a mixture of categoricals).
+    method, n_particles, n_samples, random_state, n_jobs
+        As in :func:`perplexity`.
+
+    Returns
+    -------
+    HeldOut
+        ``log_likelihood`` (D,) float64 and ``n_tokens`` (D,), the number of tokens it is of (completion: of
+        the second half).
+    """
+    word_topic, alpha = _check_topics(word_topic, alpha)
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    if membership not in ("mixed", "single"):
+        raise ValueError(f"membership must be 'mixed' or 'single', got {membership!r}.")
+    counts = _check_counts(counts, word_topic.shape[0])
+    seed = _seed(random_state)
+    if method == "completion":
+        observed, heldout = completion_split(counts, seed)
+        if membership == "single":
+            return _single_topic(word_topic, alpha, heldout, given=observed)
+        return _completion(word_topic, alpha, observed, heldout, n_jobs)
+    if membership == "single":
+        return _single_topic(word_topic, alpha, counts)
+    if np.any(counts.data != np.floor(counts.data)):
+        raise ValueError(
+            f"method={method!r} needs whole counts; X has fractional ones, use method='completion'."
+        )
+    if method == "left_to_right":
+        return _left_to_right(word_topic, alpha, counts, _positive("n_particles", n_particles), seed, n_jobs)
+    return _chib(word_topic, alpha, counts, _positive("n_samples", n_samples), seed, n_jobs)
+
+
+def completion_split(counts: Any, seed: int = 0) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Split each document's tokens at random into floor(N/2) observed and ceil(N/2) held-out ones.
+
+    Token by token, so two occurrences of a word may part; keyed by (seed, document). A document of one token
+    has it held out.
+
+    Returns
+    -------
+    observed, heldout : csr_matrix (D, V), float32
+        They add up to ``counts``.
+    """
+    counts = _check_counts(counts, None)
+    observed = np.empty_like(counts.data)
+    kernels.split_range(0, counts.shape[0], counts.indptr, counts.data, seed, observed)
+    halves = []
+    for data in (observed, counts.data - observed):
+        half = sp.csr_matrix((data, counts.indices.copy(), counts.indptr.copy()), shape=counts.shape)
+        half.eliminate_zeros()
+        halves.append(half)
+    return halves[0], halves[1]
+
+
+def score_completion(
+    word_topic: np.ndarray, alpha: np.ndarray | float, observed: Any, heldout: Any, *, n_jobs: int | None = 1
+) -> float:
+    """- sum_d log p(heldout_d | E[theta | observed_d]) / tokens held out: nats per token, lower is better.
+
+    The topics and alpha may come from any library, so that all are scored by the same inference of theta.
+    """
+    word_topic, alpha = _check_topics(word_topic, alpha)
+    observed = _check_counts(observed, word_topic.shape[0])
+    heldout = _check_counts(heldout, word_topic.shape[0])
+    if observed.shape[0] != heldout.shape[0]:
+        raise ValueError(
+            f"observed and heldout must hold the same documents, got {observed.shape[0]} and "
+            f"{heldout.shape[0]}."
+        )
+    return _nats_per_token(_completion(word_topic, alpha, observed, heldout, n_jobs))
+
+
+def _nats_per_token(scored: HeldOut) -> float:
+    """Minus the log-likelihood per token."""
+    n_tokens = float(scored.n_tokens.sum())
+    if n_tokens == 0:
+        raise ValueError("X has no tokens of the model's vocabulary to score.")
+    return -float(scored.log_likelihood.sum()) / n_tokens
+
+
+def _single_topic(
+    word_topic: np.ndarray, alpha: np.ndarray, counts: sp.csr_matrix, given: sp.csr_matrix | None = None
+) -> HeldOut:
+    """log sum_k pi_k prod_w p(w|k)^c exactly; with ``given``, log p(given and counts) - log p(given)."""
+    with np.errstate(divide="ignore"):
+        log_word, log_weight = np.log(word_topic.astype(np.float64)), np.log(alpha / alpha.sum())
+    log_joint = log_weight + counts @ log_word
+    if given is None:
+        score = logsumexp(log_joint, axis=1)
+    else:
+        log_given = given @ log_word
+        before, after = logsumexp(log_weight + log_given, axis=1), logsumexp(log_joint + log_given, axis=1)
+        # where the observed half is impossible so is the whole
+        score = np.where(np.isfinite(before), after - np.where(np.isfinite(before), before, 0.0), -np.inf)
+    return HeldOut(score, _row_sums(counts))
+
+
+def _completion(
+    word_topic: np.ndarray,
+    alpha: np.ndarray,
+    observed: sp.csr_matrix,
+    heldout: sp.csr_matrix,
+    n_jobs: int | None,
+) -> HeldOut:
+    n_topics, widest = len(alpha), int(np.diff(observed.indptr).max(initial=0))
+    log_lik = np.zeros(observed.shape[0])
+
+    def score(start: int, stop: int) -> None:
+        gamma, weight, update = np.empty((3, n_topics), np.float32)
+        kernels.completion_range(
+            start, stop, observed.indptr, observed.indices, observed.data, heldout.indptr, heldout.indices,
+            heldout.data, word_topic, alpha.astype(np.float32), MAX_PASSES, np.float32(TOLERANCE),
+            np.empty((widest, n_topics), np.float32), gamma, weight, update, np.empty(n_topics, np.int32),
+            log_lik,
+        )  # fmt: skip
+
+    _over_ranges(score, observed.indptr.astype(np.int64) + heldout.indptr, n_jobs)
+    return HeldOut(log_lik, _row_sums(heldout))
+
+
+def _left_to_right(
+    word_topic: np.ndarray,
+    alpha: np.ndarray,
+    counts: sp.csr_matrix,
+    n_particles: int,
+    seed: int,
+    n_jobs: int | None,
+) -> HeldOut:
+    n_topics, (widest, longest) = len(alpha), _extent(counts)
+    log_lik = np.zeros(counts.shape[0])
+
+    def score(start: int, stop: int) -> None:
+        kernels.left_to_right_range(
+            start, stop, counts.indptr, counts.indices, counts.data, word_topic, alpha, seed,
+            np.empty((widest, n_topics)), np.empty(longest, np.int64),
+            np.empty((n_particles, longest), np.int64),
+            np.empty((n_particles, n_topics)), np.empty(n_particles), np.empty(n_particles, np.int64),
+            np.empty(n_topics), log_lik,
+        )  # fmt: skip
+
+    n_tokens = _row_sums(counts)
+    _over_ranges(score, np.append(0, np.cumsum(n_tokens**2)), n_jobs)
+    return HeldOut(log_lik, n_tokens)
+
+
+def _chib(
+    word_topic: np.ndarray,
+    alpha: np.ndarray,
+    counts: sp.csr_matrix,
+    n_samples: int,
+    seed: int,
+    n_jobs: int | None,
+) -> HeldOut:
+    n_topics, (widest, longest) = len(alpha), _extent(counts)
+    log_lik = np.zeros(counts.shape[0])
+
+    def score(start: int, stop: int) -> None:
+        mode, middle, z = np.empty((3, longest), np.int64)
+        prior_count, middle_count, joint = np.empty((3, n_topics))
+        kernels.chib_range(
+            start, stop, counts.indptr, counts.indices, counts.data, word_topic, alpha, n_samples,
+            MODE_SWEEPS, seed, np.empty((widest, n_topics)), np.empty(longest, np.int64), mode, middle, z,
+            prior_count, middle_count, joint, np.empty(n_samples), log_lik,
+        )  # fmt: skip
+
+    n_tokens = _row_sums(counts)
+    _over_ranges(score, np.append(0, np.cumsum(n_tokens)), n_jobs)
+    return HeldOut(log_lik, n_tokens)
+
+
+def _over_ranges(score: Callable[[int, int], None], cost_so_far: np.ndarray, n_jobs: int | None) -> None:
+    """Call score(start, stop) on ranges of documents of about equal cost, in threads."""
+    n_docs = len(cost_so_far) - 1
+    n_threads = (
+        (os.cpu_count() or 1) if n_jobs == -1 else _positive("n_jobs", 1 if n_jobs is None else n_jobs)
+    )
+    if n_threads == 1 or n_docs < 2:
+        score(0, n_docs)
+        return
+    # several ranges per thread, so that one heavy range does not hold up the rest
+    goals = np.linspace(0, cost_so_far[-1], 4 * n_threads + 1)
+    cuts = np.unique(np.searchsorted(cost_so_far, goals).clip(0, n_docs))
+    cuts[0], cuts[-1] = 0, n_docs
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(score, cuts[:-1], cuts[1:]))
+
+
+def _parts(model: Any, X: Any) -> tuple[np.ndarray, Any, sp.csr_matrix]:
+    """(word_topic, alpha, counts) of a fitted model and documents."""
+    return components_of(model).T, model.alpha_, model._as_corpus(X).counts
+
+
+def _check_topics(word_topic: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:
+    word_topic = np.ascontiguousarray(word_topic, dtype=np.float32)
+    if word_topic.ndim != 2 or 0 in word_topic.shape:
+        raise ValueError(f"word_topic must be a (words, topics) array, got shape {word_topic.shape}.")
+    if not np.all(np.isfinite(word_topic)) or word_topic.min() < 0:
+        raise ValueError("word_topic must hold probabilities; it has NaN, infinite or negative entries.")
+    sums = word_topic.sum(axis=0, dtype=np.float64)
+    if np.abs(sums - 1).max() > 1e-3:
+        raise ValueError(f"each topic of word_topic must sum to 1 over the words, got {sums.min():.4g} "
+                         f"to {sums.max():.4g}.")  # fmt: skip
+    alpha = np.asarray(alpha, dtype=np.float64)
+    if alpha.ndim == 0:
+        alpha = np.full(word_topic.shape[1], float(alpha))
+    if alpha.shape != (word_topic.shape[1],):
+        raise ValueError(f"alpha must be a number or have one entry per topic ({word_topic.shape[1]}), "
+                         f"got shape {alpha.shape}.")  # fmt: skip
+    if not np.all(np.isfinite(alpha)) or alpha.min() <= 0:
+        raise ValueError("alpha must be finite and positive.")
+    return word_topic, alpha
+
+
+def _check_counts(counts: Any, n_words: int | None) -> sp.csr_matrix:
+    counts = sp.csr_matrix(counts, dtype=np.float32)
+    if n_words is not None and counts.shape[1] != n_words:
+        raise ValueError(f"X has {counts.shape[1]} words, the topics have {n_words}.")
+    if counts.shape[0] == 0:
+        raise ValueError("X is empty: it has no documents.")
+    if not np.all(np.isfinite(counts.data)):
+        raise ValueError("X must hold counts; it has NaN or infinite entries.")
+    if counts.nnz and counts.data.min() < 0:
+        raise ValueError(f"X must hold counts; it has negative entries (smallest {counts.data.min():g}).")
+    if not counts.has_canonical_format:
+        counts = counts.copy()
+        counts.sum_duplicates()
+    return counts
+
+
+def _row_sums(counts: sp.csr_matrix) -> np.ndarray:
+    return np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def _extent(counts: sp.csr_matrix) -> tuple[int, int]:
+    """Most distinct words and most tokens in one document."""
+    return int(np.diff(counts.indptr).max(initial=0)), int(_row_sums(counts).max(initial=0))
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    return int(value)
+
+
+def _seed(random_state: Any) -> int:
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**62))
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return int(random_state)
+    raise ValueError(f"random_state must be a non-negative integer or None, got {random_state!r}.")

@@ -1,0 +1,127 @@
+"""Figures that need no likelihood: diversity, exclusivity, entropy, predictive R², distance of topics."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import xlogy
+from scipy.stats import rankdata
+
+
+class Alignment(NamedTuple):
+    """``components_b[order]`` lies beside ``components_a``; ``distance`` is Hellinger's, topic by topic."""
+
+    order: np.ndarray
+    distance: np.ndarray
+
+
+def components_of(model: Any) -> np.ndarray:
+    """The (K, V) topics of a fitted model, or of an array given in its place."""
+    if not isinstance(model, np.ndarray) and not hasattr(model, "components_"):
+        raise ValueError(
+            f"model must be fitted or a (topics, words) array; {type(model).__name__} has no components_."
+        )
+    components = np.asarray(getattr(model, "components_", model), dtype=np.float64)
+    if components.ndim != 2 or 0 in components.shape:
+        raise ValueError(f"the topics must be a (topics, words) array, got shape {components.shape}.")
+    if not np.all(np.isfinite(components)) or components.min() < 0:
+        raise ValueError("the topics must hold probabilities; they have NaN, infinite or negative entries.")
+    return components
+
+
+def top_word_ids(components: np.ndarray, top_n: int) -> np.ndarray:
+    """The (K, top_n) most probable words of each topic, most probable first; ties go to the earlier word."""
+    if isinstance(top_n, bool) or int(top_n) != top_n or not 1 <= top_n <= components.shape[1]:
+        raise ValueError(
+            f"top_n must be a whole number from 1 to the {components.shape[1]} words, got {top_n!r}."
+        )
+    return np.argsort(-components, axis=1, kind="stable")[:, : int(top_n)]
+
+
+def topic_diversity(model: Any, top_n: int = 25) -> float:
+    """|union of the top words| / (K top_n): 1 when no two topics share a top word (Dieng et al. 2020)."""
+    top = top_word_ids(components_of(model), top_n)
+    return len(np.unique(top)) / top.size
+
+
+def exclusivity(model: Any, top_n: int = 10, frequency_weight: float = 0.3) -> np.ndarray:
+    """Per topic, the mean over its top words of FREX = 1 / [ (1 - a) / F_k(excl) + a / F_k(freq) ].
+
+    freq is p(word | topic), excl its share among the topics, F_k the empirical distribution function over the
+    words of topic k and a the ``frequency_weight`` (Bischof and Airoldi 2012). R's stm reports the sum
+    instead of the mean.
+    """
+    if not 0 <= frequency_weight <= 1:
+        raise ValueError(f"frequency_weight must lie between 0 and 1, got {frequency_weight!r}.")
+    components = components_of(model)
+    top = top_word_ids(components, top_n)
+    mass = components.sum(axis=0)
+    share = components / np.where(mass > 0, mass, 1.0)
+    n_words = components.shape[1]
+    exclusive, frequent = (rankdata(x, method="max", axis=1) / n_words for x in (share, components))
+    frex = 1.0 / ((1.0 - frequency_weight) / exclusive + frequency_weight / frequent)
+    return np.take_along_axis(frex, top, axis=1).mean(axis=1)
+
+
+def doc_topic_entropy(doc_topic: Any, X: Any = None) -> float:
+    """- mean_d sum_k theta_dk log theta_dk, in nats: 0 for one topic per document, log K for even shares.
+
+    Parameters
+    ----------
+    doc_topic : array (D, K), or a fitted model
+    X : documents, only with a model
+        Without it the model's ``doc_topic_`` of the training documents is used.
+    """
+    if hasattr(doc_topic, "components_"):
+        doc_topic = doc_topic.doc_topic_ if X is None else doc_topic.transform(X)
+    theta = np.asarray(doc_topic, dtype=np.float64)
+    if theta.ndim != 2 or 0 in theta.shape:
+        raise ValueError(f"doc_topic must be a (documents, topics) array, got shape {theta.shape}.")
+    if not np.all(np.isfinite(theta)) or theta.min() < 0 or np.abs(theta.sum(axis=1) - 1).max() > 1e-3:
+        raise ValueError("doc_topic must hold probabilities: finite, not negative, rows that sum to 1.")
+    return float(-xlogy(theta, theta).sum(axis=1).mean())
+
+
+def predictive_r2(y_true: Any, y_pred: Any) -> float:
+    """1 - sum (y - yhat)^2 / sum (y - ybar)^2, ybar the mean of ``y_true`` (predictive R² of the sLDA paper).
+
+    The mean is that of the documents predicted, not of the training documents; it is below zero for a
+    prediction worse than that constant.
+    """
+    y_true, y_pred = (np.asarray(y, dtype=np.float64).ravel() for y in (y_true, y_pred))
+    if y_true.shape != y_pred.shape or len(y_true) == 0:
+        raise ValueError(
+            f"y_true and y_pred must have the same length, at least 1, got {len(y_true)} and {len(y_pred)}."
+        )
+    for name, y in (("y_true", y_true), ("y_pred", y_pred)):
+        if not np.all(np.isfinite(y)):
+            raise ValueError(f"{name} must be finite, got {np.sum(~np.isfinite(y))} NaN or infinite entries; "
+                             "leave out the documents without a response.")  # fmt: skip
+    spread = np.sum((y_true - y_true.mean()) ** 2)
+    if spread == 0:
+        raise ValueError("y_true is constant, so there is no variance to predict and R² is not defined.")
+    return float(1.0 - np.sum((y_true - y_pred) ** 2) / spread)
+
+
+def topic_distance(components_a: Any, components_b: Any) -> np.ndarray:
+    """Hellinger distance sqrt(1 - sum_v sqrt(a_kv b_lv)) of every topic k of a to every topic l of b."""
+    a, b = components_of(components_a), components_of(components_b)
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"the topics must be over the same words, got {a.shape[1]} and {b.shape[1]}.")
+    a, b = (np.sqrt(x / x.sum(axis=1, keepdims=True)) for x in (a, b))
+    return np.sqrt(np.clip(1.0 - a @ b.T, 0.0, 1.0))
+
+
+def align_topics(components_a: Any, components_b: Any) -> Alignment:
+    """The one-to-one matching of topics with the least total Hellinger distance (Hungarian algorithm).
+
+    ``components_b`` may have more topics than ``components_a``, not fewer.
+    """
+    distance = topic_distance(components_a, components_b)
+    if distance.shape[0] > distance.shape[1]:
+        raise ValueError(f"components_b must have no fewer topics than components_a ({distance.shape[0]}), "
+                         f"got {distance.shape[1]}; swap them.")  # fmt: skip
+    rows, order = linear_sum_assignment(distance)
+    return Alignment(order, distance[rows, order])

@@ -1,0 +1,215 @@
+"""Held-out likelihood: the estimators against exact sums, the split and the completion scorer."""
+
+from types import SimpleNamespace
+
+import naive_metrics as naive
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import digamma
+
+from supertopic import metrics
+from supertopic.corpus import as_corpus
+from supertopic.kernels import heldout as kernels
+
+RNG = np.random.default_rng(7)
+WORD_TOPIC = RNG.dirichlet(np.full(4, 0.5), 3).T.astype(np.float32)
+ALPHA = np.array([0.3, 0.5, 0.2])
+
+
+def fitted(components, alpha=0.1, **others):
+    """What metrics need of a fitted estimator."""
+    model = SimpleNamespace(components_=np.asarray(components), alpha_=alpha, **others)
+    model._as_corpus = lambda X: as_corpus(X, vectorizer=others.get("vectorizer_"))
+    return model
+
+
+def random_counts(n_docs, n_words, mean, rng=RNG):
+    return sp.csr_matrix(rng.poisson(mean, (n_docs, n_words)).astype(np.float32))
+
+
+# ------------------------------------------------------------------ estimates of p(w)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "repeats"),
+    [
+        ("left_to_right", {"n_particles": 1}, 40_000),
+        ("left_to_right", {"n_particles": 4}, 20_000),
+        ("chib", {"n_samples": 1}, 100_000),
+        ("chib", {"n_samples": 8}, 40_000),
+    ],
+)
+@pytest.mark.parametrize(("counts", "n_topics"), [([2, 0, 1, 2], 3), ([1, 1, 1, 0], 3), ([3, 0, 0, 2], 2)])
+def test_estimates_are_unbiased(method, options, repeats, counts, n_topics):
+    word_topic, alpha = WORD_TOPIC[:, :n_topics], ALPHA[:n_topics]
+    exact = naive.document_probability(word_topic, alpha, np.repeat(np.arange(4), counts))
+    # the same document many times over: each row has uniforms of its own
+    documents = sp.csr_matrix(np.tile(np.float32(counts), (repeats, 1)))
+    scored = metrics.log_likelihood(word_topic, alpha, documents, method, random_state=1, **options)
+    estimates = np.exp(scored.log_likelihood)
+    error = estimates.std() / np.sqrt(repeats)
+    assert error < 0.03 * exact
+    assert abs(estimates.mean() - exact) < 4 * error
+    assert np.all(scored.n_tokens == sum(counts))
+
+
+@pytest.mark.parametrize("method", ["left_to_right", "chib"])
+def test_one_token_is_exact(method):
+    scored = metrics.log_likelihood(WORD_TOPIC, ALPHA, np.eye(4), method, n_samples=5000)
+    # left-to-right has nothing to sample at the first position; Chib's chain is independent draws there
+    tolerance = 1e-6 if method == "left_to_right" else 0.1
+    np.testing.assert_allclose(
+        scored.log_likelihood, np.log(WORD_TOPIC @ (ALPHA / ALPHA.sum())), atol=tolerance
+    )
+
+
+@pytest.mark.parametrize("method", ["left_to_right", "chib", "completion"])
+def test_empty_and_impossible_documents(method):
+    word_topic = np.array([[0.5, 0.25], [0.5, 0.75], [0.0, 0.0]])
+    scored = metrics.log_likelihood(word_topic, 0.5, [[0, 0, 0], [2, 1, 0], [0, 0, 3]], method)
+    assert scored.log_likelihood[0] == 0 and scored.n_tokens[0] == 0
+    assert np.isfinite(scored.log_likelihood[1])
+    assert scored.log_likelihood[2] == -np.inf
+
+
+def test_a_topic_that_cannot_make_a_word():
+    word_topic = np.array([[1.0, 0.5], [0.0, 0.5]])
+    exact = naive.document_probability(word_topic, ALPHA[:2], [0, 0, 1, 1])
+    for method in ("left_to_right", "chib"):
+        documents = np.tile([2, 2], (20_000, 1))
+        p = np.exp(metrics.log_likelihood(word_topic, ALPHA[:2], documents, method, n_samples=20)[0])
+        assert abs(p.mean() - exact) < 4 * p.std() / np.sqrt(len(p))
+
+
+@pytest.mark.parametrize("method", ["completion", "left_to_right", "chib"])
+@pytest.mark.parametrize("membership", ["mixed", "single"])
+def test_same_for_any_number_of_threads(method, membership):
+    counts = random_counts(23, 4, 2.0)
+    runs = [
+        metrics.log_likelihood(
+            WORD_TOPIC, ALPHA, counts, method, membership=membership, n_samples=50, n_jobs=n_jobs
+        )
+        for n_jobs in (1, 2, 3, -1)
+    ]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.log_likelihood, runs[0].log_likelihood)
+    other_seed = metrics.log_likelihood(WORD_TOPIC, ALPHA, counts, method, random_state=5, n_samples=50)
+    assert not np.array_equal(other_seed.log_likelihood, runs[0].log_likelihood)
+
+
+# ------------------------------------------------------------------ completion
+
+
+def test_exp_digamma():
+    x = np.logspace(-1.2, 5, 500).astype(np.float32)
+    out = np.empty_like(x)
+    kernels.exp_digamma(x, out, np.empty(len(x), np.int32))
+    np.testing.assert_allclose(out, np.exp(digamma(x.astype(float))), rtol=1e-5)
+    x[:] = 1e-3  # exp(psi) = exp(-1000): nothing, and no NaN
+    kernels.exp_digamma(x, out, np.empty(len(x), np.int32))
+    assert np.all((out >= 0) & (out < 1e-30))
+
+
+def test_completion_is_the_variational_predictive(monkeypatch):
+    monkeypatch.setattr(metrics.heldout, "TOLERANCE", 1e-6)
+    monkeypatch.setattr(metrics.heldout, "MAX_PASSES", 5000)
+    word_topic = RNG.dirichlet(np.full(12, 0.3), 3).T
+    observed, heldout = (random_counts(30, 12, 1.5) for _ in range(2))
+    expected = [
+        naive.completion(word_topic, ALPHA, o, h)
+        for o, h in zip(observed.toarray(), heldout.toarray(), strict=True)
+    ]
+    score = metrics.score_completion(word_topic, ALPHA, observed, heldout)
+    assert score == pytest.approx(-np.sum(expected) / heldout.sum(), abs=1e-5)
+
+
+def test_default_tolerance_is_near_convergence(monkeypatch):
+    word_topic = RNG.dirichlet(np.full(200, 0.05), 20).T
+    observed, heldout = metrics.completion_split(random_counts(40, 200, 0.5), 0)
+    score = metrics.score_completion(word_topic, 0.1, observed, heldout)
+    monkeypatch.setattr(metrics.heldout, "TOLERANCE", 1e-7)
+    monkeypatch.setattr(metrics.heldout, "MAX_PASSES", 5000)
+    assert score == pytest.approx(metrics.score_completion(word_topic, 0.1, observed, heldout), abs=3e-3)
+
+
+def test_split_halves_token_by_token():
+    counts = random_counts(200, 30, 1.3)
+    observed, heldout = metrics.completion_split(counts, 3)
+    np.testing.assert_array_equal((observed + heldout).toarray(), counts.toarray())
+    lengths = counts.sum(axis=1)
+    np.testing.assert_array_equal(observed.sum(axis=1), lengths // 2)
+    assert np.all(observed.data == np.floor(observed.data)) and np.all(observed.data > 0)
+    again, _ = metrics.completion_split(counts, 3)
+    np.testing.assert_array_equal(again.toarray(), observed.toarray())
+    # keyed by the document: a later document does not move an earlier one
+    first, _ = metrics.completion_split(counts[:20], 3)
+    np.testing.assert_array_equal(first.toarray(), observed[:20].toarray())
+    other, _ = metrics.completion_split(counts, 4)
+    assert (other != observed).nnz > 0
+
+
+def test_split_gives_every_token_the_same_chance():
+    n = 20_000
+    observed, _ = metrics.completion_split(np.tile([1, 3, 1, 2], (n, 1)), 0)
+    # hypergeometric: 3 of 7 tokens are observed
+    mean, expected = observed.toarray().mean(axis=0), np.array([1, 3, 1, 2]) * 3 / 7
+    np.testing.assert_allclose(mean, expected, atol=4 * np.sqrt(0.5 / n))
+
+
+def test_split_of_short_and_fractional_documents():
+    observed, heldout = metrics.completion_split([[0, 0], [1, 0], [1, 1], [2.5, 0.25]], 0)
+    np.testing.assert_array_equal(heldout[:2].toarray(), [[0, 0], [1, 0]])
+    assert observed[2].sum() == heldout[2].sum() == 1
+    np.testing.assert_allclose((observed + heldout).toarray()[3], [2.5, 0.25])
+    assert observed[3].nnz > 0 and heldout[3].nnz > 0
+    scored = metrics.log_likelihood(WORD_TOPIC, ALPHA, [[1, 0, 0, 0]])
+    assert scored.log_likelihood[0] == pytest.approx(np.log(WORD_TOPIC[0] @ (ALPHA / ALPHA.sum())), abs=1e-6)
+
+
+def test_true_topics_beat_wrong_ones():
+    rng = np.random.default_rng(0)
+    components = rng.dirichlet(np.full(100, 0.1), 5)
+    theta = rng.dirichlet(np.full(5, 0.2), 200)
+    X = sp.csr_matrix(np.array([rng.multinomial(80, p / p.sum()) for p in theta @ components]))
+    right, wrong = fitted(components, 0.2), fitted(rng.dirichlet(np.full(100, 0.1), 5) + 1e-3, 0.2)
+    wrong.components_ /= wrong.components_.sum(axis=1, keepdims=True)
+    for method in ("completion", "left_to_right", "chib"):
+        options = {"n_particles": 5, "n_samples": 200, "n_jobs": 2}
+        good, bad = (metrics.perplexity(m, X[:20], method, **options) for m in (right, wrong))
+        assert good < 60 < 100 < bad
+
+
+def test_left_to_right_and_chib_agree():
+    rng = np.random.default_rng(1)
+    components = rng.dirichlet(np.full(50, 0.2), 4)
+    theta = rng.dirichlet(np.full(4, 0.5), 5)
+    X = sp.csr_matrix(np.array([rng.multinomial(15, p / p.sum()) for p in theta @ components]))
+    documents, estimates = sp.vstack([X] * 400), []
+    for method in ("left_to_right", "chib"):
+        scored = metrics.log_likelihood(components.T, 0.5, documents, method, n_particles=20, n_samples=200)
+        estimates.append(np.exp(scored.log_likelihood.reshape(400, 5)))
+    left, chib = estimates
+    error = np.sqrt((left.var(axis=0) + chib.var(axis=0)) / 400)
+    assert np.all(error < 0.1 * left.mean(axis=0))
+    assert np.all(np.abs(left.mean(axis=0) - chib.mean(axis=0)) < 4 * error)
+
+
+# ------------------------------------------------------------------ one topic per document
+
+
+def test_mixture_of_categoricals_is_exact():
+    counts = random_counts(25, 4, 1.5).toarray()
+    weight = ALPHA / ALPHA.sum()
+    joint = [naive.mixture_probability(WORD_TOPIC.astype(float), weight, c) for c in counts]
+    for method in ("left_to_right", "chib"):
+        scored = metrics.log_likelihood(WORD_TOPIC, ALPHA, counts, method, membership="single")
+        np.testing.assert_allclose(scored.log_likelihood, np.log(joint), rtol=1e-6, atol=1e-9)
+    observed, _ = metrics.completion_split(counts, 0)
+    given = [naive.mixture_probability(WORD_TOPIC.astype(float), weight, c) for c in observed.toarray()]
+    scored = metrics.log_likelihood(WORD_TOPIC, ALPHA, counts, membership="single")
+    np.testing.assert_allclose(scored.log_likelihood, np.log(joint) - np.log(given), rtol=1e-5, atol=1e-8)
+    model = fitted(WORD_TOPIC.T, ALPHA, membership_="single")
+    assert metrics.perplexity(model, counts, "chib") == pytest.approx(
+        np.exp(-np.log(joint).sum() / counts.sum())
+    )
