@@ -1,4 +1,4 @@
-"""Files, folders, standard input and streams: the same rows from each, one sentence when something is wrong."""
+"""Files, folders, standard input and streams: the same rows from each, one sentence for what is wrong."""
 
 import gzip
 import io

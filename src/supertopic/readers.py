@@ -1,6 +1,6 @@
 """Files to frames: CSV, TSV, JSON lines, Parquet and folders of text, whole or a batch at a time.
 
-One reader per text format stands in `TEXT_READERS`; what goes wrong is told in a sentence that names the file.
+One reader per text format stands in `TEXT_READERS`; what goes wrong is told in one sentence with its name.
 """
 
 from __future__ import annotations

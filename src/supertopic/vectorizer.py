@@ -243,8 +243,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if not kept.any():
             raise ValueError(
                 f"No word is left of {len(table):,}: with min_df={self.min_df} and max_df={self.max_df} a "
-                f"word must stand in {low:g} to {high:g} of the {n_documents} documents; lower min_df or raise "
-                "max_df."
+                f"word must stand in {low:g} to {high:g} of the {n_documents} documents; lower min_df or "
+                "raise max_df."
             )
         terms = np.array(list(table.ids), dtype=object)
         chosen = np.flatnonzero(kept)

@@ -1,0 +1,332 @@
+"""Corpora to try things on: docstrings of installed packages, folders of real ones, simulated documents."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import os
+import pkgutil
+import re
+import types
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit, softmax
+from sklearn.utils import Bunch
+
+from supertopic.corpus import as_corpus
+from supertopic.readers import read_table, text_column
+
+__all__ = ["docstrings", "load", "simulate"]
+
+
+def docstrings(packages: Iterable[str] = ("numpy", "scipy", "sklearn"), min_words: int = 20) -> Bunch:
+    """Docstrings of the public functions, classes and methods of installed packages: a corpus everyone has.
+
+    The examples (``>>>`` and what they print) are left out: they are code, and made a topic of plt, plot and ax.
+    A text that occurs twice (re-exported or inherited) is kept once, where it is met first.
+
+    Parameters
+    ----------
+    packages : iterable of str
+        One that is not installed is left out.
+    min_words : int
+        Shorter documents are left out.
+
+    Returns
+    -------
+    Bunch
+        text (list of str), package (array of str), n_parameters (array of int), name (list of str).
+    """
+    rows, seen = [], set()
+    for package in packages:
+        for name, thing in _public_things(package):
+            text = _prose(thing)
+            if len(text.split()) >= min_words and text not in seen:
+                seen.add(text)
+                rows.append((text, package, _n_parameters(thing), name))
+    text, package, n_parameters, name = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
+    return Bunch(
+        text=text,
+        package=np.array(package, dtype=object),
+        n_parameters=np.array(n_parameters, dtype=np.int64),
+        name=name,
+    )
+
+
+def load(name: str, data_dir: str | os.PathLike | None = None) -> Bunch:
+    """A corpus folder: `data.parquet` with a column `text`, or `ids` and `counts` beside a `vocab.txt`.
+
+    Parameters
+    ----------
+    name : str
+        The folder's name.
+    data_dir : path, optional
+        Where the folders are; else the environment variable SUPERTOPIC_DATA says it.
+
+    Returns
+    -------
+    Bunch
+        text (list of str) or counts (Corpus), and frame, the other columns.
+    """
+    root = data_dir if data_dir is not None else os.environ.get("SUPERTOPIC_DATA")
+    if not root:
+        raise ValueError("Pass data_dir or set SUPERTOPIC_DATA to the folder that holds the corpora.")
+    names = sorted(path.parent.name for path in Path(root).glob("*/data.parquet"))
+    if name not in names:
+        raise ValueError(
+            f"There is no corpus {name!r}; expected one of {', '.join(names) or '(none are there)'}."
+        )
+    frame = read_table(Path(root) / name / "data.parquet")
+    if "text" in frame:
+        return Bunch(text=text_column(frame, "text"), frame=frame.drop(columns="text"))
+    words = (Path(root) / name / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    vocabulary = np.array(words[:-1] if words[-1] == "" else words, dtype=object)
+    indptr = np.concatenate([[0], np.cumsum([len(ids) for ids in frame["ids"]])])
+    parts = np.concatenate(frame["counts"].to_list()), np.concatenate(frame["ids"].to_list()), indptr
+    corpus = as_corpus(sp.csr_matrix(parts, shape=(len(frame), len(vocabulary))))
+    return Bunch(counts=replace(corpus, vocabulary=vocabulary), frame=frame.drop(columns=["ids", "counts"]))
+
+
+def simulate(
+    n_documents: int = 500,
+    n_topics: int = 5,
+    n_words: int = 200,
+    mean_length: float = 80,
+    doc_topic_prior: float | np.ndarray = 0.2,
+    topic_word_prior: float = 0.05,
+    response: str | None = None,
+    coef: np.ndarray | None = None,
+    dispersion: float | None = None,
+    n_classes: int = 3,
+    seed: int = 0,
+) -> Bunch:
+    """θ_d ~ Dirichlet(α), z_dn ~ θ_d, w_dn ~ φ_z with φ_k ~ Dirichlet(β), and y_d ~ p(y | η·z̄_d).
+
+    z̄_d are the shares of the topics among the tokens drawn, as in the sLDA paper, not θ_d.
+
+    Parameters
+    ----------
+    n_documents, n_topics, n_words : int
+    mean_length : float
+        Lengths are Poisson with this mean, and at least 1.
+    doc_topic_prior, topic_word_prior : float (or a vector of n_topics for the first)
+        α and β.
+    response : str, optional
+        One of `RESPONSES`.
+    coef : array of shape (n_topics,), or (n_classes, n_topics) for softmax, optional
+        η; by default evenly spaced over the topics, or standard normal times 3 for softmax.
+    dispersion : float, optional
+        Variance (gaussian), failures (negative_binomial), shape (gamma, weibull), λ (inverse_gaussian).
+    n_classes : int
+        Of softmax and ordinal.
+    seed : int
+
+    Returns
+    -------
+    Bunch
+        counts (Corpus), components (φ), doc_topic (θ), topic_shares (z̄), alpha, coef, score (η·z̄), y.
+    """
+    _check_simulation(n_documents, n_topics, n_words, mean_length, response)
+    rng = np.random.default_rng(seed)
+    alpha = np.broadcast_to(np.asarray(doc_topic_prior, dtype=float), (n_topics,))
+    components = rng.dirichlet(np.full(n_words, float(topic_word_prior)), size=n_topics)
+    doc_topic = rng.dirichlet(alpha, size=n_documents)
+    lengths = np.maximum(rng.poisson(mean_length, n_documents), 1)
+    topic_counts = rng.multinomial(lengths, doc_topic)
+    counts = sum(_draw_words(rng, topic_counts[:, k], components[k]) for k in range(n_topics))
+    topic_shares = topic_counts / lengths[:, None]
+    result = Bunch(
+        counts=replace(
+            as_corpus(counts), vocabulary=np.array([f"word{v}" for v in range(n_words)], dtype=object)
+        ),
+        components=components,
+        doc_topic=doc_topic,
+        topic_shares=topic_shares,
+        alpha=alpha,
+    )
+    if response is None:
+        return result
+    if coef is None:
+        softmax_coef = response == "softmax"
+        coef = (
+            3 * rng.standard_normal((n_classes, n_topics)) if softmax_coef else np.linspace(-2, 2, n_topics)
+        )
+    coef = np.asarray(coef, dtype=float)
+    if coef.shape[-1] != n_topics:
+        raise ValueError(f"coef has shape {coef.shape}; expected {n_topics} (n_topics) in the last place.")
+    score = topic_shares @ coef.T
+    y = RESPONSES[response](rng, score, dispersion, n_classes)
+    return Bunch(**result, coef=coef, score=score, y=y)
+
+
+def _gaussian(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
+    """y ~ N(s, σ²), σ² = 0.25."""
+    return rng.normal(score, np.sqrt(0.25 if dispersion is None else dispersion))
+
+
+def _logit(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
+    """P(y = 1) = 1 / (1 + exp(-s))."""
+    return (rng.random(score.shape) < expit(score)).astype(np.int64)
+
+
+def _probit(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
+    """P(y = 1) = Φ(s)."""
+    return (score + rng.standard_normal(score.shape) > 0).astype(np.int64)
+
+
+def _softmax(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
+    """P(y = c) ∝ exp(s_c); a score per class."""
+    below = np.cumsum(softmax(score, axis=1), axis=1)[:, :-1]
+    return (rng.random((len(score), 1)) > below).sum(axis=1)
+
+
+def _ordinal(
+    rng: np.random.Generator, score: np.ndarray, dispersion: float | None, n_classes: int
+) -> np.ndarray:
+    """y = the number of cut points below s + ε, ε logistic; the cuts share the latent values out evenly."""
+    latent = score + rng.logistic(size=score.shape)
+    cuts = np.quantile(latent, np.arange(1, n_classes) / n_classes)
+    return np.searchsorted(cuts, latent)
+
+
+def _poisson(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
+    """y ~ Poisson(exp(s))."""
+    return rng.poisson(np.exp(score))
+
+
+def _negative_binomial(
+    rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int
+) -> np.ndarray:
+    """p(y) ∝ Γ(y + r) / y! · p^y (1 - p)^r with log-odds s of p, so that the mean is r exp(s); r = 3."""
+    return rng.negative_binomial(3.0 if dispersion is None else dispersion, expit(-score))
+
+
+def _gamma(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
+    """Mean exp(s), shape 3."""
+    shape = 3.0 if dispersion is None else dispersion
+    return rng.gamma(shape, np.exp(score) / shape)
+
+
+def _inverse_gaussian(
+    rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int
+) -> np.ndarray:
+    """Mean exp(s), λ = 3: variance exp(3 s) / λ."""
+    return rng.wald(np.exp(score), 3.0 if dispersion is None else dispersion)
+
+
+def _weibull(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
+    """Scale exp(s), shape 2: P(y > t) = exp(-(t exp(-s))^shape)."""
+    return np.exp(score) * rng.weibull(2.0 if dispersion is None else dispersion, score.shape)
+
+
+RESPONSES: dict[str, Callable[..., np.ndarray]] = {
+    "gaussian": _gaussian,
+    "logit": _logit,
+    "probit": _probit,
+    "softmax": _softmax,
+    "ordinal": _ordinal,
+    "poisson": _poisson,
+    "negative_binomial": _negative_binomial,
+    "gamma": _gamma,
+    "inverse_gaussian": _inverse_gaussian,
+    "weibull": _weibull,
+}
+
+
+def _draw_words(rng: np.random.Generator, tokens: np.ndarray, topic: np.ndarray) -> sp.csr_matrix:
+    """Counts of the words of one topic, tokens[d] of them in document d."""
+    words = rng.choice(len(topic), size=tokens.sum(), p=topic)
+    documents = np.repeat(np.arange(len(tokens)), tokens)
+    return sp.csr_matrix((np.ones(len(words)), (documents, words)), shape=(len(tokens), len(topic)))
+
+
+def _check_simulation(
+    n_documents: int, n_topics: int, n_words: int, mean_length: float, response: str | None
+) -> None:
+    for name, value in {"n_documents": n_documents, "n_topics": n_topics, "n_words": n_words}.items():
+        if not (isinstance(value, (int, np.integer)) and value > 0):
+            raise ValueError(f"{name} is {value!r}; expected a positive integer.")
+    if not mean_length > 0:
+        raise ValueError(f"mean_length is {mean_length!r}; expected a positive number.")
+    if response is not None and response not in RESPONSES:
+        raise ValueError(f"response is {response!r}; expected None or one of {', '.join(RESPONSES)}.")
+
+
+# modules that are private, deprecated, or change what they are imported into
+_SKIPPED = frozenset(
+    [
+        "conftest",
+        "core",
+        "distutils",
+        "experimental",
+        "externals",
+        "f2py",
+        "misc",
+        "setup",
+        "test",
+        "testing",
+        "tests",
+    ]
+)
+
+
+def _public_things(package: str) -> Iterator[tuple[str, Any]]:
+    """Names and objects of the functions, classes and methods of a package, in alphabetical order."""
+    for module in _public_modules(package):
+        for name in sorted(getattr(module, "__all__", None) or vars(module)):
+            thing = None if name.startswith("_") else _quietly(lambda: getattr(module, name))  # noqa: B023
+            home = getattr(thing, "__module__", None) or package  # ufuncs have none
+            if not callable(thing) or isinstance(thing, types.ModuleType) or home.split(".")[0] != package:
+                continue
+            yield f"{module.__name__}.{name}", thing
+            if inspect.isclass(thing):
+                for method in sorted(vars(thing)):
+                    if not method.startswith("_") and inspect.isroutine(vars(thing)[method]):
+                        yield f"{module.__name__}.{name}.{method}", getattr(thing, method)
+
+
+def _public_modules(name: str, depth: int = 2) -> Iterator[types.ModuleType]:
+    module = _quietly(lambda: importlib.import_module(name))
+    if module is None:
+        return
+    yield module
+    if depth and hasattr(module, "__path__"):
+        for child in sorted(info.name for info in pkgutil.iter_modules(module.__path__)):
+            if not child.startswith("_") and child not in _SKIPPED:
+                yield from _public_modules(f"{name}.{child}", depth - 1)
+
+
+def _quietly(make: Callable[[], Any]) -> Any:
+    """The result, or None where a missing package or a deprecated name is in the way."""
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            return make()
+        except Exception:  # whatever an import of somebody's optional module raises
+            return None
+
+
+def _prose(thing: Any) -> str:
+    """The docstring without its examples' prompts and what they print."""
+    text = _quietly(lambda: inspect.getdoc(thing)) or ""
+    return re.sub(r"^[ ]*>>>.*(?:\n[ ]*\S.*)*", "", text, flags=re.MULTILINE)
+
+
+def _n_parameters(thing: Any) -> int:
+    signature = _quietly(lambda: inspect.signature(thing))
+    if signature is None:  # written in C: count the entries of the section Parameters
+        text = _quietly(lambda: inspect.getdoc(thing)) or ""
+        section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
+        return len(re.findall(r"^\w[^\n:]* :", section[1], re.MULTILINE)) if section else 0
+    names = [
+        name for name, p in signature.parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    return len(names) - (names[:1] == ["self"])
