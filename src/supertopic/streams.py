@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Stream:
         n_documents: int | None = None,
     ):
         columns = [text] if target is None else [text, target]
-        options = {"columns": columns, "batch_size": batch_size, "encoding": encoding}
+        options: dict[str, Any] = {"columns": columns, "batch_size": batch_size, "encoding": encoding}
         read_batches(source, **options)  # says now what is wrong with the options, not at the first batch
         once = any(str(file) == "-" for file in find_files(source))
         self._start(lambda: self._from_files(source, text, target, options), once, n_documents)
@@ -81,6 +82,12 @@ class Stream:
         self = cls.__new__(cls)
         self._start(lambda: map(_as_pair, blocks), once=isinstance(blocks, Iterator), n_documents=n_documents)
         return self
+
+    def holds_text(self) -> bool:
+        """Whether the batches are strings (and not counts), seen on the first one."""
+        if self._once:
+            return True  # one look would use it up; a fit needs several passes and says so itself
+        return any(holds_text(X, name="The batch") for X, _ in islice(self._make(), 1))
 
     def texts(self) -> Iterator[list[str]]:
         """The documents of each batch, for `Vectorizer.fit_stream`."""

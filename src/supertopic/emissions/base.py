@@ -20,8 +20,8 @@ class Emission(Protocol):
         """First parameters, different in every topic."""
         ...
 
-    def expect(self, word_topic: np.ndarray, backend: Threads) -> tuple[np.ndarray, float]:
-        """exp E[log p(word | topic)] (V, K) float32, and E[log p(topics)] - E[log q(topics)], the topics' evidence."""
+    def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> tuple[np.ndarray, float]:
+        """exp E[log p(word | topic)] (V, K) float32, or its logarithm; and E[log p(topics) - log q(topics)]."""
         ...
 
     def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
@@ -29,5 +29,5 @@ class Emission(Protocol):
         ...
 
     def probabilities(self, word_topic: np.ndarray) -> np.ndarray:
-        """The topics as distributions over words: (K, V) float64, rows sum to one."""
+        """The topics as distributions over words: (K, V) float32, rows sum to one."""
         ...

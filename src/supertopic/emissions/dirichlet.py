@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from supertopic.kernels.topics import SMALLEST_WEIGHT, expect_topics
+from supertopic.kernels.topics import expect_topics
 
 if TYPE_CHECKING:
     from supertopic.backends.threads import Threads
     from supertopic.corpus import Corpus
+
+_NOTHING = np.float32(1e-30)  # stands for zero where it would be divided by, or its logarithm taken
 
 
 class DirichletTopics:
@@ -50,18 +52,19 @@ class DirichletTopics:
             word_topic[:, k] = self.prior + mixed * noise[:, k] * (0.5 * total / n_topics)
         return word_topic
 
-    def expect(self, word_topic: np.ndarray, backend: Threads) -> tuple[np.ndarray, float]:
+    def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> tuple[np.ndarray, float]:
         totals = word_topic.sum(axis=0, dtype=np.float64)
         if self.prior == 0.0:
-            return np.maximum(word_topic / np.maximum(totals, 1e-30), SMALLEST_WEIGHT, dtype=np.float32), 0.0
+            weights = (word_topic / np.maximum(totals, _NOTHING)).astype(np.float32)
+            return (np.log(np.maximum(weights, _NOTHING)) if log else weights), 0.0
         weights = np.empty_like(word_topic)
         evidence = np.empty(len(word_topic))
         psi_totals = digamma(totals)
-        backend.over_range(
-            len(word_topic), lambda start, stop: expect_topics(
-                start, stop, word_topic, psi_totals, self.prior, weights, evidence
-            )
-        )  # fmt: skip
+
+        def expect_range(start: int, stop: int) -> None:
+            expect_topics(start, stop, word_topic, psi_totals, self.prior, log, weights, evidence)
+
+        backend.over_range(len(word_topic), expect_range)
         normalisers = gammaln(self.prior * len(word_topic)) - gammaln(totals)
         return weights, float(evidence.sum() + normalisers.sum())
 
@@ -72,7 +75,7 @@ class DirichletTopics:
         return (1.0 - rate) * word_topic + np.float32(rate) * (np.float32(self.prior) + counts)
 
     def probabilities(self, word_topic: np.ndarray) -> np.ndarray:
-        components = np.ascontiguousarray(word_topic.T, dtype=np.float64)
-        components += 1e-30  # a topic of no words at all, under maximum likelihood, is uniform and not NaN
-        components /= components.sum(axis=1, keepdims=True)
+        components = np.array(word_topic.T, dtype=np.float32, order="C")
+        components += _NOTHING  # a topic of no words at all, under maximum likelihood, is uniform and not NaN
+        components /= components.sum(axis=1, keepdims=True, dtype=np.float64)
         return components

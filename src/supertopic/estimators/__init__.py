@@ -1,1 +1,1 @@
-
+"""What users import: presets of emission, response, prior and engine."""

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import digamma
+from scipy.special import digamma, gammaln
 
 from supertopic.backends.threads import Threads
 from supertopic.inference.batches import Batch, Block
-from supertopic.inference.mixture import share_block
+from supertopic.kernels.mixture import share_documents
 from supertopic.kernels.topics import add_by_word
 from supertopic.kernels.variational import infer_documents, respond_documents
 from supertopic.model import Model, State, Stats
@@ -66,7 +66,7 @@ def learn(
 ) -> Iterator[Step]:
     """One Step per batch. Whole corpus every time: variational EM. Mini-batches: stochastic variational inference."""
     for number, batch in enumerate(batches, start=first_step):
-        weights, topic_evidence = model.emission.expect(state.word_topic, backend)
+        weights, topic_evidence = model.emission.expect(state.word_topic, backend, log=model.single)
         stats, doc_topic = local_step(model, state, weights, batch, backend, limits)
         scale = n_documents / len(batch)
         bound = scale * stats.bound + topic_evidence + _share_evidence(model, state)
@@ -80,66 +80,95 @@ def local_step(
     """Stats of a batch, and the Dirichlet parameters of its documents, given the topics' expected weights."""
     doc_topic = np.empty((len(batch), model.n_topics), dtype=np.float32)
     stats = Stats(np.zeros_like(weights), np.zeros(model.n_topics), 0.0, 0.0)
-    entries = max((len(block.order) for block in batch.blocks), default=0)
-    shares = np.empty((entries, model.n_topics), dtype=np.float32)
+    most = max((len(block.order) for block in batch.blocks), default=0)
+    shares = np.empty((most, model.n_topics), dtype=np.float32)
     for block in batch.blocks:
         phi = shares[: len(block.order)]
-        share = share_block if model.single else infer_block
-        bound = share(model, state, weights, batch, block, backend, limits, doc_topic, phi)
-        _add_words(batch, block, phi, stats.word_topic, backend)
-        stats.bound += float(bound.sum())
+        documents = slice(block.start, block.stop)
+        counts = batch.counts
+        entries = slice(counts.indptr[block.start], counts.indptr[block.stop])
+        task = _BlockTask(
+            model, state, weights, limits, counts.indptr[block.start : block.stop + 1] - entries.start,
+            counts.indices[entries], counts.data[entries], batch.y[documents], batch.longest, doc_topic[documents], phi,
+        )  # fmt: skip
+        task.run(backend)
+        _add_words(task.counts, block, phi, stats.word_topic, backend)
+        stats.bound += float(task.bound.sum())
     stats.n_documents = float(len(batch))
     stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64) if model.single else _sum_log_theta(doc_topic)
     return stats, doc_topic
 
 
-def infer_block(
-    model: Model, state: State, weights: np.ndarray, batch: Batch, block: Block, backend: Threads,
-    limits: LocalLimits, doc_topic: np.ndarray, phi: np.ndarray,
-) -> np.ndarray:  # fmt: skip
-    """E-step of a block: writes its rows of doc_topic and its responsibilities phi, returns each document's bound."""
-    entries = slice(batch.counts.indptr[block.start], batch.counts.indptr[block.stop])
-    indptr = batch.counts.indptr[block.start : block.stop + 1] - entries.start
-    indices, counts = batch.counts.indices[entries], batch.counts.data[entries]
-    alpha = state.alpha.astype(np.float32)
-    gamma = doc_topic[block.start : block.stop]
-    bound, passes = np.empty(len(gamma)), np.empty(len(gamma), dtype=np.int32)
+@dataclass
+class _BlockTask:
+    """The E-step of one block: its slice of the batch, and where its documents' results go."""
 
-    if model.response.n_columns == 0:
+    model: Model
+    state: State
+    weights: np.ndarray
+    limits: LocalLimits
+    indptr: np.ndarray
+    indices: np.ndarray
+    counts: np.ndarray
+    y: np.ndarray
+    longest: int
+    doc_topic: np.ndarray
+    phi: np.ndarray
 
-        def infer(start: int, stop: int) -> None:
-            rows = np.empty((batch.longest, model.n_topics), dtype=np.float32)
-            infer_documents(
-                start, stop, indptr, indices, counts, weights, alpha, limits.max_passes, limits.tol, True,
-                gamma, phi, bound, passes, rows,
-            )  # fmt: skip
+    def __post_init__(self) -> None:
+        self.alpha = self.state.alpha.astype(np.float32)
+        self.bound = np.zeros(len(self.doc_topic))
+        self.passes = np.zeros(len(self.doc_topic), dtype=np.int32)
 
-        backend.over_weights(indptr, infer)
-        return bound
+    def run(self, backend: Threads) -> None:
+        if self.model.single:
+            backend.over_weights(self.indptr, self._share)
+        elif self.model.response.n_columns == 0:
+            backend.over_weights(self.indptr, self._infer)
+        else:
+            self._run_with_response(backend)
 
-    y = batch.y[block.start : block.stop]
-    score = np.zeros((len(gamma), model.response.n_columns))
-    moment = np.zeros_like(score)
-    for done in range(0, limits.max_passes, _PASSES_BETWEEN_REFRESHES):
-        slope, curvature = model.response.speak(y, score, moment)
+    def _share(self, start: int, stop: int) -> None:
+        assert self.state.shares is not None
+        log_shares = digamma(self.state.shares) - digamma(self.state.shares.sum())
+        share_documents(
+            start, stop, self.indptr, self.indices, self.counts, self.weights, log_shares,
+            self.doc_topic, self.phi, self.bound,
+        )  # fmt: skip
 
-        def respond(start: int, stop: int, slope=slope, curvature=curvature, fresh=done == 0) -> None:
-            rows = np.empty((batch.longest, model.n_topics), dtype=np.float32)
-            respond_documents(
-                start, stop, indptr, indices, counts, weights, alpha, _PASSES_BETWEEN_REFRESHES, limits.tol, fresh,
-                slope, curvature, state.coef, state.coef_cov, model.response.is_product,
-                gamma, phi, bound, passes, score, moment, rows,
-            )  # fmt: skip
+    def _infer(self, start: int, stop: int) -> None:
+        rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
+        infer_documents(
+            start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
+            self.limits.max_passes, self.limits.tol, True, self.doc_topic, self.phi, self.bound, self.passes, rows,
+        )  # fmt: skip
 
-        backend.over_weights(indptr, respond)
-        if passes.max(initial=0) < _PASSES_BETWEEN_REFRESHES:
-            break
-    return bound + model.response.log_density(y, score, moment)
+    def _run_with_response(self, backend: Threads) -> None:
+        response, state = self.model.response, self.state
+        score = np.zeros((len(self.doc_topic), response.n_columns))
+        moment = np.zeros_like(score)
+        for done in range(0, self.limits.max_passes, _PASSES_BETWEEN_REFRESHES):
+            slope, curvature = response.speak(self.y, score, moment)
+            fresh = done == 0
+
+            def respond(start: int, stop: int, slope=slope, curvature=curvature, fresh=fresh) -> None:
+                rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
+                respond_documents(
+                    start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
+                    _PASSES_BETWEEN_REFRESHES, self.limits.tol, fresh,
+                    slope, curvature, state.coef, state.coef_cov, response.is_product,
+                    self.doc_topic, self.phi, self.bound, self.passes, score, moment, rows,
+                )  # fmt: skip
+
+            backend.over_weights(self.indptr, respond)
+            if self.passes.max(initial=0) < _PASSES_BETWEEN_REFRESHES:
+                break
+        self.bound += response.log_density(self.y, score, moment)
 
 
-def _add_words(batch: Batch, block: Block, phi: np.ndarray, word_topic: np.ndarray, backend: Threads) -> None:
-    counts = batch.counts.data[batch.counts.indptr[block.start] : batch.counts.indptr[block.stop]]
-
+def _add_words(
+    counts: np.ndarray, block: Block, phi: np.ndarray, word_topic: np.ndarray, backend: Threads
+) -> None:
     def add(start: int, stop: int) -> None:
         row = np.empty(phi.shape[1], dtype=np.float32)
         add_by_word(start, stop, block.words, block.word_start, block.order, counts, phi, word_topic, row)
@@ -171,11 +200,12 @@ def global_step(model: Model, state: State, stats: Stats, scale: float, rate: fl
 
 def _share_evidence(model: Model, state: State) -> float:
     """E[log p(shares)] - E[log q(shares)] of a mixture's topic shares; LDA's documents each carry their own."""
-    if not model.single:
+    if state.shares is None:
         return 0.0
-    from supertopic.inference.mixture import share_evidence
-
-    return share_evidence(state)
+    log_shares = digamma(state.shares) - digamma(state.shares.sum())
+    norm = gammaln(state.alpha.sum()) - gammaln(state.alpha).sum()
+    norm -= gammaln(state.shares.sum()) - gammaln(state.shares).sum()
+    return float(norm + ((state.alpha - state.shares) * log_shares).sum())
 
 
 def start_state(model: Model, word_topic: np.ndarray) -> State:

@@ -9,7 +9,6 @@ import math
 import numpy as np
 from numba import njit
 
-SMALLEST_WEIGHT = 1e-18  # products of smaller ones would be denormal numbers, on which loops run ten times slower
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 
 
@@ -47,10 +46,10 @@ def _digamma(x):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def expect_topics(start, stop, word_topic, psi_total, prior, weights, evidence):
-    """weights_wk = exp(psi(lambda_wk) - psi_total_k), and this range's part of E[log p(topics)] - E[log q(topics)].
+def expect_topics(start, stop, word_topic, psi_total, prior, log, weights, evidence):
+    """E[log beta_wk] = psi(lambda_wk) - psi_total_k or its exponential, and the words' parts of the topics' evidence.
 
-    evidence : (V,) float64, out: sum_k log Gamma(lambda) + (prior - lambda)(psi(lambda) - psi_total) - log Gamma(prior).
+    evidence : (V,) float64, out: sum_k log Gamma(lambda) - log Gamma(prior) + (prior - lambda) E[log beta].
     A word a topic never met has lambda = prior exactly: its value is computed once, not V K times.
     """
     n_topics = word_topic.shape[1]
@@ -61,9 +60,9 @@ def expect_topics(start, stop, word_topic, psi_total, prior, weights, evidence):
         for k in range(n_topics):
             value = np.float64(word_topic[w, k])
             if value - prior < 1e-7 * prior:
-                weights[w, k] = max(math.exp(psi_prior - psi_total[k]), SMALLEST_WEIGHT)
-                continue
-            log_weight = _digamma(value) - psi_total[k]
-            weights[w, k] = max(math.exp(log_weight), SMALLEST_WEIGHT)
-            total += math.lgamma(value) - log_gamma_prior + (prior - value) * log_weight
+                log_weight = psi_prior - psi_total[k]
+            else:
+                log_weight = _digamma(value) - psi_total[k]
+                total += math.lgamma(value) - log_gamma_prior + (prior - value) * log_weight
+            weights[w, k] = log_weight if log else math.exp(log_weight)
         evidence[w] = total

@@ -26,6 +26,7 @@ from numba import njit
 
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
+_SMALLEST_WEIGHT = np.float32(1e-18)  # products of smaller ones would be denormal numbers: loops run ten times slower
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
@@ -191,7 +192,7 @@ def _start_document(fresh, first, last, indices, counts, weights, alpha, gamma, 
     for j in range(last - first):
         word = indices[first + j]
         for k in range(alpha.shape[0]):
-            rows[j, k] = weights[word, k]
+            rows[j, k] = max(weights[word, k], _SMALLEST_WEIGHT)
         n_tokens += counts[first + j]
     if fresh:
         share = n_tokens / np.float32(alpha.shape[0])

@@ -1,0 +1,315 @@
+"""What every estimator shares: from the user's data and parameters to a Task for an engine, and back to results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
+
+from supertopic.backends.threads import Threads
+from supertopic.checkpoint import Checkpoint, fingerprint_data
+from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
+from supertopic.estimators.saving import ModelFile
+from supertopic.inference import prediction
+from supertopic.inference.batches import Batch
+from supertopic.inference.engines import Fit, Settings, Task, Watch, fit_epochs, run
+from supertopic.inference.variational import LocalLimits, Schedule, learn, start_state
+from supertopic.metrics import perplexity
+from supertopic.model import Model
+from supertopic.responses.base import NoResponse
+from supertopic.streams import Stream
+from supertopic.vectorizer import Vectorizer
+
+Engine = Callable[[Task, Watch], Fit]
+
+
+class TopicEstimator(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of all estimators. A subclass says what Model its parameters mean, and which engines can fit it."""
+
+    engines: ClassVar[dict[str, tuple[Engine, int]]]  # by the name in `inference=`: engine and default max_iter
+
+    def _model(self) -> Model:
+        """The cell of the grid that the parameters describe; refuses parameters that make no sense."""
+        raise NotImplementedError
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find topics in X: counts, strings, a Corpus, or (``inference="svi"``) a Stream that is never held whole."""
+        engine, settings = self._settings()
+        if isinstance(X, Stream):
+            return self._fit_stream(X, settings)
+        corpus = self._read(X)
+        model = self._check_model(corpus)
+        task = self._task(model, corpus, settings)
+        with task.backend:
+            fit = run(engine, task, f"{type(self).__name__} {self.inference}")
+            self._keep(model, fit)
+            self.doc_topic_ = self._infer(corpus, task.backend)
+        warn_empty(corpus)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
+        _, settings = self._settings()
+        first = not hasattr(self, "_state")
+        corpus = self._read(X) if first else self._as_corpus(X)
+        model = self._check_model(corpus, batch=True)
+        if first:
+            self._state = start_state(model, model.emission.start(corpus, model.n_topics, self._seed()))
+            self.bound_, self._n_seen = np.zeros(0), 0
+        self._n_seen += len(corpus)
+        total = max(self.total_documents or 0, self._n_seen)
+        with Threads(self.n_jobs) as backend:
+            batch = Batch(corpus.counts, NoResponse().check(None, len(corpus)), model.n_topics)
+            (step,) = learn(
+                model, self._state, [batch], backend, n_documents=total,
+                schedule=settings.learning, limits=settings.limits, first_step=len(self.bound_),
+            )  # fmt: skip
+        trace = [*self.bound_, step.bound * len(corpus) / (total * max(corpus.n_tokens, 1.0))]
+        self._keep(model, Fit(step.state, trace, len(trace)))
+        return self
+
+    def _fit_stream(self, stream: Stream, settings: Settings) -> Self:
+        """Epochs over a stream: one pass to choose the vocabulary and count documents, then stochastic steps."""
+        if self.inference != "svi":
+            raise ValueError(f"inference: got {self.inference!r}, but a Stream is fitted with inference='svi' only")
+        self.vectorizer_ = clone(self._vectorizer()).fit_stream(stream.texts()) if stream.holds_text() else None
+        n_documents, n_tokens, sample = 0, 0.0, None
+        for corpus in stream.batches(self.vectorizer_):
+            sample = sample or corpus
+            n_documents, n_tokens = n_documents + len(corpus), n_tokens + corpus.n_tokens
+        if sample is None or n_tokens == 0:
+            raise ValueError("X is a stream without a word")
+        self._remember_words(sample, None)
+        model = self._check_model(sample, batch=True)
+
+        def epoch(number: int) -> Any:
+            for corpus in stream.batches(self.vectorizer_, n_features=self.n_features_in_):
+                yield Batch(corpus.counts, NoResponse().check(None, len(corpus)), model.n_topics)
+
+        task = self._task(model, sample, settings)
+        with task.backend:
+            fit = run(lambda t, w: fit_epochs(t, w, epoch, n_documents, n_tokens), task, type(self).__name__)
+        self._keep(model, fit)
+        return self
+
+    def _keep(self, model: Model, fit: Fit) -> None:
+        """The fitted attributes, from what the engine found."""
+        self._state = fit.state
+        self.bound_ = np.asarray(fit.trace)
+        self.n_iter_ = fit.n_iter
+        self.draws_ = fit.draws
+        self._derive(model)
+
+    def _derive(self, model: Model) -> None:
+        """The attributes that follow from the State, after a fit and after loading."""
+        self.components_ = model.emission.probabilities(self._state.word_topic)
+        self.alpha_ = self._state.alpha if self._state.shares is None else self._state.shares
+
+    def _after_restore(self) -> None:
+        self._derive(self._model())
+
+    # --- using --------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Topic shares of each document: (D, K), rows sum to one. A document without a known word gets the prior mean."""
+        corpus = self._as_corpus(X)
+        warn_empty(corpus)
+        with Threads(self.n_jobs) as backend:
+            return self._infer(corpus, backend)
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
+        """Fit, and give the topic shares of the training documents."""
+        return self.fit(X, y).doc_topic_
+
+    def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
+        """exp(-log-likelihood per token) of new documents; see `supertopic.metrics.perplexity`."""
+        check_is_fitted(self)
+        return float(perplexity(self, X, method, **options))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Log-likelihood per held-out token (document completion): higher is better, as scikit-learn expects."""
+        return -float(np.log(self.perplexity(X)))
+
+    def top_words(self, n: int = 10) -> pd.DataFrame:
+        """The n most probable words of each topic: columns topic, rank, word, probability; a row per word."""
+        check_is_fitted(self)
+        n = min(n, self.n_features_in_)
+        order = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
+        topics = np.repeat(np.arange(len(order)), n)
+        words = self._words()[order.ravel()]
+        return pd.DataFrame(
+            {
+                "topic": topics,
+                "rank": np.tile(np.arange(1, n + 1), len(order)),
+                "word": words,
+                "probability": self.components_[topics, order.ravel()],
+            }
+        )
+
+    def topics(self, n: int = 10) -> pd.DataFrame:
+        """One row per topic: its share of the training documents (where kept), and its n most probable words."""
+        top = self.top_words(n).groupby("topic")["word"].agg(", ".join)
+        shares = self.doc_topic_.mean(axis=0) if hasattr(self, "doc_topic_") else self.alpha_ / self.alpha_.sum()
+        return pd.DataFrame({"share": shares, "words": top.to_numpy()}, index=pd.RangeIndex(len(top), name="topic"))
+
+    def explain(self, doc: Any) -> pd.DataFrame:
+        """Which topic each word of one document speaks for: columns word, count, and a share per topic.
+
+        The shares of a row sum to one; weighted by the counts they add up to the document's topic counts.
+        """
+        corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
+        if len(corpus) != 1:
+            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
+        with Threads(1) as backend:
+            _, phi = prediction.infer(self._point_model(), self._weights(), corpus.counts, backend, words=True)
+        frame = pd.DataFrame(phi.astype(np.float64), columns=[f"topic {k}" for k in range(phi.shape[1])])
+        frame.insert(0, "count", corpus.counts.data.astype(np.float64))
+        frame.insert(0, "word", self._words()[corpus.counts.indices])
+        return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def _vectorizer(self) -> Vectorizer:
+        return Vectorizer() if self.vectorizer is None else self.vectorizer
+
+    def _read(self, X: Any) -> Corpus:
+        """Training documents; text decides the vocabulary."""
+        if not isinstance(X, Corpus) and holds_text(X):
+            texts, index = as_texts(X)
+            self.vectorizer_ = clone(self._vectorizer())
+            counts = self.vectorizer_.fit_transform(texts)
+            corpus = Corpus(counts, np.asarray(self.vectorizer_.get_feature_names_out(), dtype=object), index)
+        else:
+            self.vectorizer_ = None
+            corpus = as_corpus(X, estimator=self)
+        if corpus.n_tokens == 0:
+            raise ValueError("X holds no words at all: every document is empty")
+        self._remember_words(corpus, X)
+        return corpus
+
+    def _remember_words(self, corpus: Corpus, X: Any) -> None:
+        self.n_features_in_ = corpus.n_words
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if corpus.vocabulary is not None:
+            self.feature_names_in_ = np.asarray(corpus.vocabulary, dtype=object)
+
+    def _as_corpus(self, X: Any) -> Corpus:
+        """New documents, counted over the vocabulary of the fit."""
+        check_is_fitted(self, "_state")
+        if not isinstance(X, Corpus) and hasattr(X, "columns"):
+            if not holds_text(X):
+                _check_feature_names(self, X, reset=False)
+        corpus = as_corpus(X, vectorizer=self.vectorizer_, n_features=self.n_features_in_, estimator=self)
+        require_vocabulary(corpus, getattr(self, "feature_names_in_", None))
+        return corpus
+
+    def _words(self) -> np.ndarray:
+        """The vocabulary, or the column numbers where the counts came without names."""
+        names = getattr(self, "feature_names_in_", None)
+        return np.arange(self.n_features_in_).astype(str).astype(object) if names is None else names
+
+    # --- plumbing -----------------------------------------------------------------------------------------------
+
+    def _settings(self) -> tuple[Engine, Settings]:
+        """The engine and its settings; refuses values that no engine could use."""
+        if self.inference not in self.engines:
+            raise ValueError(f"inference: got {self.inference!r}, expected one of {', '.join(map(repr, self.engines))}")
+        engine, default_iterations = self.engines[self.inference]
+        whole = {"max_iter": 1, "batch_size": 1, "max_doc_iter": 1, "burn_in": 0, "thin": 1, "total_documents": 1}
+        for name, least in whole.items():
+            value = getattr(self, name, None)
+            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < least):
+                raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
+        for name in ("tol", "doc_tol", "learning_delay", "learning_decay"):
+            value = getattr(self, name, 0.0)
+            if not isinstance(value, Real) or not np.isfinite(value) or value < 0:
+                raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
+        iterations = default_iterations if self.max_iter is None else int(self.max_iter)
+        burn_in = getattr(self, "burn_in", None)
+        return engine, Settings(
+            max_iter=iterations,
+            tol=self.tol,
+            batch_size=self.batch_size,
+            learning=Schedule(getattr(self, "learning_delay", 1.0), getattr(self, "learning_decay", 0.7)),
+            limits=LocalLimits(getattr(self, "max_doc_iter", 100), getattr(self, "doc_tol", 1e-3)),
+            burn_in=iterations // 2 if burn_in is None else burn_in,
+            thin=getattr(self, "thin", 10),
+            collapsed=getattr(self, "sampler", "collapsed") == "collapsed",
+            verbose=int(self.verbose),
+        )
+
+    def _check_model(self, corpus: Corpus, batch: bool = False) -> Model:
+        if not isinstance(self.n_topics, Integral) or isinstance(self.n_topics, bool) or self.n_topics < 1:
+            raise ValueError(f"n_topics: got {self.n_topics!r}, expected a whole number >= 1")
+        if self.n_topics > len(corpus) and not batch:
+            warnings.warn(
+                f"n_topics={self.n_topics} is more than the {len(corpus)} documents of X", UserWarning, stacklevel=3
+            )
+        if self.backend != "threads":
+            raise ValueError(f"backend: got {self.backend!r}, expected 'threads'")
+        return self._model()
+
+    def _task(self, model: Model, corpus: Corpus, settings: Settings) -> Task:
+        seed = self._seed()
+        checkpoint = None
+        if self.checkpoint is not None:
+            names = sorted(set(self.get_params(deep=False)) - {"checkpoint", "verbose", "n_jobs", "vectorizer"})
+            fingerprint = {name: repr(getattr(self, name)) for name in names}
+            fingerprint |= {"estimator": type(self).__name__, "data": fingerprint_data(corpus.counts)}
+            checkpoint = Checkpoint(self.checkpoint, fingerprint=fingerprint)
+        return Task(
+            model=model,
+            counts=corpus.counts,
+            y=model.response.check(None, len(corpus)),
+            settings=settings,
+            seed=seed,
+            backend=Threads(self.n_jobs),
+            start_topics=lambda: model.emission.start(corpus, model.n_topics, seed),
+            start=self._state if self.warm_start and self._fits(corpus) else None,
+            checkpoint=checkpoint,
+        )
+
+    def _fits(self, corpus: Corpus) -> bool:
+        state = getattr(self, "_state", None)
+        return state is not None and state.word_topic.shape == (corpus.n_words, self.n_topics)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _point_model(self) -> prediction.PointModel:
+        return prediction.PointModel(self._state.alpha, self._state.shares)
+
+    def _weights(self) -> np.ndarray:
+        return np.ascontiguousarray(self.components_.T, dtype=np.float32)
+
+    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+        return prediction.infer(self._point_model(), self._weights(), corpus.counts, backend)[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.string = True
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "components_"):
+            return super()._repr_html_()
+        return f"<div><code>{type(self).__name__}</code></div>{self.topics()._repr_html_()}"
+

@@ -1,0 +1,132 @@
+"""Latent Dirichlet allocation (Blei, Ng & Jordan 2003; Griffiths & Steyvers 2004; Hoffman et al. 2013)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.inference.engines import fit_batch, fit_stochastic
+from supertopic.inference.gibbs import fit_gibbs
+from supertopic.model import Model
+
+
+class LDA(TopicEstimator):
+    """theta_d ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z ~ theta_d;  w ~ beta_z.
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    inference : {"vb", "svi", "gibbs"}
+        Variational EM over the whole corpus; stochastic variational inference in mini-batches (streams, `partial_fit`);
+        collapsed Gibbs sampling, whose topics are averaged over sweeps (whole counts only).
+    doc_topic_prior : float, K floats, "symmetric" or "auto"
+        alpha. "auto" learns all K numbers, "symmetric" one number for all topics.
+    topic_word_prior : float
+        Smoothing of the topics; 0 fits them by maximum likelihood ("vb" and "svi" only).
+    max_iter : int, optional
+        EM steps (default 100), epochs (10) or sweeps (500).
+    tol : float
+        Stop when the bound gains less than this share of itself; 0 never stops early ("gibbs" never does).
+    sampler : {"collapsed", "partial"}
+        "gibbs" only: topics integrated out, or drawn once per sweep (exact and parallel, mixes more slowly).
+    burn_in, thin : int
+        "gibbs" only: sweeps before the first sample that is averaged (default: half), and between two samples.
+    batch_size : int, optional
+        "svi" only; by default a fiftieth of the documents, but 16 at least and 1,024 at most.
+    learning_delay, learning_decay : float
+        "svi" only: step t moves by (learning_delay + t)^-learning_decay.
+    total_documents : int, optional
+        For `partial_fit`: how many documents there will be in all, if known.
+    max_doc_iter, doc_tol
+        Limits of a document's own inference in "vb" and "svi": passes, and mean change of its topic counts.
+    vectorizer : Vectorizer, optional
+        Counts the words when X is text; travels with the saved model.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    random_state : int, RandomState or None
+    verbose : int
+        1: a progress bar on a terminal; 2: a line per iteration.
+    warm_start : bool
+        Go on from the last fit's topics.
+    checkpoint : path, optional
+        A fit that was killed and is started again with the same data and parameters goes on from here.
+    backend : "threads"
+
+    Attributes
+    ----------
+    components_ : (K, V) ndarray, rows are distributions over words
+    doc_topic_ : (D, K) ndarray, topic shares of the training documents
+    alpha_ : (K,) ndarray
+    bound_ : ndarray, the evidence bound (log-likelihood of words and topics, for "gibbs") per token, by iteration
+    n_iter_, n_features_in_, feature_names_in_, vectorizer_
+    draws_ : dict of ndarray, kept samples ("gibbs": log-likelihood and alpha by sweep)
+    """
+
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {
+        "vb": (fit_batch, 100),
+        "svi": (fit_stochastic, 10),
+        "gibbs": (fit_gibbs, 500),
+    }
+
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        inference: str = "vb",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
+        topic_word_prior: float = 0.05,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        sampler: str = "collapsed",
+        burn_in: int | None = None,
+        thin: int = 10,
+        batch_size: int | None = None,
+        learning_delay: float = 10.0,
+        learning_decay: float = 0.7,
+        total_documents: int | None = None,
+        max_doc_iter: int = 100,
+        doc_tol: float = 1e-2,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        backend: str = "threads",
+    ) -> None:
+        self.n_topics = n_topics
+        self.inference = inference
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.sampler = sampler
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.learning_delay = learning_delay
+        self.learning_decay = learning_decay
+        self.total_documents = total_documents
+        self.max_doc_iter = max_doc_iter
+        self.doc_tol = doc_tol
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.backend = backend
+
+    def _model(self) -> Model:
+        if self.sampler not in ("collapsed", "partial"):
+            raise ValueError(f"sampler: got {self.sampler!r}, expected 'collapsed' or 'partial'")
+        emission = DirichletTopics(self.topic_word_prior)
+        if self.inference == "gibbs" and emission.prior == 0.0:
+            raise ValueError("topic_word_prior: got 0, but inference='gibbs' needs a number > 0")
+        return Model(self.n_topics, emission, DocTopicPrior.parse(self.doc_topic_prior, self.n_topics))

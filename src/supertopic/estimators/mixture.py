@@ -1,0 +1,105 @@
+"""Mixture of categoricals: all words of a document come from one topic (the model LDA improves on)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.inference.engines import fit_batch, fit_stochastic
+from supertopic.inference.mixture_gibbs import fit_mixture_gibbs
+from supertopic.model import Model
+
+
+class MixtureOfCategoricals(TopicEstimator):
+    """theta ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z_d ~ theta;  every word of d ~ beta_{z_d}.
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    inference : {"vb", "svi", "gibbs"}
+        Variational EM (EM, when `topic_word_prior` is 0); the same in mini-batches; collapsed Gibbs sampling.
+    doc_topic_prior : float or K floats
+        alpha, the prior on the topics' shares of the corpus.
+    topic_word_prior : float
+        Smoothing of the topics; 0 fits them by maximum likelihood ("vb" and "svi" only).
+    max_iter, tol, burn_in, thin, batch_size, learning_delay, learning_decay, total_documents
+        As in `LDA`.
+    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
+        As in `LDA`.
+
+    Attributes
+    ----------
+    components_, doc_topic_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_, draws_
+        As in `LDA`; `doc_topic_` is the posterior over the document's one topic.
+    weights_ : (K,) ndarray, the topics' shares of the corpus
+    alpha_ : (K,) ndarray, posterior pseudo-counts of the shares
+    """
+
+    membership_ = "single"  # tells `supertopic.metrics` that the likelihood has a closed form
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {
+        "vb": (fit_batch, 100),
+        "svi": (fit_stochastic, 10),
+        "gibbs": (fit_mixture_gibbs, 100),
+    }
+
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        inference: str = "vb",
+        doc_topic_prior: float | Sequence[float] | np.ndarray = 1.0,
+        topic_word_prior: float = 0.05,
+        max_iter: int | None = None,
+        tol: float = 1e-5,
+        burn_in: int | None = None,
+        thin: int = 5,
+        batch_size: int | None = None,
+        learning_delay: float = 10.0,
+        learning_decay: float = 0.7,
+        total_documents: int | None = None,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        backend: str = "threads",
+    ) -> None:
+        self.n_topics = n_topics
+        self.inference = inference
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.burn_in = burn_in
+        self.thin = thin
+        self.batch_size = batch_size
+        self.learning_delay = learning_delay
+        self.learning_decay = learning_decay
+        self.total_documents = total_documents
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.backend = backend
+
+    def _model(self) -> Model:
+        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        if prior.learned != "nothing":
+            raise ValueError(f"doc_topic_prior: got {self.doc_topic_prior!r}, expected a positive number, or K of them")
+        emission = DirichletTopics(self.topic_word_prior)
+        if self.inference == "gibbs" and emission.prior == 0.0:
+            raise ValueError("topic_word_prior: got 0, but inference='gibbs' needs a number > 0")
+        return Model(self.n_topics, emission, prior, single=True)
+
+    @property
+    def weights_(self) -> np.ndarray:
+        return self.alpha_ / self.alpha_.sum()

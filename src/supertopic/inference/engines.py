@@ -1,0 +1,161 @@
+"""The engines a user can choose by `inference=`: each takes a Task and gives a Fit, and can go on after a kill.
+
+All engines have the same shape: resume or start a state, step, watch (progress, checkpoint), stop. This file has the
+variational ones; `gibbs` and `mixture_gibbs` have the samplers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from supertopic.backends.threads import Threads
+from supertopic.checkpoint import Checkpoint
+from supertopic.inference.batches import Batch, mini_batches
+from supertopic.inference.variational import LocalLimits, Schedule, learn, start_state
+from supertopic.model import Model, State
+from supertopic.progress import track
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user can set about an engine; each engine reads what concerns it."""
+
+    max_iter: int = 100
+    tol: float = 1e-5
+    batch_size: int | None = None
+    learning: Schedule = field(default_factory=lambda: Schedule(delay=10.0, decay=0.7))
+    limits: LocalLimits = field(default_factory=LocalLimits)
+    burn_in: int = 0
+    thin: int = 10
+    collapsed: bool = True
+    verbose: int = 0
+
+
+@dataclass
+class Task:
+    """A fit to be done: the model, the documents, and where to start."""
+
+    model: Model
+    counts: sp.csr_matrix
+    y: np.ndarray
+    settings: Settings
+    seed: int
+    backend: Threads
+    start_topics: Callable[[], np.ndarray]
+    start: State | None = None
+    checkpoint: Checkpoint | None = None
+
+
+@dataclass
+class Fit:
+    """What an engine found. `trace` is the bound (or log-likelihood) per token, once per iteration."""
+
+    state: State
+    trace: list[float]
+    n_iter: int
+    draws: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class Watch:
+    """Progress and checkpoints of one fit."""
+
+    def __init__(self, report: Any, checkpoint: Checkpoint | None) -> None:
+        self._report, self._checkpoint = report, checkpoint
+        self.trace: list[float] = []
+
+    def resume(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """What an earlier, killed fit left behind."""
+        found = self._checkpoint.load() if self._checkpoint else None
+        if found is not None:
+            self.trace = list(found[0]["trace"])
+        return found
+
+    def step(self, done: int, arrays: Callable[[], dict[str, np.ndarray]], **more: Any) -> None:
+        """`done` iterations are behind us; `arrays()` and the numbers in `more` are all it takes to go on."""
+        self._report(done, **({"per_token": self.trace[-1]} if self.trace else {}))
+        if self._checkpoint is not None and self._checkpoint.due():
+            self._checkpoint.save({"done": done, "trace": self.trace, **more}, arrays())
+
+    def finish(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.finish()
+
+
+def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
+    """Run an engine under a progress bar; the checkpoint goes once the fit is complete."""
+    with track(name, task.settings.max_iter, task.settings.verbose) as report:
+        watch = Watch(report, task.checkpoint)
+        fit = engine(task, watch)
+        watch.finish()
+    return fit
+
+
+def fit_batch(task: Task, watch: Watch) -> Fit:
+    """Variational EM over the whole corpus, until the bound per token rises by less than `tol` of itself."""
+    model, settings = task.model, task.settings
+    found = watch.resume()
+    if found is not None:
+        state, first = State(**found[1]), found[0]["done"]
+    else:
+        state, first = task.start or start_state(model, task.start_topics()), 0
+    batch = Batch(task.counts, task.y, model.n_topics)
+    n_tokens = max(float(task.counts.sum(dtype=np.float64)), 1.0)
+    steps = learn(
+        model, state, itertools.repeat(batch, settings.max_iter - first), task.backend,
+        n_documents=len(batch), schedule=Schedule(), limits=settings.limits, first_step=first,
+    )  # fmt: skip
+    for step in steps:
+        state = step.state
+        watch.trace.append(step.bound / n_tokens)
+        watch.step(step.number + 1, state.arrays)
+        if has_converged(watch.trace, settings.tol):
+            break
+    return Fit(state, watch.trace, len(watch.trace))
+
+
+def has_converged(trace: list[float], tol: float) -> bool:
+    """Whether the last step gained less than `tol` of the value itself."""
+    return len(trace) > 1 and trace[-1] - trace[-2] < tol * abs(trace[-1])
+
+
+def fit_stochastic(task: Task, watch: Watch) -> Fit:
+    """Stochastic variational inference: `max_iter` epochs of mini-batches, in an order that the seed decides."""
+    size = task.settings.batch_size or int(np.clip(task.counts.shape[0] // 50, 16, 1024))
+
+    def epoch(number: int) -> Iterator[Batch]:
+        return mini_batches(task.counts, task.y, task.model.n_topics, size, task.seed, number)
+
+    return fit_epochs(task, watch, epoch, task.counts.shape[0], float(task.counts.sum(dtype=np.float64)))
+
+
+def fit_epochs(
+    task: Task, watch: Watch, epoch: Callable[[int], Iterable[Batch]], n_documents: int, n_tokens: float
+) -> Fit:
+    """Steps over the batches of `epoch(0)`, `epoch(1)`, …; the trace has the mean bound over each epoch's batches."""
+    settings = task.settings
+    first = number = 0
+    bounds: list[float] = []  # of the batches done in the current epoch
+    found = watch.resume()
+    if found is not None:
+        state, first, number, bounds = State(**found[1]), found[0]["done"], found[0]["number"], found[0]["bounds"]
+    else:
+        state = task.start or start_state(task.model, task.start_topics())
+    for done in range(first, settings.max_iter):
+        for step in learn(
+            task.model, state, itertools.islice(epoch(done), len(bounds), None), task.backend,
+            n_documents=n_documents, schedule=settings.learning, limits=settings.limits, first_step=number,
+        ):  # fmt: skip
+            state, number = step.state, step.number + 1
+            bounds.append(step.bound / max(n_tokens, 1.0))
+            watch.step(done, state.arrays, number=number, bounds=bounds)
+        watch.trace.append(float(np.mean(bounds)))
+        bounds = []
+        if has_converged(watch.trace, settings.tol):
+            break
+    return Fit(state, watch.trace, len(watch.trace))

@@ -1,2 +1,0 @@
-x=1
-def share_block(): pass

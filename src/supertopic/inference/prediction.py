@@ -1,0 +1,62 @@
+"""Inference for documents without a label, given the topics as fixed distributions: what `transform` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from supertopic.backends.threads import Threads
+from supertopic.inference.variational import LocalLimits
+from supertopic.kernels.mixture import share_documents
+from supertopic.kernels.variational import infer_documents
+
+_LIMITS = LocalLimits(max_passes=200, tol=1e-4)
+
+
+@dataclass(frozen=True)
+class PointModel:
+    """The prior on topic shares; `shares` instead where all words of a document have one topic."""
+
+    alpha: np.ndarray
+    shares: np.ndarray | None = None
+
+
+def infer(
+    point: PointModel, weights: np.ndarray, counts: sp.csr_matrix, backend: Threads, *, words: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Topic shares (D, K) float64 and, if asked for, each entry's shares phi (nnz, K) float32, else (0, K).
+
+    weights : (V, K) float32, p(word | topic)
+    """
+    n_topics = weights.shape[1]
+    doc_topic = np.empty((counts.shape[0], n_topics), dtype=np.float32)
+    phi = np.empty((counts.nnz if words else 0, n_topics), dtype=np.float32)
+    bound = np.empty(len(doc_topic))
+    csr = (counts.indptr, counts.indices, counts.data)
+    if point.shares is not None:
+        log_weights = np.log(np.maximum(weights, np.float32(1e-30)))
+        log_shares = np.log(point.shares / point.shares.sum())
+
+        def share(start: int, stop: int) -> None:
+            share_documents(start, stop, *csr, log_weights, log_shares, doc_topic, phi, bound)
+
+        backend.over_weights(counts.indptr, share)
+        return doc_topic.astype(np.float64), phi
+
+    alpha = point.alpha.astype(np.float32)
+    passes = np.empty(len(doc_topic), dtype=np.int32)
+    longest = int(np.diff(counts.indptr).max(initial=0))
+
+    def infer_range(start: int, stop: int) -> None:
+        rows = np.empty((longest, n_topics), dtype=np.float32)
+        infer_documents(
+            start, stop, *csr, weights, alpha, _LIMITS.max_passes, _LIMITS.tol, True,
+            doc_topic, phi, bound, passes, rows,
+        )  # fmt: skip
+
+    backend.over_weights(counts.indptr, infer_range)
+    shares = doc_topic.astype(np.float64)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares, phi
