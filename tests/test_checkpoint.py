@@ -120,13 +120,15 @@ from supertopic.checkpoint import Checkpoint
 
 checkpoint = Checkpoint(sys.argv[1], 0, fingerprint={"n_topics": 10})
 checkpoint.save({"step": 0}, {"state": np.zeros(300_000)})
-steps = []
+steps = [0]
 for seed in range(40):
+    before = os.stat(checkpoint.path).st_mtime_ns
     child = os.fork()
-    while child == 0:  # until it is killed
-        start = steps[-1] if steps else 0
-        for step in range(start + 1, 10**9):
+    if child == 0:
+        for step in range(steps[-1] + 1, 10**9):  # until it is killed
             checkpoint.save({"step": step}, {"state": np.full(300_000, float(step))})
+    while os.stat(checkpoint.path).st_mtime_ns == before:  # until its first save
+        time.sleep(0.001)
     time.sleep(random.Random(seed).uniform(0, 0.08))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -134,8 +136,7 @@ for seed in range(40):
     assert np.array_equal(arrays["state"], np.full(300_000, float(scalars["step"])))
     assert os.listdir(os.path.dirname(checkpoint.path)) == ["c"], "load sweeps up"
     steps.append(scalars["step"])
-assert steps == sorted(steps)
-print(steps[-1])
+assert all(np.diff(steps) > 0), steps
 """
 
 
@@ -144,7 +145,6 @@ def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(tmp_path):
     command = [sys.executable, "-c", KILL_AND_LOAD, str(tmp_path / "c")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 20  # the children did save
 
 
 # Fingerprints of data
