@@ -79,6 +79,13 @@ def test_unsorted_duplicates_and_zeros_are_cleaned_without_writing_to_the_input(
     np.testing.assert_array_equal(X.indices, [2, 0, 2, 1])
 
 
+def test_explicit_zeros_go_without_writing_to_the_input():
+    X = sp.csr_matrix(DENSE.astype(np.float32))
+    X.data[0] = 0
+    assert_ready(as_corpus(X), [[0, 0, 2], [0, 0, 0], [3, 1, 0]])
+    np.testing.assert_array_equal(X.data, [0, 2, 3, 1])
+
+
 def test_clean_counts_are_not_copied():
     X = sp.csr_matrix(DENSE.astype(np.float32))
     assert np.shares_memory(as_corpus(X).counts.data, X.data)

@@ -164,9 +164,9 @@ def test_a_stream_of_too_many_terms_is_pruned_and_says_so():
     batches = ([f"often{j} rare{i}x{j}" for j in range(10)] for i in range(40))
     with pytest.warns(UserWarning, match=r"more than 50 terms: \d+ rare ones were dropped"):
         vectorizer.fit_stream(batches)
-    assert {f"often{j}" for j in range(10)} <= set(vectorizer.vocabulary_)
+    # 400 documents ask for two of them at least: a term that took a freed place starts to count from zero
+    assert set(vectorizer.vocabulary_) == {f"often{j}" for j in range(10)}
     assert 300 < vectorizer.n_pruned_ <= 400
-    assert len(vectorizer.vocabulary_) <= 50
 
 
 @given(

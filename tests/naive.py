@@ -1,0 +1,78 @@
+"""Slow, obvious versions of the algorithms: every kernel is held to these. One document, tokens written out."""
+
+import itertools
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+
+def tokens_of(words, counts):
+    """Positions into `words`, one per occurrence."""
+    return np.repeat(np.arange(len(words)), np.asarray(counts, dtype=int))
+
+
+def word_bound(words, counts, weights, alpha, gamma, phi):
+    """E_q[log p(theta) + log p(z | theta) + log w - log q(theta) - log q(z)], phi shared by a word's occurrences."""
+    log_theta = digamma(gamma) - digamma(gamma.sum())
+    bound = gammaln(alpha.sum()) - gammaln(alpha).sum() + ((alpha - 1) * log_theta).sum()
+    bound -= gammaln(gamma.sum()) - gammaln(gamma).sum() + ((gamma - 1) * log_theta).sum()
+    for j, count in enumerate(counts):
+        for k in range(len(alpha)):
+            if phi[j, k] > 0:
+                bound += count * phi[j, k] * (log_theta[k] + np.log(weights[words[j], k]) - np.log(phi[j, k]))
+    return bound
+
+
+def score_moments(counts, phi, coef, is_product):
+    """E[s] and E[s²] or E[exp s], s = coef·Zbar, by enumerating the topic of every token."""
+    tokens = tokens_of(np.arange(len(counts)), counts)
+    mean, moment = 0.0, 0.0
+    for z in itertools.product(range(len(coef)), repeat=len(tokens)):
+        probability = np.prod([phi[j, k] for j, k in zip(tokens, z, strict=True)])
+        s = np.mean(coef[list(z)])
+        mean += probability * s
+        moment += probability * (np.exp(s) if is_product else s * s)
+    return mean, moment
+
+
+def response_bound(counts, phi, slope, curvature, coef, is_product):
+    """sum_c slope E[s] - curvature/2 E[s²], or - curvature E[exp s] for product columns."""
+    total = 0.0
+    for c in range(len(coef)):
+        mean, moment = score_moments(counts, phi, coef[c], is_product[c])
+        total += slope[c] * mean - curvature[c] * moment * (1.0 if is_product[c] else 0.5)
+    return total
+
+
+def infer_document(words, counts, weights, alpha, passes):
+    """Coordinate ascent for LDA from gamma = alpha + N/K; phi belongs to the gamma before the last update."""
+    gamma = alpha + np.sum(counts) / len(alpha)
+    for _ in range(passes + 1):
+        phi = weights[words] * np.exp(digamma(gamma))
+        phi /= phi.sum(axis=1, keepdims=True)
+        gamma = alpha + np.asarray(counts) @ phi
+    return gamma, phi
+
+
+def dirichlet_topics(word_topic, prior):
+    """E[log beta] and E[log p(beta) - log q(beta)] of topics with q(beta_k) = Dirichlet(word_topic[:, k])."""
+    n_words = len(word_topic)
+    log_beta = digamma(word_topic) - digamma(word_topic.sum(axis=0))
+    evidence = 0.0
+    for k in range(word_topic.shape[1]):
+        lam = word_topic[:, k]
+        evidence += gammaln(n_words * prior) - n_words * gammaln(prior) + ((prior - 1) * log_beta[:, k]).sum()
+        evidence -= gammaln(lam.sum()) - gammaln(lam).sum() + ((lam - 1) * log_beta[:, k]).sum()
+    return log_beta, evidence
+
+
+def mixture_log_joint(topics, documents, n_topics, n_words, alpha, prior):
+    """log p(z, w) of a mixture of categoricals, shares and topics integrated out; documents are lists of words."""
+    shares = np.bincount(topics, minlength=n_topics)
+    total = gammaln(alpha.sum()) - gammaln(alpha.sum() + len(topics)) + (gammaln(alpha + shares) - gammaln(alpha)).sum()
+    for k in range(n_topics):
+        words = [w for z, document in zip(topics, documents, strict=True) if z == k for w in document]
+        counts = np.bincount(np.asarray(words, dtype=int), minlength=n_words)
+        total += gammaln(n_words * prior) - gammaln(n_words * prior + counts.sum())
+        total += (gammaln(prior + counts) - gammaln(prior)).sum()
+    return total
