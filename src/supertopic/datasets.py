@@ -30,8 +30,8 @@ __all__ = ["docstrings", "load", "simulate"]
 def docstrings(packages: Iterable[str] = ("numpy", "scipy", "sklearn"), min_words: int = 20) -> Bunch:
     """Docstrings of the public functions, classes and methods of installed packages: a corpus everyone has.
 
-    The examples (``>>>`` and what they print) are left out: they are code, and made a topic of plt, plot and ax.
-    A text that occurs twice (re-exported or inherited) is kept once, where it is met first.
+    The examples (``>>>`` and what they print) are left out: they are code, and made a topic of plt, plot and
+    ax. A text that occurs twice (re-exported or inherited) is kept once, where it is met first.
 
     Parameters
     ----------
@@ -52,12 +52,11 @@ def docstrings(packages: Iterable[str] = ("numpy", "scipy", "sklearn"), min_word
             if len(text.split()) >= min_words and text not in seen:
                 seen.add(text)
                 rows.append((text, package, _n_parameters(thing), name))
-    text, package, n_parameters, name = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
     return Bunch(
-        text=text,
-        package=np.array(package, dtype=object),
-        n_parameters=np.array(n_parameters, dtype=np.int64),
-        name=name,
+        text=[row[0] for row in rows],
+        package=np.array([row[1] for row in rows], dtype=object),
+        n_parameters=np.array([row[2] for row in rows], dtype=np.int64),
+        name=[row[3] for row in rows],
     )
 
 

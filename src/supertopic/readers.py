@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -180,7 +180,7 @@ def _frames(
             yield from _read_parquet(file, columns, size)
         elif _suffix(file) != ".txt":
             with _open(file, encoding) as handle:
-                reader = _guess_reader(handle) if file == _STDIN else TEXT_READERS[_suffix(file)]
+                reader = _guess_reader(handle.buffer) if file == _STDIN else TEXT_READERS[_suffix(file)]
                 yield from reader(handle, _name(file), size)
 
 
@@ -256,8 +256,8 @@ TEXT_READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
 KNOWN = (*TEXT_READERS, ".parquet", ".txt")
 
 
-def _guess_reader(handle: io.TextIOWrapper) -> Callable[..., Iterator[pd.DataFrame]]:
-    start = handle.buffer.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+def _guess_reader(buffer: Any) -> Callable[..., Iterator[pd.DataFrame]]:
+    start = buffer.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()
     return _read_json if start[:1] in (b"{", b"[") else _read_csv
 
 
@@ -292,7 +292,8 @@ def _open(file: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
     decoder = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
     try:
         if file == _STDIN:
-            buffer = io.BufferedReader(sys.stdin.buffer)  # a buffer of ours, so that it can be peeked into
+            stdin: Any = sys.stdin.buffer
+            buffer = io.BufferedReader(stdin)  # one of ours, so that it can be peeked into
             handle = io.TextIOWrapper(buffer, decoder, newline="")
             try:
                 yield handle

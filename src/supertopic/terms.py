@@ -44,12 +44,13 @@ class TermTable:
             self.n_documents += block.shape[0]
             yield block
             if self.limit is not None and len(self) > self.limit:
-                self._prune()
+                self._prune(self.limit // 2)
 
-    def _prune(self) -> None:
+    def _prune(self, room: int) -> None:
+        """Keep the `room` terms of the most documents, or fewer where df ties."""
         df = self.df[: len(self)]
-        first_out = len(df) - self.limit // 2 - 1
-        floor = int(np.partition(df, first_out)[first_out])  # the smallest df that frees half of the room
+        first_out = len(df) - room - 1
+        floor = int(np.partition(df, first_out)[first_out])
         kept = np.flatnonzero(df > floor)
         self.lost += floor
         self.n_pruned += len(self) - len(kept)

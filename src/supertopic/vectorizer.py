@@ -297,7 +297,7 @@ def _limit(name: str, value: Any, n_documents: int, automatic: float) -> float:
         value = automatic
     if _is_int(value) and value >= 1:
         return float(value)
-    if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= value <= 1.0:
+    if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= float(value) <= 1.0:
         return float(value) * n_documents
     raise ValueError(
         f"{name} is {value!r}; expected 'auto', an integer of 1 or more, or a share from 0.0 to 1.0."
