@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import naive_metrics as naive
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
@@ -11,6 +10,7 @@ from supertopic import metrics
 from supertopic.corpus import as_corpus
 from supertopic.metrics.coherence import count_documents
 from supertopic.vectorizer import Vectorizer
+from tests import naive_metrics as naive
 
 RNG = np.random.default_rng(7)
 WORD_TOPIC = RNG.dirichlet(np.full(4, 0.5), 3).T.astype(np.float32)

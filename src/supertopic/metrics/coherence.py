@@ -18,9 +18,7 @@ EPSILON = 1e-12
 WINDOWS = {"npmi": 10, "cv": 110}
 
 
-def coherence(
-    model: Any, X: Any, measure: str = "npmi", top_n: int = 10, window: int | None = None
-) -> np.ndarray:
+def coherence(model: Any, X: Any, measure: str = "npmi", top_n: int = 10, window: int | None = None) -> np.ndarray:
     """One figure per topic, the higher the better, from how often its top words stand together in ``X``.
 
     With P(i, j) the share of windows that hold words i and j:
@@ -120,9 +118,7 @@ def count_documents(counts: sp.csr_matrix, top: np.ndarray) -> tuple[np.ndarray,
     words, place = np.unique(top, return_inverse=True)
     present = sp.csc_matrix(counts)[:, words]
     present.data = (present.data > 0).astype(np.float64)
-    together = [
-        (present[:, columns].T @ present[:, columns]).toarray() for columns in place.reshape(top.shape)
-    ]
+    together = [(present[:, columns].T @ present[:, columns]).toarray() for columns in place.reshape(top.shape)]
     return np.array(together), counts.shape[0]
 
 

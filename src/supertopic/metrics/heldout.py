@@ -116,9 +116,7 @@ def log_likelihood(
     if membership == "single":
         return _single_topic(word_topic, alpha, counts)
     if np.any(counts.data != np.floor(counts.data)):
-        raise ValueError(
-            f"method={method!r} needs whole counts; X has fractional ones, use method='completion'."
-        )
+        raise ValueError(f"method={method!r} needs whole counts; X has fractional ones, use method='completion'.")
     if method == "left_to_right":
         return _left_to_right(word_topic, alpha, counts, _positive("n_particles", n_particles), seed, n_jobs)
     return _chib(word_topic, alpha, counts, _positive("n_samples", n_samples), seed, n_jobs)
@@ -158,8 +156,7 @@ def score_completion(
     heldout = _check_counts(heldout, word_topic.shape[0])
     if observed.shape[0] != heldout.shape[0]:
         raise ValueError(
-            f"observed and heldout must hold the same documents, got {observed.shape[0]} and "
-            f"{heldout.shape[0]}."
+            f"observed and heldout must hold the same documents, got {observed.shape[0]} and {heldout.shape[0]}."
         )
     return _nats_per_token(_completion(word_topic, alpha, observed, heldout, n_jobs))
 
@@ -265,9 +262,7 @@ def _chib(
 def _over_ranges(score: Callable[[int, int], None], cost_so_far: np.ndarray, n_jobs: int | None) -> None:
     """Call score(start, stop) on ranges of documents of about equal cost, in threads."""
     n_docs = len(cost_so_far) - 1
-    n_threads = (
-        (os.cpu_count() or 1) if n_jobs == -1 else _positive("n_jobs", 1 if n_jobs is None else n_jobs)
-    )
+    n_threads = (os.cpu_count() or 1) if n_jobs == -1 else _positive("n_jobs", 1 if n_jobs is None else n_jobs)
     if n_threads == 1 or n_docs < 2:
         score(0, n_docs)
         return

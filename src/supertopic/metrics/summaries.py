@@ -20,9 +20,7 @@ class Alignment(NamedTuple):
 def components_of(model: Any) -> np.ndarray:
     """The (K, V) topics of a fitted model, or of an array given in its place."""
     if not isinstance(model, np.ndarray) and not hasattr(model, "components_"):
-        raise ValueError(
-            f"model must be fitted or a (topics, words) array; {type(model).__name__} has no components_."
-        )
+        raise ValueError(f"model must be fitted or a (topics, words) array; {type(model).__name__} has no components_.")
     components = np.asarray(getattr(model, "components_", model), dtype=np.float64)
     if components.ndim != 2 or 0 in components.shape:
         raise ValueError(f"the topics must be a (topics, words) array, got shape {components.shape}.")
@@ -34,9 +32,7 @@ def components_of(model: Any) -> np.ndarray:
 def top_word_ids(components: np.ndarray, top_n: int) -> np.ndarray:
     """The (K, top_n) most probable words of each topic, most probable first; ties go to the earlier word."""
     if isinstance(top_n, bool) or int(top_n) != top_n or not 1 <= top_n <= components.shape[1]:
-        raise ValueError(
-            f"top_n must be a whole number from 1 to the {components.shape[1]} words, got {top_n!r}."
-        )
+        raise ValueError(f"top_n must be a whole number from 1 to the {components.shape[1]} words, got {top_n!r}.")
     return np.argsort(-components, axis=1, kind="stable")[:, : int(top_n)]
 
 
