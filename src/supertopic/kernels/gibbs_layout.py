@@ -1,0 +1,193 @@
+"""Tokens and counts of the word-major Gibbs sampler: built from documents as CSR, and read back.
+
+Documents are cut into P groups of about equal tokens, and so are the words. Tokens lie by document group,
+inside it by word, inside it by document; `word_ptr[i, w]` is the first token of word w in group i. So
+the tokens of task (i, j), document group i and word group j, are one contiguous range.
+
+The topics of the tokens are the whole state: every count is rebuilt from them, to the bit.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+LANES = 16
+MAX_TOPICS = 65_535  # topics are uint16
+DENSE_TOPICS = 128  # up to here a dense row of counts beats a list (measured)
+
+
+class Tokens(NamedTuple):
+    """Where the tokens of a corpus lie."""
+
+    doc: np.ndarray  # (N,) int32
+    word_ptr: np.ndarray  # (P, V + 1) int64
+    doc_bounds: np.ndarray  # (P + 1,) int64: documents of group i
+    word_bounds: np.ndarray  # (P + 1,) int64: words of group j
+    doc_length: np.ndarray  # (D,) int64: tokens
+
+
+class Documents(NamedTuple):
+    """Topic counts of the documents, as `sweep_task` takes them: rows, or lists when doc_topic has no row."""
+
+    doc_topic: np.ndarray  # (D or 0, Kp) uint16
+    entries: np.ndarray  # (M,) uint32: count << shift | topic
+    start: np.ndarray  # (D or 0,) int64
+    length: np.ndarray  # (D or 0,) int32
+    shift: np.uint32
+
+
+def n_groups(n_tokens: int) -> int:
+    """P, from the corpus alone: 1 below 50,000 tokens, where the sampler is exactly sequential."""
+    return 1 if n_tokens < 50_000 else 4 if n_tokens < 500_000 else 8
+
+
+def padded(n_topics: int) -> int:
+    """Kp: K rounded up to a multiple of 16."""
+    return n_topics + -n_topics % LANES
+
+
+def cut(weights: np.ndarray, parts: int) -> np.ndarray:
+    """Boundaries (parts + 1,) of contiguous ranges of about equal weight."""
+    total = np.concatenate(([0], np.cumsum(weights, dtype=np.int64)))
+    bounds = np.searchsorted(total, np.arange(parts + 1) * (total[-1] / parts))
+    bounds[0], bounds[-1] = 0, len(weights)
+    return bounds.astype(np.int64)
+
+
+def lay_out(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_words: int, groups: int | None = None
+) -> Tokens:
+    """Expand a CSR of token counts (whole numbers, whatever their type) into tokens."""
+    n_docs = len(indptr) - 1
+    doc_length, word_length = np.zeros(n_docs, np.int64), np.zeros(n_words, np.int64)
+    count_tokens(indptr, indices, data, doc_length, word_length)
+    n_tokens = int(doc_length.sum())
+    groups = n_groups(n_tokens) if groups is None else groups
+    doc_bounds, word_bounds = cut(doc_length, groups), cut(word_length, groups)
+    token_doc = np.empty(n_tokens, np.int32)
+    word_ptr = np.zeros((groups, n_words + 1), np.int64)
+    next_token = np.empty(n_words, np.int64)
+    for i in range(groups):
+        word_ptr[i, 0] = word_ptr[i - 1, -1] if i else 0
+        fill_group(
+            indptr, indices, data, doc_bounds[i], doc_bounds[i + 1], word_ptr[i], next_token, token_doc
+        )
+    return Tokens(token_doc, word_ptr, doc_bounds, word_bounds, doc_length)
+
+
+def count_topics(tokens: Tokens, topic: np.ndarray, n_topics: int, dense: bool | None = None) -> Documents:
+    """The documents' topic counts, rebuilt from the topics of the tokens."""
+    width = padded(n_topics)
+    shift = np.uint32(width.bit_length())
+    n_docs, longest = len(tokens.doc_length), int(tokens.doc_length.max(initial=0))
+    if n_topics > MAX_TOPICS or longest >= 1 << (32 - int(shift)):
+        raise ValueError(
+            f"n_topics is {n_topics} and the longest document has {longest} tokens; expected at most "
+            f"{MAX_TOPICS} topics and {(1 << (32 - int(shift))) - 1} tokens in a document"
+        )
+    if (n_topics <= DENSE_TOPICS if dense is None else dense) and longest <= np.iinfo(np.uint16).max:
+        doc_topic = np.zeros((n_docs, width), np.uint16)
+        add_documents(tokens.doc, topic, 0, len(topic), doc_topic)
+        none = np.zeros(0, np.int64)
+        return Documents(doc_topic, none.astype(np.uint32), none, none.astype(np.int32), shift)
+    room = np.minimum(tokens.doc_length, n_topics)
+    room += -room % LANES
+    start = np.concatenate(([0], np.cumsum(room)))
+    entries = np.full(start[-1], (1 << int(shift)) - 1, np.uint32)
+    lists = Documents(np.zeros((0, width), np.uint16), entries, start[:-1], np.zeros(n_docs, np.int32), shift)
+    fill_lists(tokens.doc, topic, 0, len(topic), entries, lists.start, lists.length, shift)
+    return lists
+
+
+def make_scratch(n_topics: int) -> np.ndarray:
+    """The scratch of one running task."""
+    width = padded(n_topics)
+    return np.zeros((4, max(1 << width.bit_length(), width + 3 * LANES)), np.float32)
+
+
+@njit(cache=True, nogil=True)
+def count_tokens(indptr, indices, data, doc_length, word_length):
+    """Add a CSR's tokens to those of its documents (D,) and words (V,)."""
+    for doc in range(len(indptr) - 1):
+        for place in range(indptr[doc], indptr[doc + 1]):
+            doc_length[doc] += np.int64(data[place])
+            word_length[indices[place]] += np.int64(data[place])
+
+
+@njit(cache=True, nogil=True)
+def fill_group(indptr, indices, data, start, stop, word_ptr, next_token, token_doc):
+    """word_ptr (V + 1,) from word_ptr[0] on, token_doc, of documents start : stop; next_token scratch."""
+    word_ptr[1:] = 0
+    for place in range(indptr[start], indptr[stop]):
+        word_ptr[indices[place] + 1] += np.int64(data[place])
+    for word in range(len(word_ptr) - 1):
+        next_token[word] = word_ptr[word]
+        word_ptr[word + 1] += word_ptr[word]
+    for doc in range(start, stop):
+        for place in range(indptr[doc], indptr[doc + 1]):
+            for _ in range(np.int64(data[place])):
+                token_doc[next_token[indices[place]]] = doc
+                next_token[indices[place]] += 1
+
+
+@njit(cache=True, nogil=True)
+def random_topics(seed, n_topics, start, stop, topic):
+    """topic[start : stop] uniform on 0 .. K - 1, each a hash of (seed, token)."""
+    key = (np.uint64(seed) + np.uint64(1)) * np.uint64(0xD1342543DE82EF95)
+    for token in range(start, stop):
+        x = key + np.uint64(token) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x = (x ^ (x >> np.uint64(31))) >> np.uint64(32)
+        topic[token] = (x * np.uint64(n_topics)) >> np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def count_words(word_ptr, topic, start, stop, word_topic_count):
+    """n_wk of words start : stop over all document groups; word_topic_count is (V, K), any number type."""
+    for word in range(start, stop):
+        word_topic_count[word] = 0
+        for group in range(word_ptr.shape[0]):
+            for token in range(word_ptr[group, word], word_ptr[group, word + 1]):
+                word_topic_count[word, topic[token]] += 1
+
+
+@njit(cache=True, nogil=True)
+def add_documents(token_doc, topic, start, stop, doc_topic):
+    """Add tokens start : stop to n_dk; doc_topic is (D, K or more), any number type."""
+    for token in range(start, stop):
+        doc_topic[token_doc[token], topic[token]] += 1
+
+
+@njit(cache=True, nogil=True)
+def fill_lists(token_doc, topic, start, stop, entries, doc_start, doc_length, shift):
+    """Add tokens start : stop to the lists of their documents."""
+    unit, mask = np.uint32(1) << shift, (np.uint32(1) << shift) - np.uint32(1)
+    for token in range(start, stop):
+        doc = token_doc[token]
+        first, length = doc_start[doc], doc_length[doc]
+        place = first
+        while place < first + length and (entries[place] & mask) != topic[token]:
+            place += 1
+        if place == first + length:
+            entries[place] = topic[token]
+            doc_length[doc] += 1
+        entries[place] += unit
+
+
+@njit(cache=True, nogil=True)
+def sort_lists(entries, doc_start, doc_length, shift, start, stop):
+    """Order the lists of documents start : stop by topic.
+
+    Before each sweep: then the sweep depends on the topics alone and not on how the lists came about.
+    """
+    mask = (np.uint32(1) << shift) - np.uint32(1)
+    for doc in range(start, stop):
+        first = doc_start[doc]
+        for place in range(first + 1, first + doc_length[doc]):
+            entry, slot = entries[place], place
+            while slot > first and (entries[slot - 1] & mask) > (entry & mask):
+                entries[slot] = entries[slot - 1]
+                slot -= 1
+            entries[slot] = entry
