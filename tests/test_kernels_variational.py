@@ -8,7 +8,10 @@ from scipy.special import digamma
 
 from supertopic.backends.threads import Threads
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.batches import Batch
 from supertopic.kernels import variational as kernel
+from supertopic.kernels.response import respond_documents
+from supertopic.kernels.topics import add_by_word
 from tests import naive
 
 K, V = 3, 6
@@ -19,19 +22,29 @@ WORDS = np.array([0, 2, 5], dtype=np.int32)
 COUNTS = np.array([1, 3, 2], dtype=np.float32)
 
 
-def respond(slope, curvature, coef, is_product, *, passes=60, tol=0.0, coef_cov=None, fresh=True, gamma=None, phi=None):
-    """The kernel on the one small document; all its outputs in a dictionary."""
-    columns = len(coef)
+def infer(passes, tol=0.0):
+    """Plain inference on the one small document: gamma, phi, bound, passes."""
+    out = np.zeros((1, K), np.float32), np.zeros((3, K), np.float32), np.zeros(1), np.zeros(1, np.int32)
+    kernel.infer_documents(
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, passes, tol, True,
+        *out, np.zeros((3, K), np.float32),
+    )  # fmt: skip
+    return out
+
+
+def respond(slope, curvature, coef, is_product, *, passes=60, tol=0.0, coef_cov=None, start=None):
+    """The kernel on the one small document, from plain inference or from `start`; all its outputs in a dictionary."""
+    gamma, phi, bound, _ = infer(2)
     out = {
-        "gamma": np.zeros((1, K), np.float32) if gamma is None else gamma,
-        "phi": np.zeros((3, K), np.float32) if phi is None else phi,
-        "bound": np.zeros(1),
+        "gamma": gamma if start is None else start["gamma"],
+        "phi": phi if start is None else start["phi"],
+        "bound": bound,
         "passes": np.zeros(1, np.int32),
-        "score": np.zeros((1, columns)),
-        "moment": np.zeros((1, columns)),
+        "score": np.zeros((1, len(coef))),
+        "moment": np.zeros((1, len(coef))),
     }
-    kernel.respond_documents(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, passes, tol, fresh,
+    respond_documents(
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, passes, tol,
         np.array([slope]), np.array([curvature]), np.asarray(coef, np.float32),
         np.zeros((0, K, K), np.float32) if coef_cov is None else coef_cov, np.asarray(is_product),
         *out.values(), np.zeros((3, K), np.float32),
@@ -68,12 +81,7 @@ def test_polynomial_exponential_and_digamma():
 
 def test_plain_inference_equals_the_slow_one():
     for passes in (1, 4):
-        gamma, phi = np.zeros((1, K), np.float32), np.zeros((3, K), np.float32)
-        bound, done = np.zeros(1), np.zeros(1, np.int32)
-        kernel.infer_documents(
-            0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, passes, 0.0, True,
-            gamma, phi, bound, done, np.zeros((3, K), np.float32),
-        )  # fmt: skip
+        gamma, phi, bound, done = infer(passes)
         slow_gamma, slow_phi = naive.infer_document(WORDS, COUNTS, WEIGHTS.astype(float), ALPHA.astype(float), passes)
         assert done[0] == passes
         np.testing.assert_allclose(gamma[0], slow_gamma, rtol=2e-5)
@@ -135,21 +143,20 @@ def test_evidence_never_falls_over_passes(name):
     out = respond(*RESPONSES[name], passes=1)
     values = [evidence(name, out["gamma"][0].astype(float), out["phi"].astype(float))]
     for _ in range(12):
-        out = respond(*RESPONSES[name], passes=1, fresh=False, gamma=out["gamma"], phi=out["phi"])
+        out = respond(*RESPONSES[name], passes=1, start=out)
         values.append(evidence(name, out["gamma"][0].astype(float), out["phi"].astype(float)))
     assert np.all(np.diff(values) > -1e-5), values
     assert values[-1] > values[0]
 
 
 def test_no_label_is_plain_lda_to_the_bit():
-    out = respond([0.0], [0.0], [[2.0, -1.0, 0.5]], [False], passes=20, tol=1e-3)
-    gamma, phi = np.zeros((1, K), np.float32), np.zeros((3, K), np.float32)
-    kernel.infer_documents(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, 20, 1e-3, True,
-        gamma, phi, np.zeros(1), np.zeros(1, np.int32), np.zeros((3, K), np.float32),
-    )  # fmt: skip
+    out = respond([0.0], [0.0], [[2.0, -1.0, 0.5]], [False])
+    gamma, phi, bound, _ = infer(2)
     np.testing.assert_array_equal(out["gamma"], gamma)
     np.testing.assert_array_equal(out["phi"], phi)
+    assert out["bound"][0] == bound[0] and out["passes"][0] == 0
+    mean, moment = naive.score_moments(COUNTS, phi.astype(float), np.array([2.0, -1.0, 0.5]), False)
+    assert (out["score"][0, 0], out["moment"][0, 0]) == pytest.approx((mean, moment), rel=1e-4)
 
 
 def test_uncertain_coefficients_enter_the_second_moment():
@@ -178,14 +185,17 @@ def test_uncertain_coefficients_enter_the_second_moment():
 
 def test_empty_document_gets_the_prior_mean():
     coef = np.array([[2.0, -1.0, 0.5], [1.0, 0.0, 0.0]], np.float32)
-    gamma, score = np.zeros((1, K), np.float32), np.zeros((1, 2))
-    kernel.respond_documents(
-        0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, 5, 0.0, True,
-        np.ones((1, 2)), np.ones((1, 2)), coef, np.zeros((0, K, K), np.float32), np.array([False, True]),
-        gamma, np.zeros((0, K), np.float32), np.zeros(1), np.zeros(1, np.int32), score, np.zeros((1, 2)),
-        np.zeros((3, K), np.float32),
+    gamma, phi, rows = np.zeros((1, K), np.float32), np.zeros((0, K), np.float32), np.zeros((3, K), np.float32)
+    bound, passes, score, moment = np.zeros(1), np.zeros(1, np.int32), np.zeros((1, 2)), np.zeros((1, 2))
+    document = (0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, 5, 0.0)
+    kernel.infer_documents(*document, True, gamma, phi, bound, passes, rows)
+    np.testing.assert_array_equal(gamma[0], ALPHA)
+    respond_documents(
+        *document, np.ones((1, 2)), np.ones((1, 2)), coef, np.zeros((0, K, K), np.float32), np.array([False, True]),
+        gamma, phi, bound, passes, score, moment, rows,
     )  # fmt: skip
     np.testing.assert_array_equal(gamma[0], ALPHA)
+    assert bound[0] == pytest.approx(0.0, abs=1e-6)
     np.testing.assert_allclose(score[0], coef @ (ALPHA / ALPHA.sum()), rtol=1e-6)
 
 
@@ -195,26 +205,22 @@ def test_topics_are_expected_as_written_down(n_jobs):
     word_topic[3] = np.float32(0.05)  # a word no topic has met
     log_beta, evidence = naive.dirichlet_topics(word_topic.astype(float), float(np.float32(0.05)))
     with Threads(n_jobs) as backend:
-        weights, value = DirichletTopics(float(np.float32(0.05))).expect(word_topic, backend)
-        logs, again = DirichletTopics(float(np.float32(0.05))).expect(word_topic, backend, log=True)
-    np.testing.assert_allclose(weights, np.exp(log_beta), rtol=1e-5)
+        emission = DirichletTopics(float(np.float32(0.05)))
+        weights, logs = emission.expect(word_topic, backend), emission.expect(word_topic, backend, log=True)
+        value = emission.evidence(word_topic, backend)
+    np.testing.assert_allclose(weights, np.exp(log_beta), rtol=2e-5)
     np.testing.assert_allclose(logs, log_beta, rtol=1e-5)
     assert value == pytest.approx(evidence, rel=1e-6)
-    assert again == value
 
 
 def test_words_are_added_up_by_word():
-    from supertopic.inference.batches import Batch
-    from supertopic.kernels.topics import add_by_word
-
     counts = sp.random(30, 20, density=0.2, random_state=3, format="csr", dtype=np.float32)
     counts.data[:] = RNG.integers(1, 5, counts.nnz)
     phi = RNG.dirichlet(np.ones(4), counts.nnz).astype(np.float32)
     (block,) = Batch(counts, np.empty((30, 0)), 4).blocks
     word_topic = np.zeros((20, 4), np.float32)
-    add_by_word(
-        0, len(block.words), block.words, block.word_start, block.order, counts.data, phi, word_topic, np.zeros(4, np.float32)
-    )  # fmt: skip
+    by_word = (block.words, block.word_start, block.order)
+    add_by_word(0, len(block.words), *by_word, counts.data, phi, word_topic, np.zeros(4, np.float32))
     expected = np.zeros((20, 4))
     np.add.at(expected, counts.indices, counts.data[:, None] * phi)
     np.testing.assert_allclose(word_topic, expected, rtol=1e-5)

@@ -20,8 +20,12 @@ class Emission(Protocol):
         """First parameters, different in every topic."""
         ...
 
-    def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> tuple[np.ndarray, float]:
-        """exp E[log p(word | topic)] (V, K) float32, or its logarithm; and E[log p(topics) - log q(topics)]."""
+    def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> np.ndarray:
+        """exp E[log p(word | topic)] (V, K) float32, or its logarithm."""
+        ...
+
+    def evidence(self, word_topic: np.ndarray, backend: Threads) -> float:
+        """E[log p(topics)] - E[log q(topics)], the topics' part of the bound."""
         ...
 
     def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:

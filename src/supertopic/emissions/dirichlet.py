@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from supertopic.kernels.topics import expect_topics
+from supertopic.emissions.base import Emission
+from supertopic.kernels.topics import expect_logs, topic_evidence
+from supertopic.kernels.variational import expect_topics
 
 if TYPE_CHECKING:
     from supertopic.backends.threads import Threads
@@ -27,8 +30,10 @@ class DirichletTopics:
 
     name = "dirichlet"
 
+    prior: float
+
     def __init__(self, prior: float) -> None:
-        if not (np.isscalar(prior) and np.isfinite(prior) and prior >= 0):
+        if not isinstance(prior, Real) or not 0 <= float(prior) < np.inf:
             raise ValueError(f"topic_word_prior: got {prior!r}, expected a number >= 0 (0: maximum likelihood)")
         self.prior = float(prior)
 
@@ -52,25 +57,33 @@ class DirichletTopics:
             word_topic[:, k] = self.prior + mixed * noise[:, k] * (0.5 * total / n_topics)
         return word_topic
 
-    def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> tuple[np.ndarray, float]:
+    def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> np.ndarray:
         totals = word_topic.sum(axis=0, dtype=np.float64)
         if self.prior == 0.0:
             weights = (word_topic / np.maximum(totals, _NOTHING)).astype(np.float32)
-            return (np.log(np.maximum(weights, _NOTHING)) if log else weights), 0.0
+            return np.log(np.maximum(weights, _NOTHING)) if log else weights
         weights = np.empty_like(word_topic)
-        evidence = np.empty(len(word_topic))
         psi_totals = digamma(totals)
+        kernel, by_topic = (expect_logs, psi_totals) if log else (expect_topics, np.exp(-psi_totals).astype(np.float32))
+        backend.over_range(len(weights), lambda start, stop: kernel(start, stop, word_topic, by_topic, weights))
+        return weights
 
-        def expect_range(start: int, stop: int) -> None:
-            expect_topics(start, stop, word_topic, psi_totals, self.prior, log, weights, evidence)
+    def evidence(self, word_topic: np.ndarray, backend: Threads) -> float:
+        if self.prior == 0.0:
+            return 0.0
+        totals = word_topic.sum(axis=0, dtype=np.float64)
+        psi_totals = digamma(totals)
+        by_word = np.empty(len(word_topic))
 
-        backend.over_range(len(word_topic), expect_range)
-        normalisers = gammaln(self.prior * len(word_topic)) - gammaln(totals)
-        return weights, float(evidence.sum() + normalisers.sum())
+        def add(start: int, stop: int) -> None:
+            topic_evidence(start, stop, word_topic, psi_totals, self.prior, by_word)
+
+        backend.over_range(len(word_topic), add)
+        return float(by_word.sum() + (gammaln(self.prior * len(word_topic)) - gammaln(totals)).sum())
 
     def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
         if rate == 1.0:
-            counts += np.float32(self.prior)
+            np.add(counts, np.float32(self.prior), out=counts)
             return counts
         return (1.0 - rate) * word_topic + np.float32(rate) * (np.float32(self.prior) + counts)
 
@@ -79,3 +92,12 @@ class DirichletTopics:
         components += _NOTHING  # a topic of no words at all, under maximum likelihood, is uniform and not NaN
         components /= components.sum(axis=1, keepdims=True, dtype=np.float64)
         return components
+
+
+def integrable_prior(emission: Emission) -> float:
+    """The prior of topics that a collapsed sampler can integrate out; refuses all others in one sentence."""
+    if not isinstance(emission, DirichletTopics):
+        raise ValueError(f"inference: got 'gibbs', which needs Dirichlet topics, but the emission is {emission.name!r}")
+    if emission.prior == 0.0:
+        raise ValueError("topic_word_prior: got 0, but inference='gibbs' needs a number > 0")
+    return emission.prior

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -16,7 +17,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint, fingerprint_data
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
-from supertopic.estimators.saving import ModelFile
+from supertopic.estimators import saving
 from supertopic.inference import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.engines import Fit, Settings, Task, Watch, fit_epochs, run
@@ -30,10 +31,17 @@ from supertopic.vectorizer import Vectorizer
 Engine = Callable[[Task, Watch], Fit]
 
 
-class TopicEstimator(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all estimators. A subclass says what Model its parameters mean, and which engines can fit it."""
 
     engines: ClassVar[dict[str, tuple[Engine, int]]]  # by the name in `inference=`: engine and default max_iter
+
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        saving.ESTIMATORS[cls.__name__] = cls
 
     def _model(self) -> Model:
         """The cell of the grid that the parameters describe; refuses parameters that make no sense."""
@@ -73,7 +81,8 @@ class TopicEstimator(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 model, self._state, [batch], backend, n_documents=total,
                 schedule=settings.learning, limits=settings.limits, first_step=len(self.bound_),
             )  # fmt: skip
-        trace = [*self.bound_, step.bound * len(corpus) / (total * max(corpus.n_tokens, 1.0))]
+            bound = step.bound(model, backend) * len(corpus) / total
+        trace = [*self.bound_, bound / max(corpus.n_tokens, 1.0)]
         self._keep(model, Fit(step.state, trace, len(trace)))
         return self
 
@@ -113,9 +122,6 @@ class TopicEstimator(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """The attributes that follow from the State, after a fit and after loading."""
         self.components_ = model.emission.probabilities(self._state.word_topic)
         self.alpha_ = self._state.alpha if self._state.shares is None else self._state.shares
-
-    def _after_restore(self) -> None:
-        self._derive(self._model())
 
     # --- using --------------------------------------------------------------------------------------------------
 
@@ -176,6 +182,10 @@ class TopicEstimator(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         frame.insert(0, "word", self._words()[corpus.counts.indices])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, `supertopic.load` reads it; a full disk leaves the old file as it was."""
+        saving.save(self, path)
+
     # --- reading ------------------------------------------------------------------------------------------------
 
     def _vectorizer(self) -> Vectorizer:
@@ -206,9 +216,8 @@ class TopicEstimator(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _as_corpus(self, X: Any) -> Corpus:
         """New documents, counted over the vocabulary of the fit."""
         check_is_fitted(self, "_state")
-        if not isinstance(X, Corpus) and hasattr(X, "columns"):
-            if not holds_text(X):
-                _check_feature_names(self, X, reset=False)
+        if not isinstance(X, Corpus) and hasattr(X, "columns") and not holds_text(X):
+            _check_feature_names(self, X, reset=False)
         corpus = as_corpus(X, vectorizer=self.vectorizer_, n_features=self.n_features_in_, estimator=self)
         require_vocabulary(corpus, getattr(self, "feature_names_in_", None))
         return corpus
@@ -228,11 +237,11 @@ class TopicEstimator(ModelFile, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         whole = {"max_iter": 1, "batch_size": 1, "max_doc_iter": 1, "burn_in": 0, "thin": 1, "total_documents": 1}
         for name, least in whole.items():
             value = getattr(self, name, None)
-            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < least):
+            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least):
                 raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
         for name in ("tol", "doc_tol", "learning_delay", "learning_decay"):
             value = getattr(self, name, 0.0)
-            if not isinstance(value, Real) or not np.isfinite(value) or value < 0:
+            if not isinstance(value, Real) or not np.isfinite(float(value)) or value < 0:
                 raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
         iterations = default_iterations if self.max_iter is None else int(self.max_iter)
         burn_in = getattr(self, "burn_in", None)

@@ -126,7 +126,5 @@ class LDA(TopicEstimator):
     def _model(self) -> Model:
         if self.sampler not in ("collapsed", "partial"):
             raise ValueError(f"sampler: got {self.sampler!r}, expected 'collapsed' or 'partial'")
-        emission = DirichletTopics(self.topic_word_prior)
-        if self.inference == "gibbs" and emission.prior == 0.0:
-            raise ValueError("topic_word_prior: got 0, but inference='gibbs' needs a number > 0")
-        return Model(self.n_topics, emission, DocTopicPrior.parse(self.doc_topic_prior, self.n_topics))
+        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior)

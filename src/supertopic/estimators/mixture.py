@@ -95,10 +95,7 @@ class MixtureOfCategoricals(TopicEstimator):
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
         if prior.learned != "nothing":
             raise ValueError(f"doc_topic_prior: got {self.doc_topic_prior!r}, expected a positive number, or K of them")
-        emission = DirichletTopics(self.topic_word_prior)
-        if self.inference == "gibbs" and emission.prior == 0.0:
-            raise ValueError("topic_word_prior: got 0, but inference='gibbs' needs a number > 0")
-        return Model(self.n_topics, emission, prior, single=True)
+        return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior, single=True)
 
     @property
     def weights_(self) -> np.ndarray:

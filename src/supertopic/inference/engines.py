@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch, mini_batches
-from supertopic.inference.variational import LocalLimits, Schedule, learn, start_state
+from supertopic.inference.variational import LocalLimits, Schedule, global_evidence, learn, start_state
 from supertopic.model import Model, State
 from supertopic.progress import track
 
@@ -112,11 +112,21 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
     )  # fmt: skip
     for step in steps:
         state = step.state
-        watch.trace.append(step.bound / n_tokens)
+        watch.trace.append(step.bound(model, task.backend) / n_tokens)
         watch.step(step.number + 1, state.arrays)
         if has_converged(watch.trace, settings.tol):
             break
     return Fit(state, watch.trace, len(watch.trace))
+
+
+def require_whole_counts(counts: sp.csr_matrix) -> None:
+    """A sampler draws the topic of every single token; weights such as tf-idf have none."""
+    wrong = counts.data[counts.data != np.rint(counts.data)]
+    if len(wrong):
+        raise ValueError(
+            f"X holds the fractional count {wrong[0]:g}, but inference='gibbs' needs whole counts; "
+            "inference='vb' and 'svi' take weights"
+        )
 
 
 def has_converged(trace: list[float], tol: float) -> bool:
@@ -137,7 +147,7 @@ def fit_stochastic(task: Task, watch: Watch) -> Fit:
 def fit_epochs(
     task: Task, watch: Watch, epoch: Callable[[int], Iterable[Batch]], n_documents: int, n_tokens: float
 ) -> Fit:
-    """Steps over the batches of `epoch(0)`, `epoch(1)`, …; the trace has the mean bound over each epoch's batches."""
+    """Steps over the batches of `epoch(0)`, `epoch(1)`, …; the trace has the mean over each epoch's batches of their bound."""
     settings = task.settings
     first = number = 0
     bounds: list[float] = []  # of the batches done in the current epoch
@@ -152,9 +162,10 @@ def fit_epochs(
             n_documents=n_documents, schedule=settings.learning, limits=settings.limits, first_step=number,
         ):  # fmt: skip
             state, number = step.state, step.number + 1
-            bounds.append(step.bound / max(n_tokens, 1.0))
+            bounds.append(step.document_bound)
             watch.step(done, state.arrays, number=number, bounds=bounds)
-        watch.trace.append(float(np.mean(bounds)))
+        evidence = global_evidence(task.model, state, task.backend)
+        watch.trace.append((float(np.mean(bounds)) + evidence) / max(n_tokens, 1.0))
         bounds = []
         if has_converged(watch.trace, settings.tol):
             break

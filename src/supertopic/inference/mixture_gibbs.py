@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
-from supertopic.inference.engines import Fit, Task, Watch
+from supertopic.emissions.dirichlet import integrable_prior
+from supertopic.inference.engines import Fit, Task, Watch, require_whole_counts
 from supertopic.inference.variational import start_state
 from supertopic.kernels.mixture import sweep_documents
 
@@ -13,7 +14,8 @@ from supertopic.kernels.mixture import sweep_documents
 def fit_mixture_gibbs(task: Task, watch: Watch) -> Fit:
     """`max_iter` sweeps; topics and shares are posterior means, averaged over every `thin`-th sweep after `burn_in`."""
     model, settings, counts = task.model, task.settings, task.counts
-    prior = model.emission.prior
+    require_whole_counts(counts)
+    prior = integrable_prior(model.emission)
     topic = np.full(counts.shape[0], -1, dtype=np.int32)  # the first sweep draws each given those before it
     word_topic = np.zeros((counts.shape[1], model.n_topics))
     topic_tokens, topic_documents = np.zeros(model.n_topics), np.zeros(model.n_topics)
@@ -25,7 +27,8 @@ def fit_mixture_gibbs(task: Task, watch: Watch) -> Fit:
         topic, sums = found[1].pop("topic"), found[1]
         tokens = np.repeat(topic, np.diff(counts.indptr))
         np.add.at(word_topic, (counts.indices, tokens), counts.data)
-        topic_tokens, topic_documents = word_topic.sum(axis=0), np.bincount(topic, minlength=model.n_topics) * 1.0
+        topic_tokens += word_topic.sum(axis=0)
+        topic_documents += np.bincount(topic, minlength=model.n_topics)
     alpha = model.doc_topic_prior.start
     n_tokens = max(float(counts.sum(dtype=np.float64)), 1.0)
     for sweep in range(first, settings.max_iter):

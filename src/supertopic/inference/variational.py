@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -18,7 +19,8 @@ from supertopic.backends.threads import Threads
 from supertopic.inference.batches import Batch, Block
 from supertopic.kernels.mixture import share_documents
 from supertopic.kernels.topics import add_by_word
-from supertopic.kernels.variational import infer_documents, respond_documents
+from supertopic.kernels.response import respond_documents
+from supertopic.kernels.variational import infer_documents
 from supertopic.model import Model, State, Stats
 
 _PASSES_BETWEEN_REFRESHES = 5  # (slope, curvature) renewed this often: more often saves no passes
@@ -34,12 +36,16 @@ class LocalLimits:
 
 @dataclass(frozen=True)
 class Step:
-    """What one statistical step left behind; `bound` is the evidence of the State it started from."""
+    """What one statistical step left behind."""
 
     number: int
+    before: State
     state: State
-    doc_topic: np.ndarray  # (batch, K) float32 variational Dirichlet parameters gamma
-    bound: float
+    document_bound: float  # the documents' part of the bound at `before`, scaled up to the whole corpus
+
+    def bound(self, model: Model, backend: Threads) -> float:
+        """The evidence bound at the State the step started from."""
+        return self.document_bound + global_evidence(model, self.before, backend)
 
 
 @dataclass(frozen=True)
@@ -66,18 +72,17 @@ def learn(
 ) -> Iterator[Step]:
     """One Step per batch. Whole corpus every time: variational EM. Mini-batches: stochastic variational inference."""
     for number, batch in enumerate(batches, start=first_step):
-        weights, topic_evidence = model.emission.expect(state.word_topic, backend, log=model.single)
-        stats, doc_topic = local_step(model, state, weights, batch, backend, limits)
+        weights = model.emission.expect(state.word_topic, backend, log=model.single)
+        stats = local_step(model, state, weights, batch, backend, limits)
         scale = n_documents / len(batch)
-        bound = scale * stats.bound + topic_evidence + _share_evidence(model, state)
-        state = global_step(model, state, stats, scale, schedule.rate(number))
-        yield Step(number, state, doc_topic, bound)
+        before, state = state, global_step(model, state, stats, scale, schedule.rate(number))
+        yield Step(number, before, state, scale * stats.bound)
 
 
 def local_step(
     model: Model, state: State, weights: np.ndarray, batch: Batch, backend: Threads, limits: LocalLimits
-) -> tuple[Stats, np.ndarray]:
-    """Stats of a batch, and the Dirichlet parameters of its documents, given the topics' expected weights."""
+) -> Stats:
+    """Stats of a batch, given the topics' expected weights (their logarithms, for a mixture)."""
     doc_topic = np.empty((len(batch), model.n_topics), dtype=np.float32)
     stats = Stats(np.zeros_like(weights), np.zeros(model.n_topics), 0.0, 0.0)
     most = max((len(block.order) for block in batch.blocks), default=0)
@@ -96,7 +101,7 @@ def local_step(
         stats.bound += float(task.bound.sum())
     stats.n_documents = float(len(batch))
     stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64) if model.single else _sum_log_theta(doc_topic)
-    return stats, doc_topic
+    return stats
 
 
 @dataclass
@@ -144,23 +149,26 @@ class _BlockTask:
         )  # fmt: skip
 
     def _run_with_response(self, backend: Threads) -> None:
+        """Inference without y first: a fresh start for every document, and all that unlabelled ones need."""
+        backend.over_weights(self.indptr, self._infer)
         response, state = self.model.response, self.state
         score = np.zeros((len(self.doc_topic), response.n_columns))
         moment = np.zeros_like(score)
-        for done in range(0, self.limits.max_passes, _PASSES_BETWEEN_REFRESHES):
+        nothing = np.zeros_like(score)
+
+        def respond(start: int, stop: int, slope: np.ndarray, curvature: np.ndarray) -> None:
+            rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
+            respond_documents(
+                start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
+                _PASSES_BETWEEN_REFRESHES, self.limits.tol,
+                slope, curvature, state.coef, state.coef_cov, response.is_product,
+                self.doc_topic, self.phi, self.bound, self.passes, score, moment, rows,
+            )  # fmt: skip
+
+        respond(0, len(self.doc_topic), nothing, nothing)  # the scores to start from
+        for _ in range(0, self.limits.max_passes, _PASSES_BETWEEN_REFRESHES):
             slope, curvature = response.speak(self.y, score, moment)
-            fresh = done == 0
-
-            def respond(start: int, stop: int, slope=slope, curvature=curvature, fresh=fresh) -> None:
-                rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
-                respond_documents(
-                    start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
-                    _PASSES_BETWEEN_REFRESHES, self.limits.tol, fresh,
-                    slope, curvature, state.coef, state.coef_cov, response.is_product,
-                    self.doc_topic, self.phi, self.bound, self.passes, score, moment, rows,
-                )  # fmt: skip
-
-            backend.over_weights(self.indptr, respond)
+            backend.over_weights(self.indptr, partial(respond, slope=slope, curvature=curvature))
             if self.passes.max(initial=0) < _PASSES_BETWEEN_REFRESHES:
                 break
         self.bound += response.log_density(self.y, score, moment)
@@ -198,14 +206,15 @@ def global_step(model: Model, state: State, stats: Stats, scale: float, rate: fl
     return replace(state, word_topic=word_topic, alpha=alpha)
 
 
-def _share_evidence(model: Model, state: State) -> float:
-    """E[log p(shares)] - E[log q(shares)] of a mixture's topic shares; LDA's documents each carry their own."""
+def global_evidence(model: Model, state: State, backend: Threads) -> float:
+    """The part of the bound that belongs to no document: topics, and a mixture's topic shares."""
+    topics = model.emission.evidence(state.word_topic, backend)
     if state.shares is None:
-        return 0.0
+        return topics
     log_shares = digamma(state.shares) - digamma(state.shares.sum())
     norm = gammaln(state.alpha.sum()) - gammaln(state.alpha).sum()
     norm -= gammaln(state.shares.sum()) - gammaln(state.shares).sum()
-    return float(norm + ((state.alpha - state.shares) * log_shares).sum())
+    return topics + float(norm + ((state.alpha - state.shares) * log_shares).sum())
 
 
 def start_state(model: Model, word_topic: np.ndarray) -> State:

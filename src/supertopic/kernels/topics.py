@@ -1,4 +1,4 @@
-"""Word-major kernels: adding up responsibilities by word, and the expectations of Dirichlet topics.
+"""Word-major kernels: adding up responsibilities by word, and the evidence of Dirichlet topics.
 
 A kernel works on the words [start, stop), whose rows no other call touches: threads need no copies of the
 (V, K) statistics, and the sums run in the same order whatever the number of threads.
@@ -46,23 +46,24 @@ def _digamma(x):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def expect_topics(start, stop, word_topic, psi_total, prior, log, weights, evidence):
-    """E[log beta_wk] = psi(lambda_wk) - psi_total_k or its exponential, and the words' parts of the topics' evidence.
+def expect_logs(start, stop, word_topic, psi_total, logs):
+    """E[log beta_wk] = psi(lambda_wk) - psi_total_k for words [start, stop), exact where its exponential underflows."""
+    for w in range(start, stop):
+        for k in range(word_topic.shape[1]):
+            logs[w, k] = _digamma(word_topic[w, k]) - psi_total[k]
 
-    evidence : (V,) float64, out: sum_k log Gamma(lambda) - log Gamma(prior) + (prior - lambda) E[log beta].
-    A word a topic never met has lambda = prior exactly: its value is computed once, not V K times.
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def topic_evidence(start, stop, word_topic, psi_total, prior, evidence):
+    """evidence_w = sum_k log Gamma(lambda) - log Gamma(prior) + (prior - lambda)(psi(lambda) - psi_total_k).
+
+    A word a topic never met has lambda = prior and adds nothing: most of a fitted model, and free.
     """
-    n_topics = word_topic.shape[1]
-    psi_prior = _digamma(prior)
     log_gamma_prior = math.lgamma(prior)
     for w in range(start, stop):
         total = 0.0
-        for k in range(n_topics):
+        for k in range(word_topic.shape[1]):
             value = np.float64(word_topic[w, k])
-            if value - prior < 1e-7 * prior:
-                log_weight = psi_prior - psi_total[k]
-            else:
-                log_weight = _digamma(value) - psi_total[k]
-                total += math.lgamma(value) - log_gamma_prior + (prior - value) * log_weight
-            weights[w, k] = log_weight if log else math.exp(log_weight)
+            if value - prior > 1e-7 * prior:
+                total += math.lgamma(value) - log_gamma_prior + (prior - value) * (_digamma(value) - psi_total[k])
         evidence[w] = total
