@@ -1,1 +1,7 @@
-"""What users import: presets of emission, response, prior and engine."""
+"""What users import: presets of emission, response, prior and engine; importing one makes all known to `load`."""
+
+from supertopic.estimators.lda import LDA
+from supertopic.estimators.mixture import MixtureOfCategoricals
+from supertopic.estimators.saving import load
+
+__all__ = ["LDA", "MixtureOfCategoricals", "load"]

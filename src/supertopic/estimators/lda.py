@@ -32,7 +32,7 @@ class LDA(TopicEstimator):
     max_iter : int, optional
         EM steps (default 100), epochs (10) or sweeps (500).
     tol : float
-        Stop when the bound gains less than this share of itself; 0 never stops early ("gibbs" never does).
+        "vb" only: stop when the bound gains less than this share of itself.
     sampler : {"collapsed", "partial"}
         "gibbs" only: topics integrated out, or drawn once per sweep (exact and parallel, mixes more slowly).
     burn_in, thin : int
@@ -63,9 +63,9 @@ class LDA(TopicEstimator):
     components_ : (K, V) ndarray, rows are distributions over words
     doc_topic_ : (D, K) ndarray, topic shares of the training documents
     alpha_ : (K,) ndarray
-    bound_ : ndarray, the evidence bound (log-likelihood of words and topics, for "gibbs") per token, by iteration
+    bound_ : ndarray, the evidence bound per token, by iteration ("gibbs": log p(words, topics) every tenth sweep)
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
-    draws_ : dict of ndarray, kept samples ("gibbs": log-likelihood and alpha by sweep)
+    draws_ : dict of ndarray ("gibbs": log_joint and alpha, every tenth sweep)
     """
 
     engines: ClassVar[dict[str, tuple[Engine, int]]] = {

@@ -167,6 +167,4 @@ def fit_epochs(
         evidence = global_evidence(task.model, state, task.backend)
         watch.trace.append((float(np.mean(bounds)) + evidence) / max(n_tokens, 1.0))
         bounds = []
-        if has_converged(watch.trace, settings.tol):
-            break
     return Fit(state, watch.trace, len(watch.trace))

@@ -1,1 +1,159 @@
-def fit_gibbs(task, watch): ...
+"""Collapsed Gibbs sampling of LDA: topic shares integrated out, and the topics too, or drawn once per sweep.
+
+The state is the topic of every token. A sweep draws each of them given all others, word by word
+(`supertopic.kernels.gibbs` has the conditional); topics are then averaged over sweeps, which is what makes the
+estimate better than any single sample.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from supertopic.emissions.dirichlet import integrable_prior
+from supertopic.inference.engines import Fit, Task, Watch, require_whole_counts
+from supertopic.inference.variational import start_state
+from supertopic.kernels import gibbs_layout as layout
+from supertopic.kernels.gibbs import sweep_task
+from supertopic.kernels.gibbs_topics import draw_log_gammas, exponentiate, normalise
+
+_SWEEPS_BETWEEN_LOOKS = 10  # at the likelihood, and at alpha
+_FIRST_ALPHA = 20  # sweeps before alpha is learned: before that it would learn the random start
+
+
+def fit_gibbs(task: Task, watch: Watch) -> Fit:
+    """`max_iter` sweeps; topics averaged over every `thin`-th sweep after `burn_in`, the last one always among them."""
+    model, settings = task.model, task.settings
+    require_whole_counts(task.counts)
+    sampler = Sampler(task, integrable_prior(model.emission))
+    first = n_samples = 0
+    sums = np.zeros(sampler.word_topic.shape, dtype=np.float32)
+    alphas: list[list[float]] = []
+    found = watch.resume()
+    if found is not None:
+        first, n_samples, alphas = found[0]["done"], found[0]["n_samples"], found[0]["alphas"]
+        sums, sampler.alpha = found[1]["sums"], found[1]["alpha"]
+        sampler.start_from(found[1]["topic"])
+    for sweep in range(first, settings.max_iter):
+        sampler.sweep(sweep)
+        left = settings.max_iter - 1 - sweep
+        if left % _SWEEPS_BETWEEN_LOOKS == 0:
+            histogram = sampler.topic_histogram()
+            if sweep >= _FIRST_ALPHA:
+                lengths = sampler.tokens.doc_length
+                sampler.alpha = model.doc_topic_prior.update_from_counts(sampler.alpha, histogram, lengths)
+            watch.trace.append(sampler.log_joint(histogram) / max(len(sampler.topic), 1))
+            alphas.append(sampler.alpha.tolist())
+        if sweep >= settings.burn_in and left % settings.thin == 0:
+            sums += sampler.word_topic
+            n_samples += 1
+        watch.step(
+            sweep + 1, lambda: {"topic": sampler.topic, "sums": sums, "alpha": sampler.alpha},
+            n_samples=n_samples, alphas=alphas,
+        )  # fmt: skip
+    sums /= np.float32(n_samples)
+    sums += np.float32(sampler.prior)
+    state = start_state(model, sums)
+    state.alpha = sampler.alpha
+    draws = {"log_joint": np.asarray(watch.trace), "alpha": np.asarray(alphas)}
+    return Fit(state, watch.trace, settings.max_iter, draws)
+
+
+class Sampler:
+    """Tokens, their topics, and all counts, which follow from them."""
+
+    def __init__(self, task: Task, prior: float) -> None:
+        counts, model = task.counts, task.model
+        self.backend, self.seed, self.prior = task.backend, task.seed, prior
+        self.n_topics, self.collapsed = model.n_topics, task.settings.collapsed
+        self.alpha = model.doc_topic_prior.start.copy()
+        self.tokens = layout.lay_out(counts.indptr, counts.indices, counts.data, counts.shape[1])
+        self.word_topic = np.zeros((counts.shape[1], model.n_topics), dtype=np.int32)
+        self._scratch = [layout.make_scratch(model.n_topics) for _ in range(len(self.tokens.word_ptr))]
+        topic = np.empty(len(self.tokens.doc), dtype=np.uint16)
+        layout.random_topics(self.seed, model.n_topics, 0, len(topic), topic)
+        self.start_from(topic)
+
+    def start_from(self, topic: np.ndarray) -> None:
+        """Take these topics, and count."""
+        self.topic = topic
+        layout.count_words(self.tokens.word_ptr, topic, 0, len(self.word_topic), self.word_topic)
+        self.topic_count = self.word_topic.sum(axis=0, dtype=np.int64)
+        self.documents = layout.count_topics(self.tokens, topic, self.n_topics)
+
+    def sweep(self, number: int) -> None:
+        """Every token once. Groups of documents and of words meet in turn: what runs at once shares no count but n_k.
+
+        Each task has its own copy of n_k, and what they changed is added up when all are done: n_k lags by a part of a
+        sweep (not at all in small corpora, which are one task, nor when the topics are drawn).
+        """
+        if len(self.documents.doc_topic) == 0:
+            layout.sort_lists(*self.documents[1:], 0, len(self.documents.start))
+        topics = np.zeros((0, 0), dtype=np.float32) if self.collapsed else self._draw_topics(number)
+        alpha = np.zeros(layout.padded(self.n_topics), dtype=np.float32)
+        alpha[: self.n_topics] = self.alpha
+        beta, beta_sum = np.float32(self.prior), np.float32(self.prior * len(self.word_topic))
+        groups = len(self.tokens.word_ptr)
+        for epoch in range(groups):
+            copies = [self.topic_count.copy() for _ in range(groups)]
+            calls = []
+            for i in range(groups):
+                j = (i + epoch) % groups
+                words = (int(self.tokens.word_bounds[j]), int(self.tokens.word_bounds[j + 1]))
+                calls.append((
+                    sweep_task, words, self.tokens.word_ptr[i], self.tokens.doc, self.topic, self.documents,
+                    self.word_topic, copies[i], topics, alpha, beta, beta_sum, self.collapsed,
+                    self.seed, number, self._scratch[i],
+                ))  # fmt: skip
+            self.backend.all(calls)
+            self.topic_count = self.topic_count + sum(copy - self.topic_count for copy in copies)
+
+    def _draw_topics(self, number: int) -> np.ndarray:
+        """phi_k ~ Dirichlet(prior + n_.k), (V, K): gamma draws over fixed ranges of words, so that sums do not vary."""
+        topics = np.empty(self.word_topic.shape, dtype=np.float32)
+        ranges = _fixed_ranges(len(topics))
+        peaks = np.empty((len(ranges), self.n_topics), dtype=np.float32)
+        totals = np.empty((len(ranges), self.n_topics))
+        self.backend.all([
+            (draw_log_gammas, self.word_topic, self.topic_count, self.prior, self.seed, number, *ends, topics, peaks[i])
+            for i, ends in enumerate(ranges)
+        ])  # fmt: skip
+        peak = peaks.max(axis=0)
+        self.backend.all([(exponentiate, topics, peak, *ends, totals[i]) for i, ends in enumerate(ranges)])
+        total = totals.sum(axis=0)
+        self.backend.all([(normalise, topics, total, *ends) for ends in ranges])
+        return topics
+
+    def topic_histogram(self) -> np.ndarray:
+        """(K, L): documents that hold topic k exactly n times."""
+        n_documents, doc_topic = len(self.tokens.doc_length), self.documents.doc_topic
+        if len(doc_topic):
+            size = int(doc_topic.max(initial=0)) + 1
+            return np.stack([np.bincount(doc_topic[:, k], minlength=size) for k in range(self.n_topics)])
+        counts = self.documents.entries >> self.documents.shift
+        topics = self.documents.entries & np.uint32((1 << int(self.documents.shift)) - 1)
+        size = int(counts.max(initial=0)) + 1
+        kept = counts > 0
+        flat = topics[kept].astype(np.int64) * size + counts[kept]
+        histogram = np.bincount(flat, minlength=self.n_topics * size).reshape(self.n_topics, size)
+        histogram[:, 0] = n_documents - histogram.sum(axis=1)
+        return histogram
+
+    def log_joint(self, histogram: np.ndarray) -> float:
+        """log p(words, topics of the tokens), topic shares and topics integrated out."""
+        total = self.prior * len(self.word_topic)
+        words = (gammaln(total) - gammaln(self.topic_count + total)).sum()
+        for start in range(0, len(self.word_topic), 4096):
+            part = self.word_topic[start : start + 4096]
+            met = part[part > 0]
+            words += (gammaln(met + self.prior) - gammaln(self.prior)).sum()
+        sizes = np.arange(histogram.shape[1])
+        documents = (histogram * (gammaln(sizes + self.alpha[:, None]) - gammaln(self.alpha)[:, None])).sum()
+        lengths = self.tokens.doc_length
+        documents += (gammaln(self.alpha.sum()) - gammaln(lengths + self.alpha.sum())).sum()
+        return float(words + documents)
+
+
+def _fixed_ranges(n: int, parts: int = 32) -> list[tuple[int, int]]:
+    cuts = np.linspace(0, n, min(parts, max(n, 1)) + 1).astype(int)
+    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
