@@ -1,14 +1,19 @@
-"""supertopic: topics that predict."""
+"""supertopic: topics that predict.
 
+The names are imported when they are first used: the command line then answers at once, where importing all takes
+seconds.
+"""
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from supertopic import datasets, metrics
-from supertopic.corpus import Corpus
-from supertopic.estimators.lda import LDA
-from supertopic.estimators.mixture import MixtureOfCategoricals
-from supertopic.estimators.saving import load
-from supertopic.streams import Stream
-from supertopic.vectorizer import Vectorizer
+if TYPE_CHECKING:
+    from supertopic import datasets, metrics
+    from supertopic.corpus import Corpus
+    from supertopic.estimators import LDA, MixtureOfCategoricals, load
+    from supertopic.streams import Stream
+    from supertopic.vectorizer import Vectorizer
 
 __all__ = [
     "LDA",
@@ -21,3 +26,20 @@ __all__ = [
     "metrics",
 ]
 __version__ = version("supertopic")
+
+_HOMES = {"Corpus": "corpus", "Stream": "streams", "Vectorizer": "vectorizer"}  # the others are estimators
+_MODULES = ("datasets", "metrics")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'supertopic' has no attribute {name!r}")
+    if name in _MODULES:
+        return import_module(f"supertopic.{name}")
+    value = getattr(import_module(f"supertopic.{_HOMES.get(name, 'estimators')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

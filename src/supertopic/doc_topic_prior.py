@@ -34,6 +34,8 @@ class DocTopicPrior:
             if value not in ("auto", "symmetric"):
                 raise ValueError(f"doc_topic_prior: got {value!r}, {expected}")
             start = np.full(n_topics, min(0.1, 5.0 / n_topics))
+            if n_topics == 1:  # the one topic has all of the share, so that any alpha is as good as another
+                return cls(start, "nothing")
             return cls(start, "everything" if value == "auto" else "size")
         try:
             start = np.asarray(value, dtype=np.float64)

@@ -1,0 +1,51 @@
+"""The command line: one file per idea, and nothing heavy is imported before a command runs.
+
+`fit`, `look` (topics, explain), `predict`, `evaluate` and `demo` are the commands; `models` is the table of models,
+`documents` reads, `tables` writes, `show` speaks to people, `guard` turns whatever goes wrong into one sentence.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from supertopic.cli import demo, evaluate, fit, look, predict
+from supertopic.cli.guard import GuardedGroup
+from supertopic.cli.show import say
+
+app = typer.Typer(
+    name="supertopic",
+    cls=GuardedGroup,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="A first look takes a minute and needs no data:  supertopic demo",
+)
+for command in (demo.demo, fit.fit, look.topics, look.explain, predict.predict, evaluate.evaluate):
+    app.command()(command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from supertopic import __version__
+
+        say(f"supertopic {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Topic models: find topics in documents, look at them, and use them on new documents."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """What the console script `supertopic` runs."""
+    app(prog_name="supertopic")

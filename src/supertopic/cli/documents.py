@@ -1,0 +1,119 @@
+"""DATA and --text: which column holds the documents, and its rows a batch at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from supertopic.cli.show import note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BATCH = 2048
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="CSV, TSV, JSON lines or Parquet; a folder of .txt files; a glob in quotes; or - for standard input.",
+        show_default=False,
+    ),
+]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--text",
+        metavar="COL",
+        help="The column of the documents; by default 'text', or the only column of text.",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
+ModelFile = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A file that supertopic fit has written.", show_default=False)
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", help="Threads, -1 for all cores; the result is the same.", show_default=False),
+]
+
+
+def open_table(
+    source: str, text: str | None, *, columns: Sequence[str] = (), encoding: str = "utf-8"
+) -> tuple[str, Iterator[pd.DataFrame]]:
+    """The name of the text column, and batches of rows that hold it and the other `columns` asked for."""
+    from supertopic.readers import find_column, read_batches
+
+    batches = read_batches(source, batch_size=BATCH, encoding=encoding)
+    first = next(batches)  # the readers refuse a table without rows
+    name = _choose_text(first, text)
+    wanted = list(dict.fromkeys([name, *columns]))
+    for column in wanted:
+        find_column(first, column)
+    if source == "-":  # can be read once only
+        return name, (frame[wanted] for frame in chain([first], batches))
+    return name, read_batches(source, columns=wanted, batch_size=BATCH, encoding=encoding)
+
+
+def read_documents(
+    source: str, text: str | None, target: str | None = None, *, encoding: str = "utf-8"
+) -> tuple[list[str], Any, str]:
+    """All documents, their responses where a `target` column is asked for, and the name of the text column."""
+    import pandas as pd
+
+    from supertopic.readers import texts_of, warn_missing
+
+    columns = [] if target is None else [target]
+    name, batches = open_table(source, text, columns=columns, encoding=encoding)
+    documents: list[str] = []
+    responses, n_missing = [], 0
+    for frame in batches:
+        texts, missing = texts_of(frame, name)
+        documents += texts
+        n_missing += missing
+        responses += [frame[column] for column in columns]
+    warn_missing(n_missing, len(documents), name)
+    return documents, pd.concat(responses, ignore_index=True) if responses else None, name
+
+
+def load_model(path: str, jobs: int | None = None) -> Any:
+    """The fitted model of a file."""
+    from supertopic import load
+
+    model = load(path)
+    return model if jobs is None else model.set_params(n_jobs=jobs)
+
+
+def check_writable(path: str, option: str = "--out") -> None:
+    """Refuse a file that cannot be written before any work is done for it."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise ValueError(f"{option}: {path} is a folder, expected the name of a file")
+    if not os.path.isdir(folder):
+        raise ValueError(f"{option}: the folder of {path} does not exist: create it first")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{option}: the folder of {path} may not be written to")
+
+
+def _choose_text(frame: pd.DataFrame, asked: str | None) -> str:
+    """The column asked for, 'text', or the only one that holds strings (of several words, if many hold strings)."""
+    if asked is not None or "text" in frame:
+        return asked or "text"
+    strings = {}
+    for column in frame.columns:
+        values = frame[column].dropna()
+        if len(values) and all(isinstance(value, str) for value in values):
+            strings[str(column)] = sum(len(value.split()) for value in values) / len(values)
+    prose = [column for column, n_words in strings.items() if n_words >= 3]
+    candidates = prose if len(prose) == 1 else list(strings)
+    if len(candidates) == 1:
+        note(f"Reading the documents from column {candidates[0]!r}.")
+        return candidates[0]
+    shown = ", ".join(map(repr, candidates or map(str, frame.columns)))
+    why = "several that hold text" if candidates else "none that holds text"
+    raise ValueError(f"The data have no column 'text' and {why} ({shown}): say which one with --text.")

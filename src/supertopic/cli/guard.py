@@ -1,0 +1,95 @@
+"""Whatever goes wrong becomes one sentence on standard error and an exit code: 1 failed, 2 usage, 130 stopped."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from supertopic.cli.show import note
+
+
+class GuardedGroup(TyperGroup):
+    """The commands, each run under `guarded`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with guarded():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Errors end in a sentence and exit code 1, warnings are one line each, a closed pipe is silent.
+
+    With SUPERTOPIC_DEBUG set, errors keep their traceback.
+    """
+    debug = bool(os.environ.get("SUPERTOPIC_DEBUG"))
+    try:
+        with _short_warnings():
+            yield
+            sys.stdout.flush()  # here, so that a closed pipe is met here and not when Python shuts down
+    except BrokenPipeError:
+        _forget_stdout()
+        raise typer.Exit(0) from None
+    except KeyboardInterrupt:
+        note("Stopped; nothing was written.", "red")
+        raise typer.Exit(130) from None
+    except (ValueError, OSError) as error:
+        if debug:
+            raise
+        note(f"Error: {_one_line(error)}", "red")
+        raise typer.Exit(1) from None
+    except MemoryError:
+        if debug:
+            raise
+        note("Error: there is not enough memory; try --stream, a smaller --max-features or fewer --topics.", "red")
+        raise typer.Exit(1) from None
+    except Exception as error:
+        if debug or _is_usage(error):
+            raise
+        what = f"{type(error).__name__}: {_one_line(error)}"
+        note(f"Error: unexpected {what} (set SUPERTOPIC_DEBUG=1 to see where, and please report it).", "red")
+        raise typer.Exit(1) from None
+
+
+def _is_usage(error: Exception) -> bool:
+    """Whether the error is how typer itself stops: a wrong option, an exit."""
+    return isinstance(error, (typer.Exit, typer.Abort)) or hasattr(error, "exit_code")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    """What users can act on, once each and without the line of code; notices to programmers are left out."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        text = " ".join(str(message).split())
+        if text not in shown:
+            shown.add(text)
+            note(f"Warning: {text}", "yellow")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("always", RuntimeWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _forget_stdout() -> None:
+    """Point standard output to nowhere: Python flushes it once more at the end, and must not complain."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass  # not a real file, as in tests: nothing will be flushed

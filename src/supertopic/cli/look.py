@@ -1,0 +1,146 @@
+"""supertopic topics and explain: what the topics are, and which of them a text is about."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from supertopic.cli.documents import ModelFile, load_model
+from supertopic.cli.show import COLOURS, note, say, say_json, show, topics_table
+from supertopic.cli.tables import write_frames
+
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+
+
+def topics(
+    model: ModelFile,
+    words: Annotated[int, typer.Option("--words", "-n", min=1, help="Words per topic.")] = 10,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV: topic, share, rank, word, probability.")] = False,
+) -> None:
+    """Print the topics of a model: their share of the documents, and their most probable words."""
+    if as_json and as_csv:
+        raise typer.BadParameter("choose one of --json and --csv.")
+    fitted = load_model(model)
+    if not (as_json or as_csv):
+        show(topics_table(fitted, words))
+        return
+    tidy = fitted.top_words(words)
+    shares = fitted.topics(1)["share"].to_numpy()
+    if as_csv:
+        tidy.insert(1, "share", shares[tidy["topic"]])
+        write_frames("-", [tidy])
+        return
+    say_json(
+        [
+            {
+                "topic": int(topic),
+                "share": float(shares[topic]),
+                "words": rows[["word", "probability"]].to_dict("records"),
+            }
+            for topic, rows in tidy.groupby("topic")
+        ]
+    )
+
+
+def explain(
+    model: ModelFile,
+    text: Annotated[
+        str | None, typer.Argument(metavar="TEXT", help="The text, or - for standard input.", show_default=False)
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE", help="Read the text from a file.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say which topics a text is about, and which of its words speak for which topic."""
+    document = _read_text(text, file)
+    fitted = load_model(model)
+    if as_json:
+        say_json(explanation(fitted, document))
+    else:
+        show_explanation(fitted, document)
+
+
+def explanation(model: Any, text: str) -> dict[str, Any]:
+    """Topics of a text with their share, and its words with the topic each speaks for."""
+    shares, frame = _shares_and_words(model, text)
+    top = model.top_words(10).groupby("topic")["word"].agg(list)
+    order = (-shares).argsort(kind="stable")
+    by_topic = frame.drop(columns=["word", "count"]).to_numpy()
+    return {
+        "topics": [{"topic": int(k), "share": float(shares[k]), "words": list(top[k])} for k in order],
+        "words": [
+            {"word": word, "count": float(count), "topic": int(row.argmax()), "shares": row.tolist()}
+            for word, count, row in zip(frame["word"], frame["count"], by_topic, strict=True)
+        ],
+        "unknown_words": int(model._as_corpus([text]).n_unknown),
+    }
+
+
+def show_explanation(model: Any, text: str, n_topics: int = 5) -> None:
+    """The largest topics of a text, with its words that speak for each; at a terminal also the text in colours."""
+    shares, frame = _shares_and_words(model, text)
+    by_topic = frame.drop(columns=["word", "count"]).to_numpy()
+    best = by_topic.argmax(axis=1)
+    order = [int(k) for k in (-shares).argsort(kind="stable")[:n_topics] if shares[k] >= 0.01]
+    colour = {k: COLOURS[rank % len(COLOURS)] for rank, k in enumerate(order)}
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("topic", "share"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("words of the text that speak for it", overflow="fold")
+    for k in order:
+        mine = frame.assign(weight=by_topic[:, k] * frame["count"])[best == k]
+        words = ", ".join(mine.sort_values("weight", ascending=False, kind="stable")["word"][:12])
+        bar = Text("█" * max(round(20 * shares[k]), 1), style=colour[k])
+        table.add_row(str(k), f"{shares[k]:.0%}", bar, Text(words, style=colour[k]) if words else "–")
+    show(table)
+    if sys.stdout.isatty():
+        say()
+        show(_coloured(model, text, dict(zip(frame["word"], best, strict=True)), colour))
+
+
+def _shares_and_words(model: Any, text: str) -> tuple[Any, Any]:
+    """θ of the text and `model.explain` of it."""
+    frame = model.explain(text)
+    if frame.empty:
+        raise ValueError("the text holds no word that the model knows, so there is nothing to explain")
+    return model.transform([text])[0], frame
+
+
+def _coloured(model: Any, text: str, topic_of: dict[str, int], colour: dict[int, str]) -> Text:
+    """The text, each known word in the colour of its topic; words of small topics and unknown words stay grey."""
+    reader = model.vectorizer_
+    shown = Text(text.strip(), style="dim")
+    for match in re.finditer(reader.token_pattern, shown.plain.replace("\u2019", "'")):
+        word = match.group().lower() if reader.lowercase else match.group()
+        style = colour.get(topic_of.get(word, -1))
+        if style:
+            shown.stylize(f"not dim {style}", *match.span())
+    return shown
+
+
+def _read_text(text: str | None, file: str | None) -> str:
+    """The text from the command line, a file or standard input."""
+    if (text is None) == (file is None):
+        raise typer.BadParameter("give either a TEXT (or -) or a --file.")
+    if file is not None:
+        try:
+            with open(file, encoding="utf-8-sig") as handle:
+                return handle.read()
+        except UnicodeDecodeError:
+            raise ValueError(f"the file {file!r} is not a text in UTF-8") from None
+        except OSError as error:
+            raise ValueError(f"the file {file!r} cannot be read: {error.strerror}") from None
+    if text == "-":
+        return sys.stdin.read()
+    if os.path.isfile(str(text)):
+        note(f"{text!r} is taken as the text itself; to explain the file write --file {text}.")
+    return str(text)

@@ -1,0 +1,105 @@
+"""The models of `supertopic fit --model`: a new model is one entry in MODELS.
+
+What options a model takes is read off its estimator: OPTIONS says which parameter an option sets, and one that the
+estimator has not is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import typer
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An estimator by its name in `supertopic`, in a few words, and whether it learns from a response."""
+
+    estimator: str
+    about: str
+    needs_target: bool = False
+
+    def load(self) -> Any:
+        """The class; imported here, since it takes a second."""
+        import supertopic
+
+        return getattr(supertopic, self.estimator)
+
+
+MODELS: dict[str, Entry] = {
+    "lda": Entry("LDA", "every word has its topic"),
+    "mixture": Entry("MixtureOfCategoricals", "every document has one topic"),
+}
+
+OPTIONS: dict[str, str] = {
+    "--topics": "n_topics",
+    "--inference": "inference",
+    "--iterations": "max_iter",
+    "--doc-topic-prior": "doc_topic_prior",
+    "--topic-word-prior": "topic_word_prior",
+    "--sampler": "sampler",
+    "--batch-size": "batch_size",
+    "--seed": "random_state",
+    "--jobs": "n_jobs",
+    "--checkpoint": "checkpoint",
+}
+
+
+def model_help() -> str:
+    """The table in a sentence, for --help."""
+    return "; ".join(f"{name}: {entry.about}" for name, entry in MODELS.items()) + "."
+
+
+def find_entry(name: str) -> Entry:
+    """The entry of a model, or a usage error that names the near one."""
+    if name not in MODELS:
+        _refuse_choice("--model", name, list(MODELS))
+    return MODELS[name]
+
+
+def check_target(name: str, target: str | None) -> None:
+    """A response is needed by supervised models, and refused by the others."""
+    needed = find_entry(name).needs_target
+    if needed and target is None:
+        raise typer.BadParameter(f"the model {name} learns from a response: say which column with --target.")
+    if target is not None and not needed:
+        raise typer.BadParameter(f"the model {name} has no response.", param_hint="--target")
+
+
+def build(name: str, given: Mapping[str, Any], **more: Any) -> Any:
+    """The estimator with the options that were given (those that are not None), and other parameters in `more`."""
+    estimator = find_entry(name).load()
+    takes = inspect.signature(estimator).parameters
+    chosen = {option: value for option, value in given.items() if value is not None}
+    for option in chosen:
+        if OPTIONS[option] not in takes:
+            others = [m for m, e in MODELS.items() if OPTIONS[option] in inspect.signature(e.load()).parameters]
+            raise typer.BadParameter(
+                f"the model {name} does not take it; {', '.join(others) or 'no model'} does.", param_hint=option
+            )
+    if "--inference" in chosen and chosen["--inference"] not in estimator.engines:
+        _refuse_choice("--inference", chosen["--inference"], list(estimator.engines))
+    return estimator(**{OPTIONS[option]: value for option, value in chosen.items()}, **more)
+
+
+def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> Any:
+    """'auto' and the like as they are, '5' as an integer, '0.01' as a fraction, '0.1,0.2' as a list."""
+    if value is None or value in words:
+        return value
+    try:
+        numbers = [float(part) if set(part) - set("+-0123456789 ") else int(part) for part in value.split(",")]
+    except ValueError:
+        raise typer.BadParameter(
+            f"{value!r} is neither a number nor {' or '.join(map(repr, words))}.", param_hint=option
+        ) from None
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def _refuse_choice(option: str, value: str, choices: list[str]) -> None:
+    near = get_close_matches(value, choices, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}.{hint}", param_hint=option)

@@ -1,0 +1,75 @@
+"""What people read: a console on standard output, notes on standard error, tables of topics and of figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
+_WIDTH = 100  # where there is no terminal to ask
+
+
+def say(text: str = "") -> None:
+    """A line on standard output, never broken or coloured."""
+    sys.stdout.write(text + "\n")
+
+
+def show(thing: RenderableType) -> None:
+    """A table or a text on standard output: coloured at a terminal and as wide as it, plain elsewhere."""
+    console = _console(sys.stdout)
+    with console.capture() as captured:  # and written by ourselves: rich would exit by itself on a closed pipe
+        console.print(thing)
+    lines = captured.get().splitlines()
+    say("\n".join(lines if console.is_terminal else map(str.rstrip, lines)))
+
+
+def note(text: str, colour: str = "") -> None:
+    """A line on standard error, never broken: errors, warnings, and what was chosen for the user."""
+    _console(sys.stderr).print(Text(text, style=colour), soft_wrap=True)
+
+
+def _console(file: Any) -> Console:
+    width = None if file.isatty() or "COLUMNS" in os.environ else _WIDTH
+    return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
+
+
+def say_json(value: Any) -> None:
+    """JSON on standard output; figures that do not exist are null, as JSON knows no NaN."""
+    say(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def topics_table(model: Any, n_words: int) -> Table:
+    """Topic, share and words, the largest topic first."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("topic", justify="right", style="bold")
+    table.add_column("share", justify="right")
+    table.add_column("words", overflow="fold")
+    for topic, row in model.topics(n_words).sort_values("share", ascending=False, kind="stable").iterrows():
+        table.add_row(str(topic), f"{row['share']:.1%}", row["words"])
+    return table
+
+
+def facts(pairs: Mapping[str, str]) -> Table:
+    """Names and values, one pair per line."""
+    table = Table.grid(padding=(0, 2, 0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs.items():
+        table.add_row(Text(name, style="dim"), value)
+    return table
+
+
+def say_next(commands: Sequence[Sequence[str]]) -> None:
+    """Commands to try next, quoted so that they can be copied."""
+    say("\nNext:")
+    for command in commands:
+        say("  " + shlex.join(["supertopic", *command]))
