@@ -21,7 +21,7 @@ from supertopic.estimators import saving
 from supertopic.inference import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.engines import Fit, Settings, Task, Watch, fit_epochs, run
-from supertopic.inference.variational import LocalLimits, Schedule, learn, start_state
+from supertopic.inference.variational import LocalLimits, Schedule, start_state, take_step
 from supertopic.metrics import perplexity
 from supertopic.model import Model
 from supertopic.responses.base import NoResponse
@@ -61,6 +61,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             fit = run(engine, task, f"{type(self).__name__} {self.inference}")
             self._keep(model, fit)
             self.doc_topic_ = self._infer(corpus, task.backend)
+        self._n_seen = len(corpus)
         warn_empty(corpus)
         return self
 
@@ -72,15 +73,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         model = self._check_model(corpus, batch=True)
         if first:
             self._state = start_state(model, model.emission.start(corpus, model.n_topics, self._seed()))
-            self.bound_, self._n_seen = np.zeros(0), 0
-        self._n_seen += len(corpus)
+            self.bound_ = np.zeros(0)
+        self._n_seen = getattr(self, "_n_seen", 0) + len(corpus)
         total = max(self.total_documents or 0, self._n_seen)
         with Threads(self.n_jobs) as backend:
             batch = Batch(corpus.counts, NoResponse().check(None, len(corpus)), model.n_topics)
-            (step,) = learn(
-                model, self._state, [batch], backend, n_documents=total,
-                schedule=settings.learning, limits=settings.limits, first_step=len(self.bound_),
-            )  # fmt: skip
+            rate = settings.learning.rate(len(self.bound_))
+            step = take_step(
+                model, self._state, batch, backend, settings.limits, n_documents=total, rate=rate
+            )
             bound = step.bound(model, backend) * len(corpus) / total
         trace = [*self.bound_, bound / max(corpus.n_tokens, 1.0)]
         self._keep(model, Fit(step.state, trace, len(trace)))
@@ -244,15 +245,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             if not isinstance(value, Real) or not np.isfinite(float(value)) or value < 0:
                 raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
         iterations = default_iterations if self.max_iter is None else int(self.max_iter)
-        burn_in = getattr(self, "burn_in", None)
+        burn_in = iterations // 2 if self.burn_in is None else int(self.burn_in)
+        if self.inference == "gibbs" and burn_in >= iterations:
+            raise ValueError(f"burn_in: got {burn_in}, expected fewer sweeps than max_iter={iterations}")
         return engine, Settings(
             max_iter=iterations,
             tol=self.tol,
             batch_size=self.batch_size,
-            learning=Schedule(getattr(self, "learning_delay", 1.0), getattr(self, "learning_decay", 0.7)),
+            learning=Schedule(self.learning_delay, self.learning_decay),
             limits=LocalLimits(getattr(self, "max_doc_iter", 100), getattr(self, "doc_tol", 1e-3)),
-            burn_in=iterations // 2 if burn_in is None else burn_in,
-            thin=getattr(self, "thin", 10),
+            burn_in=burn_in,
+            thin=self.thin,
             collapsed=getattr(self, "sampler", "collapsed") == "collapsed",
             verbose=int(self.verbose),
         )

@@ -87,7 +87,7 @@ class LDA(TopicEstimator):
         burn_in: int | None = None,
         thin: int = 10,
         batch_size: int | None = None,
-        learning_delay: float = 10.0,
+        learning_delay: float = 50.0,
         learning_decay: float = 0.7,
         total_documents: int | None = None,
         max_doc_iter: int = 100,

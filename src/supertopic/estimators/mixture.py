@@ -60,7 +60,7 @@ class MixtureOfCategoricals(TopicEstimator):
         burn_in: int | None = None,
         thin: int = 5,
         batch_size: int | None = None,
-        learning_delay: float = 10.0,
+        learning_delay: float = 50.0,
         learning_decay: float = 0.7,
         total_documents: int | None = None,
         vectorizer: Any = None,

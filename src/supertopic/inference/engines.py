@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch, mini_batches
-from supertopic.inference.variational import LocalLimits, Schedule, global_evidence, learn, start_state
+from supertopic.inference.variational import LocalLimits, Schedule, global_evidence, start_state, take_step
 from supertopic.model import Model, State
 from supertopic.progress import track
 
@@ -97,23 +97,33 @@ def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
 
 
 def fit_batch(task: Task, watch: Watch) -> Fit:
-    """Variational EM over the whole corpus, until the bound per token rises by less than `tol` of itself."""
+    """Variational EM over the whole corpus, until the bound per token rises by less than `tol` of itself.
+
+    Documents start afresh in every step, since going on from where they were makes them stick to their first topics.
+    Once that lets the bound fall, which is at the end if at all, they do go on from where they were: then it cannot.
+    """
     model, settings = task.model, task.settings
+    doc_topic = None
+    first, fresh = 0, True
     found = watch.resume()
     if found is not None:
-        state, first = State(**found[1]), found[0]["done"]
+        first, fresh, doc_topic = found[0]["done"], found[0]["fresh"], found[1].pop("doc_topic")
+        state = State(**found[1])
     else:
-        state, first = task.start or start_state(model, task.start_topics()), 0
+        state = task.start or start_state(model, task.start_topics())
     batch = Batch(task.counts, task.y, model.n_topics)
     n_tokens = max(float(task.counts.sum(dtype=np.float64)), 1.0)
-    steps = learn(
-        model, state, itertools.repeat(batch, settings.max_iter - first), task.backend,
-        n_documents=len(batch), schedule=Schedule(), limits=settings.limits, first_step=first,
-    )  # fmt: skip
-    for step in steps:
-        state = step.state
-        watch.trace.append(step.bound(model, task.backend) / n_tokens)
-        watch.step(step.number + 1, state.arrays)
+    for done in range(first, settings.max_iter):
+        start = None if fresh else doc_topic
+        step = take_step(model, state, batch, task.backend, settings.limits, doc_topic=start)
+        bound = step.bound(model, task.backend) / n_tokens
+        if fresh and watch.trace and bound < watch.trace[-1] and not has_converged([*watch.trace, bound], settings.tol):
+            fresh = False
+            step = take_step(model, state, batch, task.backend, settings.limits, doc_topic=doc_topic)
+            bound = step.bound(model, task.backend) / n_tokens
+        state, doc_topic = step.state, step.doc_topic
+        watch.trace.append(bound)
+        watch.step(done + 1, lambda: {**state.arrays(), "doc_topic": doc_topic}, fresh=fresh)
         if has_converged(watch.trace, settings.tol):
             break
     return Fit(state, watch.trace, len(watch.trace))
@@ -130,8 +140,8 @@ def require_whole_counts(counts: sp.csr_matrix) -> None:
 
 
 def has_converged(trace: list[float], tol: float) -> bool:
-    """Whether the last step gained less than `tol` of the value itself."""
-    return len(trace) > 1 and trace[-1] - trace[-2] < tol * abs(trace[-1])
+    """Whether the last step gained less than `tol` of the value itself; never for a tol of 0."""
+    return tol > 0 and len(trace) > 1 and trace[-1] - trace[-2] < tol * abs(trace[-1])
 
 
 def fit_stochastic(task: Task, watch: Watch) -> Fit:
@@ -157,11 +167,12 @@ def fit_epochs(
     else:
         state = task.start or start_state(task.model, task.start_topics())
     for done in range(first, settings.max_iter):
-        for step in learn(
-            task.model, state, itertools.islice(epoch(done), len(bounds), None), task.backend,
-            n_documents=n_documents, schedule=settings.learning, limits=settings.limits, first_step=number,
-        ):  # fmt: skip
-            state, number = step.state, step.number + 1
+        for batch in itertools.islice(epoch(done), len(bounds), None):
+            rate = settings.learning.rate(number)
+            step = take_step(
+                task.model, state, batch, task.backend, settings.limits, n_documents=n_documents, rate=rate
+            )
+            state, number = step.state, number + 1
             bounds.append(step.document_bound)
             watch.step(done, state.arrays, number=number, bounds=bounds)
         evidence = global_evidence(task.model, state, task.backend)

@@ -8,7 +8,6 @@ and the evidence says how good it is:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -38,9 +37,9 @@ class LocalLimits:
 class Step:
     """What one statistical step left behind."""
 
-    number: int
     before: State
     state: State
+    doc_topic: np.ndarray  # (batch, K) float32 variational Dirichlet parameters gamma
     document_bound: float  # the documents' part of the bound at `before`, scaled up to the whole corpus
 
     def bound(self, model: Model, backend: Threads) -> float:
@@ -59,31 +58,40 @@ class Schedule:
         return float((self.delay + step) ** -self.decay)
 
 
-def learn(
+def take_step(
     model: Model,
     state: State,
-    batches: Iterable[Batch],
+    batch: Batch,
     backend: Threads,
-    *,
-    n_documents: float,
-    schedule: Schedule,
     limits: LocalLimits,
-    first_step: int = 0,
-) -> Iterator[Step]:
-    """One Step per batch. Whole corpus every time: variational EM. Mini-batches: stochastic variational inference."""
-    for number, batch in enumerate(batches, start=first_step):
-        weights = model.emission.expect(state.word_topic, backend, log=model.single)
-        stats = local_step(model, state, weights, batch, backend, limits)
-        scale = n_documents / len(batch)
-        before, state = state, global_step(model, state, stats, scale, schedule.rate(number))
-        yield Step(number, before, state, scale * stats.bound)
+    *,
+    n_documents: float | None = None,
+    rate: float = 1.0,
+    doc_topic: np.ndarray | None = None,
+) -> Step:
+    """One statistical step: topics' expectations, local step, global step.
+
+    `n_documents` is the size of the corpus the batch stands for (itself, by default). Documents start afresh, or from
+    the `doc_topic` of an earlier step on the same batch: the bound then cannot fall.
+    """
+    weights = model.emission.expect(state.word_topic, backend, log=model.single)
+    stats, doc_topic = local_step(model, state, weights, batch, backend, limits, doc_topic)
+    scale = (n_documents or len(batch)) / len(batch)
+    return Step(state, global_step(model, state, stats, scale, rate), doc_topic, scale * stats.bound)
 
 
 def local_step(
-    model: Model, state: State, weights: np.ndarray, batch: Batch, backend: Threads, limits: LocalLimits
-) -> Stats:
-    """Stats of a batch, given the topics' expected weights (their logarithms, for a mixture)."""
-    doc_topic = np.empty((len(batch), model.n_topics), dtype=np.float32)
+    model: Model,
+    state: State,
+    weights: np.ndarray,
+    batch: Batch,
+    backend: Threads,
+    limits: LocalLimits,
+    doc_topic: np.ndarray | None = None,
+) -> tuple[Stats, np.ndarray]:
+    """Stats of a batch and its documents' parameters, given the topics' expected weights (logarithms, for a mixture)."""
+    fresh = doc_topic is None
+    doc_topic = np.empty((len(batch), model.n_topics), dtype=np.float32) if doc_topic is None else doc_topic.copy()
     stats = Stats(np.zeros_like(weights), np.zeros(model.n_topics), 0.0, 0.0)
     most = max((len(block.order) for block in batch.blocks), default=0)
     shares = np.empty((most, model.n_topics), dtype=np.float32)
@@ -94,14 +102,14 @@ def local_step(
         entries = slice(counts.indptr[block.start], counts.indptr[block.stop])
         task = _BlockTask(
             model, state, weights, limits, counts.indptr[block.start : block.stop + 1] - entries.start,
-            counts.indices[entries], counts.data[entries], batch.y[documents], batch.longest, doc_topic[documents], phi,
+            counts.indices[entries], counts.data[entries], batch.y[documents], batch.longest, doc_topic[documents], phi, fresh,
         )  # fmt: skip
         task.run(backend)
         _add_words(task.counts, block, phi, stats.word_topic, backend)
         stats.bound += float(task.bound.sum())
     stats.n_documents = float(len(batch))
     stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64) if model.single else _sum_log_theta(doc_topic)
-    return stats
+    return stats, doc_topic
 
 
 @dataclass
@@ -119,6 +127,7 @@ class _BlockTask:
     longest: int
     doc_topic: np.ndarray
     phi: np.ndarray
+    fresh: bool
 
     def __post_init__(self) -> None:
         self.alpha = self.state.alpha.astype(np.float32)
@@ -145,7 +154,8 @@ class _BlockTask:
         rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
         infer_documents(
             start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
-            self.limits.max_passes, self.limits.tol, True, self.doc_topic, self.phi, self.bound, self.passes, rows,
+            self.limits.max_passes, self.limits.tol, self.fresh,
+            self.doc_topic, self.phi, self.bound, self.passes, rows,
         )  # fmt: skip
 
     def _run_with_response(self, backend: Threads) -> None:
