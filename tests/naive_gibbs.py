@@ -64,7 +64,8 @@ def gibbs_sweep(tokens, topic, n_topics, alpha, beta, seed, sweep, dense, topics
             if target < weights.sum():
                 new = own_topics[pick(weights, target)]
             else:
-                new = pick(alpha * q, target - weights.sum())
+                order = sorted(range(n_topics), key=lambda k: (k // 256, k % 16, k))
+                new = order[pick((alpha * q)[order], target - weights.sum())]
             if new != old:
                 if doc_topic[old] == 0:
                     present[present.index(old)] = present[-1]

@@ -10,7 +10,7 @@ document's counts are a dense row and every topic's weight is formed. Large K: a
 
     p(k) = n_dk q_k + alpha_k q_k:
 
-the first part costs the length of the list, the second is known from sums over blocks of 16 topics and is
+the first part costs the length of the list, the second is known from sums over every sixteenth topic and is
 searched only when the draw falls into it. Both are exact: no alias table, no proposal, no delayed count.
 
 **Groups.** Documents and words are cut into P groups. Task (i, j) sweeps the tokens of document group i and
@@ -18,8 +18,8 @@ word group j. The P tasks (i, (i + e) mod P) of epoch e share no document and no
 each works on its own copy of n_k, and the changes are added when the epoch ends. So n_k lags within an epoch:
 the only approximation, absent when P = 1 and when the topics are given. P depends on the corpus alone.
 
-Weights are formed 16 topics at a time in explicit vectors; lane l of the running sum holds topics l, l + 16,
-... A draw picks the lane by a prefix sum over the 16 lane totals, then the place in it: no sum over all K.
+Weights are formed 16 topics at a time; lane l of their running sum holds topics l, l + 16, ... A draw picks
+the lane by a prefix sum over the 16 lane totals, then the place in it: no sum over all K.
 """
 
 import numpy as np
@@ -56,13 +56,13 @@ class _Call:
     def __init__(self, context, builder, signature, args):
         self.context, self.build, self.types, self.args = context, builder, signature.args, args
 
-    def data(self, i):
-        return self.context.make_array(self.types[i])(self.context, self.build, self.args[i]).data
+    def data(self):
+        return self.context.make_array(self.types[0])(self.context, self.build, self.args[0]).data
 
-    def address(self, i):
-        """Argument i is an array, the next one a flat position in it."""
-        position = self.context.cast(self.build, self.args[i + 1], self.types[i + 1], types.intp)
-        return self.build.gep(self.data(i), [position])
+    def address(self):
+        """Argument 0 is an array, the next one a flat position in it."""
+        position = self.context.cast(self.build, self.args[1], self.types[1], types.intp)
+        return self.build.gep(self.data(), [position])
 
     def spread(self, i, scalar):
         """16 times argument i."""
@@ -108,13 +108,13 @@ def _count_not_above(call):
 
 
 def _prefetch(call):
-    place = call.build.bitcast(call.address(0), _byte.as_pointer())
+    place = call.build.bitcast(call.address(), _byte.as_pointer())
     call.llvm("llvm.prefetch.p0", ir.VoidType(), place, _int(0), _int(3), _int(1))
     return call.context.get_dummy_value()
 
 
 def _gather(call):
-    places = call.build.gep(call.data(0), [call.args[1]], source_etype=ir.FloatType())
+    places = call.build.gep(call.data(), [call.args[1]], source_etype=ir.FloatType())
     places.type = ir.VectorType(places.type, LANES)  # llvmlite takes every address for a scalar
     everywhere = ir.Constant(ir.VectorType(_bool, LANES), [1] * LANES)
     return call.llvm("llvm.masked.gather.v16f32.v16p0", _floats, places, _int(4), everywhere, _zeros)
@@ -136,9 +136,7 @@ prefix_sums = _vector_function(FLOATS, 1, _prefix_sums)
 # count_not_above(a, limit): how many lanes are <= limit; for prefix sums, the lane where the draw falls.
 count_not_above = _vector_function(types.int64, 2, _count_not_above)
 # first_equal(keys, key): the first lane of keys that is key, 64 when there is none.
-first_equal = _vector_function(
-    types.int64, 2, lambda call: call.build.cttz(call.bits(call.equal(0, 1)), _bool(0))
-)
+first_equal = _vector_function(types.int64, 2, lambda call: call.build.cttz(call.bits(call.equal(0, 1)), _bool(0)))
 # gather(array, indices): array[index] for 16 indices.
 gather = _vector_function(FLOATS, 2, _gather)
 # prefetch(array, position): documents are visited out of order, but known ahead.
@@ -148,15 +146,15 @@ prefetch = _vector_function(types.void, 2, _prefetch)
 @intrinsic
 def load(typing, array, start):
     """16 numbers of `array` from flat position `start`; integers come as int32."""
-    width, floating = array.dtype.bitwidth, array.dtype == types.float32
+    width, kind = array.dtype.bitwidth, FLOATS if array.dtype == types.float32 else INTS
 
     def write(*call):
         call = _Call(*call)
-        vector = _floats if floating else ir.VectorType(ir.IntType(width), LANES)
-        value = call.build.load(call.build.bitcast(call.address(0), vector.as_pointer()), align=width // 8)
+        vector = _floats if kind is FLOATS else ir.VectorType(ir.IntType(width), LANES)
+        value = call.build.load(call.build.bitcast(call.address(), vector.as_pointer()), align=width // 8)
         return value if width == 32 else call.build.zext(value, _ints)
 
-    return (FLOATS if floating else INTS)(array, start), write
+    return kind(array, start), write
 
 
 @intrinsic
@@ -165,7 +163,7 @@ def store(typing, array, start, value):
 
     def write(*call):
         call = _Call(*call)
-        call.build.store(call.args[2], call.build.bitcast(call.address(0), _floats.as_pointer()), align=4)
+        call.build.store(call.args[2], call.build.bitcast(call.address(), _floats.as_pointer()), align=4)
         return call.context.get_dummy_value()
 
     return types.void(array, start, value), write
@@ -192,23 +190,31 @@ def uniform(key, index):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _load_word(word, word_topic_count, topics, alpha, beta, inverse, collapsed, q, blocks):
-    """Fill q and the block sums of alpha_k q_k for a word; their total is returned."""
+def _load_word(word, word_topic_count, topics, beta, inverse, collapsed, q):
+    """Fill q for a word."""
     n_topics = word_topic_count.shape[1]
     full = n_topics - n_topics % LANES
-    if collapsed:
-        for k in range(0, full, LANES):
-            counts = add(floats(load(word_topic_count, word * n_topics + k)), spread(beta))
-            store(q, k, multiply(counts, load(inverse, k)))
-        for k in range(full, n_topics):
-            q[k] = (np.float32(word_topic_count[word, k]) + beta) * inverse[k]
-    else:
+    if not collapsed:
         for k in range(n_topics):
             q[k] = topics[word, k]
+        return
+    for k in range(0, full, LANES):
+        counts = add(floats(load(word_topic_count, word * n_topics + k)), spread(beta))
+        store(q, k, multiply(counts, load(inverse, k)))
+    for k in range(full, n_topics):
+        q[k] = (np.float32(word_topic_count[word, k]) + beta) * inverse[k]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _sum_smooth(alpha, q, n_topics, smooth):
+    """The sums of alpha_k q_k by chunk of 256 topics and lane, smooth[k // 256 * 16 + k % 16]; their total."""
     total = np.float32(0)
-    for k in range(0, n_topics, LANES):
-        blocks[k // LANES] = last(prefix_sums(multiply(load(alpha, k), load(q, k))))
-        total += blocks[k // LANES]
+    for chunk in range(0, n_topics, LANES * LANES):
+        lanes = spread(np.float32(0))
+        for k in range(chunk, min(chunk + LANES * LANES, n_topics), LANES):
+            lanes = add(lanes, multiply(load(alpha, k), load(q, k)))
+        store(smooth, chunk // LANES, lanes)
+        total += last(prefix_sums(lanes))
     return total
 
 
@@ -229,34 +235,36 @@ def _draw_dense(doc_topic, doc, alpha, q, old, own, u, n_topics, running):
     new = lane
     for k in range(2 * LANES + lane, 2 * LANES + width, LANES):
         new += LANES if running[k] <= rest else 0
-    # Rounding may step over the lane's last topic.
-    return min(new, n_topics - 1 - ((n_topics - 1 - lane) % LANES))
+    return min(new, n_topics - 1 - ((n_topics - 1 - lane) % LANES))  # rounding may step over the lane's last
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _draw_smooth(rest, alpha, q, blocks, old, own, n_topics, sums):
-    """Where `rest` falls in the running sum of alpha_k q_k (q_old is `own`): its block, then its lane."""
-    n_blocks = (n_topics + LANES - 1) // LANES
-    block = n_blocks
+def _draw_smooth(rest, alpha, q, smooth, old, own, n_topics, sums):
+    """Where `rest` falls in the running sum of alpha_k q_k (q_old is `own`): its chunk, its lane, then its place."""
     missing = alpha[old] * (q[old] - own)
-    for chunk in range(0, n_blocks, LANES):
-        less = replace(spread(np.float32(0)), count_up(chunk), old // LANES, -missing)
-        chunk_sums = prefix_sums(add(load(blocks, chunk), less))
+    old_lane = old // (LANES * LANES) * LANES + old % LANES
+    k = 0
+    for chunk in range(0, (n_topics + LANES - 1) // LANES, LANES):
+        less = replace(spread(np.float32(0)), count_up(chunk), old_lane, -missing)
+        chunk_sums = prefix_sums(add(load(smooth, chunk), less))
         lane = count_not_above(chunk_sums, rest)
+        k = chunk * LANES + min(lane, LANES - 1)
         if lane < LANES:
             store(sums, 1, chunk_sums)
             rest -= sums[lane]
-            block = chunk + lane
             break
         rest -= last(chunk_sums)
-    start = LANES * min(block, n_blocks - 1)
-    row = replace(load(q, start), count_up(start), old, own)
-    lane = count_not_above(prefix_sums(multiply(load(alpha, start), row)), rest)
-    return min(start + lane, n_topics - 1)
+    final = min(k + LANES * (LANES - 1), n_topics - 1)
+    while k + LANES <= final:
+        rest -= alpha[k] * (own if k == old else q[k])
+        if rest < 0:
+            break
+        k += LANES
+    return min(k, n_topics - 1)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _draw_list(entries, start, length, shift, alpha, q, blocks, smooth_total, old, own, u, n_topics, running):
+def _draw_list(entries, start, length, shift, alpha, q, smooth, smooth_total, old, own, u, n_topics, running):
     """Topic of a token from n_dk q_k + alpha_k q_k; with it the places of that topic (or -1) and of `old`."""
     mask = (np.uint32(1) << shift) - np.uint32(1)
     total = spread(np.float32(0))
@@ -274,29 +282,25 @@ def _draw_list(entries, start, length, shift, alpha, q, blocks, smooth_total, ol
     doc_total = last(sums)
     rest = u * (doc_total + (smooth_total - alpha[old] * (q[old] - own)))
     if rest >= doc_total:
-        return _draw_smooth(rest - doc_total, alpha, q, blocks, old, own, n_topics, running), -1, old_place
+        return _draw_smooth(rest - doc_total, alpha, q, smooth, old, own, n_topics, running), -1, old_place
     store(running, 1, sums)
     lane = count_not_above(sums, rest)
     rest -= running[lane]
     place = start + lane
     for k in range(2 * LANES + lane, 2 * LANES + length, LANES):
         place += LANES if running[k] <= rest else 0
-    # Rounding may step over the list's last entry.
-    place = min(place, start + length - 1)
+    place = min(place, start + length - 1)  # rounding may step over the list's last entry
     return np.int64(entries[place] & mask), place, old_place
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _move(entries, start, length, shift, new, new_place, old_place):
-    """Take a token from the entry at old_place to that of topic `new`; returns the list's length.
-
-    An empty entry gives its place to the last one. new_place is -1 when it has to be found, or made.
-    """
+    """Take a token from old_place to topic `new` (new_place -1: to be found, or made); returns the list's length."""
     unit, mask = np.uint32(1) << shift, (np.uint32(1) << shift) - np.uint32(1)
     if new_place >= 0:
         entries[new_place] += unit
     entries[old_place] -= unit
-    if entries[old_place] <= mask:
+    if entries[old_place] <= mask:  # empty: the last entry takes its place
         length -= 1
         entries[old_place] = entries[start + length]
         entries[start + length] = mask
@@ -314,7 +318,7 @@ def _move(entries, start, length, shift, new, new_place, old_place):
     return length
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # nothing is allocated: no reference counts
 def sweep_task(
     words, word_ptr, token_doc, topic, documents, word_topic_count, topic_count, topics, alpha, beta,
     beta_sum, collapsed, seed, sweep, scratch,
@@ -331,18 +335,16 @@ def sweep_task(
         doc_topic (D, Kp) uint16, Kp = K rounded up to 16; or (0, Kp), and document d is the list
         entries[s : s + n], s = doc_start[d] (int64, a multiple of 16), n = doc_length[d] (int32), each entry
         (uint32) count << shift | topic; empty ones (count 0, topic 2**shift - 1, whose q is 0) fill up to 16.
-    word_topic_count : (V, K) int32, changed
-    topic_count : (K,) int64, changed: the task's own copy of n_k
+    word_topic_count, topic_count : (V, K) int32 and (K,) int64, changed; n_k is the task's own copy
     topics : (V, K) float32, phi; (0, 0) when collapsed
     alpha : (Kp,) float32, zero beyond K
     beta, beta_sum : float32, beta and V beta
-    collapsed : bool
-    seed, sweep : int, with the token's place they make its uniform
+    collapsed : bool; seed, sweep : int, with the token's place they make its uniform
     scratch : (4, S) float32, S >= 2**shift and >= Kp + 48
     """
     doc_topic, entries, doc_start, doc_length, shift = documents
     one, n_topics, dense = np.float32(1), word_topic_count.shape[1], doc_topic.shape[0] > 0
-    q, inverse, running, blocks = scratch[0], scratch[1], scratch[2], scratch[3]
+    q, inverse, running, smooth = scratch[0], scratch[1], scratch[2], scratch[3]
     scratch[:] = 0
     for k in range(n_topics):
         inverse[k] = one / (np.float32(topic_count[k]) + beta_sum)
@@ -352,7 +354,8 @@ def sweep_task(
     for word in range(words[0], words[1]):
         if word_ptr[word] == word_ptr[word + 1]:
             continue
-        smooth_total = _load_word(word, word_topic_count, topics, alpha, beta, inverse, collapsed, q, blocks)
+        _load_word(word, word_topic_count, topics, beta, inverse, collapsed, q)
+        smooth_total = np.float32(0) if dense else _sum_smooth(alpha, q, n_topics, smooth)
         for token in range(word_ptr[word], word_ptr[word + 1]):
             doc, old = np.int64(token_doc[token]), np.int64(topic[token])
             ahead = np.int64(token_doc[min(token + 8, final)])
@@ -375,7 +378,7 @@ def sweep_task(
                     prefetch(entries, doc_start[ahead] + k)
                 start, length = doc_start[doc], np.int64(doc_length[doc])
                 new, new_place, old_place = _draw_list(
-                    entries, start, length, shift, alpha, q, blocks, smooth_total, old, own, u, n_topics,
+                    entries, start, length, shift, alpha, q, smooth, smooth_total, old, own, u, n_topics,
                     running,
                 )  # fmt: skip
                 if new == old:
@@ -383,16 +386,14 @@ def sweep_task(
                 doc_length[doc] = _move(entries, start, length, shift, new, new_place, old_place)
             changed += 1
             topic[token] = new
-            word_topic_count[word, old] -= 1
-            word_topic_count[word, new] += 1
-            topic_count[old] -= 1
-            topic_count[new] += 1
-            if collapsed:
-                for k in (old, new):
+            for k, step in ((old, -1), (new, 1)):
+                word_topic_count[word, k] += step
+                topic_count[k] += step
+                if collapsed:
                     inverse[k] = one / (np.float32(topic_count[k]) + beta_sum)
                     value = (np.float32(word_topic_count[word, k]) + beta) * inverse[k]
                     change = alpha[k] * (value - q[k])
-                    blocks[k // LANES] += change
+                    smooth[k // (LANES * LANES) * LANES + k % LANES] += change
                     smooth_total += change
                     q[k] = value
     return changed

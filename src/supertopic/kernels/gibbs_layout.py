@@ -39,7 +39,7 @@ class Documents(NamedTuple):
 
 def n_groups(n_tokens: int) -> int:
     """P, from the corpus alone: 1 below 50,000 tokens, where the sampler is exactly sequential."""
-    return 1 if n_tokens < 50_000 else 4 if n_tokens < 500_000 else 8
+    return 1 if n_tokens < 50_000 else 4 if n_tokens < 4_000_000 else 8 if n_tokens < 30_000_000 else 16
 
 
 def padded(n_topics: int) -> int:
@@ -70,9 +70,7 @@ def lay_out(
     next_token = np.empty(n_words, np.int64)
     for i in range(groups):
         word_ptr[i, 0] = word_ptr[i - 1, -1] if i else 0
-        fill_group(
-            indptr, indices, data, doc_bounds[i], doc_bounds[i + 1], word_ptr[i], next_token, token_doc
-        )
+        fill_group(indptr, indices, data, doc_bounds[i], doc_bounds[i + 1], word_ptr[i], next_token, token_doc)
     return Tokens(token_doc, word_ptr, doc_bounds, word_bounds, doc_length)
 
 

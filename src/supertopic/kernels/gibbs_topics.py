@@ -43,9 +43,7 @@ def log_gamma_draw(shape, key):
             continue
         cube = cube * cube * cube
         square = normal * normal
-        if u < 1.0 - 0.0331 * square * square or np.log(u) < 0.5 * square + scale * (
-            1.0 - cube + np.log(cube)
-        ):
+        if u < 1.0 - 0.0331 * square * square or np.log(u) < 0.5 * square + scale * (1.0 - cube + np.log(cube)):
             break
     draw = np.log(scale * cube)
     return draw + np.log(_uniform(key, 0)) / shape if shape < 1.0 else draw
@@ -68,9 +66,7 @@ def draw_log_gammas(word_topic_count, topic_count, beta, seed, sweep, start, sto
     """
     n_topics = word_topic_count.shape[1]
     peak[:] = -np.inf
-    key = _hash(
-        np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(sweep) * np.uint64(0x2545F4914F6CDD1D)
-    )
+    key = _hash(np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(sweep) * np.uint64(0x2545F4914F6CDD1D))
     # A zero count in a topic that has tokens: below exp(-120) of the rest, it may as well be zero.
     negligible = np.exp(-120.0 * beta)
     for word in range(start, stop):
