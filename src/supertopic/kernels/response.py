@@ -118,6 +118,35 @@ def _dot(a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _soften(count, features, curvature, is_product, n_tokens, owns, new, factors):
+    """Make the step of a word that stands there `count` times a Newton step; returns whether it moved the factors.
+
+    Its occurrences share phi_j, so that A depends on F·phi_j itself: x = F·phi_j solves x = f(x) with f' = -steepness,
+    and going from x straight to f(x) overshoots. x + (f(x) - x) / (1 + steepness) does not.
+    """
+    softened = False
+    for c in range(features.shape[0]):
+        reached = 0.0
+        square = 0.0
+        for k in range(new.shape[0]):
+            reached += features[c, k] * new[k]
+            square += features[c, k] * features[c, k] * new[k]
+        if is_product[c]:
+            pull = -factors[c] * (count - 1.0) / owns[c]
+        else:
+            pull = curvature[c] * (count - 1.0) / (n_tokens * n_tokens)
+        steepness = pull * (square - reached * reached)
+        if steepness > 0.05:
+            goal = owns[c] + (reached - owns[c]) / (1.0 + steepness)
+            if is_product[c]:
+                factors[c] *= (goal / owns[c]) ** (count - 1.0)
+            else:
+                factors[c] -= pull * (goal - owns[c])
+            softened = True
+    return softened
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _prepare_features(coef, is_product, n_tokens, features):
     for c in range(coef.shape[0]):
         for k in range(coef.shape[1]):
@@ -152,7 +181,7 @@ def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _respond_to_words(
-    rows, counts, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, new
+    rows, counts, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, owns, new
 ):
     """One Gauss-Seidel pass over the words; returns sum_j c_j E_q[log w + E log theta - log phi] at E log theta used.
 
@@ -164,10 +193,12 @@ def _respond_to_words(
     for j in range(counts.shape[0]):
         count = counts[j]
         for c in range(n_columns):
-            own = _dot(features[c], phi[j])
+            own = owns[c] = _dot(features[c], phi[j])
             factors[c] = _response_factors(c, slope, curvature, n_tokens, is_product, state, own)
             state[c] -= count * (math.log(own) if is_product[c] else own)
         log_norm = _share_one_word(rows[j], fixed, features, factors, new)
+        if count > 1.0 and _soften(count, features, curvature, is_product, n_tokens, owns, new, factors):
+            log_norm = _share_one_word(rows[j], fixed, features, factors, new)
         spoken = 0.0
         for c in range(n_columns):
             own = _dot(features[c], new)
@@ -222,7 +253,7 @@ def _start_state(features, is_product, counts, phi, phi_sum, state):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _respond_one(
     rows, count, alpha, max_passes, tol, slope, curvature, coef, coef_cov, is_product, n_tokens,
-    features, gamma, phi, state, phi_sum, log_theta, fixed, factors, new,
+    features, gamma, phi, state, phi_sum, log_theta, fixed, factors, owns, new,
 ):  # fmt: skip
     """Coordinate ascent for one labelled document; returns (passes, words' part of the bound)."""
     n_topics = alpha.shape[0]
@@ -231,7 +262,7 @@ def _respond_one(
     while done < max(max_passes, 1):
         _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed)
         word_bound = _respond_to_words(
-            rows, count, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, new
+            rows, count, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, owns, new
         )
         change = np.float32(0.0)
         for k in range(n_topics):
@@ -269,7 +300,7 @@ def respond_documents(
     n_columns, n_topics = coef.shape
     log_theta, fixed = np.empty(n_topics, np.float64), np.empty(n_topics, np.float32)
     new, phi_sum = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
-    state, factors = np.empty(n_columns, np.float64), np.empty(n_columns, np.float64)
+    state, factors, owns = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
     features = np.empty((n_columns, n_topics), np.float32)
     for d in range(start, stop):
         first, last = indptr[d], indptr[d + 1]
@@ -288,7 +319,7 @@ def respond_documents(
                 row[j, :] = weights[indices[first + j], :]
             passes[d], bound[d] = _respond_one(
                 row, count, alpha, max_passes, tol, slope[d], curvature[d], coef, coef_cov, is_product, n_tokens,
-                features, gamma[d], share, state, phi_sum, log_theta, fixed, factors, new,
+                features, gamma[d], share, state, phi_sum, log_theta, fixed, factors, owns, new,
             )  # fmt: skip
         for c in range(n_columns):
             score[d, c], moment[d, c] = _score_moments(

@@ -1,0 +1,190 @@
+"""Engines: a killed fit goes on as if nothing had happened, and a new response is one class."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from supertopic import LDA, MixtureOfCategoricals, load
+from supertopic.backends.threads import Threads
+from supertopic.checkpoint import Checkpoint
+from supertopic.datasets import simulate
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.batches import Batch
+from supertopic.inference.variational import LocalLimits, start_state, take_step
+from supertopic.model import Model
+from supertopic.responses import base
+
+FITS = {
+    "vb": (LDA, {"inference": "vb", "max_iter": 12, "tol": 0}),
+    "svi": (LDA, {"inference": "svi", "max_iter": 3, "batch_size": 64}),
+    "gibbs": (LDA, {"inference": "gibbs", "max_iter": 40, "thin": 3}),
+    "gibbs-partial": (LDA, {"inference": "gibbs", "sampler": "partial", "max_iter": 40}),
+    "gibbs-lists": (LDA, {"inference": "gibbs", "max_iter": 30, "n_topics": 150}),
+    "mixture": (MixtureOfCategoricals, {"inference": "vb", "max_iter": 12, "tol": 0}),
+    "mixture-gibbs": (MixtureOfCategoricals, {"inference": "gibbs", "max_iter": 20}),
+}
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.fixture
+def counts():
+    return simulate(n_documents=400, n_topics=4, n_words=120, mean_length=40, seed=6).counts.counts
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("n_saves", [1, 4])
+def test_interrupted_fit_ends_with_the_same_model(name, n_saves, counts, tmp_path, monkeypatch):
+    kind, params = FITS[name]
+    params = {"n_topics": 4, **params}
+    whole = kind(**params).fit(counts)
+    saves, due, save = [], Checkpoint.due, Checkpoint.save
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+
+    def save_and_stop(self, *state):
+        save(self, *state)
+        saves.append(1)
+        if len(saves) == n_saves:
+            raise Stop
+
+    monkeypatch.setattr(Checkpoint, "save", save_and_stop)
+    path = tmp_path / "fit.checkpoint"
+    with pytest.raises(Stop):
+        kind(checkpoint=path, **params).fit(counts)
+    assert path.exists()
+    monkeypatch.setattr(Checkpoint, "save", save)
+    monkeypatch.setattr(Checkpoint, "due", due)
+    with pytest.raises(ValueError, match="checkpoint of another fit"):
+        kind(checkpoint=path, **{**params, "random_state": 9}).fit(counts)
+    resumed = kind(checkpoint=path, n_jobs=2, **params).fit(counts)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    np.testing.assert_array_equal(resumed.bound_, whole.bound_)
+    np.testing.assert_array_equal(resumed.alpha_, whole.alpha_)
+    assert not path.exists()
+
+
+CHILD = """
+import sys
+import scipy.sparse as sp
+from supertopic import LDA
+from supertopic.checkpoint import Checkpoint
+Checkpoint.due = lambda self: True
+counts = sp.load_npz(sys.argv[1])
+LDA(8, inference="gibbs", max_iter=400, checkpoint=sys.argv[2]).fit(counts).save(sys.argv[3])
+"""
+
+
+def test_sigkill_loses_nothing(counts, tmp_path):
+    sp.save_npz(tmp_path / "counts.npz", counts)
+    command = [sys.executable, "-c", CHILD, *(str(tmp_path / n) for n in ("counts.npz", "fit.checkpoint", "model"))]
+    kills = 0
+    while not (tmp_path / "model").exists():
+        child = subprocess.Popen(command)
+        seen = os.stat(tmp_path / "fit.checkpoint").st_mtime_ns if (tmp_path / "fit.checkpoint").exists() else 0
+        while kills < 2 and child.poll() is None:
+            if (tmp_path / "fit.checkpoint").exists() and os.stat(tmp_path / "fit.checkpoint").st_mtime_ns != seen:
+                time.sleep(0.05)
+                child.send_signal(signal.SIGKILL)
+                kills += 1
+                break
+            time.sleep(0.005)
+        assert child.wait() in (0, -signal.SIGKILL)
+    assert kills == 2
+    whole = LDA(8, inference="gibbs", max_iter=400).fit(counts)
+    np.testing.assert_array_equal(load(tmp_path / "model").components_, whole.components_)
+
+
+VARIANCE = 1e-3
+
+
+class Thermometer(base.Response):
+    """A Gaussian response of known variance, as a user might write it: the seam needs nothing else."""
+
+    name = "thermometer"
+    is_product = np.zeros(1, dtype=bool)
+
+    def check(self, y, n_documents):
+        return np.asarray(y, dtype=float)
+
+    def speak(self, y, score, moment):
+        known = ~np.isnan(y)
+        return np.where(known, y / VARIANCE, 0.0)[:, None], np.where(known, 1 / VARIANCE, 0.0)[:, None]
+
+    def log_density(self, y, score, moment):
+        fit = -0.5 * (y**2 - 2 * y * score[:, 0] + moment[:, 0]) / VARIANCE - 0.5 * np.log(2 * np.pi * VARIANCE)
+        return np.where(np.isnan(y), 0.0, fit)
+
+
+@pytest.fixture
+def thermometer():
+    yield Thermometer()
+    del base._REGISTRY["thermometer"]
+
+
+def test_a_new_response_is_one_class(thermometer):
+    """Given its coefficients, the labelled documents lean towards topics that fit y, and unlabelled ones do not."""
+    coef = np.array([[-1.0, 0.0, 1.0, 2.0]], dtype=np.float32)
+    data = simulate(n_documents=300, n_topics=4, n_words=100, mean_length=40, response="gaussian", coef=coef[0], seed=8)
+    y = data.y.copy()
+    y[::3] = np.nan
+    model = Model(4, DirichletTopics(0.05), DocTopicPrior.parse(0.2, 4), thermometer)
+    assert base.registry()["thermometer"] is Thermometer
+    batch = Batch(data.counts.counts, thermometer.check(y, 300), 4)
+    topics = (data.components.T * 1e4 + 0.05).astype(np.float32)
+    limits = LocalLimits(200, 1e-5)
+    for n_jobs in (1, 2):
+        with Threads(n_jobs) as backend:
+            plain = start_state(model, topics)
+            told = start_state(model, topics)
+            told.coef = coef
+            without = take_step(model, plain, batch, backend, limits).doc_topic
+            step = take_step(model, told, batch, backend, limits)
+            shares = [gamma / gamma.sum(axis=1, keepdims=True) for gamma in (without, step.doc_topic)]
+            errors = [np.abs(share @ coef[0] - data.y) for share in shares]
+            labelled = ~np.isnan(y)
+            assert errors[1][labelled].mean() < 0.6 * errors[0][labelled].mean()
+            np.testing.assert_array_equal(without[~labelled], step.doc_topic[~labelled])
+            bounds = [
+                take_step(model, told, batch, backend, LocalLimits(n, 0.0)).bound(model, backend) for n in (5, 25, 200)
+            ]
+            assert np.all(np.diff(bounds) > 0)
+            assert bounds[-1] == pytest.approx(step.bound(model, backend), rel=1e-5)
+
+
+def test_statistics_add_up():
+    from supertopic.inference.variational import local_step
+
+    counts = simulate(n_documents=60, n_topics=3, n_words=50, seed=1).counts.counts
+    model = Model(3, DirichletTopics(0.1), DocTopicPrior.parse(0.2, 3))
+    rng = np.random.default_rng(0)
+    state = start_state(model, rng.gamma(1.0, size=(50, 3)).astype(np.float32) + np.float32(0.1))
+    with Threads(1) as backend:
+        weights = model.emission.expect(state.word_topic, backend)
+        parts = [
+            local_step(model, state, weights, Batch(part, np.empty((part.shape[0], 0)), 3), backend, LocalLimits())[0]
+            for part in (counts, counts[:25], counts[25:])
+        ]
+    both = parts[1] + parts[2]
+    np.testing.assert_allclose(both.word_topic, parts[0].word_topic, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(both.log_theta, parts[0].log_theta, rtol=1e-6)
+    assert (both.n_documents, both.bound) == (60, pytest.approx(parts[0].bound))
+
+
+def test_long_corpora_are_cut_into_blocks(monkeypatch):
+    from supertopic.inference import batches
+
+    counts = simulate(n_documents=100, n_topics=3, n_words=50, seed=1).counts.counts
+    whole = LDA(3, max_iter=3).fit(counts)
+    monkeypatch.setattr(batches, "_SHARE_BYTES", 4 * 3 * 60)
+    assert len(Batch(counts, np.empty((100, 0)), 3).blocks) > 10
+    cut = LDA(3, max_iter=3).fit(counts)
+    np.testing.assert_allclose(cut.components_, whole.components_, rtol=1e-4, atol=1e-7)
