@@ -60,6 +60,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Callable[[Binar
     try:
         if os.path.isdir(target):
             raise IsADirectoryError("it is a folder")
+        if os.path.exists(target) and not os.path.isfile(target):  # renaming over /dev/null would destroy it
+            raise OSError("it is a device or a pipe, not a file")
         try:
             with open(temporary, "xb") as file:
                 if callable(data):

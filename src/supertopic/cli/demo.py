@@ -107,7 +107,8 @@ def _say_held_out(model: Any, one_topic: Any, corpus: Any, held_out: Any) -> Non
         f"\nto guess as among {mine:,.0f} equally likely ones (perplexity); from word frequencies alone, {plain:,.0f}."
     )
     short = [i for i, text in enumerate(documents) if 400 <= len(text) <= 800] or [0]
-    second_share = np.sort(model.transform([documents[i] for i in short]), axis=1)[:, -2:].min(axis=1)
-    chosen = short[int(second_share.argmax())]  # fits on a screen, and is about two topics
+    words = model._as_corpus([documents[i] for i in short])
+    for_second_topic = np.sort(model.transform(words), axis=1)[:, -2:].min(axis=1) * words.lengths
+    chosen = short[int(for_second_topic.argmax())]  # fits on a screen, and is about two topics
     say(f"\nOne of them, {corpus.name[held_out[chosen]]}, explained:\n")
     show_explanation(model, documents[chosen])

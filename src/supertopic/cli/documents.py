@@ -77,6 +77,8 @@ def read_documents(
         documents += texts
         n_missing += missing
         responses += [frame[column] for column in columns]
+    if not any(map(str.strip, documents)):
+        raise ValueError(f"The {len(documents):,} documents in column {name!r} are all empty.")
     warn_missing(n_missing, len(documents), name)
     return documents, pd.concat(responses, ignore_index=True) if responses else None, name
 
@@ -94,6 +96,8 @@ def check_writable(path: str, option: str = "--out") -> None:
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise ValueError(f"{option}: {path} is a folder, expected the name of a file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise ValueError(f"{option}: {path} is a device or a pipe, expected the name of a file")
     if not os.path.isdir(folder):
         raise ValueError(f"{option}: the folder of {path} does not exist: create it first")
     if not os.access(folder, os.W_OK):
