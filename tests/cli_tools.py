@@ -1,0 +1,41 @@
+"""What the tests of the command line share: a small corpus, and ways to run a command in this process."""
+
+import numpy as np
+import pandas as pd
+from typer.testing import CliRunner
+
+from supertopic.cli import app
+
+ANIMALS = "cat dog horse mouse bird fish animal zoo"
+MONEY = "bank market stock money price growth trade profit"
+
+
+def run(*args, stdin=None):
+    return CliRunner().invoke(app, [str(arg) for arg in args], input=stdin)
+
+
+def fails(*args, stdin=None):
+    """The one sentence of a failure with exit code 1."""
+    done = run(*args, stdin=stdin)
+    assert done.exit_code == 1, done.output
+    assert "Traceback" not in done.output and done.stdout == ""
+    *notes, sentence = done.stderr.splitlines()
+    assert sentence.startswith("Error: ")
+    assert not [line for line in notes if not line.startswith(("Warning: ", "Reading the documents"))]
+    return sentence
+
+
+def misused(*args):
+    """What wrong usage is told, with the box taken away."""
+    done = run(*args)
+    assert done.exit_code == 2, done.output
+    return " ".join(done.stderr.replace("│", " ").split())
+
+
+def write_corpus(path):
+    """A table with two obvious topics in the column body, and two documents (rows 10 and 11) without a word."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice((ANIMALS, MONEY)[i % 2].split(), 12)) for i in range(80)]
+    texts[10], texts[11] = "", None
+    frame = pd.DataFrame({"id": np.arange(80) + 100, "body": texts, "label": [("a", "b")[i % 2] for i in range(80)]})
+    frame.to_csv(path, index=False)

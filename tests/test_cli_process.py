@@ -1,0 +1,96 @@
+"""The command line as a process: exit codes, pipes, Ctrl-C, the demo, and a real corpus."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+import supertopic
+from tests.cli_tools import fails, run, write_corpus
+
+SCRIPT = [sys.executable, "-c", "from supertopic.cli import main; main()"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cli") / "data.csv"
+    write_corpus(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    path = data.with_name("model.supertopic")
+    assert run("fit", data, "--text", "body", "-k", 2, "--out", path).exit_code == 0
+    return path
+
+
+def process(*args, **options):
+    command = [*SCRIPT, *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=120, **options)
+
+
+def test_exit_codes_of_the_process(model):
+    version = process("--version")
+    assert version.returncode == 0 and version.stdout == f"supertopic {supertopic.__version__}\n"
+    nothing = process()
+    assert nothing.returncode == 0 and "Usage: supertopic" in nothing.stdout and "demo" in nothing.stdout
+    failure = process("topics", "none.supertopic")
+    assert (failure.returncode, failure.stdout) == (1, "")
+    assert failure.stderr == "Error: none.supertopic does not exist: check the path of the model\n"
+    assert process("topics").returncode == 2
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys, supertopic.cli; print(sorted({'numpy', 'pandas', 'numba', 'sklearn'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals and pipes of Unix")
+def test_a_closed_pipe_is_silent_and_ctrl_c_is_a_sentence(tmp_path, data, model):
+    read, write = os.pipe()
+    os.close(read)
+    closed = subprocess.run([*SCRIPT, "topics", str(model)], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    command = ["fit", data, "--text", "body", "--inference", "gibbs", "--iterations", 10**8, "--verbose"]
+    command = [*SCRIPT, *map(str, command), "--out", str(tmp_path / "m.supertopic")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        for line in running.stderr:  # the fit runs once it reports its sweeps
+            if line.startswith("LDA gibbs"):
+                break
+        time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        said, noted = running.communicate(timeout=60)
+    assert (running.returncode, said) == (130, "")
+    assert noted.splitlines()[-1] == "Stopped; nothing was written." and "Traceback" not in noted
+    assert not (tmp_path / "m.supertopic").exists()
+
+
+def test_the_demo_prints_topics_and_saves_a_model(tmp_path):
+    out = tmp_path / "demo.supertopic"
+    done = process("demo", "--topics", 5, "--packages", "numpy", "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout and "share   words" in done.stdout
+    mine, plain = done.stdout.split("as among ")[1].split()[0], done.stdout.split("alone, ")[1].split(".")[0]
+    assert int(mine.replace(",", "")) < 0.8 * int(plain.replace(",", ""))
+    assert "explained:" in done.stdout and len(supertopic.load(out).topics()) == 5
+    again = process("demo", "--topics", 5, "--packages", "numpy")
+    assert again.stdout.split("The topics")[1].split("Saved")[0].split("Next")[0] in done.stdout
+    assert "only 0 docstrings" in fails("demo", "--packages", "nosuchpackage")
+
+
+@pytest.mark.data
+def test_bbc_topics_are_its_sections(tmp_path, data_dir):
+    source, out = data_dir / "bbc_news" / "data.parquet", tmp_path / "bbc.supertopic"
+    done = run("fit", source, "--topics", 5, "--out", out)
+    assert done.exit_code == 0 and "2,225" in done.stdout
+    assert run("predict", out, source, "--keep", "label", "--out", tmp_path / "p.csv").exit_code == 0
+    frame = pd.read_csv(tmp_path / "p.csv")
+    assert len(frame) == 2225
+    purity = frame.groupby("topic")["label"].agg(lambda label: label.value_counts().iloc[0]).sum() / len(frame)
+    assert purity > 0.85
