@@ -14,7 +14,7 @@ from numba import njit
 
 LANES = 16
 MAX_TOPICS = 65_535  # topics are uint16
-DENSE_TOPICS = 128  # up to here a dense row of counts beats a list (measured)
+DENSE_TOPICS = 64  # up to here a dense row of counts beats a list (measured)
 
 
 class Tokens(NamedTuple):
