@@ -87,7 +87,7 @@ def test_the_demo_prints_topics_and_saves_a_model(tmp_path):
 @pytest.mark.data
 def test_bbc_topics_are_its_sections(tmp_path, data_dir):
     source, out = data_dir / "bbc_news" / "data.parquet", tmp_path / "bbc.supertopic"
-    done = run("fit", source, "--topics", 5, "--out", out)
+    done = run("fit", source, "--topics", 5, "--inference", "gibbs", "--iterations", 100, "--out", out)
     assert done.exit_code == 0 and "2,225" in done.stdout
     assert run("predict", out, source, "--keep", "label", "--out", tmp_path / "p.csv").exit_code == 0
     frame = pd.read_csv(tmp_path / "p.csv")

@@ -230,7 +230,7 @@ def _draw_dense(doc_topic, doc, alpha, q, old, own, u, n_topics, running):
     sums = prefix_sums(total)
     store(running, 1, sums)
     rest = u * last(sums)
-    lane = count_not_above(sums, rest)
+    lane = min(count_not_above(sums, rest), min(n_topics, LANES) - 1)  # empty lanes' sums differ by rounding
     rest -= running[lane]
     new = lane
     for k in range(2 * LANES + lane, 2 * LANES + width, LANES):
