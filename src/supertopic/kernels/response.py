@@ -118,32 +118,41 @@ def _dot(a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _soften(count, features, curvature, is_product, n_tokens, owns, new, factors):
-    """Make the step of a word that stands there `count` times a Newton step; returns whether it moved the factors.
+def _settle(row, fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new):
+    """Share out a word that stands there `count` times, whose A depends on x = F·phi_j itself; returns log of the norm.
 
-    Its occurrences share phi_j, so that A depends on F·phi_j itself: x = F·phi_j solves x = f(x) with f' = -steepness,
-    and going from x straight to f(x) overshoots. x + (f(x) - x) / (1 + steepness) does not.
+    The occurrences share phi_j, so x has to solve x = f(x), f falling, and going from x straight to f(x) may jump to and
+    fro for ever. Newton steps inside a bracket find it; columns take turns. `trial` (C, 3) holds x and its bracket.
     """
-    softened = False
     for c in range(features.shape[0]):
-        reached = 0.0
-        square = 0.0
-        for k in range(new.shape[0]):
-            reached += features[c, k] * new[k]
-            square += features[c, k] * features[c, k] * new[k]
-        if is_product[c]:
-            pull = -factors[c] * (count - 1.0) / owns[c]
-        else:
-            pull = curvature[c] * (count - 1.0) / (n_tokens * n_tokens)
-        steepness = pull * (square - reached * reached)
-        if steepness > 0.05:
-            goal = owns[c] + (reached - owns[c]) / (1.0 + steepness)
+        trial[c, 1], trial[c, 2] = features[c].min(), features[c].max()
+    for _ in range(30):
+        settled = True
+        for c in range(features.shape[0]):
+            x, reached, square = trial[c, 0], 0.0, 0.0
+            for k in range(new.shape[0]):
+                reached += features[c, k] * new[k]
+                square += features[c, k] * features[c, k] * new[k]
+            pull = curvature[c] / (n_tokens * n_tokens)
             if is_product[c]:
-                factors[c] *= (goal / owns[c]) ** (count - 1.0)
+                pull = -factors[c] / x
+            pull *= count - 1.0
+            if abs(pull * (reached - x)) < 1e-3:
+                continue
+            trial[c, 1 if reached > x else 2] = x
+            goal = x + (reached - x) / (1.0 + max(pull * (square - reached * reached), 0.0))
+            if not trial[c, 1] < goal < trial[c, 2]:
+                goal = 0.5 * (trial[c, 1] + trial[c, 2])
+            if is_product[c]:
+                factors[c] *= (goal / x) ** (count - 1.0)
             else:
-                factors[c] -= pull * (goal - owns[c])
-            softened = True
-    return softened
+                factors[c] -= pull * (goal - x)
+            trial[c, 0] = goal
+            settled = False
+        if settled:
+            break
+        log_norm = _share_one_word(row, fixed, features, factors, new)
+    return log_norm
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -181,7 +190,7 @@ def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _respond_to_words(
-    rows, counts, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, owns, new
+    rows, counts, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, trial, new
 ):
     """One Gauss-Seidel pass over the words; returns sum_j c_j E_q[log w + E log theta - log phi] at E log theta used.
 
@@ -193,12 +202,14 @@ def _respond_to_words(
     for j in range(counts.shape[0]):
         count = counts[j]
         for c in range(n_columns):
-            own = owns[c] = _dot(features[c], phi[j])
+            own = trial[c, 0] = _dot(features[c], phi[j])
             factors[c] = _response_factors(c, slope, curvature, n_tokens, is_product, state, own)
             state[c] -= count * (math.log(own) if is_product[c] else own)
         log_norm = _share_one_word(rows[j], fixed, features, factors, new)
-        if count > 1.0 and _soften(count, features, curvature, is_product, n_tokens, owns, new, factors):
-            log_norm = _share_one_word(rows[j], fixed, features, factors, new)
+        if count > 1.0:
+            log_norm = _settle(
+                rows[j], fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new
+            )
         spoken = 0.0
         for c in range(n_columns):
             own = _dot(features[c], new)
@@ -253,7 +264,7 @@ def _start_state(features, is_product, counts, phi, phi_sum, state):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _respond_one(
     rows, count, alpha, max_passes, tol, slope, curvature, coef, coef_cov, is_product, n_tokens,
-    features, gamma, phi, state, phi_sum, log_theta, fixed, factors, owns, new,
+    features, gamma, phi, state, phi_sum, log_theta, fixed, factors, trial, new,
 ):  # fmt: skip
     """Coordinate ascent for one labelled document; returns (passes, words' part of the bound)."""
     n_topics = alpha.shape[0]
@@ -262,7 +273,7 @@ def _respond_one(
     while done < max(max_passes, 1):
         _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed)
         word_bound = _respond_to_words(
-            rows, count, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, owns, new
+            rows, count, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, trial, new
         )
         change = np.float32(0.0)
         for k in range(n_topics):
@@ -300,7 +311,7 @@ def respond_documents(
     n_columns, n_topics = coef.shape
     log_theta, fixed = np.empty(n_topics, np.float64), np.empty(n_topics, np.float32)
     new, phi_sum = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
-    state, factors, owns = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
+    state, factors, trial = np.empty(n_columns), np.empty(n_columns), np.empty((n_columns, 3))
     features = np.empty((n_columns, n_topics), np.float32)
     for d in range(start, stop):
         first, last = indptr[d], indptr[d + 1]
@@ -319,7 +330,7 @@ def respond_documents(
                 row[j, :] = weights[indices[first + j], :]
             passes[d], bound[d] = _respond_one(
                 row, count, alpha, max_passes, tol, slope[d], curvature[d], coef, coef_cov, is_product, n_tokens,
-                features, gamma[d], share, state, phi_sum, log_theta, fixed, factors, owns, new,
+                features, gamma[d], share, state, phi_sum, log_theta, fixed, factors, trial, new,
             )  # fmt: skip
         for c in range(n_columns):
             score[d, c], moment[d, c] = _score_moments(
