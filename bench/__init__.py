@@ -1,0 +1,1 @@
+"""Supertopic beside other libraries: same matrix, same priors, same scorer, same run. `python -m bench --help`."""

@@ -1,0 +1,101 @@
+"""Peak memory of a whole fit, each in a process of its own: `python -m bench.memory LIBRARY INFERENCE K FOLDER`."""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench import ours
+from bench.corpus import Documents
+from bench.peers import installed
+from bench.plan import Plan
+from bench.report import Table, say
+
+SHARE = 1.5  # of documents, topics and counts: our target
+PASSES = {"gibbs": 5, "vb": 2, "svi": 1}
+ARRAYS = ("data", "indices", "indptr", "shape")
+_STATUS = Path("/proc/self/status")
+
+
+def table(documents: Documents, plan: Plan) -> Table:
+    result = Table(
+        "4. Peak memory of a fit",
+        ["K", "library", "inference", "peak MB", "target MB", "documents + topics + counts MB"],
+        f"{documents.describe()}. Resident memory at its peak above that of the process after imports and a tiny fit; "
+        "reading the documents and all results are in it. Target: 1.5 times the documents as CSR, (V, K) topics as "
+        "float32 and (V, K) counts.",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        matrix = documents.train
+        for name in ARRAYS:
+            np.save(Path(folder) / f"{name}.npy", getattr(matrix, name))
+        documents_bytes = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
+        fits = [("supertopic", inference) for inference in PASSES]
+        fits += [(peer.name, peer.inference) for peer in installed()]
+        for n_topics in plan.topics((50, 200, 1000)):
+            floor = (documents_bytes + 2 * 4 * matrix.shape[1] * n_topics) / 1e6
+            for library, inference in fits:
+                if library != "supertopic" and n_topics > 200:
+                    continue  # the variational ones would take many minutes
+                say(f"{library}, {inference}, K = {n_topics}")
+                command = [sys.executable, "-m", "bench.memory", library, inference, str(n_topics), folder]
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode:
+                    raise RuntimeError(f"{' '.join(command[1:])} failed:\n{done.stderr}")
+                peak = json.loads(done.stdout.splitlines()[-1])["peak"] / 1e6
+                target = f"{SHARE * floor:.0f}" if library == "supertopic" else None
+                result.add(n_topics, library, inference, f"{peak:.0f}", target, f"{floor:.0f}")
+    return result
+
+
+def measure(library: str, inference: str, n_topics: int, folder: str) -> int:
+    """Bytes that reading the documents and fitting them take at their peak, above what the process had before."""
+    rng = np.random.default_rng(0)
+    fit_once(library, inference, sp.csr_matrix(rng.poisson(0.2, size=(60, 300)).astype(np.float32)), 4)
+    gc.collect()
+    before = reset_peak()
+    *arrays, shape = (np.load(Path(folder) / f"{name}.npy") for name in ARRAYS)
+    fit_once(library, inference, sp.csr_matrix(tuple(arrays), shape=tuple(shape)), n_topics)
+    return peak() - before
+
+
+def fit_once(library: str, inference: str, matrix: sp.csr_matrix, n_topics: int) -> object:
+    if library == "supertopic":
+        return ours.lda(n_topics, inference, PASSES[inference]).fit(matrix)
+    peer = next(peer for peer in installed(inference) if peer.name == library)
+    return peer.fit(matrix, n_topics, PASSES[inference])
+
+
+def reset_peak() -> int:
+    """Forget the peak so far, where the system can; resident bytes now (or the peak so far, where it cannot)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+        return _kilobytes("VmRSS") * 1024
+    except OSError:
+        return peak()
+
+
+def peak() -> int:
+    """Most bytes resident since the last reset."""
+    if _STATUS.exists():
+        return _kilobytes("VmHWM") * 1024
+    usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return usage if sys.platform == "darwin" else usage * 1024
+
+
+def _kilobytes(name: str) -> int:
+    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1])
+
+
+if __name__ == "__main__":
+    library, inference, n_topics, folder = sys.argv[1:]
+    print(json.dumps({"peak": measure(library, inference, int(n_topics), folder)}))

@@ -1,0 +1,79 @@
+"""Our engines under a stopwatch that stands still while a bystander looks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bench import clock
+from bench.corpus import ALPHA, BETA
+from supertopic import LDA
+from supertopic.backends.threads import Threads
+from supertopic.corpus import as_corpus
+from supertopic.inference.batches import Batch
+from supertopic.inference.engines import Watch
+from supertopic.inference.variational import LocalLimits, start_state, take_step
+
+Look = Callable[[int, float, dict[str, np.ndarray]], None]
+
+
+def lda(n_topics: int, inference: str, iterations: int, n_jobs: int = 1, **options: Any) -> LDA:
+    """Our estimator with the priors of all tables, run for a fixed number of iterations."""
+    return LDA(
+        n_topics, inference=inference, doc_topic_prior=ALPHA, topic_word_prior=BETA, max_iter=iterations, tol=0.0,
+        n_jobs=n_jobs, random_state=0, **options,
+    )  # fmt: skip
+
+
+class Enough(Exception):
+    """Thrown by a look out of the fit, when there is nothing left to see."""
+
+
+class Stopwatch(Watch):
+    """Takes the place of a fit's progress: counts the engine's own seconds, and lets `look` in after each iteration."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(report=lambda *args, **values: None, checkpoint=None)
+        self._look = look
+        self.seconds = 0.0
+        self._since = clock.now()
+
+    def step(self, done: int, arrays: Callable[[], dict[str, np.ndarray]], **more: Any) -> None:
+        self.seconds += clock.now() - self._since
+        self._look(done, self.seconds, arrays())
+        self._since = clock.now()
+
+
+def watch(estimator: LDA, matrix: sp.csr_matrix, look: Look) -> None:
+    """Run the estimator's engine, as `fit` does; `look` is told the seconds since its first line."""
+    engine, settings = estimator._settings()
+    task = estimator._task(estimator._model(), as_corpus(matrix), settings)
+    with task.backend, contextlib.suppress(Enough):
+        engine(task, Stopwatch(look))
+
+
+def warm_up(matrix: sp.csr_matrix, n_topics: int) -> None:
+    """Compile, on a few documents."""
+    for inference in ("gibbs", "vb"):
+        lda(n_topics, inference, 2, n_jobs=2, burn_in=0, thin=1).fit(matrix[: 2 * n_topics])
+
+
+class Evaluator:
+    """The evidence bound per token of anybody's topics: one E-step of the training documents, run to the end."""
+
+    def __init__(self, matrix: sp.csr_matrix, n_topics: int) -> None:
+        self._model = lda(n_topics, "vb", 1)._model()
+        self._batch = Batch(as_corpus(matrix).counts, np.zeros((matrix.shape[0], 0)), n_topics)
+        self._n_tokens = float(matrix.sum(dtype=np.float64))
+
+    def __call__(self, word_topic: np.ndarray) -> float:
+        """word_topic : (V, K), the parameters lambda of q(topics)"""
+        limits = LocalLimits(max_passes=100, tol=1e-3)
+        with Threads(-1) as backend:
+            state = start_state(self._model, np.ascontiguousarray(word_topic, dtype=np.float32))
+            step = take_step(self._model, state, self._batch, backend, limits)
+            return step.bound(self._model, backend) / self._n_tokens

@@ -1,0 +1,96 @@
+"""Tables as values: on a terminal, in a pipe, and in RESULTS.md, where a new run replaces its own sections only."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from bench.peers import PEERS, version
+
+_TITLE = "# Benchmarks\n\n`make bench` prints these tables, `python -m bench --write` renews them here.\n"
+
+
+@dataclass
+class Table:
+    """Rows of text under columns, and a note that says how they were measured."""
+
+    title: str
+    columns: list[str]
+    note: str
+    rows: list[list[str]] = field(default_factory=list)
+
+    def add(self, *cells: object) -> None:
+        row = ["–" if cell is None else str(cell) for cell in cells]
+        if len(row) != len(self.columns):
+            raise ValueError(f"{self.title}: a row of {len(row)} cells under {len(self.columns)} columns")
+        self.rows.append(row)
+
+    def markdown(self) -> str:
+        widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
+        lines = [[text.ljust(width) for text, width in zip(self.columns, widths, strict=True)]]
+        lines.append(["-" * width for width in widths])
+        lines += [[text.rjust(width) for text, width in zip(row, widths, strict=True)] for row in self.rows]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+    def show(self) -> None:
+        """Drawn on a terminal, plain text in a pipe."""
+        console = Console()
+        if console.is_terminal:
+            drawn = RichTable(title=self.title, caption=self.note)
+            for column in self.columns:
+                drawn.add_column(column, justify="right")
+            for row in self.rows:
+                drawn.add_row(*row)
+            console.print(drawn)
+        else:
+            print(f"\n{self.title}\n\n{self.markdown()}\n\n{self.note}\n", flush=True)
+
+
+def times(ratio: float | None) -> str | None:
+    """A ratio as people read it."""
+    return None if ratio is None else f"{ratio:.2f}x"
+
+
+def say(text: str) -> None:
+    """What is being done now, to standard error."""
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+def machine() -> str:
+    """Processor, versions and date, but nothing that names the machine."""
+    packages = ["supertopic", "numpy", "numba", *(peer.name for peer in PEERS)]
+    found = [f"{name} {version(name)}" for name in packages if version(name)]
+    load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
+    today = datetime.date.today().isoformat()
+    return (
+        f"{processor()}, {os.cpu_count()} cores{load}; Python {platform.python_version()}, {', '.join(found)}; {today}"
+    )
+
+
+def processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def write(tables: list[Table], about: str, path: Path) -> None:
+    """Put the tables into the page; sections of tables that were not run stay as they are."""
+    sections = {}
+    if path.exists():
+        for section in path.read_text(encoding="utf-8").split("\n## ")[1:]:
+            sections[section.split("\n", 1)[0]] = section.split("\n", 1)[1].strip()
+    for table in tables:
+        sections[table.title] = f"{table.markdown()}\n\n{table.note}\n\n*{about}*"
+    body = "\n".join(f"\n## {title}\n\n{text}\n" for title, text in sorted(sections.items()))
+    path.write_text(_TITLE + body, encoding="utf-8")

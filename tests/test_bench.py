@@ -1,0 +1,95 @@
+"""The benchmark's own arithmetic: a bench that reads its curves wrongly would flatter somebody."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+pytest.importorskip("threadpoolctl")
+
+from bench import ours, peers, report, sampling, variational
+from bench.corpus import ALPHA, Documents, choose_terms
+from supertopic.datasets import simulate
+
+
+@pytest.fixture(scope="module")
+def documents():
+    counts = simulate(n_documents=90, n_topics=3, n_words=60, mean_length=50, seed=4).counts.counts
+    return Documents("simulated", counts[:60], counts[60:])
+
+
+def test_terms_are_chosen_by_training_documents_alone():
+    train = np.zeros((12, 4))
+    train[:4, 0], train[:5, 1], train[:6, 2], train[:7, 3] = 1, 2, 1, 1
+    test = np.ones((3, 4))
+    chosen = choose_terms("x", sp.csr_matrix(train), sp.csr_matrix(test))
+    assert chosen.train.shape == (6, 2) and chosen.test.shape == (3, 2)  # in 5 and in 6 of 12; empty rows go
+    assert chosen.n_tokens == 16
+
+
+def test_the_score_is_that_of_a_unigram_model_when_all_topics_are_equal(documents):
+    unigram = np.asarray(documents.train.sum(axis=0)).ravel() + 1.0
+    probability = unigram / unigram.sum()
+    heldout = documents.halves[1]
+    expected = -(heldout @ np.log(probability)).sum() / heldout.sum()
+    assert documents.score(np.outer(unigram, [1.0, 5.0])) == pytest.approx(expected, rel=1e-5)
+
+
+def test_first_step_and_first_sweep_that_reach_the_goal():
+    assert variational.first_step([-9.0, -8.0, -7.5], -8.0) == 2
+    assert variational.first_step([-9.0, -8.0], -7.0) is None
+    seconds = np.array([0.0, 1.0, 2.0, 3.5])
+    assert sampling.first_at({1: 8.0, 2: 7.4, 3: 7.5}, 7.5, seconds) == 2.0
+    assert sampling.first_at({1: 8.0, 3: 7.5}, 7.0, seconds) is None
+
+
+def test_the_sampling_curve_scores_what_a_fit_of_as_many_sweeps_finds(documents):
+    """Last sample and mean of the second half, against the estimator's own averaging."""
+    curve = sampling.trace(documents, 3, 8, goal=-np.inf)
+    for scores, burn_in in ((curve.last, 7), (curve.mean, 4)):
+        fit = ours.lda(3, "gibbs", 8, burn_in=burn_in, thin=1).fit(documents.train)
+        assert scores[8] == pytest.approx(documents.score(fit.components_.T), rel=1e-5)
+    assert len(curve.seconds) == 1 + sampling.longest(8, 1) and np.all(np.diff(curve.seconds) > 0)
+
+
+def test_the_sampling_curve_ends_once_the_goal_is_reached(documents):
+    curve = sampling.trace(documents, 3, 8, goal=np.inf)
+    assert len(curve.seconds) == 1 + 8 and set(curve.last) == {1, 8}
+
+
+def test_the_evaluator_agrees_with_the_engines_own_bound(documents):
+    fit = ours.lda(3, "vb", 6, doc_tol=1e-3).fit(documents.train)
+    before = ours.lda(3, "vb", 5, doc_tol=1e-3).fit(documents.train)
+    evaluate = ours.Evaluator(documents.train, 3)
+    assert evaluate(before._state.word_topic) == pytest.approx(fit.bound_[-1], rel=1e-6)
+
+
+def test_our_ascent_ends_at_the_peers_passes_or_at_the_goal(documents):
+    assert len(variational.climb(documents, 3, 4).seconds) == 4
+    evaluate = ours.Evaluator(documents.train, 3)
+    far = variational.climb(documents, 3, 2, goal=0.0, evaluate=evaluate)
+    assert len(far.bound) == 6 and far.nats > 0  # never reached: three times the peer's passes
+
+
+def test_scikit_learn_is_timed_and_gives_its_parameters(documents):
+    fitted = peers.ScikitLearn().fit(documents.train, 3, 2)
+    assert fitted.word_topic.shape == (60, 3) and fitted.seconds > 0
+    assert fitted.word_topic.sum() == pytest.approx(documents.n_tokens + 0.01 * 60 * 3, rel=1e-3)
+
+
+def test_a_page_keeps_the_sections_that_were_not_run(tmp_path):
+    first, second = report.Table("1. A", ["K", "s"], "how"), report.Table("2. B", ["x"], "why")
+    first.add(50, 1.5)
+    second.add(None)
+    page = tmp_path / "RESULTS.md"
+    report.write([first, second], "somewhere", page)
+    first.rows[0][1] = "2.5"
+    report.write([first], "elsewhere", page)
+    text = page.read_text(encoding="utf-8")
+    assert "| 50 | 2.5 |" in text and "1.5" not in text and "*elsewhere*" in text
+    assert text.index("## 1. A") < text.index("## 2. B") and "| – |" in text and "*somewhere*" in text
+    with pytest.raises(ValueError, match="1 cells under 2 columns"):
+        first.add("alone")
+
+
+def test_priors_are_the_same_for_all():
+    assert ours.lda(3, "vb", 1).doc_topic_prior == ALPHA
