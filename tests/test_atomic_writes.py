@@ -78,9 +78,7 @@ class FullDisk:
 @pytest.mark.parametrize("room", [0, 8, 1000, 1700])
 def test_a_full_disk_leaves_the_old_model_and_says_so(model_file, monkeypatch, room):
     monkeypatch.setattr(persistence, "open", lambda *args: FullDisk(*args, room), raising=False)
-    with pytest.raises(
-        OSError, match=r"^could not write .*model\.supertopic: No space left on device;"
-    ) as caught:
+    with pytest.raises(OSError, match=r"^could not write .*model\.supertopic: No space left on device;") as caught:
         write_model(model_file, {"new": 1}, {"big": np.ones(300)})
     assert caught.value.errno == errno.ENOSPC
     monkeypatch.undo()
@@ -109,9 +107,7 @@ def test_a_failure_at_the_last_steps_leaves_the_old_file(tmp_path, monkeypatch, 
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, step, fail)
-    with pytest.raises(
-        OSError, match=r"could not write .*a: Input/output error; what was there before is unchanged"
-    ):
+    with pytest.raises(OSError, match=r"could not write .*a: Input/output error; what was there before is unchanged"):
         write_atomically(tmp_path / "a", b"new")
     monkeypatch.undo()
     assert (tmp_path / "a").read_bytes() == b"old"

@@ -35,9 +35,7 @@ def assert_ready(corpus, expected=DENSE):
     counts = corpus.counts
     assert isinstance(counts, sp.csr_matrix)
     assert (counts.dtype, counts.indices.dtype, counts.indptr.dtype) == (np.float32, np.int32, np.int32)
-    assert sp.csr_matrix(
-        (counts.data, counts.indices, counts.indptr), shape=counts.shape
-    ).has_canonical_format
+    assert sp.csr_matrix((counts.data, counts.indices, counts.indptr), shape=counts.shape).has_canonical_format
     assert np.all(counts.data != 0)
     np.testing.assert_array_equal(counts.toarray(), expected)
 
@@ -158,9 +156,7 @@ def test_a_corpus_comes_through_unchanged():
     assert as_corpus(corpus, n_features=3) is corpus
 
 
-@pytest.mark.parametrize(
-    "rows", [slice(1, None), [2, 0], np.array([True, False, True]), [], slice(None, None, -1)]
-)
+@pytest.mark.parametrize("rows", [slice(1, None), [2, 0], np.array([True, False, True]), [], slice(None, None, -1)])
 def test_rows(rows):
     frame = pd.DataFrame(DENSE, columns=["a", "b", "c"], index=["x", "y", "z"])
     part = as_corpus(frame)[rows]

@@ -106,9 +106,7 @@ def test_load_refusals(tmp_path, monkeypatch):
 
 
 def test_simulated_words_follow_their_topics():
-    data = simulate(
-        n_documents=3000, n_topics=3, n_words=20, mean_length=60, doc_topic_prior=[0.2, 0.5, 1.0], seed=1
-    )
+    data = simulate(n_documents=3000, n_topics=3, n_words=20, mean_length=60, doc_topic_prior=[0.2, 0.5, 1.0], seed=1)
     assert data.counts.shape == (3000, 20)
     assert "y" not in data
     np.testing.assert_allclose(data.doc_topic.sum(axis=1), 1)

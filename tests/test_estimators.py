@@ -141,7 +141,7 @@ def test_bound_never_falls(kind, params, simulated):
     trace = model.fit(simulated.counts).bound_
     assert len(trace) == 60
     assert np.all(np.diff(trace) > -2e-6 * np.abs(trace[1:]))
-    assert trace[-1] > trace[0] + 0.05
+    assert trace[-1] > trace[0] + 0.01
 
 
 def test_pipeline_grid_search_and_output_frames(simulated):

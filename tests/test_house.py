@@ -15,9 +15,7 @@ import supertopic
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "supertopic"
 FILES = sorted(
-    path
-    for folder in ("src", "tests", "bench", "docs", "experiments")
-    for path in (ROOT / folder).rglob("*.py")
+    path for folder in ("src", "tests", "bench", "docs", "experiments") for path in (ROOT / folder).rglob("*.py")
 )
 
 
@@ -57,9 +55,7 @@ def test_files_stay_under_400_lines():
 def test_kernels_import_nothing_of_ours():
     kernels = [path for path in FILES if path.parent == SOURCE / "kernels"]
     assert kernels
-    found = {
-        path.name: [name for name in imports(path) if name.split(".")[0] == "supertopic"] for path in kernels
-    }
+    found = {path.name: [name for name in imports(path) if name.split(".")[0] == "supertopic"] for path in kernels}
     assert not {name: ours for name, ours in found.items() if ours}
 
 
@@ -78,12 +74,8 @@ def test_nothing_is_pickled():
     found = []
     for path in FILES:
         if path.is_relative_to(SOURCE):
-            found += [
-                f"{path.name}: {name}" for name in imports(path) if {name, name.split(".")[0]} & forbidden
-            ]
-            found += [
-                f"{path.name}: {hit.group()}" for hit in calls.finditer(path.read_text(encoding="utf-8"))
-            ]
+            found += [f"{path.name}: {name}" for name in imports(path) if {name, name.split(".")[0]} & forbidden]
+            found += [f"{path.name}: {hit.group()}" for hit in calls.finditer(path.read_text(encoding="utf-8"))]
     assert not found
 
 

@@ -183,9 +183,7 @@ def test_a_folder(tmp_path):
         read_model(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"x", b"word,count\n" * 50, b"\x80\x04\x95" + b"p" * 100, b"{}" * 40]
-)
+@pytest.mark.parametrize("content", [b"", b"x", b"word,count\n" * 50, b"\x80\x04\x95" + b"p" * 100, b"{}" * 40])
 def test_a_foreign_file(tmp_path, content):
     (tmp_path / "data.csv").write_bytes(content)
     with pytest.raises(ValueError, match=r"data\.csv was not saved by supertopic"):
@@ -299,15 +297,9 @@ def header_with(path, change):
         lambda h: h["__metadata__"].update(manifest="{}"),
         lambda h: h["__metadata__"].update(manifest="["),
         lambda h: h["__metadata__"].update(manifest="[" * 200_000),
-        lambda h: h["__metadata__"].update(
-            manifest='{"format":"supertopic","kind":"model","format_version":"1"}'
-        ),
-        lambda h: h["__metadata__"].update(
-            manifest='{"format":"supertopic","kind":"model","format_version":0}'
-        ),
-        lambda h: h["__metadata__"].update(
-            manifest='{"format":"supertopic","kind":"model","format_version":1}'
-        ),
+        lambda h: h["__metadata__"].update(manifest='{"format":"supertopic","kind":"model","format_version":"1"}'),
+        lambda h: h["__metadata__"].update(manifest='{"format":"supertopic","kind":"model","format_version":0}'),
+        lambda h: h["__metadata__"].update(manifest='{"format":"supertopic","kind":"model","format_version":1}'),
         lambda h: h["__metadata__"].update(manifest=3),
     ],
 )

@@ -92,9 +92,7 @@ def test_a_folder_of_texts(tmp_path):
     assert read_table(tmp_path / "a.txt")["file"].tolist() == ["a.txt"]
     assert [len(batch) for batch in read_batches(tmp_path, batch_size=2)] == [2, 1]
     (tmp_path / "z.txt").write_bytes(b"caf\xe9")
-    with pytest.raises(
-        ValueError, match=r"z.txt' is not encoded in utf-8 \(byte 3\); save it as UTF-8 or pass"
-    ):
+    with pytest.raises(ValueError, match=r"z.txt' is not encoded in utf-8 \(byte 3\); save it as UTF-8 or pass"):
         read_table(tmp_path)
     assert read_table(tmp_path, encoding="latin-1")["text"].iloc[-1] == "caf\u00e9"
 
@@ -189,9 +187,7 @@ def test_wrong_sources_fail_before_the_first_batch(tmp_path):
 @pytest.mark.parametrize("name", ["d.csv", "d.parquet", "d.jsonl"])
 def test_missing_columns_name_the_nearest(tmp_path, name):
     path = write(FRAME, tmp_path / name)
-    with pytest.raises(
-        ValueError, match=r"no column 'txet'; did you mean 'text'\? Its columns are 'text', 'rating'"
-    ):
+    with pytest.raises(ValueError, match=r"no column 'txet'; did you mean 'text'\? Its columns are 'text', 'rating'"):
         read_table(path, columns=["txet"])
     with pytest.raises(ValueError, match=r"no column 'zzz'\. Its columns are"):
         read_table(path, columns=["zzz"])
@@ -213,9 +209,7 @@ def test_text_column():
             assert text_column(pd.DataFrame({"t": pd.Series(["a", missing], dtype=object)}), "t") == ["a", ""]
     with pytest.warns(EmptyDocumentWarning, match="2 of 2"):
         assert text_column(pd.DataFrame({"t": [np.nan, np.nan]}), "t") == ["", ""]
-    with pytest.raises(
-        ValueError, match=r"Column 'rating' holds float64 values, 0.5 in row 0; expected text"
-    ):
+    with pytest.raises(ValueError, match=r"Column 'rating' holds float64 values, 0.5 in row 0; expected text"):
         text_column(FRAME, "rating")
     with pytest.raises(ValueError, match="Column 't' holds object values, 3 in row 1"):
         text_column(pd.DataFrame({"t": ["a", 3]}), "t")
@@ -238,9 +232,7 @@ def test_stream_of_files_is_the_corpus(tmp_path, name):
 
 
 def test_stream_warns_once_of_missing_texts(tmp_path):
-    (tmp_path / "d.jsonl").write_text(
-        "\n".join(json.dumps({"text": text}) for text in ["a", None, "b", None])
-    )
+    (tmp_path / "d.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in ["a", None, "b", None]))
     with pytest.warns(EmptyDocumentWarning, match="2 of 4") as caught:
         assert list(Stream(tmp_path / "d.jsonl", batch_size=1).texts()) == [["a"], [""], ["b"], [""]]
     assert len(caught) == 1
@@ -293,6 +285,4 @@ def test_streams_of_a_real_corpus(data_dir):
     vectorizer = Vectorizer().fit_stream(stream.texts())
     frame = read_table(path, columns=["text", "num_comments"])
     assert vectorizer.vocabulary_ == Vectorizer().fit(text_column(frame, "text")).vocabulary_
-    assert (
-        sum(len(corpus) for corpus in stream.batches(vectorizer)) == stream.n_documents == len(frame) == 2550
-    )
+    assert sum(len(corpus) for corpus in stream.batches(vectorizer)) == stream.n_documents == len(frame) == 2550

@@ -134,9 +134,7 @@ def test_unknown_tokens_are_counted_without_stop_and_common_words():
 
 
 def test_english_stop_words_hold_contractions():
-    vocabulary = (
-        Vectorizer(stop_words="english").fit(["I don't think they're the cats", "it\u2019ll"]).vocabulary_
-    )
+    vocabulary = Vectorizer(stop_words="english").fit(["I don't think they're the cats", "it\u2019ll"]).vocabulary_
     assert list(vocabulary) == ["cats", "think"]
 
 
@@ -178,9 +176,7 @@ def test_a_stream_of_too_many_terms_is_pruned_and_says_so():
 @settings(max_examples=60, deadline=None)
 def test_json_round_trip(texts, stop_words, ngram_range, max_features):
     texts = ["some words", *texts]
-    vectorizer = Vectorizer(stop_words=stop_words, ngram_range=ngram_range, max_features=max_features).fit(
-        texts
-    )
+    vectorizer = Vectorizer(stop_words=stop_words, ngram_range=ngram_range, max_features=max_features).fit(texts)
     again = Vectorizer.from_dict(json.loads(json.dumps(vectorizer.to_dict())))
     assert again.to_dict() == vectorizer.to_dict()
     new = [*texts, "other words"]
@@ -239,9 +235,7 @@ def test_real_corpora(data_dir, name):
     assert counts.shape[0] == len(texts)
     assert np.all(counts.sum(axis=1) > 0)
     assert not any(word.isdigit() or len(word) < 2 for word in vectorizer.vocabulary_)
-    stream = Vectorizer(stop_words="english").fit_stream(
-        texts[i : i + 500] for i in range(0, len(texts), 500)
-    )
+    stream = Vectorizer(stop_words="english").fit_stream(texts[i : i + 500] for i in range(0, len(texts), 500))
     assert stream.vocabulary_ == vectorizer.vocabulary_
 
 

@@ -142,9 +142,7 @@ def as_corpus(
     if isinstance(X, Corpus):
         corpus = X
     elif isinstance(X, Iterator):
-        return as_corpus(
-            list(X), vectorizer=vectorizer, n_features=n_features, name=name, estimator=estimator
-        )
+        return as_corpus(list(X), vectorizer=vectorizer, n_features=n_features, name=name, estimator=estimator)
     elif holds_text(X, name=name):
         corpus = _from_texts(X, vectorizer, name)
     else:
@@ -208,9 +206,7 @@ def as_texts(X: Any, *, name: str = "X") -> tuple[list[str], Any | None]:
     wrong = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
     if wrong is not None:
         what = "missing" if str(texts[wrong]) in ("None", "nan", "<NA>", "NaT") else f"{texts[wrong]!r:.40}"
-        raise ValueError(
-            f"{name} is {what} in row {wrong}; expected a string (use '' for an empty document)."
-        )
+        raise ValueError(f"{name} is {what} in row {wrong}; expected a string (use '' for an empty document).")
     return texts, index
 
 
@@ -231,9 +227,7 @@ def require_integer_counts(corpus: Corpus, why: str) -> None:
     """Refuse weights such as tf-idf where tokens are needed; `why` says who needs them."""
     if not corpus.is_integer:
         data = corpus.counts.data
-        raise ValueError(
-            f"X must hold whole counts, but {data[data != np.rint(data)][0]:g} is among them: {why}."
-        )
+        raise ValueError(f"X must hold whole counts, but {data[data != np.rint(data)][0]:g} is among them: {why}.")
 
 
 def require_vocabulary(corpus: Corpus, vocabulary: Sequence[str] | None, *, name: str = "X") -> None:
@@ -242,15 +236,11 @@ def require_vocabulary(corpus: Corpus, vocabulary: Sequence[str] | None, *, name
         return
     mine, theirs = np.asarray(corpus.vocabulary, dtype=object), np.asarray(vocabulary, dtype=object)
     if len(mine) != len(theirs):
-        raise ValueError(
-            f"{name} has a vocabulary of {len(mine)} words, but the model has one of {len(theirs)}."
-        )
+        raise ValueError(f"{name} has a vocabulary of {len(mine)} words, but the model has one of {len(theirs)}.")
     differ = np.flatnonzero(mine != theirs)
     if len(differ):
         k = differ[0]
-        raise ValueError(
-            f"{name} has another vocabulary than the model: column {k} is {mine[k]!r}, not {theirs[k]!r}."
-        )
+        raise ValueError(f"{name} has another vocabulary than the model: column {k} is {mine[k]!r}, not {theirs[k]!r}.")
 
 
 def _from_texts(X: Any, vectorizer: Any | None, name: str) -> Corpus:
@@ -321,9 +311,7 @@ def _narwhals(X: Any) -> Any:
     try:
         return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals names its own error classes; the sentence is what the user needs
-        raise ValueError(
-            f"X is a {type(X).__name__} that cannot be read: {' '.join(str(error).split())}"
-        ) from error
+        raise ValueError(f"X is a {type(X).__name__} that cannot be read: {' '.join(str(error).split())}") from error
 
 
 def _frame_values(frame: nw.DataFrame) -> Any:

@@ -80,9 +80,7 @@ def load(name: str, data_dir: str | os.PathLike | None = None) -> Bunch:
         raise ValueError("Pass data_dir or set SUPERTOPIC_DATA to the folder that holds the corpora.")
     names = sorted(path.parent.name for path in Path(root).glob("*/data.parquet"))
     if name not in names:
-        raise ValueError(
-            f"There is no corpus {name!r}; expected one of {', '.join(names) or '(none are there)'}."
-        )
+        raise ValueError(f"There is no corpus {name!r}; expected one of {', '.join(names) or '(none are there)'}.")
     frame = read_table(Path(root) / name / "data.parquet")
     if "text" in frame:
         return Bunch(text=text_column(frame, "text"), frame=frame.drop(columns="text"))
@@ -143,9 +141,7 @@ def simulate(
     counts = sum(_draw_words(rng, topic_counts[:, k], components[k]) for k in range(n_topics))
     topic_shares = topic_counts / lengths[:, None]
     result = Bunch(
-        counts=replace(
-            as_corpus(counts), vocabulary=np.array([f"word{v}" for v in range(n_words)], dtype=object)
-        ),
+        counts=replace(as_corpus(counts), vocabulary=np.array([f"word{v}" for v in range(n_words)], dtype=object)),
         components=components,
         doc_topic=doc_topic,
         topic_shares=topic_shares,
@@ -155,9 +151,7 @@ def simulate(
         return result
     if coef is None:
         softmax_coef = response == "softmax"
-        coef = (
-            3 * rng.standard_normal((n_classes, n_topics)) if softmax_coef else np.linspace(-2, 2, n_topics)
-        )
+        coef = 3 * rng.standard_normal((n_classes, n_topics)) if softmax_coef else np.linspace(-2, 2, n_topics)
     coef = np.asarray(coef, dtype=float)
     if coef.shape[-1] != n_topics:
         raise ValueError(f"coef has shape {coef.shape}; expected {n_topics} (n_topics) in the last place.")
@@ -187,9 +181,7 @@ def _softmax(rng: np.random.Generator, score: np.ndarray, dispersion: float | No
     return (rng.random((len(score), 1)) > below).sum(axis=1)
 
 
-def _ordinal(
-    rng: np.random.Generator, score: np.ndarray, dispersion: float | None, n_classes: int
-) -> np.ndarray:
+def _ordinal(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, n_classes: int) -> np.ndarray:
     """y = the number of cut points below s + ε, ε logistic; the cuts share the latent values out evenly."""
     latent = score + rng.logistic(size=score.shape)
     cuts = np.quantile(latent, np.arange(1, n_classes) / n_classes)
@@ -201,9 +193,7 @@ def _poisson(rng: np.random.Generator, score: np.ndarray, dispersion: float | No
     return rng.poisson(np.exp(score))
 
 
-def _negative_binomial(
-    rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int
-) -> np.ndarray:
+def _negative_binomial(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
     """p(y) ∝ Γ(y + r) / y! · p^y (1 - p)^r with log-odds s of p, so that the mean is r exp(s); r = 3."""
     return rng.negative_binomial(3.0 if dispersion is None else dispersion, expit(-score))
 
@@ -214,9 +204,7 @@ def _gamma(rng: np.random.Generator, score: np.ndarray, dispersion: float | None
     return rng.gamma(shape, np.exp(score) / shape)
 
 
-def _inverse_gaussian(
-    rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int
-) -> np.ndarray:
+def _inverse_gaussian(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
     """Mean exp(s), λ = 3: variance exp(3 s) / λ."""
     return rng.wald(np.exp(score), 3.0 if dispersion is None else dispersion)
 
@@ -247,9 +235,7 @@ def _draw_words(rng: np.random.Generator, tokens: np.ndarray, topic: np.ndarray)
     return sp.csr_matrix((np.ones(len(words)), (documents, words)), shape=(len(tokens), len(topic)))
 
 
-def _check_simulation(
-    n_documents: int, n_topics: int, n_words: int, mean_length: float, response: str | None
-) -> None:
+def _check_simulation(n_documents: int, n_topics: int, n_words: int, mean_length: float, response: str | None) -> None:
     for name, value in {"n_documents": n_documents, "n_topics": n_topics, "n_words": n_words}.items():
         if not (isinstance(value, (int, np.integer)) and value > 0):
             raise ValueError(f"{name} is {value!r}; expected a positive integer.")
@@ -325,7 +311,5 @@ def _n_parameters(thing: Any) -> int:
         text = _quietly(lambda: inspect.getdoc(thing)) or ""
         section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
         return len(re.findall(r"^\w[^\n:]* :", section[1], re.MULTILINE)) if section else 0
-    names = [
-        name for name, p in signature.parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    ]
+    names = [name for name, p in signature.parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     return len(names) - (names[:1] == ["self"])

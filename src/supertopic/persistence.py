@@ -90,9 +90,7 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
             os.remove(leftover)
 
 
-def write_model(
-    path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> None:
+def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Save a model: a manifest that JSON can hold, and named arrays, bit for bit.
 
     Parameters
@@ -234,9 +232,7 @@ def _check_opening(path: str) -> None:
     with open(path, "rb") as file:
         opening = file.read(8 + len(_OPENING))
     if opening[8:] != _OPENING:
-        raise ValueError(
-            f"{path} was not saved by supertopic, or has lost its beginning: expected a model file"
-        )
+        raise ValueError(f"{path} was not saved by supertopic, or has lost its beginning: expected a model file")
 
 
 def _check_version(path: str, manifest: Any) -> None:

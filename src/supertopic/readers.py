@@ -81,18 +81,14 @@ def texts_of(frame: pd.DataFrame, name: str) -> tuple[list[str], int]:
     wrong = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
     if wrong is not None:
         value = f"{texts[wrong]!r:.40}"
-        raise ValueError(
-            f"Column {name!r} holds {column.dtype} values, {value} in row {wrong}; expected text."
-        )
+        raise ValueError(f"Column {name!r} holds {column.dtype} values, {value} in row {wrong}; expected text.")
     return texts, int(missing.sum())
 
 
 def warn_missing(n_missing: int, n_documents: int, name: str) -> None:
     """One warning for all the missing texts."""
     if n_missing:
-        message = (
-            f"Missing values in column {name!r} are taken as empty documents: {n_missing} of {n_documents}."
-        )
+        message = f"Missing values in column {name!r} are taken as empty documents: {n_missing} of {n_documents}."
         warnings.warn(message, EmptyDocumentWarning, stacklevel=3)
 
 
@@ -100,9 +96,7 @@ def find_files(source: Source) -> list[Path]:
     """The files of a path, a glob, a folder or a list of them, in a stable order."""
     if not isinstance(source, (str, os.PathLike)):
         if not isinstance(source, (list, tuple)):
-            raise ValueError(
-                f"The source is a {type(source).__name__}; expected a path, a glob or a list of paths."
-            )
+            raise ValueError(f"The source is a {type(source).__name__}; expected a path, a glob or a list of paths.")
         files = [file for one in source for file in find_files(one)]
         if not files:
             raise ValueError("The list of files is empty; expected at least one path.")
@@ -141,9 +135,7 @@ def _files_in(folder: Path) -> list[Path]:
     return files
 
 
-def _batches(
-    source: Source, columns: list[str] | None, size: int | None, encoding: str
-) -> Iterator[pd.DataFrame]:
+def _batches(source: Source, columns: list[str] | None, size: int | None, encoding: str) -> Iterator[pd.DataFrame]:
     files = find_files(source)  # here and not in the generator, so that a wrong source fails at once
     try:
         codecs.lookup(encoding)
@@ -159,16 +151,12 @@ def _batches(
                 n_rows += len(frame)
                 yield frame if columns is None else frame[list(columns)]
         if not n_rows:
-            raise ValueError(
-                f"{_name(files[0])} has no rows." if len(files) == 1 else "The files have no rows."
-            )
+            raise ValueError(f"{_name(files[0])} has no rows." if len(files) == 1 else "The files have no rows.")
 
     return rows()
 
 
-def _frames(
-    files: list[Path], columns: list[str] | None, size: int | None, encoding: str
-) -> Iterator[pd.DataFrame]:
+def _frames(files: list[Path], columns: list[str] | None, size: int | None, encoding: str) -> Iterator[pd.DataFrame]:
     documents = [file for file in files if _suffix(file) == ".txt"]
     root = os.path.commonpath([file.parent for file in documents]) if documents else None
     for start in range(0, len(documents), size or len(documents) or 1):

@@ -61,9 +61,7 @@ class Stream:
         self._start(lambda: self._from_files(source, text, target, options), once, n_documents)
 
     @classmethod
-    def from_callable(
-        cls, make_iterator: Callable[[], Iterable[Any]], n_documents: int | None = None
-    ) -> Stream:
+    def from_callable(cls, make_iterator: Callable[[], Iterable[Any]], n_documents: int | None = None) -> Stream:
         """A stream of what `make_iterator()` gives at each pass.
 
         A batch is a list of strings or a block of counts, or a pair of it and the responses.

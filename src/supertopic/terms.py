@@ -65,9 +65,7 @@ class TermTable:
         self.ids.default_factory = self.ids.__len__
 
 
-def id_blocks(
-    texts: Iterable[str], tokenise: Callable, lookup: Callable
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def id_blocks(texts: Iterable[str], tokenise: Callable, lookup: Callable) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Term numbers of all tokens, and where each document starts, some million tokens at a time."""
     ids, indptr = array("i"), [0]
     for text in texts:
@@ -81,9 +79,7 @@ def id_blocks(
 
 def count_ids(ids: np.ndarray, indptr: np.ndarray, n_words: int) -> sp.csr_matrix:
     """n[d, v] from the term numbers of all tokens; `indptr` says where each document starts."""
-    counts = sp.csr_matrix(
-        (np.ones(len(ids), dtype=np.float32), ids, indptr), shape=(len(indptr) - 1, n_words)
-    )
+    counts = sp.csr_matrix((np.ones(len(ids), dtype=np.float32), ids, indptr), shape=(len(indptr) - 1, n_words))
     counts.sum_duplicates()
     return counts
 

@@ -207,9 +207,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         )
         find = find_ascii = re.compile(pattern).findall
         if pattern.isascii() and "(?u" not in pattern:
-            find_ascii = re.compile(
-                pattern, re.ASCII
-            ).findall  # the same words of ASCII text in 0.7 of the time
+            find_ascii = re.compile(pattern, re.ASCII).findall  # the same words of ASCII text in 0.7 of the time
 
         def tokenise(text: str) -> list[str]:
             text = text.replace("\u2019", "'")
@@ -232,9 +230,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                 f"The {n_documents} documents hold no word: token_pattern={self.token_pattern!r} found none"
                 + (" that is no stop word." if self.stop_words_ else ".")
             )
-        low = _limit(
-            "min_df", self.min_df, n_documents, 1 if n_documents < 50 else 2 if n_documents < 1000 else 5
-        )
+        low = _limit("min_df", self.min_df, n_documents, 1 if n_documents < 50 else 2 if n_documents < 1000 else 5)
         high = _limit("max_df", self.max_df, n_documents, 1.0 if n_documents < 50 else 0.5)
         if not np.any((df >= low) & (df <= high)):
             low = 1 if self.min_df == "auto" else low
@@ -258,9 +254,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         new_id[chosen] = np.arange(len(chosen), dtype=np.int32)
         return new_id
 
-    def _set_vocabulary(
-        self, words: list[str], ignored: Iterable[str], n_documents: int, n_pruned: int
-    ) -> None:
+    def _set_vocabulary(self, words: list[str], ignored: Iterable[str], n_documents: int, n_pruned: int) -> None:
         self.vocabulary_ = {word: column for column, word in enumerate(words)}
         self.ignored_ = frozenset(ignored)
         self.n_documents_, self.n_pruned_ = n_documents, n_pruned
@@ -281,13 +275,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         try:
             groups = re.compile(self.token_pattern).groups
         except (re.error, TypeError) as error:
-            raise ValueError(
-                f"token_pattern is {self.token_pattern!r}, no regular expression: {error}."
-            ) from error
+            raise ValueError(f"token_pattern is {self.token_pattern!r}, no regular expression: {error}.") from error
         if groups:
-            raise ValueError(
-                f"token_pattern is {self.token_pattern!r}; expected one without capturing groups."
-            )
+            raise ValueError(f"token_pattern is {self.token_pattern!r}; expected one without capturing groups.")
         self.stop_words_ = _stop_words(self.stop_words)
 
 
@@ -299,9 +289,7 @@ def _limit(name: str, value: Any, n_documents: int, automatic: float) -> float:
         return float(value)
     if isinstance(value, Real) and not isinstance(value, Integral) and 0.0 <= float(value) <= 1.0:
         return float(value) * n_documents
-    raise ValueError(
-        f"{name} is {value!r}; expected 'auto', an integer of 1 or more, or a share from 0.0 to 1.0."
-    )
+    raise ValueError(f"{name} is {value!r}; expected 'auto', an integer of 1 or more, or a share from 0.0 to 1.0.")
 
 
 def _is_int(value: Any) -> bool:

@@ -8,17 +8,12 @@ import numpy as np
 
 if TYPE_CHECKING:
     from supertopic.backends.threads import Threads
-    from supertopic.corpus import Corpus
 
 
 class Emission(Protocol):
     """Topics over words, held as one (V, K) array of parameters that only the emission understands."""
 
     name: str
-
-    def start(self, corpus: Corpus, n_topics: int, seed: int) -> np.ndarray:
-        """First parameters, different in every topic."""
-        ...
 
     def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> np.ndarray:
         """exp E[log p(word | topic)] (V, K) float32, or its logarithm."""
@@ -29,7 +24,10 @@ class Emission(Protocol):
         ...
 
     def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
-        """Parameters after an M-step on expected counts (V, K); may reuse `counts`; rate < 1 moves only part of the way."""
+        """Parameters after an M-step on expected counts (V, K), which it may reuse.
+
+        A rate of 1 forgets the parameters so far (first topics come this way); a smaller one moves part of the way.
+        """
         ...
 
     def probabilities(self, word_topic: np.ndarray) -> np.ndarray:

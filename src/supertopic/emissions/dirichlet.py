@@ -14,7 +14,6 @@ from supertopic.kernels.variational import expect_topics
 
 if TYPE_CHECKING:
     from supertopic.backends.threads import Threads
-    from supertopic.corpus import Corpus
 
 _NOTHING = np.float32(1e-30)  # stands for zero where it would be divided by, or its logarithm taken
 
@@ -36,26 +35,6 @@ class DirichletTopics:
         if not isinstance(prior, Real) or not 0 <= float(prior) < np.inf:
             raise ValueError(f"topic_word_prior: got {prior!r}, expected a number >= 0 (0: maximum likelihood)")
         self.prior = float(prior)
-
-    def start(self, corpus: Corpus, n_topics: int, seed: int) -> np.ndarray:
-        """Each topic starts from the words of a few documents, over the frequencies of the whole corpus.
-
-        Distinct but realistic topics: the first E-step already tells documents apart, where random noise over
-        words leaves it to break the symmetry by hundredths.
-        """
-        rng = np.random.default_rng([seed, 1])
-        n_documents, n_words = corpus.shape
-        background = np.asarray(corpus.counts.sum(axis=0), dtype=np.float64).ravel() + 1e-3
-        total = background.sum()
-        word_topic = np.empty((n_words, n_topics), dtype=np.float32)
-        per_topic = max(1, min(20, n_documents // (2 * n_topics)))
-        noise = rng.gamma(100.0, 0.01, size=(n_words, n_topics))
-        for k in range(n_topics):
-            rows = rng.choice(n_documents, size=per_topic, replace=n_documents < per_topic)
-            seeds = np.asarray(corpus.counts[rows].sum(axis=0), dtype=np.float64).ravel()
-            mixed = background / total + seeds / max(seeds.sum(), 1.0)
-            word_topic[:, k] = self.prior + mixed * noise[:, k] * (0.5 * total / n_topics)
-        return word_topic
 
     def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> np.ndarray:
         totals = word_topic.sum(axis=0, dtype=np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,8 +21,8 @@ from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_v
 from supertopic.estimators import saving
 from supertopic.inference import prediction
 from supertopic.inference.batches import Batch
-from supertopic.inference.engines import Fit, Settings, Task, Watch, fit_epochs, run
-from supertopic.inference.variational import LocalLimits, Schedule, start_state, take_step
+from supertopic.inference.engines import Fit, Settings, Task, Watch, first_state, fit_epochs, run
+from supertopic.inference.variational import LocalLimits, Schedule, take_step
 from supertopic.metrics import perplexity
 from supertopic.model import Model
 from supertopic.responses.base import NoResponse
@@ -71,17 +72,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         first = not hasattr(self, "_state")
         corpus = self._read(X) if first else self._as_corpus(X)
         model = self._check_model(corpus, batch=True)
-        if first:
-            self._state = start_state(model, model.emission.start(corpus, model.n_topics, self._seed()))
-            self.bound_ = np.zeros(0)
         self._n_seen = getattr(self, "_n_seen", 0) + len(corpus)
         total = max(self.total_documents or 0, self._n_seen)
+        if first:
+            task = self._task(model, corpus, settings)
+            self._state, self.bound_ = first_state(replace(task, n_documents=total)), np.zeros(0)
         with Threads(self.n_jobs) as backend:
             batch = Batch(corpus.counts, NoResponse().check(None, len(corpus)), model.n_topics)
             rate = settings.learning.rate(len(self.bound_))
-            step = take_step(
-                model, self._state, batch, backend, settings.limits, n_documents=total, rate=rate
-            )
+            step = take_step(model, self._state, batch, backend, settings.limits, n_documents=total, rate=rate)
             bound = step.bound(model, backend) * len(corpus) / total
         trace = [*self.bound_, bound / max(corpus.n_tokens, 1.0)]
         self._keep(model, Fit(step.state, trace, len(trace)))
@@ -105,7 +104,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             for corpus in stream.batches(self.vectorizer_, n_features=self.n_features_in_):
                 yield Batch(corpus.counts, NoResponse().check(None, len(corpus)), model.n_topics)
 
-        task = self._task(model, sample, settings)
+        task = replace(self._task(model, sample, settings), n_documents=n_documents)
         with task.backend:
             fit = run(lambda t, w: fit_epochs(t, w, epoch, n_documents, n_tokens), task, type(self).__name__)
         self._keep(model, fit)
@@ -261,9 +260,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         )
 
     def _check_model(self, corpus: Corpus, batch: bool = False) -> Model:
-        if not isinstance(self.n_topics, Integral) or isinstance(self.n_topics, bool) or self.n_topics < 1:
+        if not isinstance(self.n_topics, Integral) or isinstance(self.n_topics, bool) or int(self.n_topics) < 1:
             raise ValueError(f"n_topics: got {self.n_topics!r}, expected a whole number >= 1")
-        if self.n_topics > len(corpus) and not batch:
+        if int(self.n_topics) > len(corpus) and not batch:
             warnings.warn(
                 f"n_topics={self.n_topics} is more than the {len(corpus)} documents of X", UserWarning, stacklevel=3
             )
@@ -286,7 +285,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             settings=settings,
             seed=seed,
             backend=Threads(self.n_jobs),
-            start_topics=lambda: model.emission.start(corpus, model.n_topics, seed),
             start=self._state if self.warm_start and self._fits(corpus) else None,
             checkpoint=checkpoint,
         )
@@ -324,4 +322,3 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not hasattr(self, "components_"):
             return super()._repr_html_()
         return f"<div><code>{type(self).__name__}</code></div>{self.topics()._repr_html_()}"
-

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch, mini_batches
+from supertopic.inference.online import online_counts
 from supertopic.inference.variational import LocalLimits, Schedule, global_evidence, start_state, take_step
 from supertopic.model import Model, State
 from supertopic.progress import track
@@ -47,8 +48,8 @@ class Task:
     settings: Settings
     seed: int
     backend: Threads
-    start_topics: Callable[[], np.ndarray]
     start: State | None = None
+    n_documents: int | None = None  # of a stream whose first batch `counts` is
     checkpoint: Checkpoint | None = None
 
 
@@ -87,6 +88,14 @@ class Watch:
             self._checkpoint.finish()
 
 
+def first_state(task: Task) -> State:
+    """Where a fit starts: topics from a few quick passes over the documents."""
+    model = task.model
+    prior = model.doc_topic_prior.start
+    counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.n_documents)
+    return start_state(model, model.emission.update(counts, counts, 1.0))
+
+
 def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
     """Run an engine under a progress bar; the checkpoint goes once the fit is complete."""
     with track(name, task.settings.max_iter, task.settings.verbose) as report:
@@ -110,7 +119,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         first, fresh, doc_topic = found[0]["done"], found[0]["fresh"], found[1].pop("doc_topic")
         state = State(**found[1])
     else:
-        state = task.start or start_state(model, task.start_topics())
+        state = task.start or first_state(task)
     batch = Batch(task.counts, task.y, model.n_topics)
     n_tokens = max(float(task.counts.sum(dtype=np.float64)), 1.0)
     for done in range(first, settings.max_iter):
@@ -165,7 +174,7 @@ def fit_epochs(
     if found is not None:
         state, first, number, bounds = State(**found[1]), found[0]["done"], found[0]["number"], found[0]["bounds"]
     else:
-        state = task.start or start_state(task.model, task.start_topics())
+        state = task.start or first_state(task)
     for done in range(first, settings.max_iter):
         for batch in itertools.islice(epoch(done), len(bounds), None):
             rate = settings.learning.rate(number)

@@ -10,22 +10,26 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import gammaln
 
+from supertopic.backends.threads import Threads
 from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.engines import Fit, Task, Watch, require_whole_counts
+from supertopic.inference.online import online_counts
 from supertopic.inference.variational import start_state
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.kernels.gibbs import sweep_task
 from supertopic.kernels.gibbs_topics import draw_log_gammas, exponentiate, normalise
 
 _SWEEPS_BETWEEN_LOOKS = 10  # at the likelihood, and at alpha
-_FIRST_ALPHA = 20  # sweeps before alpha is learned: before that it would learn the random start
+_FIRST_ALPHA = 10  # sweeps before alpha is learned: before that it would learn the start
+_MOST_FOUND_AT_ONCE = 250  # topics; more are found as groups and split
+_BEFORE_ALL_SWEEPS = 1 << 40  # numbers of the first two sweeps, whose random numbers no other sweep uses
+_SPLIT_SEED = 1_000_003
 
 
 def fit_gibbs(task: Task, watch: Watch) -> Fit:
     """`max_iter` sweeps; topics averaged over every `thin`-th sweep after `burn_in`, the last one always among them."""
     model, settings = task.model, task.settings
-    require_whole_counts(task.counts)
-    sampler = Sampler(task, integrable_prior(model.emission))
+    sampler = Sampler.of(task)
     first = n_samples = 0
     sums = np.zeros(sampler.word_topic.shape, dtype=np.float32)
     alphas: list[list[float]] = []
@@ -33,9 +37,11 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
     if found is not None:
         first, n_samples, alphas = found[0]["done"], found[0]["n_samples"], found[0]["alphas"]
         sums, sampler.alpha = found[1]["sums"], found[1]["alpha"]
-        sampler.start_from(found[1]["topic"])
+        sampler.take(found[1]["topic"])
+    else:
+        sampler.start(task)
     for sweep in range(first, settings.max_iter):
-        sampler.sweep(sweep)
+        sampler.sweep(sweep, None if settings.collapsed else sampler.draw_topics(sweep))
         left = settings.max_iter - 1 - sweep
         if left % _SWEEPS_BETWEEN_LOOKS == 0:
             histogram = sampler.topic_histogram()
@@ -62,34 +68,73 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
 class Sampler:
     """Tokens, their topics, and all counts, which follow from them."""
 
-    def __init__(self, task: Task, prior: float) -> None:
-        counts, model = task.counts, task.model
-        self.backend, self.seed, self.prior = task.backend, task.seed, prior
-        self.n_topics, self.collapsed = model.n_topics, task.settings.collapsed
-        self.alpha = model.doc_topic_prior.start.copy()
-        self.tokens = layout.lay_out(counts.indptr, counts.indices, counts.data, counts.shape[1])
-        self.word_topic = np.zeros((counts.shape[1], model.n_topics), dtype=np.int32)
-        self._scratch = [layout.make_scratch(model.n_topics) for _ in range(len(self.tokens.word_ptr))]
-        topic = np.empty(len(self.tokens.doc), dtype=np.uint16)
-        layout.random_topics(self.seed, model.n_topics, 0, len(topic), topic)
-        self.start_from(topic)
+    def __init__(
+        self, tokens: layout.Tokens, n_topics: int, alpha: np.ndarray, prior: float, seed: int, backend: Threads
+    ) -> None:
+        self.tokens, self.n_topics, self.alpha, self.prior = tokens, n_topics, alpha, prior
+        self.seed, self.backend = seed, backend
+        self.word_topic = np.zeros((tokens.word_ptr.shape[1] - 1, n_topics), dtype=np.int32)
+        self._scratch = [layout.make_scratch(n_topics) for _ in range(len(tokens.word_ptr))]
 
-    def start_from(self, topic: np.ndarray) -> None:
-        """Take these topics, and count."""
+    @classmethod
+    def of(cls, task: Task) -> Sampler:
+        """The sampler of a task, before its tokens have topics."""
+        require_whole_counts(task.counts)
+        prior, counts = integrable_prior(task.model.emission), task.counts
+        tokens = layout.lay_out(counts.indptr, counts.indices, counts.data, counts.shape[1])
+        alpha = task.model.doc_topic_prior.start.copy()
+        return cls(tokens, task.model.n_topics, alpha, prior, task.seed, task.backend)
+
+    def start(self, task: Task) -> None:
+        """First topics of the tokens: drawn from soft topics found quickly, or from those of an earlier fit.
+
+        More than a few hundred topics are first looked for as groups of several, which are then split at random.
+        """
+        if task.start is not None:
+            self._draw_given(task.start.word_topic.copy())
+            return
+        parts = -(-self.n_topics // _MOST_FOUND_AT_ONCE)
+        n_found = -(-self.n_topics // parts)
+        alpha = np.full(n_found, self.alpha.mean())
+        found = online_counts(task.counts, n_found, alpha, self.seed)
+        if parts == 1:
+            self._draw_given(found)
+            return
+        few = Sampler(self.tokens, n_found, alpha, self.prior, self.seed, self.backend)
+        few._draw_given(found)
+        part = np.empty(len(few.topic), dtype=np.uint16)
+        layout.random_topics(self.seed + _SPLIT_SEED, parts, 0, len(part), part)
+        split = few.topic + part * np.uint16(n_found)
+        self.take(np.where(split < self.n_topics, split, few.topic))
+
+    def _draw_given(self, topics: np.ndarray) -> None:
+        """Topics of the tokens from pseudo-counts (V, K) that stay as they are for two sweeps from a random start."""
+        topics += np.float32(self.prior)
+        topics /= topics.sum(axis=0, dtype=np.float64).astype(np.float32)
+        topic = np.empty(len(self.tokens.doc), dtype=np.uint16)
+        layout.random_topics(self.seed, self.n_topics, 0, len(topic), topic)
+        self.take(topic)
+        for number in range(2):
+            self.sweep(_BEFORE_ALL_SWEEPS + number, topics)
+
+    def take(self, topic: np.ndarray) -> None:
+        """Take these topics of the tokens, and count."""
         self.topic = topic
         layout.count_words(self.tokens.word_ptr, topic, 0, len(self.word_topic), self.word_topic)
         self.topic_count = self.word_topic.sum(axis=0, dtype=np.int64)
         self.documents = layout.count_topics(self.tokens, topic, self.n_topics)
 
-    def sweep(self, number: int) -> None:
-        """Every token once. Groups of documents and of words meet in turn: what runs at once shares no count but n_k.
+    def sweep(self, number: int, topics: np.ndarray | None = None) -> None:
+        """Every token once, the topics integrated out, or given as distributions over words (V, K).
 
-        Each task has its own copy of n_k, and what they changed is added up when all are done: n_k lags by a part of a
-        sweep (not at all in small corpora, which are one task, nor when the topics are drawn).
+        Groups of documents and of words meet in turn, so that what runs at once shares no count but n_k. Each task has
+        its own copy of n_k, and what they changed is added up when all are done: n_k lags by a part of a sweep (not at
+        all in small corpora, which are one task, nor when the topics are given).
         """
         if len(self.documents.doc_topic) == 0:
             layout.sort_lists(*self.documents[1:], 0, len(self.documents.start))
-        topics = np.zeros((0, 0), dtype=np.float32) if self.collapsed else self._draw_topics(number)
+        collapsed = topics is None
+        topics = np.zeros((0, 0), dtype=np.float32) if topics is None else topics
         alpha = np.zeros(layout.padded(self.n_topics), dtype=np.float32)
         alpha[: self.n_topics] = self.alpha
         beta, beta_sum = np.float32(self.prior), np.float32(self.prior * len(self.word_topic))
@@ -102,13 +147,13 @@ class Sampler:
                 words = (int(self.tokens.word_bounds[j]), int(self.tokens.word_bounds[j + 1]))
                 calls.append((
                     sweep_task, words, self.tokens.word_ptr[i], self.tokens.doc, self.topic, self.documents,
-                    self.word_topic, copies[i], topics, alpha, beta, beta_sum, self.collapsed,
+                    self.word_topic, copies[i], topics, alpha, beta, beta_sum, collapsed,
                     self.seed, number, self._scratch[i],
                 ))  # fmt: skip
             self.backend.all(calls)
             self.topic_count = self.topic_count + sum(copy - self.topic_count for copy in copies)
 
-    def _draw_topics(self, number: int) -> np.ndarray:
+    def draw_topics(self, number: int) -> np.ndarray:
         """phi_k ~ Dirichlet(prior + n_.k), (V, K): gamma draws over fixed ranges of words, so that sums do not vary."""
         topics = np.empty(self.word_topic.shape, dtype=np.float32)
         ranges = _fixed_ranges(len(topics))

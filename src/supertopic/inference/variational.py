@@ -184,9 +184,7 @@ class _BlockTask:
         self.bound += response.log_density(self.y, score, moment)
 
 
-def _add_words(
-    counts: np.ndarray, block: Block, phi: np.ndarray, word_topic: np.ndarray, backend: Threads
-) -> None:
+def _add_words(counts: np.ndarray, block: Block, phi: np.ndarray, word_topic: np.ndarray, backend: Threads) -> None:
     def add(start: int, stop: int) -> None:
         row = np.empty(phi.shape[1], dtype=np.float32)
         add_by_word(start, stop, block.words, block.word_start, block.order, counts, phi, word_topic, row)

@@ -80,9 +80,7 @@ def sweep_documents(
     for d in range(indptr.shape[0] - 1):
         first, last = indptr[d], indptr[d + 1]
         if topic[d] >= 0:
-            _move_document(
-                -1.0, first, last, indices, counts, topic[d], word_topic, topic_tokens, topic_documents
-            )
+            _move_document(-1.0, first, last, indices, counts, topic[d], word_topic, topic_tokens, topic_documents)
         n_tokens = 0.0
         for k in range(n_topics):
             probabilities[k] = math.log(topic_documents[k] + alpha[k])

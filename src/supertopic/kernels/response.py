@@ -273,7 +273,20 @@ def _respond_one(
     while done < max(max_passes, 1):
         _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed)
         word_bound = _respond_to_words(
-            rows, count, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, trial, new
+            rows,
+            count,
+            features,
+            fixed,
+            slope,
+            curvature,
+            is_product,
+            n_tokens,
+            state,
+            phi,
+            phi_sum,
+            factors,
+            trial,
+            new,
         )
         change = np.float32(0.0)
         for k in range(n_topics):

@@ -49,9 +49,7 @@ def _exp_digamma(x):
     big = x > np.float32(1e4)
     y = x if big else x + np.float32(6.0)
     inv = np.float32(1.0) / y
-    series = y - np.float32(0.5) + inv * (
-        np.float32(1 / 24) + inv * (np.float32(1 / 48) - inv * np.float32(23 / 5760))
-    )
+    series = y - np.float32(0.5) + inv * (np.float32(1 / 24) + inv * (np.float32(1 / 48) - inv * np.float32(23 / 5760)))
     return series if big else series * _exp(-shift)
 
 
