@@ -1,4 +1,4 @@
-"""One model, four choices: what is fitted (Model), the numbers that fitting changes (State), what documents say (Stats).
+"""One model, four choices: what is fitted (Model), the numbers that fitting changes (State), what data say (Stats).
 
 No algorithm lives here. `inference` turns documents and a State into Stats, and Stats into the next State; Stats
 of two sets of documents add up, which is what lets threads, mini-batches, streams and clusters share one engine.

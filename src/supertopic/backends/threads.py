@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 from typing import Self
 
@@ -49,7 +50,7 @@ class Threads:
         parts = min(4 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
         goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (np.arange(1, parts) / parts)
         cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
-        self.all([(task, offset + int(a), offset + int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)])
+        self.all([(task, offset + int(a), offset + int(b)) for a, b in pairwise(cuts)])
 
     def all(self, calls: Sequence[tuple]) -> None:
         """Run calls (function, *arguments) that share no output; an error in one is raised here."""

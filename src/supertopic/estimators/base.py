@@ -126,7 +126,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     # --- using --------------------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> np.ndarray:
-        """Topic shares of each document: (D, K), rows sum to one. A document without a known word gets the prior mean."""
+        """Topic shares of each document: (D, K), rows sum to one. One without a known word gets the prior mean."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
         with Threads(self.n_jobs) as backend:

@@ -132,7 +132,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
             bound = step.bound(model, task.backend) / n_tokens
         state, doc_topic = step.state, step.doc_topic
         watch.trace.append(bound)
-        watch.step(done + 1, lambda: {**state.arrays(), "doc_topic": doc_topic}, fresh=fresh)
+        watch.step(done + 1, lambda step=step: {**step.state.arrays(), "doc_topic": step.doc_topic}, fresh=fresh)
         if has_converged(watch.trace, settings.tol):
             break
     return Fit(state, watch.trace, len(watch.trace))
@@ -166,7 +166,7 @@ def fit_stochastic(task: Task, watch: Watch) -> Fit:
 def fit_epochs(
     task: Task, watch: Watch, epoch: Callable[[int], Iterable[Batch]], n_documents: int, n_tokens: float
 ) -> Fit:
-    """Steps over the batches of `epoch(0)`, `epoch(1)`, …; the trace has the mean over each epoch's batches of their bound."""
+    """Steps over the batches of `epoch(0)`, `epoch(1)`, …; the trace has each epoch's mean bound."""
     settings = task.settings
     first = number = 0
     bounds: list[float] = []  # of the batches done in the current epoch

@@ -7,6 +7,8 @@ estimate better than any single sample.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.special import gammaln
 
@@ -54,7 +56,7 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
             sums += sampler.word_topic
             n_samples += 1
         watch.step(
-            sweep + 1, lambda: {"topic": sampler.topic, "sums": sums, "alpha": sampler.alpha},
+            sweep + 1, lambda sums=sums: {"topic": sampler.topic, "sums": sums, "alpha": sampler.alpha},
             n_samples=n_samples, alphas=alphas,
         )  # fmt: skip
     sums /= np.float32(n_samples)
@@ -201,4 +203,4 @@ class Sampler:
 
 def _fixed_ranges(n: int, parts: int = 32) -> list[tuple[int, int]]:
     cuts = np.linspace(0, n, min(parts, max(n, 1)) + 1).astype(int)
-    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]

@@ -1,7 +1,7 @@
-"""Variational inference, batch and stochastic: the batch engine is the stochastic step with the whole corpus as its batch.
+"""Variational inference, batch and stochastic: the batch engine takes the stochastic step with the whole corpus.
 
-Four verbs: the local step makes Stats of a batch of documents, Stats add up over blocks, the global step moves the State,
-and the evidence says how good it is:
+Four verbs: the local step makes Stats of a batch of documents, Stats add up over blocks, the global step moves the
+State, and the evidence says how good it is:
 
     L = sum_d E_q[log p(theta_d, z_d, w_d, y_d | topics) - log q(theta_d, z_d)]  +  E_q[log p(topics) - log q(topics)]
 """
@@ -17,8 +17,8 @@ from scipy.special import digamma, gammaln
 from supertopic.backends.threads import Threads
 from supertopic.inference.batches import Batch, Block
 from supertopic.kernels.mixture import share_documents
-from supertopic.kernels.topics import add_by_word
 from supertopic.kernels.response import respond_documents
+from supertopic.kernels.topics import add_by_word
 from supertopic.kernels.variational import infer_documents
 from supertopic.model import Model, State, Stats
 
@@ -89,7 +89,7 @@ def local_step(
     limits: LocalLimits,
     doc_topic: np.ndarray | None = None,
 ) -> tuple[Stats, np.ndarray]:
-    """Stats of a batch and its documents' parameters, given the topics' expected weights (logarithms, for a mixture)."""
+    """Stats of a batch and its documents' parameters, given the topics' weights (logarithms, for a mixture)."""
     fresh = doc_topic is None
     doc_topic = np.empty((len(batch), model.n_topics), dtype=np.float32) if doc_topic is None else doc_topic.copy()
     stats = Stats(np.zeros_like(weights), np.zeros(model.n_topics), 0.0, 0.0)
@@ -102,7 +102,8 @@ def local_step(
         entries = slice(counts.indptr[block.start], counts.indptr[block.stop])
         task = _BlockTask(
             model, state, weights, limits, counts.indptr[block.start : block.stop + 1] - entries.start,
-            counts.indices[entries], counts.data[entries], batch.y[documents], batch.longest, doc_topic[documents], phi, fresh,
+            counts.indices[entries], counts.data[entries], batch.y[documents], batch.longest,
+            doc_topic[documents], phi, fresh,
         )  # fmt: skip
         task.run(backend)
         _add_words(task.counts, block, phi, stats.word_topic, backend)

@@ -71,7 +71,7 @@ def sweep_documents(
 
     p(z_d = k | rest) ∝ (D_k + alpha_k)  prod_w [n_wk + prior]_(c_w)  /  [n_k + V prior]_(N),   [a]_(n) = a(a+1)…(a+n-1)
 
-    topic : (D,) int32, in and out; -1 for a document that has no topic yet (the first sweep draws it given those before)
+    topic : (D,) int32, in and out; -1 for a document without one (the first sweep draws it given those before)
     word_topic : (V, K) float64, topic_tokens, topic_documents : (K,) float64: counts, kept up to date
     """
     n_topics = alpha.shape[0]

@@ -121,8 +121,8 @@ def _dot(a, b):
 def _settle(row, fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new):
     """Share out a word that stands there `count` times, whose A depends on x = F·phi_j itself; returns log of the norm.
 
-    The occurrences share phi_j, so x has to solve x = f(x), f falling, and going from x straight to f(x) may jump to and
-    fro for ever. Newton steps inside a bracket find it; columns take turns. `trial` (C, 3) holds x and its bracket.
+    The occurrences share phi_j, so x has to solve x = f(x), f falling, and going from x straight to f(x) may jump to
+    and fro for ever. Newton steps inside a bracket find it; columns take turns. `trial` (C, 3) holds x and its bracket.
     """
     for c in range(features.shape[0]):
         trial[c, 1], trial[c, 2] = features[c].min(), features[c].max()
