@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
             bound = step.bound(model, task.backend) / n_tokens
         state, doc_topic = step.state, step.doc_topic
         watch.trace.append(bound)
-        watch.step(done + 1, lambda step=step: {**step.state.arrays(), "doc_topic": step.doc_topic}, fresh=fresh)
+        watch.step(done + 1, partial(dict, state.arrays(), doc_topic=doc_topic), fresh=fresh)
         if has_converged(watch.trace, settings.tol):
             break
     return Fit(state, watch.trace, len(watch.trace))

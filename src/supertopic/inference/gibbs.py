@@ -7,6 +7,7 @@ estimate better than any single sample.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -56,7 +57,7 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
             sums += sampler.word_topic
             n_samples += 1
         watch.step(
-            sweep + 1, lambda sums=sums: {"topic": sampler.topic, "sums": sums, "alpha": sampler.alpha},
+            sweep + 1, partial(dict, topic=sampler.topic, sums=sums, alpha=sampler.alpha),
             n_samples=n_samples, alphas=alphas,
         )  # fmt: skip
     sums /= np.float32(n_samples)
