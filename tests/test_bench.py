@@ -48,7 +48,7 @@ def test_the_sampling_curve_scores_what_a_fit_of_as_many_sweeps_finds(documents)
     for scores, burn_in in ((curve.last, 7), (curve.mean, 4)):
         fit = ours.lda(3, "gibbs", 8, burn_in=burn_in, thin=1).fit(documents.train)
         assert scores[8] == pytest.approx(documents.score(fit.components_.T), rel=1e-5)
-    assert len(curve.seconds) == 1 + sampling.longest(8, 1) and np.all(np.diff(curve.seconds) > 0)
+    assert len(curve.seconds) == 1 + sampling.longest(8) and np.all(np.diff(curve.seconds) > 0)
 
 
 def test_the_sampling_curve_ends_once_the_goal_is_reached(documents):
