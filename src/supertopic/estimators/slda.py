@@ -181,10 +181,11 @@ class SLDAClassifier(ClassifierMixin, _SLDA):
             )
         self.classes_, codes = np.unique(known, return_inverse=True)
         if len(known) and len(self.classes_) != 2:
-            kind = type_of_target(known)
+            if len(self.classes_) == 1:
+                raise ValueError(f"y holds 1 class, {self.classes_[0]!r}; SLDAClassifier needs 2")
             raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}: "
-                f"y holds {len(self.classes_)} of the expected 2 classes"
+                "Only binary classification is supported. The type of the target is multiclass. "
+                f"(y holds {len(self.classes_)} classes)"
             )
         numbers = np.full(n_documents, np.nan)
         numbers[~missing] = codes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -96,8 +97,8 @@ def _score_part(
     found, moment, nothing = np.zeros((3, n_documents, len(coef)))
     point = np.zeros((0, n_topics, n_topics), dtype=np.float32)
     longest = int(np.diff(counts.indptr).max(initial=0))
-    given = (counts.indptr, counts.indices, counts.data, weights, alpha.astype(np.float32))
-    given = (*given, _LIMITS.max_passes, _LIMITS.tol)
+    csr = (counts.indptr, counts.indices, counts.data)
+    given: tuple[Any, ...] = (*csr, weights, alpha.astype(np.float32), _LIMITS.max_passes, _LIMITS.tol)
 
     def infer_range(first: int, last: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)
