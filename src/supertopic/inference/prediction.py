@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -98,7 +97,7 @@ def _score_part(
     point = np.zeros((0, n_topics, n_topics), dtype=np.float32)
     longest = int(np.diff(counts.indptr).max(initial=0))
     csr = (counts.indptr, counts.indices, counts.data)
-    given: tuple[Any, ...] = (*csr, weights, alpha.astype(np.float32), _LIMITS.max_passes, _LIMITS.tol)
+    given = (*csr, weights, alpha.astype(np.float32), _LIMITS.max_passes, _LIMITS.tol)
 
     def infer_range(first: int, last: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)
