@@ -86,18 +86,28 @@ def _response_factors(c, slope, curvature, n_tokens, is_product, state, own):
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
-def _share_one_word(rows, j, fixed, features, factors, new):
-    """new_k ∝ rows_jk exp(fixed_k + sum_c A_c F_ck); returns log of the norm, exact whatever the size of the terms."""
+def _share_one_word(rows, j, fixed, features, factors, trial, new):
+    """new_k ∝ rows_jk exp(fixed_k + sum_c A_c F_ck); returns log of the norm, exact whatever the size of the terms.
+
+    The largest fixed_k is 0. The exponent is taken below a bound on its largest value, which need not be searched for
+    unless the bound may be far from it.
+    """
     n_topics = new.shape[0]
     for k in range(n_topics):
         new[k] = fixed[k]
+    top = np.float32(0.0)
+    reach = np.float32(0.0)
     for c in range(factors.shape[0]):
         factor = np.float32(factors[c])
+        least, most = factor * np.float32(trial[c, 3]), factor * np.float32(trial[c, 4])
+        top += max(least, most)
+        reach += abs(most - least)
         for k in range(n_topics):
             new[k] += factor * features[c, k]
-    top = new[0]
-    for k in range(n_topics):
-        top = max(top, new[k])
+    if reach > np.float32(20.0):
+        top = new[0]
+        for k in range(n_topics):
+            top = max(top, new[k])
     norm = _TINY
     for k in range(n_topics):
         share = rows[j, k] * _exp(new[k] - top)
@@ -163,7 +173,7 @@ def _settle(rows, j, fixed, features, curvature, is_product, n_tokens, count, tr
             settled = False
         if settled:
             break
-        log_norm = _share_one_word(rows, j, fixed, features, factors, new)
+        log_norm = _share_one_word(rows, j, fixed, features, factors, trial, new)
     return log_norm
 
 
@@ -177,7 +187,10 @@ def _prepare_features(coef, is_product, n_tokens, features, trial):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed):
-    """The part of log phi_jk that no token changes: E[log theta_k], the squares, the covariance of the coefficients."""
+    """The part of log phi_jk that no token changes: E[log theta_k], the squares, the covariance of the coefficients.
+
+    Less their largest: a constant changes neither shares nor bound, and exponents of at most 0 cannot overflow.
+    """
     n_topics = gamma.shape[0]
     gamma_total = 0.0
     for k in range(n_topics):
@@ -199,6 +212,11 @@ def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, 
                     for i in range(n_topics):  # the own token is left in here: an error of order 1/N
                         square += 2.0 * coef_cov[c, k, i] * phi_sum[i]
                 fixed[k] -= half * square
+    shift = fixed[0]
+    for k in range(n_topics):
+        shift = max(shift, fixed[k])
+    for k in range(n_topics):
+        fixed[k] -= shift
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -218,7 +236,7 @@ def _respond_to_words(
             trial[c, 0] = own
             factors[c] = _response_factors(c, slope, curvature, n_tokens, is_product, state, own)
             state[c] -= count * (math.log(own) if is_product[c] else own)
-        log_norm = _share_one_word(rows, j, fixed, features, factors, new)
+        log_norm = _share_one_word(rows, j, fixed, features, factors, trial, new)
         if count > np.float32(1.0) and _may_overshoot(count, curvature, is_product, n_tokens, trial, factors):
             log_norm = _settle(
                 rows, j, fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new
@@ -288,21 +306,9 @@ def _respond_one(
     while done < max(max_passes, 1):
         _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed)
         word_bound = _respond_to_words(
-            rows,
-            count,
-            features,
-            fixed,
-            slope,
-            curvature,
-            is_product,
-            n_tokens,
-            state,
-            phi,
-            phi_sum,
-            factors,
-            trial,
-            new,
-        )
+            rows, count, features, fixed, slope, curvature, is_product, n_tokens, state,
+            phi, phi_sum, factors, trial, new,
+        )  # fmt: skip
         change = np.float32(0.0)
         for k in range(n_topics):
             word_bound -= phi_sum[k] * (fixed[k] - log_theta[k])
