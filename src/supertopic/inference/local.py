@@ -149,7 +149,7 @@ class _BlockTask:
         N² E[Zbar Zbar'] = phi_sum phi_sum' + diag(phi_sum) - sum_j c_j phi_j phi_j'
         """
         lengths = np.add.reduceat(np.append(self.counts, 0), self.indptr[:-1]) * (np.diff(self.indptr) > 0)
-        lengths = np.maximum(lengths, 1e-30).astype(np.float64)
+        lengths = np.where(lengths > 0, lengths, np.inf).astype(np.float64)  # an empty document has no tokens to vary
         mean = (self.doc_topic - self.alpha) / lengths[:, None].astype(np.float32)
         mean[np.diff(self.indptr) == 0] = self.alpha / self.alpha.sum()
         stats.cross += slope.T @ mean

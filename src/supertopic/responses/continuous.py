@@ -20,8 +20,9 @@ class Gaussian(Response):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         known = ~np.isnan(y)
-        center = np.average(y[known], weights=weight[known])
-        scale = np.sqrt(np.average((y[known] - center) ** 2, weights=weight[known]))
+        weight = weight[known] if weight[known].any() else None  # no supervision at all: any scale will do
+        center = np.average(y[known], weights=weight)
+        scale = np.sqrt(np.average((y[known] - center) ** 2, weights=weight))
         return np.array([1.0, center, scale if scale > 0 else 1.0])
 
     def speak(
