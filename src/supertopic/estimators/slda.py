@@ -182,7 +182,7 @@ class SLDAClassifier(ClassifierMixin, _SLDA):
         self.classes_, codes = np.unique(known, return_inverse=True)
         if len(known) and len(self.classes_) != 2:
             if len(self.classes_) == 1:
-                raise ValueError(f"y holds 1 class, {self.classes_[0]!r}; SLDAClassifier needs 2")
+                raise ValueError(f"y holds 1 class, {self.classes_[0].item()!r}; SLDAClassifier needs 2")
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass. "
                 f"(y holds {len(self.classes_)} classes)"

@@ -88,7 +88,9 @@ class SupervisedEstimator(TopicEstimator):
         """As in `LDA`, with a column `contribution`: what each word adds to the linear predictor; they sum to it."""
         frame = super().explain(doc)
         shares = frame.filter(like="topic ").to_numpy()
-        contribution = frame["count"].to_numpy()[:, None] * (shares @ self._state.coef.T) / frame["count"].sum()
+        contribution = (
+            frame["count"].to_numpy()[:, None] * (shares @ np.atleast_2d(self.coef_).T) / frame["count"].sum()
+        )
         if contribution.shape[1] == 1:
             frame.insert(2, "contribution", contribution[:, 0])
         return frame

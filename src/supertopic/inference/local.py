@@ -110,9 +110,10 @@ class _BlockTask:
     def _infer(self, start: int, stop: int) -> None:
         """Inference without y: all that documents without a label need, and the start of the others."""
         rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
+        forgetful = not self.fresh and self.model.response.n_columns > 0  # more passes would unlearn what y has said
         infer_documents(
             start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
-            self.limits.max_passes, self.limits.tol, self.fresh,
+            1 if forgetful else self.limits.max_passes, self.limits.tol, self.fresh,
             self.doc_topic, self.phi, self.bound, self.passes, rows,
         )  # fmt: skip
 

@@ -58,7 +58,7 @@ def take_step(
     """One statistical step: topics' expectations, local step, global step.
 
     `n_documents` is the size of the corpus the batch stands for (itself, by default). Documents start afresh, or from
-    the `doc_topic` of an earlier step on the same batch: the bound then cannot fall.
+    the `doc_topic` of an earlier step on the same batch: without a response, the bound then cannot fall.
     """
     weights = model.emission.expect(state.word_topic, backend, log=model.single)
     stats, found = local_step(model, state, weights, batch, backend, limits, doc_topic)

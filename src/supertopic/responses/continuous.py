@@ -20,9 +20,14 @@ class Gaussian(Response):
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         known = ~np.isnan(y)
-        weight = weight[known] if weight[known].any() else None  # no supervision at all: any scale will do
-        center = np.average(y[known], weights=weight)
-        scale = np.sqrt(np.average((y[known] - center) ** 2, weights=weight))
+        if np.any(
+            weight[known] > 0
+        ):  # weights of zero throughout leave no y at all; its scale still has to be a number
+            known &= weight > 0
+        else:
+            weight = np.ones_like(weight)
+        center = np.average(y[known], weights=weight[known])
+        scale = np.sqrt(np.average((y[known] - center) ** 2, weights=weight[known]))
         return np.array([1.0, center, scale if scale > 0 else 1.0])
 
     def speak(

@@ -27,8 +27,8 @@ class NegativeBinomial(Response):
             raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs counts: whole numbers >= 0")
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        known = y[~np.isnan(y)]
-        mean, variance = known.mean(), known.var()
+        known = ~np.isnan(y) & (weight > 0) if np.any(weight > 0) else ~np.isnan(y)
+        mean, variance = y[known].mean(), y[known].var()
         return np.array([np.clip(mean**2 / max(variance - mean, 1e-2 * max(mean, 1e-3)), 0.05, 100.0)])
 
     def speak(
