@@ -17,7 +17,8 @@ from supertopic.datasets import simulate
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import Batch
-from supertopic.inference.variational import LocalLimits, start_state, take_step
+from supertopic.inference.local import LocalLimits, local_step
+from supertopic.inference.variational import start_state, take_step
 from supertopic.model import Model
 from supertopic.responses import base
 
@@ -34,6 +35,10 @@ FITS = {
 
 class Stop(Exception):
     pass
+
+
+def unlabelled(counts, n_topics):
+    return Batch(counts, np.full(counts.shape[0], np.nan), np.ones(counts.shape[0]), n_topics)
 
 
 @pytest.fixture
@@ -112,14 +117,11 @@ class Thermometer(base.Response):
     name = "thermometer"
     is_product = np.zeros(1, dtype=bool)
 
-    def check(self, y, n_documents):
-        return np.asarray(y, dtype=float)
-
-    def speak(self, y, score, moment):
+    def speak(self, y, score, moment, dispersion):
         known = ~np.isnan(y)
         return np.where(known, y / VARIANCE, 0.0)[:, None], np.where(known, 1 / VARIANCE, 0.0)[:, None]
 
-    def log_density(self, y, score, moment):
+    def log_density(self, y, score, moment, dispersion):
         fit = -0.5 * (y**2 - 2 * y * score[:, 0] + moment[:, 0]) / VARIANCE - 0.5 * np.log(2 * np.pi * VARIANCE)
         return np.where(np.isnan(y), 0.0, fit)
 
@@ -138,21 +140,21 @@ def test_a_new_response_is_one_class(thermometer):
     y[::3] = np.nan
     model = Model(4, DirichletTopics(0.05), DocTopicPrior.parse(0.2, 4), thermometer)
     assert base.registry()["thermometer"] is Thermometer
-    batch = Batch(data.counts.counts, thermometer.check(y, 300), 4)
+    batch = Batch(data.counts.counts, y, np.ones(300), 4)
     topics = (data.components.T * 1e4 + 0.05).astype(np.float32)
     limits = LocalLimits(200, 1e-5)
     for n_jobs in (1, 2):
         with Threads(n_jobs) as backend:
-            plain = start_state(model, topics)
-            told = start_state(model, topics)
+            plain = start_state(model, topics, np.zeros(0))
+            told = start_state(model, topics, np.zeros(0))
             told.coef = coef
-            without = take_step(model, plain, batch, backend, limits).doc_topic
+            without = take_step(model, plain, batch, backend, limits).found.doc_topic
             step = take_step(model, told, batch, backend, limits)
-            shares = [gamma / gamma.sum(axis=1, keepdims=True) for gamma in (without, step.doc_topic)]
+            shares = [gamma / gamma.sum(axis=1, keepdims=True) for gamma in (without, step.found.doc_topic)]
             errors = [np.abs(share @ coef[0] - data.y) for share in shares]
             labelled = ~np.isnan(y)
             assert errors[1][labelled].mean() < 0.6 * errors[0][labelled].mean()
-            np.testing.assert_array_equal(without[~labelled], step.doc_topic[~labelled])
+            np.testing.assert_array_equal(without[~labelled], step.found.doc_topic[~labelled])
             bounds = [
                 take_step(model, told, batch, backend, LocalLimits(n, 0.0)).bound(model, backend) for n in (5, 25, 200)
             ]
@@ -161,8 +163,6 @@ def test_a_new_response_is_one_class(thermometer):
 
 
 def test_statistics_add_up():
-    from supertopic.inference.variational import local_step
-
     counts = simulate(n_documents=60, n_topics=3, n_words=50, seed=1).counts.counts
     model = Model(3, DirichletTopics(0.1), DocTopicPrior.parse(0.2, 3))
     rng = np.random.default_rng(0)
@@ -170,7 +170,7 @@ def test_statistics_add_up():
     with Threads(1) as backend:
         weights = model.emission.expect(state.word_topic, backend)
         parts = [
-            local_step(model, state, weights, Batch(part, np.empty((part.shape[0], 0)), 3), backend, LocalLimits())[0]
+            local_step(model, state, weights, unlabelled(part, 3), backend, LocalLimits())[0]
             for part in (counts, counts[:25], counts[25:])
         ]
     both = parts[1] + parts[2]
@@ -185,6 +185,6 @@ def test_long_corpora_are_cut_into_blocks(monkeypatch):
     counts = simulate(n_documents=100, n_topics=3, n_words=50, seed=1).counts.counts
     whole = LDA(3, max_iter=3).fit(counts)
     monkeypatch.setattr(batches, "_SHARE_BYTES", 4 * 3 * 60)
-    assert len(Batch(counts, np.empty((100, 0)), 3).blocks) > 10
+    assert len(unlabelled(counts, 3).blocks) > 10
     cut = LDA(3, max_iter=3).fit(counts)
     np.testing.assert_allclose(cut.components_, whole.components_, rtol=1e-4, atol=1e-7)

@@ -226,7 +226,7 @@ def test_words_are_added_up_by_word():
     counts = sp.random(30, 20, density=0.2, random_state=3, format="csr", dtype=np.float32)
     counts.data[:] = RNG.integers(1, 5, counts.nnz)
     phi = RNG.dirichlet(np.ones(4), counts.nnz).astype(np.float32)
-    (block,) = Batch(counts, np.empty((30, 0)), 4).blocks
+    (block,) = Batch(counts, np.full(30, np.nan), np.ones(30), 4).blocks
     word_topic = np.zeros((20, 4), np.float32)
     by_word = (block.words, block.word_start, block.order)
     add_by_word(0, len(block.words), *by_word, counts.data, phi, word_topic, np.zeros(4, np.float32))

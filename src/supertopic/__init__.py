@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from supertopic import datasets, metrics
     from supertopic.corpus import Corpus
-    from supertopic.estimators import LDA, MixtureOfCategoricals, load
+    from supertopic.estimators import LDA, MixtureOfCategoricals, SLDAClassifier, SLDARegressor, load
     from supertopic.streams import Stream
     from supertopic.vectorizer import Vectorizer
 
@@ -19,6 +19,8 @@ __all__ = [
     "LDA",
     "Corpus",
     "MixtureOfCategoricals",
+    "SLDAClassifier",
+    "SLDARegressor",
     "Stream",
     "Vectorizer",
     "datasets",

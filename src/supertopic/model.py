@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from supertopic.coefficients import CoefPrior
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import Emission
 from supertopic.responses.base import NoResponse, Response
@@ -27,6 +28,7 @@ class Model:
     emission: Emission
     doc_topic_prior: DocTopicPrior
     response: Response = field(default_factory=NoResponse)
+    coef_prior: CoefPrior = field(default_factory=CoefPrior)
     single: bool = False
 
 
@@ -39,6 +41,15 @@ class State:
     coef: np.ndarray  # (C, K) float32: eta, one row per response column
     coef_cov: np.ndarray  # (C, K, K) float32, or (0, K, K) for a point estimate
     shares: np.ndarray | None = None  # (K,) float64: posterior pseudo-counts of the topics, where documents have one
+    gram: np.ndarray | None = None  # (C, K, K) float64: sum_d curvature E[Zbar Zbar'], what the data say of eta …
+    cross: np.ndarray | None = None  # (C, K) float64: … and sum_d slope E[Zbar]
+    dispersion: np.ndarray | None = None  # (P,) float64: the response's own parameters: variance, cut-points, …
+
+    def learned(self) -> tuple[np.ndarray, np.ndarray]:
+        """(gram, dispersion) of a model with a response."""
+        if self.gram is None or self.dispersion is None:
+            raise ValueError("the model has no response")
+        return self.gram, self.dispersion
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The fields that are set, by name: what a checkpoint keeps."""
@@ -56,6 +67,8 @@ class Stats:
     log_theta: np.ndarray  # (K,) sum over documents of E[log theta]; expected topic counts where documents have one
     n_documents: float
     bound: float  # the documents' part of the evidence bound
+    gram: np.ndarray  # (C, K, K) sum_d curvature E[Zbar Zbar']
+    cross: np.ndarray  # (C, K) sum_d slope E[Zbar]
 
     def __add__(self, other: Stats) -> Stats:
         return Stats(**{name: value + getattr(other, name) for name, value in vars(self).items()})

@@ -3,5 +3,6 @@
 from supertopic.estimators.lda import LDA
 from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.saving import load
+from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 
-__all__ = ["LDA", "MixtureOfCategoricals", "load"]
+__all__ = ["LDA", "MixtureOfCategoricals", "SLDAClassifier", "SLDARegressor", "load"]

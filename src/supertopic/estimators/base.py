@@ -21,11 +21,11 @@ from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_v
 from supertopic.estimators import saving
 from supertopic.inference import prediction
 from supertopic.inference.batches import Batch
-from supertopic.inference.engines import Fit, Settings, Task, Watch, first_state, fit_epochs, run
-from supertopic.inference.variational import LocalLimits, Schedule, take_step
+from supertopic.inference.engines import Fit, Settings, Task, Watch, fit_epochs, run
+from supertopic.inference.local import LocalLimits
+from supertopic.inference.variational import Schedule
 from supertopic.metrics import perplexity
 from supertopic.model import Model
-from supertopic.responses.base import NoResponse
 from supertopic.streams import Stream
 from supertopic.vectorizer import Vectorizer
 
@@ -55,35 +55,20 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         engine, settings = self._settings()
         if isinstance(X, Stream):
             return self._fit_stream(X, settings)
-        corpus = self._read(X)
+        return self._fit_corpus(self._read(X), engine, settings)
+
+    def _fit_corpus(
+        self, corpus: Corpus, engine: Engine, settings: Settings, y: np.ndarray | None = None, weight: Any = None
+    ) -> Self:
+        """Fit documents that are held, with their responses as numbers (NaN: missing) and the responses' weights."""
         model = self._check_model(corpus)
-        task = self._task(model, corpus, settings)
+        task = self._task(model, corpus, settings, y, weight)
         with task.backend:
             fit = run(engine, task, f"{type(self).__name__} {self.inference}")
             self._keep(model, fit)
             self.doc_topic_ = self._infer(corpus, task.backend)
         self._n_seen = len(corpus)
         warn_empty(corpus)
-        return self
-
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
-        _, settings = self._settings()
-        first = not hasattr(self, "_state")
-        corpus = self._read(X) if first else self._as_corpus(X)
-        model = self._check_model(corpus, batch=True)
-        self._n_seen = getattr(self, "_n_seen", 0) + len(corpus)
-        total = max(self.total_documents or 0, self._n_seen)
-        if first:
-            task = self._task(model, corpus, settings)
-            self._state, self.bound_ = first_state(replace(task, n_documents=total)), np.zeros(0)
-        with Threads(self.n_jobs) as backend:
-            batch = Batch(corpus.counts, NoResponse().check(None, len(corpus)), model.n_topics)
-            rate = settings.learning.rate(len(self.bound_))
-            step = take_step(model, self._state, batch, backend, settings.limits, n_documents=total, rate=rate)
-            bound = step.bound(model, backend) * len(corpus) / total
-        trace = [*self.bound_, bound / max(corpus.n_tokens, 1.0)]
-        self._keep(model, Fit(step.state, trace, len(trace)))
         return self
 
     def _fit_stream(self, stream: Stream, settings: Settings) -> Self:
@@ -102,7 +87,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         def epoch(number: int) -> Any:
             for corpus in stream.batches(self.vectorizer_, n_features=self.n_features_in_):
-                yield Batch(corpus.counts, NoResponse().check(None, len(corpus)), model.n_topics)
+                yield unlabelled(corpus, model)
 
         task = replace(self._task(model, sample, settings), n_documents=n_documents)
         with task.backend:
@@ -270,18 +255,23 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             raise ValueError(f"backend: got {self.backend!r}, expected 'threads'")
         return self._model()
 
-    def _task(self, model: Model, corpus: Corpus, settings: Settings) -> Task:
+    def _task(
+        self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None
+    ) -> Task:
+        y = np.full(len(corpus), np.nan) if y is None else y
+        weight = np.ones(len(corpus)) if weight is None else weight
         seed = self._seed()
         checkpoint = None
         if self.checkpoint is not None:
             names = sorted(set(self.get_params(deep=False)) - {"checkpoint", "verbose", "n_jobs", "vectorizer"})
             fingerprint = {name: repr(getattr(self, name)) for name in names}
-            fingerprint |= {"estimator": type(self).__name__, "data": fingerprint_data(corpus.counts)}
+            fingerprint |= {"estimator": type(self).__name__, "data": fingerprint_data(corpus.counts, y, weight)}
             checkpoint = Checkpoint(self.checkpoint, fingerprint=fingerprint)
         return Task(
             model=model,
             counts=corpus.counts,
-            y=model.response.check(None, len(corpus)),
+            y=y,
+            weight=weight,
             settings=settings,
             seed=seed,
             backend=Threads(self.n_jobs),
@@ -322,3 +312,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not hasattr(self, "components_"):
             return super()._repr_html_()
         return f"<div><code>{type(self).__name__}</code></div>{self.topics()._repr_html_()}"
+
+
+def unlabelled(corpus: Corpus, model: Model) -> Batch:
+    """A batch of documents without responses."""
+    return Batch(corpus.counts, np.full(len(corpus), np.nan), np.ones(len(corpus)), model.n_topics)

@@ -9,13 +9,14 @@ import numpy as np
 
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.estimators.base import Engine
+from supertopic.estimators.unsupervised import UnsupervisedEstimator
 from supertopic.inference.engines import fit_batch, fit_stochastic
 from supertopic.inference.mixture_gibbs import fit_mixture_gibbs
 from supertopic.model import Model
 
 
-class MixtureOfCategoricals(TopicEstimator):
+class MixtureOfCategoricals(UnsupervisedEstimator):
     """theta ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z_d ~ theta;  every word of d ~ beta_{z_d}.
 
     Parameters

@@ -42,6 +42,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "n_features": estimator.n_features_in_,
         "words": None if names is None else [str(name) for name in names],
         "vectorizer": None if vectorizer is None else vectorizer.to_dict(),
+        "classes": estimator.classes_.tolist() if hasattr(estimator, "classes_") else None,
     }
     write_model(path, manifest, arrays)
 
@@ -72,6 +73,8 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     estimator.n_features_in_ = manifest["n_features"]
     if manifest["words"] is not None:
         estimator.feature_names_in_ = np.asarray(manifest["words"], dtype=object)
+    if manifest.get("classes") is not None:
+        estimator.classes_ = np.asarray(manifest["classes"])
     state = manifest["vectorizer"]
     estimator.vectorizer_ = None if state is None else Vectorizer.from_dict(state)
     estimator._derive(estimator._model())

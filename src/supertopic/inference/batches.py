@@ -28,7 +28,8 @@ class Batch:
     """The documents of one step: the whole corpus in batch inference, a mini-batch in stochastic inference."""
 
     counts: sp.csr_matrix
-    y: np.ndarray
+    y: np.ndarray  # as the response's `check` gives it
+    weight: np.ndarray  # (D,) of each document's response: sample weight times supervision
     n_topics: int
 
     def __len__(self) -> int:
@@ -61,10 +62,10 @@ def _block(counts: sp.csr_matrix, start: int, stop: int) -> Block:
 
 
 def mini_batches(
-    counts: sp.csr_matrix, y: np.ndarray, n_topics: int, size: int, seed: int, epoch: int
+    counts: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, n_topics: int, size: int, seed: int, epoch: int
 ) -> Iterator[Batch]:
     """One epoch in mini-batches of `size`, in an order that seed and epoch alone decide."""
     order = np.random.default_rng([seed, 2, epoch]).permutation(counts.shape[0])
     for first in range(0, len(order), size):
         rows = np.sort(order[first : first + size])
-        yield Batch(counts[rows], y[rows], n_topics)
+        yield Batch(counts[rows], y[rows], weight[rows], n_topics)

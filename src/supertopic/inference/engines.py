@@ -18,8 +18,9 @@ import scipy.sparse as sp
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch, mini_batches
+from supertopic.inference.local import LocalLimits
 from supertopic.inference.online import online_counts
-from supertopic.inference.variational import LocalLimits, Schedule, global_evidence, start_state, take_step
+from supertopic.inference.variational import Schedule, global_evidence, start_state, take_step
 from supertopic.model import Model, State
 from supertopic.progress import track
 
@@ -46,6 +47,7 @@ class Task:
     model: Model
     counts: sp.csr_matrix
     y: np.ndarray
+    weight: np.ndarray
     settings: Settings
     seed: int
     backend: Threads
@@ -94,7 +96,8 @@ def first_state(task: Task) -> State:
     model = task.model
     prior = model.doc_topic_prior.start
     counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.n_documents)
-    return start_state(model, model.emission.update(counts, counts, 1.0))
+    dispersion = model.response.start(task.y, task.weight)
+    return start_state(model, model.emission.update(counts, counts, 1.0), dispersion)
 
 
 def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
@@ -121,7 +124,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         state = State(**found[1])
     else:
         state = task.start or first_state(task)
-    batch = Batch(task.counts, task.y, model.n_topics)
+    batch = Batch(task.counts, task.y, task.weight, model.n_topics)
     n_tokens = max(float(task.counts.sum(dtype=np.float64)), 1.0)
     for done in range(first, settings.max_iter):
         start = None if fresh else doc_topic
@@ -131,7 +134,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
             fresh = False
             step = take_step(model, state, batch, task.backend, settings.limits, doc_topic=doc_topic)
             bound = step.bound(model, task.backend) / n_tokens
-        state, doc_topic = step.state, step.doc_topic
+        state, doc_topic = step.state, step.found.doc_topic
         watch.trace.append(bound)
         watch.step(done + 1, partial(dict, state.arrays(), doc_topic=doc_topic), fresh=fresh)
         if has_converged(watch.trace, settings.tol):
@@ -159,7 +162,7 @@ def fit_stochastic(task: Task, watch: Watch) -> Fit:
     size = task.settings.batch_size or int(np.clip(task.counts.shape[0] // 50, 16, 1024))
 
     def epoch(number: int) -> Iterator[Batch]:
-        return mini_batches(task.counts, task.y, task.model.n_topics, size, task.seed, number)
+        return mini_batches(task.counts, task.y, task.weight, task.model.n_topics, size, task.seed, number)
 
     return fit_epochs(task, watch, epoch, task.counts.shape[0], float(task.counts.sum(dtype=np.float64)))
 

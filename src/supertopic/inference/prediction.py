@@ -8,11 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
-from supertopic.inference.variational import LocalLimits
+from supertopic.inference.local import LocalLimits
 from supertopic.kernels.mixture import share_documents
+from supertopic.kernels.response import respond_documents
 from supertopic.kernels.variational import infer_documents
 
 _LIMITS = LocalLimits(max_passes=200, tol=1e-4)
+_DOCUMENTS_AT_ONCE = 1024  # whose responsibilities are held at a time
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,53 @@ def infer(
     shares = doc_topic.astype(np.float64)
     shares /= shares.sum(axis=1, keepdims=True)
     return shares, phi
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Linear predictors s = coef·Zbar of documents without a label, and what they are made of."""
+
+    mean_topics: np.ndarray  # (D, K) E[Zbar]; the prior mean for an empty document
+    score: np.ndarray  # (D, C) E[s]
+    moment: np.ndarray  # (D, C) E[s²], or E[exp s] of a product column
+
+
+def score(
+    alpha: np.ndarray, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
+    backend: Threads,
+) -> Scores:  # fmt: skip
+    """Infer without y, a few documents at a time, and take the moments of every column's linear predictor."""
+    parts = [
+        _score_part(alpha, weights, coef, is_product, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
+        for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
+    ]
+    return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
+
+
+def _score_part(
+    alpha: np.ndarray, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
+    backend: Threads,
+) -> Scores:  # fmt: skip
+    n_documents, n_topics = counts.shape[0], weights.shape[1]
+    gamma = np.empty((n_documents, n_topics), dtype=np.float32)
+    phi = np.empty((counts.nnz, n_topics), dtype=np.float32)
+    bound, passes = np.empty(n_documents), np.empty(n_documents, dtype=np.int32)
+    found, moment, nothing = np.zeros((3, n_documents, len(coef)))
+    point = np.zeros((0, n_topics, n_topics), dtype=np.float32)
+    longest = int(np.diff(counts.indptr).max(initial=0))
+    csr = (counts.indptr, counts.indices, counts.data)
+    given = (*csr, weights, alpha.astype(np.float32), _LIMITS.max_passes, _LIMITS.tol)
+
+    def infer_range(first: int, last: int) -> None:
+        rows = np.empty((longest, n_topics), dtype=np.float32)
+        infer_documents(first, last, *given, True, gamma, phi, bound, passes, rows)
+        respond_documents(
+            first, last, *given, nothing, nothing, coef, point, is_product,
+            gamma, phi, bound, passes, found, moment, rows,
+        )  # fmt: skip
+
+    backend.over_weights(counts.indptr, infer_range)
+    lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    mean_topics = (gamma - alpha) / np.maximum(lengths, 1e-30)[:, None]
+    mean_topics[lengths == 0] = alpha / alpha.sum()
+    return Scores(mean_topics, found, moment)

@@ -23,7 +23,7 @@ import math
 import numpy as np
 from numba import njit
 
-_FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
+_FAST = {"reassoc", "nsz", "nnan", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
 
 # The next three are copies of those in `variational`: numba's cache does not see a change in another file.
@@ -85,47 +85,69 @@ def _response_factors(c, slope, curvature, n_tokens, is_product, state, own):
     return slope[c] / n_tokens - curvature[c] / (n_tokens * n_tokens) * (state[c] - own)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _share_one_word(row, fixed, features, factors, phi):
-    """phi_k ∝ row_k exp(fixed_k + sum_c A_c F_ck); returns log of the norm, exact whatever the size of the terms."""
-    n_topics = phi.shape[0]
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _share_one_word(rows, j, fixed, features, factors, trial, new):
+    """new_k ∝ rows_jk exp(fixed_k + sum_c A_c F_ck); returns log of the norm, exact whatever the size of the terms.
+
+    The largest fixed_k is 0. The exponent is taken below a bound on its largest value, which need not be searched for
+    unless the bound may be far from it.
+    """
+    n_topics = new.shape[0]
     for k in range(n_topics):
-        phi[k] = fixed[k]
+        new[k] = fixed[k]
+    top = np.float32(0.0)
+    reach = np.float32(0.0)
     for c in range(factors.shape[0]):
         factor = np.float32(factors[c])
+        least, most = factor * np.float32(trial[c, 3]), factor * np.float32(trial[c, 4])
+        top += max(least, most)
+        reach += abs(most - least)
         for k in range(n_topics):
-            phi[k] += factor * features[c, k]
-    top = phi[0]
+            new[k] += factor * features[c, k]
+    if reach > np.float32(20.0):
+        top = new[0]
+        for k in range(n_topics):
+            top = max(top, new[k])
+    norm = _TINY
     for k in range(n_topics):
-        top = max(top, phi[k])
-    norm = np.float32(0.0)
-    for k in range(n_topics):
-        phi[k] = row[k] * _exp(phi[k] - top)
-        norm += phi[k]
-    norm += _TINY
+        share = rows[j, k] * _exp(new[k] - top)
+        new[k] = share
+        norm += share
     scale = np.float32(1.0) / norm
     for k in range(n_topics):
-        phi[k] *= scale
+        new[k] *= scale
     return math.log(norm) + top
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _dot(a, b):
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _dot(a, i, b, j):
+    """a_i·b_j of two matrices; by index, since a view of a row costs as much as the sum."""
     total = np.float32(0.0)
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
+    for k in range(a.shape[1]):
+        total += a[i, k] * b[j, k]
     return total
 
 
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def _may_overshoot(count, curvature, is_product, n_tokens, trial, factors):
+    """Whether A could move by more than a hundredth while x = F·phi_j settles; hardly ever, in a long document."""
+    for c in range(trial.shape[0]):
+        pull = -factors[c] / trial[c, 0] if is_product[c] else curvature[c] / (n_tokens * n_tokens)
+        if abs(pull) * (count - 1.0) * (trial[c, 4] - trial[c, 3]) > 1e-2:
+            return True
+    return False
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _settle(row, fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new):
+def _settle(rows, j, fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new):
     """Share out a word that stands there `count` times, whose A depends on x = F·phi_j itself; returns log of the norm.
 
     The occurrences share phi_j, so x has to solve x = f(x), f falling, and going from x straight to f(x) may jump to
-    and fro for ever. Newton steps inside a bracket find it; columns take turns. `trial` (C, 3) holds x and its bracket.
+    and fro for ever. Newton steps inside a bracket find it; columns take turns. `trial` (C, 5) holds x, its bracket,
+    and the least and the largest F.
     """
     for c in range(features.shape[0]):
-        trial[c, 1], trial[c, 2] = features[c].min(), features[c].max()
+        trial[c, 1], trial[c, 2] = trial[c, 3], trial[c, 4]
     for _ in range(30):
         settled = True
         for c in range(features.shape[0]):
@@ -151,20 +173,24 @@ def _settle(row, fixed, features, curvature, is_product, n_tokens, count, trial,
             settled = False
         if settled:
             break
-        log_norm = _share_one_word(row, fixed, features, factors, new)
+        log_norm = _share_one_word(rows, j, fixed, features, factors, trial, new)
     return log_norm
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _prepare_features(coef, is_product, n_tokens, features):
+def _prepare_features(coef, is_product, n_tokens, features, trial):
     for c in range(coef.shape[0]):
         for k in range(coef.shape[1]):
             features[c, k] = math.exp(coef[c, k] / n_tokens) if is_product[c] else coef[c, k]
+        trial[c, 3], trial[c, 4] = features[c].min(), features[c].max()
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed):
-    """The part of log phi_jk that no token changes: E[log theta_k], the squares, the covariance of the coefficients."""
+    """The part of log phi_jk that no token changes: E[log theta_k], the squares, the covariance of the coefficients.
+
+    Less their largest: a constant changes neither shares nor bound, and exponents of at most 0 cannot overflow.
+    """
     n_topics = gamma.shape[0]
     gamma_total = 0.0
     for k in range(n_topics):
@@ -186,9 +212,14 @@ def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, 
                     for i in range(n_topics):  # the own token is left in here: an error of order 1/N
                         square += 2.0 * coef_cov[c, k, i] * phi_sum[i]
                 fixed[k] -= half * square
+    shift = fixed[0]
+    for k in range(n_topics):
+        shift = max(shift, fixed[k])
+    for k in range(n_topics):
+        fixed[k] -= shift
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _respond_to_words(
     rows, counts, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, trial, new
 ):
@@ -196,25 +227,27 @@ def _respond_to_words(
 
     log norm_j holds phi·r as well, which belongs to the responses' own expectation: it is taken out again.
     """
-    n_topics = phi.shape[1]
-    n_columns = features.shape[0]
+    n_columns, n_topics = features.shape
     word_bound = 0.0
     for j in range(counts.shape[0]):
         count = counts[j]
         for c in range(n_columns):
-            own = trial[c, 0] = _dot(features[c], phi[j])
+            own = _dot(features, c, phi, j)
+            trial[c, 0] = own
             factors[c] = _response_factors(c, slope, curvature, n_tokens, is_product, state, own)
             state[c] -= count * (math.log(own) if is_product[c] else own)
-        log_norm = _share_one_word(rows[j], fixed, features, factors, new)
-        if count > 1.0:
+        log_norm = _share_one_word(rows, j, fixed, features, factors, trial, new)
+        if count > np.float32(1.0) and _may_overshoot(count, curvature, is_product, n_tokens, trial, factors):
             log_norm = _settle(
-                rows[j], fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new
+                rows, j, fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new
             )
         spoken = 0.0
         for c in range(n_columns):
-            own = _dot(features[c], new)
-            state[c] += count * (math.log(own) if is_product[c] else own)
-            spoken += factors[c] * own
+            reached = np.float32(0.0)
+            for k in range(n_topics):
+                reached += features[c, k] * new[k]
+            state[c] += count * (math.log(reached) if is_product[c] else reached)
+            spoken += factors[c] * reached
         for k in range(n_topics):
             phi_sum[k] += count * (new[k] - phi[j, k])
             phi[j, k] = new[k]
@@ -257,7 +290,7 @@ def _start_state(features, is_product, counts, phi, phi_sum, state):
         for k in range(phi_sum.shape[0]):
             phi_sum[k] += counts[j] * phi[j, k]
         for c in range(features.shape[0]):
-            own = _dot(features[c], phi[j])
+            own = _dot(features, c, phi, j)
             state[c] += counts[j] * (math.log(own) if is_product[c] else own)
 
 
@@ -273,21 +306,9 @@ def _respond_one(
     while done < max(max_passes, 1):
         _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed)
         word_bound = _respond_to_words(
-            rows,
-            count,
-            features,
-            fixed,
-            slope,
-            curvature,
-            is_product,
-            n_tokens,
-            state,
-            phi,
-            phi_sum,
-            factors,
-            trial,
-            new,
-        )
+            rows, count, features, fixed, slope, curvature, is_product, n_tokens, state,
+            phi, phi_sum, factors, trial, new,
+        )  # fmt: skip
         change = np.float32(0.0)
         for k in range(n_topics):
             word_bound -= phi_sum[k] * (fixed[k] - log_theta[k])
@@ -324,7 +345,7 @@ def respond_documents(
     n_columns, n_topics = coef.shape
     log_theta, fixed = np.empty(n_topics, np.float64), np.empty(n_topics, np.float32)
     new, phi_sum = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
-    state, factors, trial = np.empty(n_columns), np.empty(n_columns), np.empty((n_columns, 3))
+    state, factors, trial = np.empty(n_columns), np.empty(n_columns), np.empty((n_columns, 5))
     features = np.empty((n_columns, n_topics), np.float32)
     for d in range(start, stop):
         first, last = indptr[d], indptr[d + 1]
@@ -333,14 +354,17 @@ def respond_documents(
         passes[d] = 0
         if last == first:
             for c in range(n_columns):
-                score[d, c] = _dot(coef[c], alpha) / alpha.sum()
+                score[d, c] = 0.0
+                for k in range(n_topics):
+                    score[d, c] += coef[c, k] * alpha[k] / alpha.sum()
                 moment[d, c] = math.exp(score[d, c]) if is_product[c] else score[d, c] ** 2
             continue
-        _prepare_features(coef, is_product, n_tokens, features)
+        _prepare_features(coef, is_product, n_tokens, features, trial)
         _start_state(features, is_product, count, share, phi_sum, state)
         if np.any(slope[d] != 0.0) or np.any(curvature[d] != 0.0):
             for j in range(last - first):
-                row[j, :] = weights[indices[first + j], :]
+                for k in range(n_topics):
+                    row[j, k] = weights[indices[first + j], k]
             passes[d], bound[d] = _respond_one(
                 row, count, alpha, max_passes, tol, slope[d], curvature[d], coef, coef_cov, is_product, n_tokens,
                 features, gamma[d], share, state, phi_sum, log_theta, fixed, factors, trial, new,

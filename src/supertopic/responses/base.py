@@ -21,9 +21,14 @@ _REGISTRY: dict[str, type[Response]] = {}
 
 
 class Response:
-    """No response at all: zero columns. LDA is this, and every other response overrides it."""
+    """What every response overrides; as it stands, no response at all: zero columns.
+
+    A response has no state. What it learns beside the coefficients (variance, cut-points, …) is the vector `dispersion`
+    of P numbers, which the engine keeps in its State and hands to every method. Missing labels are NaN in y.
+    """
 
     name: ClassVar[str] = "none"
+    kind: ClassVar[str] = "none"  # "number" or "class": what y holds, and so which estimators offer it
     is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): the language of each column
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -31,29 +36,55 @@ class Response:
         if "name" in vars(cls):
             _REGISTRY[cls.name] = cls
 
+    def __init__(self, n_classes: int = 0) -> None:
+        """n_classes : of a response of kind "class"; y then holds 0 … n_classes - 1."""
+        self.n_classes = n_classes
+
     @property
     def n_columns(self) -> int:
         return len(self.is_product)
 
-    def check(self, y: Any, n_documents: int) -> np.ndarray:
-        """y as the arrays the other methods take; ValueError in one sentence when it is not such a response."""
-        return np.empty((n_documents, 0))
+    def check(self, y: np.ndarray) -> None:
+        """ValueError in one sentence when the numbers y (NaN: missing) cannot come from this response."""
 
-    def speak(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(slope, curvature), each (D, C), at the current E[s] and E[s²] or E[exp s]."""
-        return np.zeros((len(y), 0)), np.zeros((len(y), 0))
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """First dispersion."""
+        return np.zeros(0)
 
-    def draw(self, y: np.ndarray, score: np.ndarray, seed: int, sweep: int) -> tuple[np.ndarray, np.ndarray]:
-        """(slope, curvature) drawn given the linear predictors: the sampler's augmentation."""
-        return np.zeros((len(y), 0)), np.zeros((len(y), 0))
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(slope, curvature), each (D, C), at the current E[s] and E[s²] or E[exp s]; zero where y is missing."""
+        return np.zeros_like(score), np.zeros_like(score)
 
-    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
-        """(D,) E[log p(y | s)], or its bound, whose slope and curvature `speak` gives."""
-        return np.zeros(len(y))
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(D,) E[log p(y | s)], or its bound, whose slope and curvature `speak` gives; zero where y is missing."""
+        return np.zeros(len(score))
 
-    def predict(self, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
-        """E[y] for linear predictors of documents without a label."""
+    def update(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
+        rate: float,
+    ) -> np.ndarray:  # fmt: skip
+        """The dispersion that fits best, or (rate < 1) part of the way there."""
+        return dispersion
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """E[y] (D,) of documents without a label; (D, n_classes) probabilities for a response of kind "class"."""
         raise TypeError(f"a model with response {self.name!r} has nothing to predict")
+
+    def interval(
+        self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Ends (D,), (D,) of intervals that hold y with the given probability."""
+        raise TypeError(f"a model with response {self.name!r} has no intervals")
+
+    def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and their standard errors on the scale that users know."""
+        return coef, deviation
+
+    def spread(self, dispersion: np.ndarray) -> float:
+        """The dispersion as one number that users know."""
+        return float(dispersion[0]) if len(dispersion) else 1.0
 
 
 class NoResponse(Response):
@@ -65,3 +96,9 @@ class NoResponse(Response):
 def registry() -> dict[str, type[Response]]:
     """All responses by name."""
     return dict(_REGISTRY)
+
+
+def only_known(y: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The arrays, zero in the rows where y is missing."""
+    known = ~np.isnan(y)
+    return tuple(np.where(known[:, None] if array.ndim == 2 else known, array, 0.0) for array in arrays)

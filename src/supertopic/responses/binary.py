@@ -1,0 +1,71 @@
+"""Responses with two values."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, log_ndtr, ndtr
+
+from supertopic.responses.base import Response, only_known
+
+
+def half_tanh(c: np.ndarray) -> np.ndarray:
+    """tanh(c/2) / (2c), which is ¼ at 0: the curvature of the Jaakkola–Jordan bound, and E of a Pólya-Gamma(1, c)."""
+    c = np.maximum(np.abs(c), 1e-6)
+    return np.tanh(0.5 * c) / (2 * c)
+
+
+class Logit(Response):
+    """P(y = 1) = 1 / (1 + exp(-s)), by the Jaakkola–Jordan bound, tight at c² = E[s²]:
+
+    log p(y) >= (y - ½) s - c/2·tanh-term:   slope = y - ½,  curvature = tanh(c/2)/(2c)
+    """
+
+    name = "logit"
+    kind = "class"
+    is_product = np.zeros(1, dtype=bool)
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        slope, curvature = only_known(y, y[:, None] - 0.5, half_tanh(np.sqrt(np.maximum(moment, 0.0))))
+        return slope, curvature
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """At the tight c the quadratic terms cancel: (y - ½) E[s] - log(2 cosh(c/2))."""
+        c = np.sqrt(np.maximum(moment[:, 0], 0.0))
+        (density,) = only_known(y, (y - 0.5) * score[:, 0] - np.logaddexp(0.5 * c, -0.5 * c))
+        return density
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
+        one = expit(score[:, 0] / np.sqrt(1 + np.pi * variance / 8))  # MacKay: E of a logistic over a normal
+        return np.column_stack([1 - one, one])
+
+
+class Probit(Response):
+    """P(y = 1) = Phi(s): y is the sign of a latent N(s, 1), whose q is that normal cut at zero.
+
+    slope = E[latent],  curvature = 1,  and the bound is log Phi(±E[s]) - ½ Var[s].
+    """
+
+    name = "probit"
+    kind = "class"
+    is_product = np.zeros(1, dtype=bool)
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        sign = 2 * y[:, None] - 1
+        towards = sign * score
+        ratio = np.exp(-0.5 * towards**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(towards))
+        slope, curvature = only_known(y, score + sign * ratio, np.ones_like(score))
+        return slope, curvature
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        variance = moment[:, 0] - score[:, 0] ** 2
+        (density,) = only_known(y, log_ndtr((2 * y - 1) * score[:, 0]) - 0.5 * variance)
+        return density
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        one = ndtr(score[:, 0] / np.sqrt(1 + np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)))
+        return np.column_stack([1 - one, one])

@@ -1,0 +1,77 @@
+"""Responses that count."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+from scipy.stats import nbinom
+
+from supertopic.responses.base import Response, only_known
+from supertopic.responses.binary import half_tanh
+
+
+class NegativeBinomial(Response):
+    """p(y) = Gamma(y + r) / (y! Gamma(r)) p^y (1-p)^r, log-odds s of p, mean r·exp(s); with c² = E[s²] as in Logit:
+
+    slope = (y - r)/2,  curvature = (y + r) tanh(c/2)/(2c);   dispersion = (r,)
+    """
+
+    name = "negative_binomial"
+    kind = "number"
+    is_product = np.zeros(1, dtype=bool)
+
+    def check(self, y: np.ndarray) -> None:
+        wrong = y[~np.isnan(y) & ((y < 0) | (y != np.rint(y)))]
+        if len(wrong):
+            raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs counts: whole numbers >= 0")
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        known = ~np.isnan(y) & (weight > 0) if np.any(weight > 0) else ~np.isnan(y)
+        mean, variance = y[known].mean(), y[known].var()
+        return np.array([np.clip(mean**2 / max(variance - mean, 1e-2 * max(mean, 1e-3)), 0.05, 100.0)])
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        r = dispersion[0]
+        curvature = (y[:, None] + r) * half_tanh(np.sqrt(np.maximum(moment, 0.0)))
+        slope, curvature = only_known(y, 0.5 * (y[:, None] - r), curvature)
+        return slope, curvature
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        (density,) = only_known(y, self._bound(y, score[:, 0], moment[:, 0], dispersion[0]))
+        return density
+
+    @staticmethod
+    def _bound(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: float) -> np.ndarray:
+        c = np.sqrt(np.maximum(square, 0.0))
+        words = gammaln(y + r) - gammaln(r) - gammaln(y + 1)
+        return words + 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c)
+
+    def update(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
+        rate: float,
+    ) -> np.ndarray:  # fmt: skip
+        known = ~np.isnan(y) & (weight > 0)
+        if not known.any():
+            return dispersion
+
+        def loss(log_r: float) -> float:
+            bound = self._bound(y[known], score[known, 0], moment[known, 0], np.exp(log_r))
+            return -float((weight[known] * bound).sum())
+
+        now = np.log(dispersion[0])
+        best = minimize_scalar(loss, bounds=(now - 1.0, now + 1.0), method="bounded").x
+        return np.exp(np.array([now + rate * (np.clip(best, np.log(1e-3), np.log(1e4)) - now)]))
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
+        return dispersion[0] * np.exp(score[:, 0] + 0.5 * variance)  # of a normal s
+
+    def interval(
+        self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        r, mean = dispersion[0], self.predict(score, moment, dispersion)
+        tail = 0.5 * (1 - probability)
+        return nbinom.ppf(tail, r, r / (r + mean)), nbinom.ppf(1 - tail, r, r / (r + mean))

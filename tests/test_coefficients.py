@@ -1,0 +1,92 @@
+"""The solve that every M-step ends in, against closed forms, scikit-learn and the conditions of an optimum."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso
+
+from supertopic.coefficients import CoefPrior
+
+RNG = np.random.default_rng(5)
+X = RNG.dirichlet(np.full(6, 0.4), size=200)
+Y = X @ np.array([-2.0, 0.0, 0.0, 1.0, 0.0, 3.0]) + 0.3 * RNG.normal(size=200)
+GRAM, CROSS = X.T @ X, X.T @ Y
+
+
+def objective(prior, coef):
+    return CROSS @ coef - 0.5 * coef @ GRAM @ coef + prior.log_density(coef)
+
+
+def test_flat_is_least_squares():
+    found = CoefPrior("flat").solve(GRAM, CROSS, np.zeros(6))
+    np.testing.assert_allclose(found, np.linalg.lstsq(X, Y, rcond=None)[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [0.1, 10.0])
+def test_normal_is_ridge(scale):
+    found = CoefPrior("normal", scale).solve(GRAM, CROSS, np.zeros(6))
+    np.testing.assert_allclose(found, np.linalg.solve(GRAM + np.eye(6) / scale**2, CROSS), rtol=1e-4)
+
+
+@pytest.mark.parametrize("start", [np.zeros(6), np.arange(6.0)])
+def test_laplace_is_the_lasso(start):
+    """Lasso minimises |y - X b|²/(2n) + a |b|, so a = 1/(scale n)."""
+    found = CoefPrior("laplace", 0.2).solve(GRAM, CROSS, start)
+    expected = Lasso(alpha=1 / (0.2 * len(Y)), fit_intercept=False, tol=1e-12, max_iter=100_000).fit(X, Y).coef_
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(found == 0, expected == 0)
+    assert 0 < np.sum(found == 0) < 6
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.2, 5.0])
+def test_laplace_meets_the_conditions_of_an_optimum(scale):
+    """The slope equals sign(eta)/scale where eta is not zero, and is no larger than 1/scale where it is."""
+    found = CoefPrior("laplace", scale).solve(GRAM, CROSS, np.zeros(6))
+    slope = CROSS - GRAM @ found
+    np.testing.assert_allclose(slope[found != 0], np.sign(found[found != 0]) / scale, rtol=1e-3)
+    assert np.all(np.abs(slope[found == 0]) <= 1 / scale + 1e-6)
+
+
+def test_a_strong_laplace_prior_leaves_nothing():
+    np.testing.assert_array_equal(CoefPrior("laplace", 0.9 / np.abs(CROSS).max()).solve(GRAM, CROSS, np.ones(6)), 0)
+
+
+@pytest.mark.parametrize("prior", [CoefPrior("normal", 0.5), CoefPrior("laplace", 0.2), CoefPrior("flat")])
+def test_solution_is_the_maximum_that_log_density_speaks_of(prior):
+    found = prior.solve(GRAM, CROSS, np.zeros(6))
+    for direction in np.vstack([np.eye(6), RNG.normal(size=(20, 6))]):
+        for step in (-0.01, 0.01):
+            assert objective(prior, found + step * direction) < objective(prior, found)
+
+
+def test_deviation_is_the_root_of_the_inverse_hessian():
+    flat = np.sqrt(np.diag(np.linalg.inv(GRAM)))
+    np.testing.assert_allclose(CoefPrior("flat").deviation(GRAM), flat, rtol=1e-4)
+    np.testing.assert_allclose(CoefPrior("laplace", 0.2).deviation(GRAM), flat, rtol=1e-4)
+    ridge = np.sqrt(np.diag(np.linalg.inv(GRAM + 4 * np.eye(6))))
+    np.testing.assert_allclose(CoefPrior("normal", 0.5).deviation(GRAM), ridge, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["flat", "normal", "laplace"])
+def test_a_topic_that_no_document_uses_gets_zero(name):
+    gram, cross = GRAM.copy(), CROSS.copy()
+    gram[2], gram[:, 2], cross[2] = 0, 0, 0
+    found = CoefPrior(name, 10.0).solve(gram, cross, np.zeros(6))
+    assert found[2] == 0 and np.isfinite(found).all()
+    nothing = CoefPrior(name, 10.0).solve(np.zeros((6, 6)), np.zeros(6), np.zeros(6))
+    np.testing.assert_array_equal(nothing, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "message"),
+    [
+        ("ridge", 1.0, r"^coef_prior: got 'ridge', expected one of 'flat', 'normal', 'laplace'$"),
+        ("normal", 0.0, r"^coef_scale: got 0.0, expected a number > 0$"),
+        ("normal", -1, r"^coef_scale: got -1, expected a number > 0$"),
+        ("laplace", np.inf, r"^coef_scale: got inf, expected a number > 0$"),
+        ("laplace", np.nan, r"^coef_scale: got nan, expected a number > 0$"),
+        ("normal", "wide", r"^coef_scale: got 'wide', expected a number > 0$"),
+    ],
+)
+def test_nonsense_is_refused(name, scale, message):
+    with pytest.raises(ValueError, match=message):
+        CoefPrior.parse(name, scale)

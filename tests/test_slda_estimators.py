@@ -1,0 +1,96 @@
+"""The supervised estimators: what they refuse, scikit-learn's rules, and real reviews."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import RidgeCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from supertopic import LDA, SLDAClassifier, SLDARegressor
+from supertopic.datasets import load as load_corpus
+from supertopic.metrics import predictive_r2
+
+X = sp.csr_matrix(np.array([[2, 1, 0], [0, 1, 3], [1, 1, 1], [2, 0, 0]], dtype=np.float32))
+REFUSED = {
+    "text to the regressor": (SLDARegressor(2), ["a", "b", "a", "b"], "use SLDAClassifier instead of SLDARegressor"),
+    "numbers to the classifier": (
+        SLDAClassifier(2),
+        [0.1, 0.7, 0.2, 1.5],
+        "use SLDARegressor instead of SLDAClassifier",
+    ),
+    "one class": (SLDAClassifier(2), [1, 1, 1, 1], "y holds 1 class, "),
+    "three classes": (SLDAClassifier(2), [0, 1, 2, 1], "Only binary classification is supported."),
+    "all missing": (SLDARegressor(2), [np.nan] * 4, "y is missing for every document; expected some labels"),
+    "all labels missing": (SLDAClassifier(2), [None] * 4, "y is missing for every document; expected some labels"),
+    "no y": (SLDARegressor(2), None, "requires y to be passed"),
+    "wrong length": (SLDARegressor(2), [1.0, 2.0], "X has 4 documents, y has 2"),
+    "two columns": (SLDARegressor(2), np.zeros((4, 2)), "y has shape (4, 2); expected one value per document"),
+    "infinite": (SLDARegressor(2), [1.0, np.inf, 0.0, 2.0], "y contains infinity; expected finite numbers"),
+    "unknown response": (
+        SLDARegressor(2, response="magic"),
+        [1.0] * 4,
+        "response: got 'magic', expected 'auto' or one",
+    ),
+    "a class's response": (SLDARegressor(2, response="logit"), [1.0] * 4, "response: got 'logit', expected 'auto' or"),
+    "negative supervision": (
+        SLDARegressor(2, supervision=-1),
+        [1.0] * 4,
+        "supervision: got -1, expected a number >= 0",
+    ),
+    "nan supervision": (SLDARegressor(2, supervision=np.nan), [1.0] * 4, "supervision: got nan, expected a number"),
+    "negative count": (SLDARegressor(2, response="negative_binomial"), [1, -1, 0, 2], "y holds -1, but response="),
+    "fractional count": (SLDARegressor(2, response="negative_binomial"), [1, 1.5, 0, 2], "y holds 1.5, but response="),
+    "prior": (SLDARegressor(2, coef_prior="ridge"), [1.0, 2, 3, 4], "coef_prior: got 'ridge', expected one of"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_nonsense_is_refused_in_a_sentence(name):
+    estimator, y, message = REFUSED[name]
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        estimator.fit(X, y)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 250
+
+
+NOT_FOR_US = {
+    "check_sample_weight_equivalence_on_dense_data": "sample_weight weighs the response, not the words",
+    "check_sample_weight_equivalence_on_sparse_data": "sample_weight weighs the response, not the words",
+    "check_decision_proba_consistency": "feeds negative numbers, and words are counted",
+    "check_classifier_not_supporting_multiclass": "feeds negative numbers, and words are counted",
+}
+
+
+def expected_failures(estimator):
+    of_classes = ("check_decision_proba_consistency", "check_classifier_not_supporting_multiclass")
+    left_out = of_classes if isinstance(estimator, SLDARegressor) else ()
+    return {name: reason for name, reason in NOT_FOR_US.items() if name not in left_out}
+
+
+@parametrize_with_checks(
+    [SLDARegressor(2, max_iter=5), SLDAClassifier(2, max_iter=5)], expected_failed_checks=expected_failures
+)
+@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore:n_topics=2 is more than:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+def test_ratings_of_films(data_dir):
+    """Held-out R² of 300 reviews from 1,000 others: above LDA's topics with a ridge regression on top.
+
+    In an order of their own, since the file is sorted by author; identical texts would be in both halves.
+    """
+    data = load_corpus("movie_reviews_scale", data_dir)
+    texts = np.array(data.text, dtype=object)
+    order = np.random.default_rng(0).permutation(np.unique(texts, return_index=True)[1])[:1300]
+    texts, y = texts[order].tolist(), data.frame["rating"].to_numpy()[order]
+    model = SLDARegressor(10, supervision=10, max_iter=30).fit(texts[:1000], y[:1000])
+    found = model.score(texts[1000:], y[1000:])
+    plain = LDA(10).fit(texts[:1000])
+    ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(plain.doc_topic_, y[:1000])
+    assert found > 0.15
+    assert found > predictive_r2(y[1000:], ridge.predict(plain.transform(texts[1000:])))
