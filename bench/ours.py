@@ -16,7 +16,8 @@ from supertopic.backends.threads import Threads
 from supertopic.corpus import as_corpus
 from supertopic.inference.batches import Batch
 from supertopic.inference.engines import Watch
-from supertopic.inference.variational import LocalLimits, start_state, take_step
+from supertopic.inference.local import LocalLimits
+from supertopic.inference.variational import start_state, take_step
 
 Look = Callable[[int, float, dict[str, np.ndarray]], None]
 
@@ -67,7 +68,8 @@ class Evaluator:
 
     def __init__(self, matrix: sp.csr_matrix, n_topics: int) -> None:
         self._model = lda(n_topics, "vb", 1)._model()
-        self._batch = Batch(as_corpus(matrix).counts, np.zeros((matrix.shape[0], 0)), n_topics)
+        unlabelled = np.full(matrix.shape[0], np.nan), np.ones(matrix.shape[0])
+        self._batch = Batch(as_corpus(matrix).counts, *unlabelled, n_topics)
         self._n_tokens = float(matrix.sum(dtype=np.float64))
 
     def __call__(self, word_topic: np.ndarray) -> float:
