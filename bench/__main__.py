@@ -48,6 +48,7 @@ def main() -> None:
         done[-1].show()
         if options.write:
             flags = "".join(f" --{flag}" for flag in ("quick", "cpu") if getattr(options, flag))
+            flags += f" --topics {options.topics}" if plan.only else ""
             write(done[-1:], f"`python -m bench {name}{flags}`. {about}", Path(__file__).parent / "RESULTS.md")
 
 
