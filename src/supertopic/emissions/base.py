@@ -15,8 +15,10 @@ class Emission(Protocol):
 
     name: str
 
-    def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> np.ndarray:
-        """exp E[log p(word | topic)] (V, K) float32, or its logarithm."""
+    def expect(
+        self, word_topic: np.ndarray, backend: Threads, *, log: bool = False, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """exp E[log p(word | topic)] (V, K) float32, or its logarithm; `out` may be `word_topic` itself."""
         ...
 
     def evidence(self, word_topic: np.ndarray, backend: Threads) -> float:
@@ -30,6 +32,6 @@ class Emission(Protocol):
         """
         ...
 
-    def probabilities(self, word_topic: np.ndarray) -> np.ndarray:
-        """The topics as distributions over words: (K, V) float32, rows sum to one."""
+    def probabilities(self, word_topic: np.ndarray, *, by_word: bool = False) -> np.ndarray:
+        """The topics as distributions over words: (K, V) float32, rows sum to one; or its transpose, by word."""
         ...

@@ -36,12 +36,14 @@ class DirichletTopics:
             raise ValueError(f"topic_word_prior: got {prior!r}, expected a number >= 0 (0: maximum likelihood)")
         self.prior = float(prior)
 
-    def expect(self, word_topic: np.ndarray, backend: Threads, *, log: bool = False) -> np.ndarray:
+    def expect(
+        self, word_topic: np.ndarray, backend: Threads, *, log: bool = False, out: np.ndarray | None = None
+    ) -> np.ndarray:
         totals = word_topic.sum(axis=0, dtype=np.float64)
         if self.prior == 0.0:
             weights = (word_topic / np.maximum(totals, _NOTHING)).astype(np.float32)
             return np.log(np.maximum(weights, _NOTHING)) if log else weights
-        weights = np.empty_like(word_topic)
+        weights = np.empty_like(word_topic) if out is None else out
         psi_totals = digamma(totals)
         kernel, by_topic = (expect_logs, psi_totals) if log else (expect_topics, np.exp(-psi_totals).astype(np.float32))
         backend.over_range(len(weights), lambda start, stop: kernel(start, stop, word_topic, by_topic, weights))
@@ -61,15 +63,16 @@ class DirichletTopics:
         return float(by_word.sum() + (gammaln(self.prior * len(word_topic)) - gammaln(totals)).sum())
 
     def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
-        if rate == 1.0:
-            np.add(counts, np.float32(self.prior), out=counts)
-            return counts
-        return (1.0 - rate) * word_topic + np.float32(rate) * (np.float32(self.prior) + counts)
+        np.add(counts, np.float32(self.prior), out=counts)
+        if rate < 1.0:
+            counts *= np.float32(rate)
+            counts += np.float32(1.0 - rate) * word_topic
+        return counts
 
-    def probabilities(self, word_topic: np.ndarray) -> np.ndarray:
-        components = np.array(word_topic.T, dtype=np.float32, order="C")
+    def probabilities(self, word_topic: np.ndarray, *, by_word: bool = False) -> np.ndarray:
+        components = np.array(word_topic if by_word else word_topic.T, dtype=np.float32, order="C")
         components += _NOTHING  # a topic of no words at all, under maximum likelihood, is uniform and not NaN
-        components /= components.sum(axis=1, keepdims=True, dtype=np.float64)
+        components /= components.sum(axis=0 if by_word else 1, keepdims=True, dtype=np.float64)
         return components
 
 

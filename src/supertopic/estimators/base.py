@@ -105,8 +105,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _derive(self, model: Model) -> None:
         """The attributes that follow from the State, after a fit and after loading."""
-        self.components_ = model.emission.probabilities(self._state.word_topic)
+        self._emission = model.emission
+        self._components: np.ndarray | None = None
         self.alpha_ = self._state.alpha if self._state.shares is None else self._state.shares
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The topics as distributions over words (K, V); made when they are first asked for."""
+        check_is_fitted(self, "_state")
+        if self._components is None:
+            self._components = self._emission.probabilities(self._state.word_topic)
+        return self._components
 
     # --- using --------------------------------------------------------------------------------------------------
 
@@ -292,7 +301,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return prediction.PointModel(self._state.alpha, self._state.shares)
 
     def _weights(self) -> np.ndarray:
-        return np.ascontiguousarray(self.components_.T, dtype=np.float32)
+        """p(word | topic), (V, K): what the kernels take."""
+        return self._emission.probabilities(self._state.word_topic, by_word=True)
 
     def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
         return prediction.infer(self._point_model(), self._weights(), corpus.counts, backend)[0]
@@ -302,6 +312,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []  # shares are float32 whatever the counts are: half the memory
         return tags
 
     @property

@@ -18,9 +18,9 @@ import scipy.sparse as sp
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch, mini_batches
-from supertopic.inference.local import LocalLimits
+from supertopic.inference.local import LocalLimits, local_step
 from supertopic.inference.online import online_counts
-from supertopic.inference.variational import Schedule, global_evidence, start_state, take_step
+from supertopic.inference.variational import Schedule, global_evidence, global_step, start_state, take_step
 from supertopic.model import Model, State
 from supertopic.progress import track
 
@@ -118,23 +118,27 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
     model, settings = task.model, task.settings
     doc_topic = None
     first, fresh = 0, True
-    found = watch.resume()
-    if found is not None:
-        first, fresh, doc_topic = found[0]["done"], found[0]["fresh"], found[1].pop("doc_topic")
-        state = State(**found[1])
+    resumed = watch.resume()
+    if resumed is not None:
+        first, fresh, doc_topic = resumed[0]["done"], resumed[0]["fresh"], resumed[1].pop("doc_topic")
+        state = State(**resumed[1])
     else:
-        state = task.start or first_state(task)
+        state = task.start.copy() if task.start else first_state(task)
     batch = Batch(task.counts, task.y, task.weight, model.n_topics)
-    n_tokens = max(float(task.counts.sum(dtype=np.float64)), 1.0)
+    n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
     for done in range(first, settings.max_iter):
-        start = None if fresh else doc_topic
-        step = take_step(model, state, batch, task.backend, settings.limits, doc_topic=start)
-        bound = step.bound(model, task.backend) / n_tokens
+        evidence = global_evidence(model, state, task.backend)
+        # in place: after this the parameters themselves are not needed any more
+        weights = model.emission.expect(state.word_topic, task.backend, log=model.single, out=state.word_topic)
+        given = (model, state, weights, batch, task.backend, settings.limits)
+        stats, found = local_step(*given, None if fresh else doc_topic)
+        bound = (stats.bound + evidence) / n_tokens
         if fresh and watch.trace and bound < watch.trace[-1] and not has_converged([*watch.trace, bound], settings.tol):
             fresh = False
-            step = take_step(model, state, batch, task.backend, settings.limits, doc_topic=doc_topic)
-            bound = step.bound(model, task.backend) / n_tokens
-        state, doc_topic = step.state, step.found.doc_topic
+            stats, found = local_step(*given, doc_topic)
+            bound = (stats.bound + evidence) / n_tokens
+        state, doc_topic = global_step(model, state, stats, found, batch), found.doc_topic
+        del weights, given, stats, found
         watch.trace.append(bound)
         watch.step(done + 1, partial(dict, state.arrays(), doc_topic=doc_topic), fresh=fresh)
         if has_converged(watch.trace, settings.tol):
@@ -144,8 +148,10 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
 
 def require_whole_counts(counts: sp.csr_matrix) -> None:
     """A sampler draws the topic of every single token; weights such as tf-idf have none."""
-    wrong = counts.data[counts.data != np.rint(counts.data)]
-    if len(wrong):
+    for part in np.array_split(counts.data, max(1, counts.nnz >> 16)):  # in parts, for little memory
+        wrong = part[part != np.rint(part)]
+        if len(wrong) == 0:
+            continue
         raise ValueError(
             f"X holds the fractional count {wrong[0]:g}, but inference='gibbs' needs whole counts; "
             "inference='vb' and 'svi' take weights"
@@ -164,7 +170,7 @@ def fit_stochastic(task: Task, watch: Watch) -> Fit:
     def epoch(number: int) -> Iterator[Batch]:
         return mini_batches(task.counts, task.y, task.weight, task.model.n_topics, size, task.seed, number)
 
-    return fit_epochs(task, watch, epoch, task.counts.shape[0], float(task.counts.sum(dtype=np.float64)))
+    return fit_epochs(task, watch, epoch, task.counts.shape[0], float(task.counts.data.sum(dtype=np.float64)))
 
 
 def fit_epochs(

@@ -178,12 +178,12 @@ class Sampler:
         if len(doc_topic):
             size = int(doc_topic.max(initial=0)) + 1
             return np.stack([np.bincount(doc_topic[:, k], minlength=size) for k in range(self.n_topics)])
-        counts = self.documents.entries >> self.documents.shift
-        topics = self.documents.entries & np.uint32((1 << int(self.documents.shift)) - 1)
-        size = int(counts.max(initial=0)) + 1
-        kept = counts > 0
-        flat = topics[kept].astype(np.int64) * size + counts[kept]
-        histogram = np.bincount(flat, minlength=self.n_topics * size).reshape(self.n_topics, size)
+        shift, mask = self.documents.shift, np.uint32((1 << int(self.documents.shift)) - 1)
+        size = int(self.documents.entries.max(initial=0) >> shift) + 1
+        histogram = np.zeros((self.n_topics, size), dtype=np.int32)
+        for part in np.array_split(self.documents.entries, max(1, len(self.documents.entries) >> 18)):
+            kept = part[part > mask]
+            np.add.at(histogram, (kept & mask, kept >> shift), 1)
         histogram[:, 0] = n_documents - histogram.sum(axis=1)
         return histogram
 
@@ -191,12 +191,14 @@ class Sampler:
         """log p(words, topics of the tokens), topic shares and topics integrated out."""
         total = self.prior * len(self.word_topic)
         words = (gammaln(total) - gammaln(self.topic_count + total)).sum()
-        for start in range(0, len(self.word_topic), 4096):
-            part = self.word_topic[start : start + 4096]
+        for start in range(0, len(self.word_topic), 256):
+            part = self.word_topic[start : start + 256]
             met = part[part > 0]
             words += (gammaln(met + self.prior) - gammaln(self.prior)).sum()
         sizes = np.arange(histogram.shape[1])
-        documents = (histogram * (gammaln(sizes + self.alpha[:, None]) - gammaln(self.alpha)[:, None])).sum()
+        documents = 0.0
+        for counts, alpha in zip(histogram, self.alpha, strict=True):
+            documents += counts @ (gammaln(sizes + alpha) - gammaln(alpha))
         lengths = self.tokens.doc_length
         documents += (gammaln(self.alpha.sum()) - gammaln(lengths + self.alpha.sum())).sum()
         return float(words + documents)

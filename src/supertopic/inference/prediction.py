@@ -28,7 +28,7 @@ class PointModel:
 def infer(
     point: PointModel, weights: np.ndarray, counts: sp.csr_matrix, backend: Threads, *, words: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Topic shares (D, K) float64 and, if asked for, each entry's shares phi (nnz, K) float32, else (0, K).
+    """Topic shares (D, K) float32 and, if asked for, each entry's shares phi (nnz, K) float32, else (0, K).
 
     weights : (V, K) float32, p(word | topic)
     """
@@ -45,7 +45,7 @@ def infer(
             share_documents(start, stop, *csr, log_weights, log_shares, doc_topic, phi, bound)
 
         backend.over_weights(counts.indptr, share)
-        return doc_topic.astype(np.float64), phi
+        return doc_topic, phi
 
     alpha = point.alpha.astype(np.float32)
     passes = np.empty(len(doc_topic), dtype=np.int32)
@@ -59,9 +59,8 @@ def infer(
         )  # fmt: skip
 
     backend.over_weights(counts.indptr, infer_range)
-    shares = doc_topic.astype(np.float64)
-    shares /= shares.sum(axis=1, keepdims=True)
-    return shares, phi
+    doc_topic /= doc_topic.sum(axis=1, keepdims=True)
+    return doc_topic, phi
 
 
 @dataclass(frozen=True)

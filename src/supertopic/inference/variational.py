@@ -62,24 +62,25 @@ def take_step(
     """
     weights = model.emission.expect(state.word_topic, backend, log=model.single)
     stats, found = local_step(model, state, weights, batch, backend, limits, doc_topic)
+    del weights  # as large as the topics, and the global step takes as much again
     scale = (n_documents or len(batch)) / len(batch)
-    after = global_step(model, state, stats, scale, rate)
-    if model.response.n_columns:
-        after = respond_globally(model, state, after, stats, found, batch, scale, rate)
-    return Step(state, after, found, scale * stats.bound)
+    return Step(state, global_step(model, state, stats, found, batch, scale, rate), found, scale * stats.bound)
 
 
-def global_step(model: Model, state: State, stats: Stats, scale: float, rate: float) -> State:
-    """The State after a step of the given rate towards the Stats of a batch, scaled up to the whole corpus."""
+def global_step(
+    model: Model, state: State, stats: Stats, found: Locals, batch: Batch, scale: float = 1.0, rate: float = 1.0
+) -> State:
+    """The State after a step of the given rate towards what a batch says, scaled up to the whole corpus."""
     if scale != 1.0:
         stats.word_topic *= np.float32(scale)
-    word_topic = model.emission.update(state.word_topic, stats.word_topic, rate)
-    if model.single:
-        assert state.shares is not None
-        towards = state.alpha + scale * stats.log_theta
-        return replace(state, word_topic=word_topic, shares=(1.0 - rate) * state.shares + rate * towards)
-    alpha = model.doc_topic_prior.update(state.alpha, stats.log_theta / stats.n_documents, rate)
-    return replace(state, word_topic=word_topic, alpha=alpha)
+    after = replace(state, word_topic=model.emission.update(state.word_topic, stats.word_topic, rate))
+    if state.shares is not None:
+        after.shares = (1.0 - rate) * state.shares + rate * (state.alpha + scale * stats.log_theta)
+    else:
+        after.alpha = model.doc_topic_prior.update(state.alpha, stats.log_theta / stats.n_documents, rate)
+    return (
+        respond_globally(model, state, after, stats, found, batch, scale, rate) if model.response.n_columns else after
+    )
 
 
 def respond_globally(
