@@ -76,6 +76,6 @@ class Evaluator:
         """word_topic : (V, K), the parameters lambda of q(topics)"""
         limits = LocalLimits(max_passes=100, tol=1e-3)
         with Threads(-1) as backend:
-            state = start_state(self._model, np.ascontiguousarray(word_topic, dtype=np.float32))
+            state = start_state(self._model, np.array(word_topic, dtype=np.float32, order="C"))
             step = take_step(self._model, state, self._batch, backend, limits)
             return step.bound(self._model, backend) / self._n_tokens

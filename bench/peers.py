@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import time
 import warnings
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -22,6 +23,7 @@ from bench.corpus import ALPHA, BETA
 class Fitted(NamedTuple):
     word_topic: np.ndarray  # (V, K)
     seconds: float
+    cores: float = 1.0  # processor time over wall time, where several threads were asked for
 
 
 class Peer(Protocol):
@@ -50,16 +52,17 @@ class Tomotopy:
         model.train(0, workers=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that two workers give another result
-            start = clock.now()
+            start, wall, processor = clock.now(), time.perf_counter(), time.process_time()
             model.train(passes, workers=n_jobs)
             seconds = clock.now() - start
+            cores = (time.process_time() - processor) / (time.perf_counter() - wall)
         if not np.allclose(model.alpha, ALPHA):
             raise RuntimeError(f"tomotopy changed alpha to {model.alpha}, so the libraries fit different models")
         word_topic = np.zeros((matrix.shape[1], n_topics), dtype=np.float32)
         order = [int(word) for word in model.used_vocabs]
         for k in range(n_topics):
             word_topic[order, k] = model.get_topic_word_dist(k)
-        return Fitted(word_topic, seconds)
+        return Fitted(word_topic, seconds, cores)
 
 
 class ScikitLearn:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-_SHARE_BYTES = 4 << 20  # of responsibilities held at a time: about the second-level cache, and little memory
+_SHARE_BYTES = 8 << 20  # of responsibilities held at a time: about the second-level cache, and little memory
 
 
 @dataclass

@@ -54,7 +54,7 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
             watch.trace.append(sampler.log_joint(histogram) / max(len(sampler.topic), 1))
             alphas.append(sampler.alpha.tolist())
         if sweep >= settings.burn_in and left % settings.thin == 0:
-            sums += sampler.word_topic
+            sampler.add_words(sums)
             n_samples += 1
         watch.step(
             sweep + 1, partial(dict, topic=sampler.topic, sums=sums, alpha=sampler.alpha),
@@ -172,6 +172,14 @@ class Sampler:
         self.backend.all([(normalise, topics, total, *ends) for ends in ranges])
         return topics
 
+    def add_words(self, sums: np.ndarray) -> None:
+        """Add the counts of words by topic to `sums` (V, K)."""
+
+        def add(start: int, stop: int) -> None:
+            sums[start:stop] += self.word_topic[start:stop]
+
+        self.backend.over_range(len(sums), add)
+
     def topic_histogram(self) -> np.ndarray:
         """(K, L): documents that hold topic k exactly n times."""
         n_documents, doc_topic = len(self.tokens.doc_length), self.documents.doc_topic
@@ -191,10 +199,16 @@ class Sampler:
         """log p(words, topics of the tokens), topic shares and topics integrated out."""
         total = self.prior * len(self.word_topic)
         words = (gammaln(total) - gammaln(self.topic_count + total)).sum()
-        for start in range(0, len(self.word_topic), 256):
+        starts = range(0, len(self.word_topic), 256)
+        by_part = np.zeros(len(starts))  # added up in a fixed order
+
+        def add(i: int, start: int) -> None:
             part = self.word_topic[start : start + 256]
             met = part[part > 0]
-            words += (gammaln(met + self.prior) - gammaln(self.prior)).sum()
+            by_part[i] = (gammaln(met + self.prior) - gammaln(self.prior)).sum()
+
+        self.backend.all([(add, i, start) for i, start in enumerate(starts)])
+        words += by_part.sum()
         sizes = np.arange(histogram.shape[1])
         documents = 0.0
         for counts, alpha in zip(histogram, self.alpha, strict=True):

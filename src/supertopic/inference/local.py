@@ -63,7 +63,7 @@ def local_step(
     for block in batch.blocks:
         task = _BlockTask(model, state, weights, limits, batch, block, found, shares[: len(block.order)], fresh)
         task.run(backend, stats)
-    stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64) if model.single else _sum_log_theta(doc_topic)
+    stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64) if model.single else _sum_log_theta(doc_topic, backend)
     return stats, found
 
 
@@ -172,10 +172,14 @@ class _BlockTask:
         backend.over_weights(block.word_start, add)
 
 
-def _sum_log_theta(gamma: np.ndarray) -> np.ndarray:
-    """sum_d psi(gamma_dk) - psi(sum_k gamma_dk), a few documents at a time to stay small."""
-    total = np.zeros(gamma.shape[1])
-    for start in range(0, len(gamma), 1024):
-        part = gamma[start : start + 1024].astype(np.float64)
-        total += (digamma(part) - digamma(part.sum(axis=1, keepdims=True))).sum(axis=0)
-    return total
+def _sum_log_theta(gamma: np.ndarray, backend: Threads) -> np.ndarray:
+    """sum_d psi(gamma_dk) - psi(sum_k gamma_dk): parts of fixed size, so that the sum does not depend on threads."""
+    starts = range(0, len(gamma), 512)
+    sums = np.zeros((len(starts), gamma.shape[1]))
+
+    def add(part: int, start: int) -> None:
+        some = gamma[start : start + 512].astype(np.float64)
+        sums[part] = (digamma(some) - digamma(some.sum(axis=1, keepdims=True))).sum(axis=0)
+
+    backend.all([(add, part, start) for part, start in enumerate(starts)])
+    return sums.sum(axis=0)
