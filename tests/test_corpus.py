@@ -16,7 +16,6 @@ from supertopic.corpus import (
     EmptyDocumentWarning,
     as_corpus,
     as_texts,
-    require_integer_counts,
     require_vocabulary,
     warn_empty,
 )
@@ -264,12 +263,6 @@ def test_one_counted_warning_for_empty_documents():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_empty(as_corpus(DENSE + 1))
-
-
-def test_whole_counts():
-    require_integer_counts(as_corpus(DENSE), "Gibbs sampling draws a topic for each token")
-    with pytest.raises(ValueError, match=r"whole counts, but 0.5 is among them: Gibbs needs tokens"):
-        require_integer_counts(as_corpus(DENSE / 2), "Gibbs needs tokens")
 
 
 def test_another_vocabulary():

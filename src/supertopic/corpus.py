@@ -24,7 +24,6 @@ __all__ = [
     "as_corpus",
     "as_texts",
     "holds_text",
-    "require_integer_counts",
     "require_vocabulary",
     "warn_empty",
 ]
@@ -221,13 +220,6 @@ def warn_empty(corpus: Corpus, what: str = "get the prior mean") -> None:
             EmptyDocumentWarning,
             stacklevel=3,
         )
-
-
-def require_integer_counts(corpus: Corpus, why: str) -> None:
-    """Refuse weights such as tf-idf where tokens are needed; `why` says who needs them."""
-    if not corpus.is_integer:
-        data = corpus.counts.data
-        raise ValueError(f"X must hold whole counts, but {data[data != np.rint(data)][0]:g} is among them: {why}.")
 
 
 def require_vocabulary(corpus: Corpus, vocabulary: Sequence[str] | None, *, name: str = "X") -> None:

@@ -36,21 +36,21 @@ class Threads:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def over_range(self, n: int, task: Task, offset: int = 0) -> None:
-        """task(start, stop) over [offset, offset + n), cut evenly."""
-        self.over_weights(np.arange(n + 1), task, offset)
+    def over_range(self, n: int, task: Task) -> None:
+        """task(start, stop) over [0, n), cut evenly."""
+        self.over_weights(np.arange(n + 1), task)
 
-    def over_weights(self, cumulative: np.ndarray, task: Task, offset: int = 0) -> None:
+    def over_weights(self, cumulative: np.ndarray, task: Task) -> None:
         """task(start, stop) over items whose running total of work is `cumulative` (one longer than the items)."""
         n = len(cumulative) - 1
         if self._pool is None or n < 2:
             if n > 0:
-                task(offset, offset + n)
+                task(0, n)
             return
         parts = min(4 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
         goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (np.arange(1, parts) / parts)
         cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
-        self.all([(task, offset + int(a), offset + int(b)) for a, b in pairwise(cuts)])
+        self.all([(task, int(a), int(b)) for a, b in pairwise(cuts)])
 
     def all(self, calls: Sequence[tuple]) -> None:
         """Run calls (function, *arguments) that share no output; an error in one is raised here."""
