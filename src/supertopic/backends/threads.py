@@ -42,15 +42,17 @@ class Threads:
 
     def over_weights(self, cumulative: np.ndarray, task: Task) -> None:
         """task(start, stop) over items whose running total of work is `cumulative` (one longer than the items)."""
+        self.all([(task, *ends) for ends in self.cut(cumulative)])
+
+    def cut(self, cumulative: np.ndarray) -> list[tuple[int, int]]:
+        """Ranges (start, stop) of items of about equal work, whose running total is `cumulative`, for the threads."""
         n = len(cumulative) - 1
         if self._pool is None or n < 2:
-            if n > 0:
-                task(0, n)
-            return
+            return [(0, n)] if n > 0 else []
         parts = min(4 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
         goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (np.arange(1, parts) / parts)
         cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
-        self.all([(task, int(a), int(b)) for a, b in pairwise(cuts)])
+        return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
     def all(self, calls: Sequence[tuple]) -> None:
         """Run calls (function, *arguments) that share no output; an error in one is raised here."""

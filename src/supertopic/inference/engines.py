@@ -95,7 +95,7 @@ def first_state(task: Task) -> State:
     """Where a fit starts: topics from a few quick passes over the documents."""
     model = task.model
     prior = model.doc_topic_prior.start
-    counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.n_documents)
+    counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.backend, task.n_documents)
     dispersion = model.response.start(task.y, task.weight)
     return start_state(model, model.emission.update(counts, counts, 1.0), dispersion)
 

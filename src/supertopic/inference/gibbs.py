@@ -99,7 +99,7 @@ class Sampler:
         parts = -(-self.n_topics // _MOST_FOUND_AT_ONCE)
         n_found = -(-self.n_topics // parts)
         alpha = np.full(n_found, self.alpha.mean())
-        found = online_counts(task.counts, n_found, alpha, self.seed)
+        found = online_counts(task.counts, n_found, alpha, self.seed, self.backend)
         if parts == 1:
             self._draw_given(found)
             return

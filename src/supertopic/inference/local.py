@@ -9,11 +9,12 @@ import numpy as np
 from scipy.special import digamma
 
 from supertopic.backends.threads import Threads
-from supertopic.inference.batches import Batch, Block
+from supertopic.inference.batches import Batch, Block, order_entries
+from supertopic.inference.plain import add_plain_blocks
 from supertopic.kernels.mixture import share_documents
 from supertopic.kernels.response import respond_documents
 from supertopic.kernels.topics import add_by_word
-from supertopic.kernels.variational import infer_documents
+from supertopic.kernels.variational import infer_documents, sum_log_theta
 from supertopic.model import Model, State, Stats
 
 _PASSES_BETWEEN_REFRESHES = 5  # (slope, curvature) renewed this often: more often saves no passes
@@ -58,13 +59,29 @@ def local_step(
         gram=np.zeros((n_columns, n_topics, n_topics)),
         cross=np.zeros((n_columns, n_topics)),
     )
-    most = max((len(block.order) for block in batch.blocks), default=0)
-    shares = np.empty((most, n_topics), dtype=np.float32)
-    for block in batch.blocks:
-        task = _BlockTask(model, state, weights, limits, batch, block, found, shares[: len(block.order)], fresh)
-        task.run(backend, stats)
-    stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64) if model.single else _sum_log_theta(doc_topic, backend)
+    if model.single or n_columns:
+        _add_blocks(model, state, weights, batch, backend, limits, found, stats, fresh)
+    else:
+        given = (limits.max_passes, limits.tol, fresh)
+        add_plain_blocks(batch, weights, state.alpha.astype(np.float32), *given, doc_topic, stats, backend)
+    if model.single:
+        stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64)
+    else:
+        stats.log_theta = _sum_log_theta(state.alpha.astype(np.float32), doc_topic, backend)
     return stats, found
+
+
+def _add_blocks(
+    model: Model, state: State, weights: np.ndarray, batch: Batch, backend: Threads, limits: LocalLimits, found: Locals,
+    stats: Stats, fresh: bool,
+) -> None:  # fmt: skip
+    """Block by block, the topic shares of all entries of a block at hand: a response needs them."""
+    indptr = batch.counts.indptr
+    most = max((int(indptr[stop] - indptr[start]) for start, stop in batch.blocks), default=0)
+    shares = np.empty((most, model.n_topics), dtype=np.float32)
+    for block in batch.blocks:
+        phi = shares[: indptr[block.stop] - indptr[block.start]]
+        _BlockTask(model, state, weights, limits, batch, block, found, phi, fresh).run(backend, stats)
 
 
 class _BlockTask:
@@ -77,7 +94,8 @@ class _BlockTask:
         documents = slice(block.start, block.stop)
         indptr = batch.counts.indptr[block.start : block.stop + 1]
         entries = slice(indptr[0], indptr[-1])
-        self.model, self.state, self.weights, self.limits, self.block = model, state, weights, limits, block
+        self.model, self.state, self.weights, self.limits = model, state, weights, limits
+        self.batch, self.documents = batch, np.arange(block.start, block.stop)
         self.indptr = indptr - indptr[0]
         self.indices, self.counts = batch.counts.indices[entries], batch.counts.data[entries]
         self.y, self.weight, self.longest = batch.y[documents], batch.weight[documents], batch.longest
@@ -163,23 +181,21 @@ class _BlockTask:
             stats.gram[c][np.diag_indices_from(outer)] += (curvature[:, c] / lengths) @ mean
 
     def _add_words(self, word_topic: np.ndarray, backend: Threads) -> None:
-        block = self.block
+        words, first, entry, _ = order_entries(self.documents, self.batch.counts)
 
         def add(start: int, stop: int) -> None:
             row = np.empty(self.phi.shape[1], dtype=np.float32)
-            add_by_word(start, stop, block.words, block.word_start, block.order, self.counts, self.phi, word_topic, row)
+            add_by_word(start, stop, words, first, entry, self.counts, self.phi, word_topic, row)
 
-        backend.over_weights(block.word_start, add)
+        backend.over_weights(first, add)
 
 
-def _sum_log_theta(gamma: np.ndarray, backend: Threads) -> np.ndarray:
+def _sum_log_theta(alpha: np.ndarray, gamma: np.ndarray, backend: Threads) -> np.ndarray:
     """sum_d psi(gamma_dk) - psi(sum_k gamma_dk): parts of fixed size, so that the sum does not depend on threads."""
     starts = range(0, len(gamma), 512)
     sums = np.zeros((len(starts), gamma.shape[1]))
-
-    def add(part: int, start: int) -> None:
-        some = gamma[start : start + 512].astype(np.float64)
-        sums[part] = (digamma(some) - digamma(some.sum(axis=1, keepdims=True))).sum(axis=0)
-
-    backend.all([(add, part, start) for part, start in enumerate(starts)])
+    backend.all([
+        (sum_log_theta, start, min(start + 512, len(gamma)), alpha, gamma, sums[part])
+        for part, start in enumerate(starts)
+    ])  # fmt: skip
     return sums.sum(axis=0)
