@@ -16,14 +16,16 @@ from bench.report import Table, say, times
 
 TARGET = 1.7
 PASSES = {"gibbs": 8, "vb": 3}
+WHOLE = {"gibbs": 20, "vb": 5}  # passes of a whole fit: few, so that its start and its end weigh much
 
 
 class Run(NamedTuple):
-    """Wall seconds per pass, cores the process had meanwhile, and the topics (or the tokens' topics) it found."""
+    """Wall seconds per pass, cores it had meanwhile, the topics (or the tokens' topics), a whole fit's seconds."""
 
     seconds: float
     cores: float
     topics: np.ndarray
+    whole: float | None = None
 
 
 def table(documents: Documents, plan: Plan) -> Table:
@@ -31,11 +33,13 @@ def table(documents: Documents, plan: Plan) -> Table:
         "3. Two threads against one",
         [
             "K", "library", "inference", "s/pass, 1 thread", "s/pass, 2 threads", "cores had", "speed-up",
-            "same result", "target",
+            "same result", "whole fit, s, 1 thread", "2 threads", "whole speed-up", "target",
         ],
         f"{documents.describe()}. Wall seconds per sweep or EM step, the first of each of our fits left out; best of "
         f"{plan.repeats + 1}, interleaved. \"Cores had\": processor over wall time of the run with two threads; well "
-        "below 2, others kept the second core, and the speed-up says nothing. \"Same result\": bit for bit.",
+        "below 2, others kept the second core, and the speed-up says nothing. \"Same result\": bit for bit. \"Whole "
+        f"fit\": `LDA.fit` with its start and the shares of all documents at its end, {WHOLE['gibbs']} sweeps or "
+        f"{WHOLE['vb']} EM steps.",
     )  # fmt: skip
     for n_topics in plan.topics((50, 200)):
         ours.warm_up(documents.train, n_topics)
@@ -51,9 +55,17 @@ def table(documents: Documents, plan: Plan) -> Table:
             result.add(
                 n_topics, library, inference, f"{one.seconds:.3f}", f"{two.seconds:.3f}", f"{two.cores:.1f}",
                 times(one.seconds / two.seconds), "yes" if np.array_equal(one.topics, two.topics) else "no",
-                times(TARGET) if library == "supertopic" else None,
+                *whole_fits(runs[1], runs[2]), times(TARGET) if library == "supertopic" else None,
             )  # fmt: skip
     return result
+
+
+def whole_fits(one: list[Run], two: list[Run]) -> tuple[str | None, str | None, str | None]:
+    """Seconds of the quickest with one and with two threads, and their ratio."""
+    seconds = [min((run.whole for run in runs if run.whole is not None), default=None) for runs in (one, two)]
+    if seconds[0] is None or seconds[1] is None:
+        return None, None, None
+    return f"{seconds[0]:.2f}", f"{seconds[1]:.2f}", times(seconds[0] / seconds[1])
 
 
 def run_ours(documents: Documents, n_topics: int, inference: str, n_jobs: int) -> Run:
@@ -67,7 +79,10 @@ def run_ours(documents: Documents, n_topics: int, inference: str, n_jobs: int) -
     ours.watch(ours.lda(n_topics, inference, PASSES[inference] + 1, n_jobs, burn_in=0), documents.train, look)
     seconds = wall[-1] - wall[0]
     topics = final["topic" if inference == "gibbs" else "word_topic"]
-    return Run(seconds / PASSES[inference], (processor[-1] - processor[0]) / seconds, topics)
+    before = time.perf_counter()
+    ours.lda(n_topics, inference, WHOLE[inference], n_jobs).fit(documents.train)
+    whole = time.perf_counter() - before
+    return Run(seconds / PASSES[inference], (processor[-1] - processor[0]) / seconds, topics, whole)
 
 
 def run_peer(peer: Peer) -> Callable[[Documents, int, str, int], Run]:

@@ -6,8 +6,9 @@ bit for bit, for every number of threads.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from types import TracebackType
 from typing import Self
@@ -25,7 +26,7 @@ class Threads:
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
             raise ValueError(f"n_jobs: got {n_jobs!r}, expected a whole number other than 0, or None")
         self.n_threads = effective_n_jobs(n_jobs)
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def __enter__(self) -> Self:
         return self
@@ -49,16 +50,31 @@ class Threads:
         n = len(cumulative) - 1
         if self._pool is None or n < 2:
             return [(0, n)] if n > 0 else []
-        parts = min(4 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
+        parts = min(8 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
         goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (np.arange(1, parts) / parts)
         cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
         return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
     def all(self, calls: Sequence[tuple]) -> None:
-        """Run calls (function, *arguments) that share no output; an error in one is raised here."""
-        if self._pool is None:
-            for function, *arguments in calls:
+        """Run calls (function, *arguments) that share no output; an error in one is raised here.
+
+        Whoever is free takes the next call, this thread too: a wave of many small calls costs little.
+        """
+        left = deque(calls)
+
+        def work() -> None:
+            while True:
+                try:
+                    function, *arguments = left.popleft()
+                except IndexError:
+                    return
                 function(*arguments)
-            return
-        for future in [self._pool.submit(*call) for call in calls]:
-            future.result()
+
+        helpers = [self._pool.submit(work) for _ in calls[1 : self.n_threads]] if self._pool is not None else []
+        try:
+            work()
+        finally:
+            left.clear()  # after an error here, nobody begins another
+            wait(helpers)
+        for helper in helpers:
+            helper.result()

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from supertopic.kernels.topics import order_by_word
 
-_BLOCK_BYTES = 2 << 20  # of what is held about a block's entries and documents: about the second-level cache
+_SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
+_PLAIN_BYTES = 1 << 20  # held about a block's documents where there is no response: they stay in the second-level cache
 
 
 class Block(NamedTuple):
@@ -61,19 +62,19 @@ class Batch:
     @cached_property
     def blocks(self) -> list[Block]:
         """Blocks of which each entry's topic shares are held."""
-        return self._cut(4 * self.n_topics, 0)
+        return self._cut(4 * self.n_topics, 0, _SHARE_BYTES)
 
     @cached_property
     def plain_blocks(self) -> list[Block]:
         """Blocks of which each document's topic shares are held, and of each entry a ratio, its place and document."""
-        return self._cut(12, 4 * self.n_topics)
+        return self._cut(12, 4 * self.n_topics, _PLAIN_BYTES)
 
-    def _cut(self, entry_bytes: int, document_bytes: int) -> list[Block]:
-        """Runs of documents of at most a few megabytes (a longer document stands alone)."""
+    def _cut(self, entry_bytes: int, document_bytes: int, most: int) -> list[Block]:
+        """Runs of documents of at most `most` bytes (a longer document stands alone)."""
         size = entry_bytes * self.counts.indptr.astype(np.int64) + document_bytes * np.arange(len(self) + 1)
         blocks, start = [], 0
         while start < len(self):
-            stop = int(np.searchsorted(size, size[start] + _BLOCK_BYTES, side="right")) - 1
+            stop = int(np.searchsorted(size, size[start] + most, side="right")) - 1
             stop = min(max(stop, start + 1), len(self))
             blocks.append(Block(start, stop))
             start = stop

@@ -45,20 +45,25 @@ def local_step(
     backend: Threads,
     limits: LocalLimits,
     doc_topic: np.ndarray | None = None,
+    out: np.ndarray | None = None,
 ) -> tuple[Stats, Locals]:
-    """Stats of a batch and what it found about its documents, given the topics' weights (logarithms, for a mixture)."""
+    """Stats of a batch and what it found about its documents, given the topics' weights (logarithms, for a mixture).
+
+    The word counts are written over `out`, (V, K), where it is given: engines go from one pair of arrays to the other.
+    """
     fresh = doc_topic is None
     n_topics, n_columns = model.n_topics, model.response.n_columns
     doc_topic = np.empty((len(batch), n_topics), dtype=np.float32) if doc_topic is None else doc_topic.copy()
     found = Locals(doc_topic, np.zeros((len(batch), n_columns)), np.zeros((len(batch), n_columns)))
     stats = Stats(
-        word_topic=np.zeros_like(weights),
+        word_topic=np.empty_like(weights) if out is None else out,
         log_theta=np.zeros(n_topics),
         n_documents=float(len(batch)),
         bound=0.0,
         gram=np.zeros((n_columns, n_topics, n_topics)),
         cross=np.zeros((n_columns, n_topics)),
     )
+    stats.word_topic[:] = 0.0
     if model.single or n_columns:
         _add_blocks(model, state, weights, batch, backend, limits, found, stats, fresh)
     else:

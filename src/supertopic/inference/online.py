@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
-from supertopic.inference.batches import order_entries
+from supertopic.inference.batches import ByWord, order_entries
 from supertopic.kernels.online import learn_documents
 from supertopic.kernels.topics import add_shares_by_word
 
@@ -26,6 +26,7 @@ def online_counts(
     seed: int,
     backend: Threads,
     n_documents: float | None = None,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Expected counts of words by topic, (V, K) float32, scaled to `n_documents` (those given, by default)."""
     n_used = min(counts.shape[0], _LARGEST)
@@ -33,7 +34,8 @@ def online_counts(
     epochs = max(_EPOCHS, -(-_STEPS // n_batches))
     rng = np.random.default_rng([seed, 3])
     by_word = np.asarray(counts.sum(axis=0), dtype=np.float32).ravel()
-    word_topic = rng.random((counts.shape[1], n_topics), dtype=np.float32)
+    word_topic = np.empty((counts.shape[1], n_topics), dtype=np.float32) if out is None else out
+    rng.random(out=word_topic, dtype=np.float32)
     word_topic += np.float32(0.5)
     word_topic *= by_word[:, None] / np.float32(n_topics)
     learner = Learner(counts, word_topic, alpha, _SMOOTHING, _PASSES, backend)
@@ -76,8 +78,10 @@ class Learner:
                 self.alpha, self.passes, theta, gained, ratio, rows,
             )  # fmt: skip
 
-        self.backend.over_weights(first_entry, learn)
-        by_word = order_entries(documents, self.counts)
+        found: list[ByWord] = []
+        order = (lambda: found.append(order_entries(documents, self.counts)),)
+        self.backend.all([order, *((learn, *ends) for ends in self.backend.cut(first_entry))])
+        (by_word,) = found
         self.scale *= np.float32(1.0 - rate)
         step = np.float32(rate * growth) / self.scale
 

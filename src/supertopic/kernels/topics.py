@@ -98,6 +98,14 @@ def add_shares_by_word(
             word_topic[word, k] += row[k]
 
 
+@njit(cache=True, nogil=True)
+def add_rows(word_topic, total):
+    """total_k += sum_w word_topic_wk, float64."""
+    for w in range(word_topic.shape[0]):
+        for k in range(word_topic.shape[1]):
+            total[k] += word_topic[w, k]
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def _digamma(x):
     """psi(x) in float64 for x > 0: eight steps up, then the asymptotic series."""
