@@ -48,3 +48,17 @@ def test_ranges_cover_all_items_in_order(n_jobs, weights):
         ends = backend.cut(np.concatenate([[0], np.cumsum(weights)]))
     assert [i for start, stop in ends for i in range(start, stop)] == list(range(len(weights)))
     assert all(start < stop for start, stop in ends)
+
+
+def test_scratch_belongs_to_one_thread():
+    meet, found = threading.Barrier(2, timeout=10), []
+
+    def call():
+        found.append(backend.scratch(3, 4))
+        meet.wait()
+
+    with Threads(2) as backend:
+        backend.all([(call,), (call,)])
+        assert found[0].shape == (3, 4) and not np.shares_memory(*found)
+        assert np.shares_memory(backend.scratch(2, 5), backend.scratch(4, 3))
+        assert backend.scratch(7, 9).shape == (7, 9)

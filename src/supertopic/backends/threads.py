@@ -6,6 +6,7 @@ bit for bit, for every number of threads.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -26,6 +27,7 @@ class Threads:
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
             raise ValueError(f"n_jobs: got {n_jobs!r}, expected a whole number other than 0, or None")
         self.n_threads = effective_n_jobs(n_jobs)
+        self._kept = threading.local()
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def __enter__(self) -> Self:
@@ -36,6 +38,13 @@ class Threads:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+    def scratch(self, n_rows: int, n_columns: int) -> np.ndarray:
+        """A float32 array of the calling thread to write over: kept, since the pages of a new one cost time."""
+        room = getattr(self._kept, "room", None)
+        if room is None or len(room) < n_rows * n_columns:
+            room = self._kept.room = np.empty(n_rows * n_columns, dtype=np.float32)
+        return room[: n_rows * n_columns].reshape(n_rows, n_columns)
 
     def over_range(self, n: int, task: Task) -> None:
         """task(start, stop) over [0, n), cut evenly."""

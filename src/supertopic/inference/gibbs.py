@@ -195,7 +195,7 @@ class Sampler:
         """(K, L): documents that hold topic k exactly n times."""
         doc_topic, entries, _, _, shift = self.documents
         most = doc_topic.max(initial=0) if len(doc_topic) else entries.max(initial=0) >> shift
-        histogram = np.zeros((self.n_topics, int(most) + 1), dtype=np.int64)
+        histogram = np.zeros((self.n_topics, int(most) + 1), dtype=np.int32)
         layout.count_documents(self.documents, histogram)
         histogram[:, 0] = len(self.tokens.doc_length) - histogram[:, 1:].sum(axis=1)
         return histogram
@@ -210,10 +210,10 @@ class Sampler:
             len(by_word), lambda start, stop: layout.sum_values(self.word_topic, values, start, stop, by_word)
         )
         words += by_word.sum()
-        sizes = np.arange(histogram.shape[1])
         documents = 0.0
         for counts, alpha in zip(histogram, self.alpha, strict=True):
-            documents += counts @ (gammaln(sizes + alpha) - gammaln(alpha))
+            sizes = np.flatnonzero(counts)
+            documents += counts[sizes] @ (gammaln(sizes + alpha) - gammaln(alpha))
         lengths = self.tokens.doc_length
         documents += (gammaln(self.alpha.sum()) - gammaln(lengths + self.alpha.sum())).sum()
         return float(words + documents)

@@ -72,7 +72,7 @@ class Learner:
         smoothing = self.beta / self.scale
 
         def learn(start: int, stop: int) -> None:
-            rows = np.empty((self._longest, n_topics), dtype=np.float32)
+            rows = self.backend.scratch(self._longest, n_topics)
             learn_documents(
                 start, stop, documents, first_entry, indptr, indices, data, self.word_topic, smoothing, inverse,
                 self.alpha, self.passes, theta, gained, ratio, rows,

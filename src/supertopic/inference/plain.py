@@ -29,7 +29,7 @@ def add_plain_blocks(
     bound = np.zeros(len(batch))
     sums: list[tuple[Callable, int, int]] = []  # by word, of the block before: they run beside the next block
     for block in batch.plain_blocks:
-        task = _Block(batch, block, weights)
+        task = _Block(batch, block, weights, backend)
         infer = partial(task.infer, alpha, max_passes, tol, fresh, doc_topic, bound)
         backend.all([*((infer, *ends) for ends in backend.cut(task.indptr)), (task.order,), *sums])
         sums = [(partial(task.add, stats.word_topic), *ends) for ends in backend.cut(task.by_word.start)]
@@ -42,8 +42,8 @@ class _Block:
 
     by_word: ByWord
 
-    def __init__(self, batch: Batch, block: Block, weights: np.ndarray) -> None:
-        self.batch, self.block, self.weights = batch, block, weights
+    def __init__(self, batch: Batch, block: Block, weights: np.ndarray, backend: Threads) -> None:
+        self.batch, self.block, self.weights, self.backend = batch, block, weights, backend
         indptr = batch.counts.indptr[block.start : block.stop + 1]
         entries = slice(indptr[0], indptr[-1])
         self.indptr = indptr - indptr[0]
@@ -55,7 +55,7 @@ class _Block:
         self, alpha: np.ndarray, max_passes: int, tol: float, fresh: bool, doc_topic: np.ndarray, bound: np.ndarray,
         start: int, stop: int,
     ) -> None:  # fmt: skip
-        rows = np.empty((self.batch.longest, self.weights.shape[1]), dtype=np.float32)
+        rows = self.backend.scratch(self.batch.longest, self.weights.shape[1])
         documents = slice(*self.block)
         infer_plain_documents(
             start, stop, self.indptr, self.indices, self.counts, self.weights, alpha, max_passes, tol, fresh,
