@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from bench import ours
 from bench.corpus import Documents
 from bench.peers import Peer, installed
 from bench.plan import Plan
 from bench.report import Table, say, times
+from supertopic.backends.threads import Threads
 
 TARGET = 1.7
 PASSES = {"gibbs": 8, "vb": 3}
@@ -41,6 +43,11 @@ def table(documents: Documents, plan: Plan) -> Table:
         f"fit\": `LDA.fit` with its start and the shares of all documents at its end, {WHOLE['gibbs']} sweeps or "
         f"{WHOLE['vb']} EM steps.",
     )  # fmt: skip
+    result.note += (
+        f" All that two threads of this machine can give: {ceiling(multiply):.2f} times as many products of vectors in "
+        f"the first-level cache as one, and {ceiling(hash_on):.2f} times as long chains of scalar ones. Where the "
+        "first is far below 2, the two share the units of one core, which keeps programs of vectors from doubling."
+    )
     for n_topics in plan.topics((50, 200)):
         ours.warm_up(documents.train, n_topics)
         fits = [("supertopic", inference, run_ours) for inference in PASSES]
@@ -58,6 +65,40 @@ def table(documents: Documents, plan: Plan) -> Table:
                 *whole_fits(runs[1], runs[2]), times(TARGET) if library == "supertopic" else None,
             )  # fmt: skip
     return result
+
+
+@njit(nogil=True, fastmath=True)
+def multiply(n: int) -> float:
+    """n products of two vectors that stay in the first-level cache."""
+    a, b = np.ones(2048, np.float32), np.ones(2048, np.float32)
+    total = np.float32(0.0)
+    for _ in range(n):
+        for k in range(len(a)):
+            total += a[k] * b[k]
+        a[0] = total * np.float32(1e-9)
+    return total
+
+
+@njit(nogil=True)
+def hash_on(n: int) -> int:
+    """16 n steps, each of which waits for the one before."""
+    x = np.uint64(1)
+    for i in range(16 * n):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(i)
+    return x
+
+
+def ceiling(work: Callable[[int], float], n: int = 500_000) -> float:
+    """How much faster two threads do twice the work than one: all that any program could gain."""
+    work(1)
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(5):
+        for n_jobs in seconds:
+            with Threads(n_jobs) as backend:
+                before = time.perf_counter()
+                backend.all([(work, n), (work, n)])
+                seconds[n_jobs].append(time.perf_counter() - before)
+    return min(seconds[1]) / min(seconds[2])
 
 
 def whole_fits(one: list[Run], two: list[Run]) -> tuple[str | None, str | None, str | None]:

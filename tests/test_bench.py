@@ -1,5 +1,7 @@
 """The benchmark's own arithmetic: a bench that reads its curves wrongly would flatter somebody."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -100,6 +102,11 @@ def test_memory_needed_is_counted_in_full():
     documents, by_word, by_document = 3 * 8 + 3 * 4, 2 * 4 * 3 * 5, 4 * 2 * 5
     assert memory.needed(matrix, "vb", 5) == documents + by_word + by_document
     assert memory.needed(matrix, "gibbs", 5) == documents + by_word + by_document + 2 * 6
+
+
+def test_the_ceiling_compares_the_same_work():
+    assert threads.ceiling(lambda n: time.sleep(n / 1000), n=20) == pytest.approx(2.0, rel=0.3)
+    assert threads.multiply(3) == pytest.approx(3 * 2048, rel=1e-2) and threads.hash_on(1) != threads.hash_on(2)
 
 
 def test_a_run_over_threads_is_timed_to_its_end(documents):
