@@ -64,7 +64,7 @@ def local_step(
         cross=np.zeros((n_columns, n_topics)),
     )
     stats.word_topic[:] = 0.0
-    if model.single or n_columns:
+    if model.single or (n_columns and np.any(batch.weight > 0)):  # no weight at all: y has no say, and this is LDA
         _add_blocks(model, state, weights, batch, backend, limits, found, stats, fresh)
     else:
         given = (limits.max_passes, limits.tol, fresh)
