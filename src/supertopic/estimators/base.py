@@ -22,7 +22,7 @@ from supertopic.estimators import saving
 from supertopic.inference import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.engines import Fit, Settings, Task, Watch, fit_epochs, run
-from supertopic.inference.local import LocalLimits
+from supertopic.inference.responding import LocalLimits
 from supertopic.inference.variational import Schedule
 from supertopic.metrics import perplexity
 from supertopic.model import Model

@@ -17,7 +17,7 @@ from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.base import TopicEstimator
 from supertopic.inference import prediction
-from supertopic.inference.refit import refit
+from supertopic.inference.regression import Design, regress
 from supertopic.model import Model
 from supertopic.responses.base import Response, registry
 
@@ -52,8 +52,9 @@ class SupervisedEstimator(TopicEstimator):
     def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray) -> None:
         model, state = self._model(), self._state
         found = self._scores(corpus)
-        coef, gram, dispersion = refit(
-            model.response, model.coef_prior, found.mean_topics, y, weight, state.coef, state.learned()[1]
+        design = Design(found.mean_topics, np.full(len(y), np.inf), np.zeros((len(y), 0)))
+        coef, gram, dispersion = regress(
+            model.response, model.coef_prior, design, y, weight, state.coef, state.learned()[1]
         )
         self._state = replace(state, coef=coef.astype(np.float32), gram=gram, dispersion=dispersion)
         self._derive(model)

@@ -18,8 +18,9 @@ import scipy.sparse as sp
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch, mini_batches
-from supertopic.inference.local import LocalLimits, local_step
+from supertopic.inference.local import local_step
 from supertopic.inference.online import online_counts
+from supertopic.inference.responding import LocalLimits
 from supertopic.inference.variational import Schedule, global_evidence, global_step, start_state, take_step
 from supertopic.model import Model, State
 from supertopic.progress import track
@@ -51,6 +52,7 @@ class Task:
     settings: Settings
     seed: int
     backend: Threads
+    covariates: np.ndarray | None = None
     start: State | None = None
     n_documents: int | None = None  # of a stream whose first batch `counts` is
     checkpoint: Checkpoint | None = None
@@ -97,7 +99,8 @@ def first_state(task: Task) -> State:
     prior = model.doc_topic_prior.start
     counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.n_documents)
     dispersion = model.response.start(task.y, task.weight)
-    return start_state(model, model.emission.update(counts, counts, 1.0), dispersion)
+    coef = model.response.start_coef(task.y, task.weight, dispersion)
+    return start_state(model, model.emission.update(counts, counts, 1.0), dispersion, coef)
 
 
 def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
@@ -124,7 +127,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         state = State(**resumed[1])
     else:
         state = task.start.copy() if task.start else first_state(task)
-    batch = Batch(task.counts, task.y, task.weight, model.n_topics)
+    batch = Batch(task.counts, task.y, task.weight, model.n_topics, task.covariates)
     n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
     for done in range(first, settings.max_iter):
         evidence = global_evidence(model, state, task.backend)
@@ -133,7 +136,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         given = (model, state, weights, batch, task.backend, settings.limits)
         stats, found = local_step(*given, None if fresh else doc_topic)
         bound = (stats.bound + evidence) / n_tokens
-        if fresh and watch.trace and bound < watch.trace[-1] and not has_converged([*watch.trace, bound], settings.tol):
+        if fresh and watch.trace and watch.trace[-1] - bound > settings.tol * abs(bound):
             fresh = False
             stats, found = local_step(*given, doc_topic)
             bound = (stats.bound + evidence) / n_tokens
@@ -168,7 +171,9 @@ def fit_stochastic(task: Task, watch: Watch) -> Fit:
     size = task.settings.batch_size or int(np.clip(task.counts.shape[0] // 50, 16, 1024))
 
     def epoch(number: int) -> Iterator[Batch]:
-        return mini_batches(task.counts, task.y, task.weight, task.model.n_topics, size, task.seed, number)
+        return mini_batches(
+            task.counts, task.y, task.weight, task.model.n_topics, size, task.seed, number, task.covariates
+        )
 
     return fit_epochs(task, watch, epoch, task.counts.shape[0], float(task.counts.data.sum(dtype=np.float64)))
 

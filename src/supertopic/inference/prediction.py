@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
-from supertopic.inference.local import LocalLimits
+from supertopic.inference.responding import LocalLimits
 from supertopic.kernels.mixture import share_documents
 from supertopic.kernels.response import respond_documents
 from supertopic.kernels.variational import infer_documents
