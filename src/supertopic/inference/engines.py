@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch, mini_batches
 from supertopic.inference.local import local_step
-from supertopic.inference.online import online_counts
+from supertopic.inference.online import near_uniform_counts, online_counts
 from supertopic.inference.responding import LocalLimits
 from supertopic.inference.variational import Schedule, global_evidence, global_step, start_state, take_step
 from supertopic.model import Model, State
@@ -39,6 +39,8 @@ class Settings:
     thin: int = 10
     collapsed: bool = True
     verbose: int = 0
+    init: str = "online"
+    n_init: int = 1
 
 
 @dataclass
@@ -94,22 +96,33 @@ class Watch:
 
 
 def first_state(task: Task) -> State:
-    """Where a fit starts: topics from a few quick passes over the documents."""
+    """Where a fit starts: topics from a few quick passes over the documents, or near uniform ones (`init`)."""
     model = task.model
     prior = model.doc_topic_prior.start
-    counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.n_documents)
     dispersion = model.response.start(task.y, task.weight)
     coef = model.response.start_coef(task.y, task.weight, dispersion)
-    return start_state(model, model.emission.update(counts, counts, 1.0), dispersion, coef)
+    if task.settings.init == "uniform":
+        counts = near_uniform_counts(task.counts, model.n_topics, task.seed)
+    else:
+        counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.n_documents)
+    state = start_state(model, model.emission.update(counts, counts, 1.0), dispersion, coef)
+    if task.settings.init == "uniform":  # topics start alike, so that the coefficients have to tell them apart
+        state.coef[:, : model.n_topics] += np.linspace(-1.0, 1.0, model.n_topics, dtype=np.float32)
+    return state
 
 
 def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
-    """Run an engine under a progress bar; the checkpoint goes once the fit is complete."""
-    with track(name, task.settings.max_iter, task.settings.verbose) as report:
-        watch = Watch(report, task.checkpoint)
-        fit = engine(task, watch)
-        watch.finish()
-    return fit
+    """Run an engine under a progress bar, `n_init` times, and keep the fit with the highest bound.
+
+    The checkpoint goes once a fit is complete.
+    """
+    fits = []
+    for start in range(task.settings.n_init):
+        with track(name, task.settings.max_iter, task.settings.verbose) as report:
+            watch = Watch(report, task.checkpoint)
+            fits.append(engine(replace(task, seed=task.seed + start), watch))
+            watch.finish()
+    return max(fits, key=lambda fit: fit.trace[-1] if fit.trace else -np.inf)
 
 
 def fit_batch(task: Task, watch: Watch) -> Fit:

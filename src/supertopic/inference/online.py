@@ -46,3 +46,10 @@ def online_counts(
             step += 1
     word_topic *= scale * np.float32((n_documents or counts.shape[0]) / counts.shape[0])
     return word_topic
+
+
+def near_uniform_counts(counts: sp.csr_matrix, n_topics: int, seed: int) -> np.ndarray:
+    """Each word's count shared out among the topics almost evenly: (V, K) float32."""
+    by_word = np.asarray(counts.sum(axis=0), dtype=np.float32).ravel()
+    noise = np.random.default_rng([seed, 3]).random((counts.shape[1], n_topics), dtype=np.float32)
+    return by_word[:, None] * (np.float32(0.95) + np.float32(0.1) * noise) / np.float32(n_topics)

@@ -24,6 +24,14 @@ from supertopic.coefficients import CoefPrior
 from supertopic.responses.base import Response
 
 
+def shifted(
+    score: np.ndarray, moment: np.ndarray, offset: np.ndarray, is_product: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """E[s + offset] and its second moment, from those of s."""
+    square = moment + offset * (2 * score + offset)
+    return score + offset, np.where(is_product, moment * np.exp(np.minimum(offset, 300.0)), square)
+
+
 @dataclass(frozen=True)
 class Design:
     """What the linear predictors of D documents are made of."""
@@ -55,7 +63,8 @@ class Design:
         for c in np.flatnonzero(is_product):
             log_moment = score[:, c].copy()
             n = self.lengths[finite]
-            log_moment[finite] = n * np.log1p((self.mean[finite] * np.expm1(topics[c] / n[:, None])).sum(axis=1))
+            less_one = (self.mean[finite] * np.expm1(topics[c] / n[:, None])).sum(axis=1)
+            log_moment[finite] = n * np.log1p(np.maximum(less_one, -1 + 1e-9))
             moment[:, c] = np.exp(np.minimum(log_moment + others[:, c], 300.0))
         return score + others, moment
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from supertopic.backends.threads import Threads
-from supertopic.inference.regression import Design, TokenDesign
+from supertopic.inference.regression import Design, TokenDesign, shifted
 from supertopic.kernels.response import respond_documents
 from supertopic.kernels.tilted import tilt_documents
 from supertopic.model import Model, State
@@ -75,9 +75,7 @@ class LabelledBlock:
 
     def _whole(self) -> tuple[np.ndarray, np.ndarray]:
         """Moments of the whole linear predictor, from those of the topics' part and the covariates' part, `offset`."""
-        square = self.moment + self.offset * (2 * self.score + self.offset)
-        product = self.moment * np.exp(np.minimum(self.offset, 300.0))
-        return self.score + self.offset, np.where(self.model.response.is_product, product, square)
+        return shifted(self.score, self.moment, self.offset, self.model.response.is_product)
 
     def _listen(self) -> tuple[np.ndarray, np.ndarray]:
         """(slope, curvature) in terms of the topics' part alone."""

@@ -170,7 +170,11 @@ def _moments(c, features, is_product, n_tokens, mean):
         square += features[c, k] * features[c, k] * mean[k]
     variance = max(np.float64(square - first * first), 0.0)
     if is_product[c]:
-        return np.float64(first), math.exp(min(n_tokens * math.log1p(first), 300.0)), variance * n_tokens * n_tokens
+        return (
+            np.float64(first),
+            math.exp(min(n_tokens * math.log1p(max(np.float64(first), -1.0 + 1e-9)), 300.0)),
+            variance * n_tokens * n_tokens,
+        )
     return np.float64(first), np.float64(first) * first + variance / n_tokens, variance
 
 

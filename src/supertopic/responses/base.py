@@ -31,6 +31,7 @@ class Response:
     kind: ClassVar[str] = "none"  # "number" or "class": what y holds, and so which estimators offer it
     is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): the language of each column
     steady: ClassVar[bool] = False  # whether slope and curvature are the same whatever the scores
+    two_classes: ClassVar[bool] = False  # whether it is for two classes only
     ordered: ClassVar[bool] = False  # whether classes have to come in an order
     n_dispersion: ClassVar[int] = 0  # P
 
