@@ -79,6 +79,7 @@ def moment_z(drawn, mean, variance):
                 (2.0, INF),
                 (-INF, -6.0),
                 (-0.5, 0.4),
+                (-1.1, 1.2),
                 (-2.0, 1.5),
                 (0.3, 0.9),
                 (0.1, 4.0),
@@ -132,6 +133,31 @@ def test_polya_gamma_follows_its_law(b, c):
     assert distance(drawn, lambda x: polya_gamma_cdf(x, b, abs(c)), n_places=30) < BOUND
 
 
+@pytest.mark.parametrize("c", [0.0, 1e-9, 0.03, 0.0999, 0.1001, 1.0, 9.0])
+def test_polya_gamma_moments(c):
+    assert draws._polya_gamma_moments(c) == pytest.approx(polya_gamma_moments(1.0, c), rel=1e-9)
+
+
+def test_series_of_polya_gamma_is_decided_right():
+    """Just below and just above the whole alternating sum, taken here term by term with more digits."""
+    for b in (1e-6, 0.05, 0.4, 1.0, 1.4, 3.0):
+        for y in (0.01, 0.5, 1.0, 2.0, 3.7, 6.0, 9.0, 12.0, 14.0):
+            n = np.arange(1, 200, dtype=np.longdouble)
+            ratio = (n - 1 + b) * (2 * n + b) / (n * (2 * n - 2 + b)) * np.exp(-(4 * n - 2 + 2 * b) / y)
+            total = float(1 + (np.cumprod(ratio) * (-1) ** n).sum())
+            assert 0 < total <= 1
+            assert draws._jacobi_accepts(total * (1 - 1e-6), y, b)
+            assert total == 1 or not draws._jacobi_accepts(total * (1 + 1e-6), y, b)
+        assert not draws._jacobi_accepts(2.0**-54, 1e12, b)
+
+
+@pytest.mark.parametrize(("alpha", "order"), [(1.3, 0.0), (0.0, 2.1), (0.4, 0.7)])
+def test_gig_slope_is_the_derivative(alpha, order):
+    for y in (-3.0, -0.2, 0.1, 2.0):
+        (right, _), (left, _) = (draws._gig_drop(y + h, alpha, order) for h in (1e-6, -1e-6))
+        assert draws._gig_drop(y, alpha, order)[1] == pytest.approx((right - left) / 2e-6, rel=1e-7)
+
+
 def test_polya_gamma_of_large_c_is_inverse_gaussian():
     """(1 + e^-c)^b is 1 in double precision: PG(b, c) = IG(b / (2c), b^2 / 4), whatever b."""
     for b, c in ((1e-3, 100.0), (1.0, 1e4), (50.0, -1e6), (7.3, 1e9)):
@@ -164,6 +190,12 @@ def test_truncated_normal_far_in_the_tail(location, scale, lower, upper):
         return -np.expm1(log_ndtr(-z) - log_ndtr(-edge))
 
     assert distance(flip * (drawn - location) / scale, lambda z: share(z) / (share(end) if end < INF else 1)) < BOUND
+
+
+def test_truncated_normal_keeps_the_digits_near_a_bound_at_zero():
+    """N(-1e9, 1) above 0 is exponential with rate 1e9; measured from the location it would be a grid of 1e-7."""
+    assert distance(sample(draws.draw_truncated_normal, -1e9, 1.0, 0.0, INF) * 1e9, stats.expon().cdf) < BOUND
+    assert distance(sample(draws.draw_truncated_normal, 1e9, 1.0, -INF, 0.0) * -1e9, stats.expon().cdf) < BOUND
 
 
 EXTREMES = [

@@ -143,6 +143,16 @@ def _polya_gamma_piece(stream, b, c):
     return 0.25 * b / (1.0 + 0.5 * c), stream
 
 
+@njit(cache=True, nogil=True)
+def _polya_gamma_moments(c):
+    """Mean tanh(c/2) / (2c) and variance (sinh c - c) / (4 c^3 cosh^2(c/2)) of PG(1, c), c >= 0."""
+    tanh = math.tanh(0.5 * c)
+    mean = 0.5 * tanh / c if c > 0.0 else 0.25
+    if c > 0.1:
+        return mean, (2.0 * tanh - c * (1.0 - tanh * tanh)) / (4.0 * c * c * c)
+    return mean, (1.0 / 24.0 + c * c / 480.0 + c**4 / 20160.0) * (1.0 - tanh * tanh)
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def _polya_gamma_sum(stream, b, c):
     """PG(b, c) = sum_k g_k / d_k, g_k ~ Gamma(b), d_k = 2 pi^2 (k - 1/2)^2 + c^2 / 2, for larger b.
@@ -150,12 +160,7 @@ def _polya_gamma_sum(stream, b, c):
     Four terms are drawn; one gamma stands for the rest, with its exact mean and variance. The third cumulant is then
     the first that errs; the distribution function errs by less than 6e-7 where `_polya_gamma` uses this.
     """
-    tanh = math.tanh(0.5 * c)
-    mean = 0.5 * tanh / c if c > 0.0 else 0.25
-    if c > 0.1:
-        variance = (2.0 * tanh - c * (1.0 - tanh * tanh)) / (4.0 * c * c * c)
-    else:  # (sinh c - c) / c^3 by its series
-        variance = (1.0 / 24.0 + c * c / 480.0 + c**4 / 20160.0) * (1.0 - tanh * tanh)
+    mean, variance = _polya_gamma_moments(c)
     draw = 0.0
     for k in range(PG_GAMMAS):
         g, stream = _gamma(stream, b)
@@ -267,13 +272,12 @@ def _normal_tail(stream, edge, width):
     root = math.hypot(edge, 2.0)
     rate = 0.5 * (edge + root)
     gap = 2.0 / (edge + root)  # rate - edge
-    best = min(gap, width) - gap
     cut = math.expm1(-rate * width)
     for _ in range(TRIES):
         u, stream = _uniform(stream)
         e, stream = _exponential(stream)
         z = -math.log1p(u * cut) / rate
-        if e >= 0.5 * ((z - gap) ** 2 - best * best):
+        if e >= 0.5 * (z - gap) ** 2:
             return z, stream
     return 0.0, stream
 
@@ -301,7 +305,7 @@ def _truncated_normal(stream, location, scale, lower, upper):
     high = (upper - location) / scale
     if not (low <= high and scale > 0.0):
         return np.nan, stream
-    # Measured from the near bound, not from the location: no digit is lost 1e8 scales away.
+    # Measured from the near bound, not from the location: no digit is lost a million scales away.
     if low > 0.0:
         z, stream = _normal_tail(stream, low, (upper - lower) / scale)
         x = lower + scale * z
