@@ -110,18 +110,18 @@ def _inverse_gaussian(stream, inverse_mean, shape):
 def _jacobi_accepts(u, y, b):
     """u < sum_n (-1)^n r_n, r_n = Gamma(n + b) (2n + b) / (n! b Gamma(b)) exp(-2 n (n + b) / y).
 
-    The ratios of terms r_n / r_(n-1) fall with n: once below 1 the partial sums enclose the sum, and few are needed.
+    The ratios r_n / r_(n-1) fall with n. While they are above 1 the partial sums lie outside (0, 1) and decide
+    nothing; after that they enclose the sum, and few are needed.
     """
     if y > 40.0 + 10.0 * b:  # the sum is below 1e-19 there
         return False
     term = sign = total = 1.0
     n = 0.0
     while term > 1e-18:
-        ratio = (n + b) * (2.0 * n + 2.0 + b) / ((n + 1.0) * (2.0 * n + b)) * math.exp(-(4.0 * n + 2.0 + 2.0 * b) / y)
-        term *= ratio
+        term *= (n + b) * (2.0 * n + 2.0 + b) / ((n + 1.0) * (2.0 * n + b)) * math.exp(-(4.0 * n + 2.0 + 2.0 * b) / y)
         sign = -sign
         total += sign * term
-        if ratio < 1.0 and (u < total) == (sign < 0.0):
+        if (u < total) == (sign < 0.0):
             return sign < 0.0
         n += 1.0
     return u < total
