@@ -65,7 +65,11 @@ def classes_optimum(x, y, n_classes, C, cost, weight, precision):
 def regression_dual(dual, x, y, epsilon, mean, precision):
     """The dual objective of regression; the binary hinge is epsilon = 0, y = ±cost, dual = ±mu."""
     pull = dual @ x
-    return dual @ (np.nan_to_num(y) - x @ mean) - epsilon * np.abs(dual).sum() - 0.5 * pull @ np.linalg.inv(precision) @ pull
+    return (
+        dual @ (np.nan_to_num(y) - x @ mean)
+        - epsilon * np.abs(dual).sum()
+        - 0.5 * pull @ np.linalg.inv(precision) @ pull
+    )
 
 
 def classes_pull(dual, x, y, n_classes):

@@ -186,19 +186,24 @@ def sweep_classes(x, weight, variance, label, cost, bound, seed, epoch, coef, du
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def weigh_planes(gram, offset, weight, slack, n, tol, max_steps):
-    """max_w offset·w - ½ w' gram w over the simplex of n planes, by moving weight from the worst to the best of them.
+def weigh_planes(gram, offset, weight, slack, tol, max_steps):
+    """max_w offset·w - ½ w' gram w over the simplex, by moving weight between two planes at a time.
 
     Parameters
     ----------
     gram, offset : (J, J), (J,)
     weight : (J,)
-        Changed in place; weight[:n] sums to one before and after.
+        Changed in place; sums to one before and after.
     slack : (J,)
         Becomes offset - gram weight.
     tol : float
         Stops when the objective is that close to the optimum: max slack - weight·slack.
+
+    Returns
+    -------
+    bool : whether it is.
     """
+    n = weight.shape[0]
     for i in range(n):
         slack[i] = offset[i]
         for j in range(n):
@@ -211,7 +216,7 @@ def weigh_planes(gram, offset, weight, slack, n, tol, max_steps):
             if slack[i] > slack[best]:
                 best = i
         if slack[best] - level <= tol:
-            break
+            return True
         # of the planes with weight, the one whose exchange with the best gains most
         gain = -1.0
         give = best
@@ -231,3 +236,4 @@ def weigh_planes(gram, offset, weight, slack, n, tol, max_steps):
         weight[give] = weight[give] - step
         for i in range(n):
             slack[i] -= step * (gram[i, best] - gram[i, give])
+    return False

@@ -57,7 +57,9 @@ def whiten(
         return mean, x, lambda coef: coef
     P = np.asarray(precision, dtype=np.float64)
     if P.shape not in {(n_features,), (n_features, n_features)} or not np.isfinite(P).all():
-        raise ValueError(f"precision: got shape {P.shape}, expected {(n_features,)} or {(n_features, n_features)}, finite")
+        raise ValueError(
+            f"precision: got shape {P.shape}, expected {(n_features,)} or {(n_features, n_features)}, finite"
+        )
     if P.ndim == 1:
         if not (P > 0).all():
             raise ValueError(f"precision: got {P.min():g}, expected numbers > 0")

@@ -6,6 +6,7 @@ bend little; a leap takes the variables inside their bounds together and runs do
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,7 +46,7 @@ def descend(problem: Dual, tol: float, floor: float, max_epochs: int, seed: int)
             if not n or left <= 0.5 * goal or epochs >= max_epochs:
                 break
         else:
-            leapt += problem.leap(visits - leapt)  # never more work than the sweeps have been
+            leapt += problem.leap(visits // 2 - leapt)  # never more than a third of all work
         primal, gap = problem.measure()
     return {"primal": primal, "gap": gap, "converged": gap <= goal, "epochs": epochs, "visits": visits + leapt}
 
@@ -78,7 +79,7 @@ class Box:
         gradient = self.target[free] - x @ self.coef - self.epsilon * np.sign(value)
         low = np.where(value > 0, 0.0, self.low[free])  # epsilon |b| bends at zero
         high = np.where(value > 0, self.high[free], 0.0)
-        climbed = _climb(x, np.ones((1, x.shape[1])), value[:, None], gradient[:, None], low[:, None], high[:, None])
+        climbed = climb(lambda way: x @ (x.T @ way), value[:, None], gradient[:, None], low[:, None], high[:, None])
         self.dual[free] = climbed[:, 0]
         return _ROUNDS * len(free)
 
@@ -127,7 +128,9 @@ class Classes:
         x, value, bound = self.x[free], self.dual[free], self.bound[free, None]
         gradient = slopes(x, self.coef, self.label[free], self.cost)
         high = np.broadcast_to(bound, value.shape)
-        value = _climb(x, self.variance, value, gradient, np.zeros_like(value), high, balanced=True)
+        value = climb(
+            lambda way: x @ (self.variance * (way.T @ x)).T, value, gradient, np.zeros_like(value), high, balanced=True
+        )
         self.dual[free] = value * (bound / value.sum(axis=1, keepdims=True))
         return _ROUNDS * len(free)
 
@@ -156,11 +159,11 @@ def slopes(x: np.ndarray, coef: np.ndarray, label: np.ndarray, cost: float) -> n
     return slope
 
 
-def _climb(
-    x: np.ndarray, variance: np.ndarray, value: np.ndarray, gradient: np.ndarray, low: np.ndarray, high: np.ndarray,
-    balanced: bool = False,
+def climb(
+    curvature: Callable[[np.ndarray], np.ndarray], value: np.ndarray, gradient: np.ndarray,
+    low: np.ndarray, high: np.ndarray, balanced: bool = False,
 ) -> np.ndarray:  # fmt: skip
-    """value + the step that maximises gradient·step - ½ sum_ck variance_ck (step' x)_ck², by conjugate gradients.
+    """value + the step that maximises gradient·step - ½ step·curvature(step), by conjugate gradients.
 
     An entry that meets its bound stays there. Rows of the step sum to zero where they must (balanced).
     """
@@ -171,11 +174,11 @@ def _climb(
     for _ in range(_ROUNDS):
         if size <= enough:
             break
-        bend = x @ (variance * (way.T @ x)).T
-        curvature = float((way * bend).sum())
+        bend = curvature(way)
+        bent = float((way * bend).sum())
         room = np.full(value.shape, np.inf)
         np.divide(np.where(way > 0, high - value, value - low), np.abs(way), out=room, where=way != 0)
-        step, least = size / curvature if curvature > 0 else np.inf, float(room.min())
+        step, least = size / bent if bent > 0 else np.inf, float(room.min())
         blocked = step >= least
         step = min(step, least)
         value += step * way

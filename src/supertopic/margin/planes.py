@@ -1,6 +1,6 @@
 """The classes problem with one slack for all documents: cutting planes.
 
-min ½ sum_ck P_ck eta_ck² + xi,   xi >= sum_d C w_d [cost 1(c_d != y_d) - (eta_{y_d} - eta_{c_d})·x_d]  for every labeling c
+min ½ sum_ck P_ck eta_ck² + xi,   xi >= sum_d C w_d [cost 1(c_d != y_d) - (eta_{y_d} - eta_{c_d})·x_d], all labelings c
 
 Every labeling is a plane b - <eta, g> under the loss. Of all of them a few are enough: the worst at the present eta is
 added, and weights of the planes (>= 0, sum one; the labels themselves are the plane zero) are found that
@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from ..kernels.margin import weigh_planes
 from .checks import checked, variances
-from .duals import slopes
+from .duals import climb, slopes
 from .solve import MarginFit
 
 _IDLE = 30  # rounds without weight after which a plane is forgotten
@@ -51,6 +51,10 @@ class _Planes:
         self.gram = np.block([[self.gram, row[:-1, None]], [row[None, :-1], row[-1:, None]]])
         self.weight, self.idle = np.append(self.weight, 0.0), np.append(self.idle, 0)
 
+    def has(self, label: np.ndarray) -> bool:
+        """Whether this labeling is here already: then only rounding is left to gain."""
+        return bool((self.labelings == label).all(axis=1).any())
+
     def forget(self) -> None:
         """Planes long without weight go, all but the labels themselves."""
         self.idle = np.where(self.weight > 0, 0, self.idle + 1)
@@ -63,9 +67,7 @@ class _Planes:
 
     def weigh(self, tol: float) -> tuple[np.ndarray, float]:
         """The best weights, up to tol in the objective; the coefficients they make and the loss they see."""
-        slack = np.empty(len(self.weight))
-        weigh_planes(self.gram, self.offset, self.weight, slack, len(self.weight), tol, 100_000)
-        self.weight /= self.weight.sum()
+        _weigh(self.gram, self.offset, self.weight, tol)
         coef = (self.weight @ self.slope).reshape(self.variance.shape) * self.variance
         return coef, float(self.weight @ (self.offset - self.gram @ self.weight))
 
@@ -112,13 +114,24 @@ def solve_one_slack(
         loss = float((bound * (slope[rows, worst] - slope[rows, label])).sum())
         primal, gap = 0.5 * float((coef**2 / planes.variance).sum()) + loss, loss - seen
         goal = max(tol * primal, floor)
-        if gap <= goal or epochs >= max_epochs:
+        if gap <= goal or epochs >= max_epochs or planes.has(worst):
             break
         planes.forget()
         planes.add(worst)
         epochs += 1
     used = planes.labelings[planes.weight > 0]
     return MarginFit(coef, planes.dual(), primal, gap, gap <= goal, epochs, (epochs + 1) * len(x), used)
+
+
+def _weigh(gram: np.ndarray, offset: np.ndarray, weight: np.ndarray, tol: float) -> None:
+    """max_w offset·w - ½ w' gram w over the simplex, in place: steps of two planes, and leaps of all with weight."""
+    slack, n = np.empty(len(weight)), len(weight)
+    for _ in range(100):
+        if weigh_planes(gram, offset, weight, slack, tol, 10 * n):
+            break
+        row = weight[None]
+        climbed = climb(lambda way: way @ gram, row, slack[None], np.zeros_like(row), np.ones_like(row), balanced=True)
+        weight[:] = climbed[0] / climbed.sum()
 
 
 def _labelings(warm: np.ndarray | None, n_documents: int, n_classes: int) -> np.ndarray:
