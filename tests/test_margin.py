@@ -7,6 +7,7 @@ import pytest
 
 from supertopic.kernels import margin as kernels
 from supertopic.margin import solve_binary, solve_classes, solve_one_slack, solve_regression
+from supertopic.margin.duals import climb
 
 from . import naive_margin as naive
 
@@ -186,6 +187,23 @@ def test_a_visit_solves_the_documents_part_exactly(n_classes):
         kernels._project(value, weight, bound, out)
         np.testing.assert_allclose(out, naive.simplex(value, weight, bound), rtol=1e-9, atol=1e-12 * bound)
         assert out.sum() == pytest.approx(bound, rel=1e-14)
+
+
+def test_a_row_keeps_its_sum_where_digits_are_lost():
+    """A nearly empty document: what lies between the values is below the rounding of the values."""
+    value, out = np.array([1.0, 1.0 - 2e-16, 0.5, 1.0 - 1e-16]), np.empty(4)
+    kernels._project(value, np.full(4, 3e15), 1.0, out)
+    assert out.sum() == pytest.approx(1.0, rel=1e-14) and (out >= 0).all() and out[2] == 0
+
+
+def test_a_leap_ends_where_the_bounds_are():
+    """Entries that do not bend together: each goes to its own best, or to the bound before it."""
+    rng = np.random.default_rng(4)
+    bend, gradient = rng.uniform(0.5, 2.0, size=(10, 1)), 2 * rng.normal(size=(10, 1))
+    value, low, high = np.full((10, 1), 0.5), np.zeros((10, 1)), np.ones((10, 1))
+    best = np.clip(value + gradient / bend, low, high)
+    assert 3 < ((best == low) | (best == high)).sum() < 10
+    np.testing.assert_allclose(climb(lambda way: bend * way, value, gradient, low, high), best, atol=1e-9)
 
 
 def test_two_classes_are_the_binary_problem_at_twice_C():
