@@ -24,7 +24,7 @@ class Chain:
         self.n_topics = len(alpha)
         gibbs_layout.random_topics(seed, self.n_topics, 0, len(self.topic), self.topic)
         self.b, self.omega, self.coef = (np.asarray(x, np.float32) for x in (b, omega, coef))
-        self.scratch = np.zeros((8, self.n_topics + 32 + len(self.coef)), np.float32)
+        self.scratch = gibbs_documents.make_scratch(self.n_topics, len(self.coef))
         self.sweeps, self.rng = 0, np.random.default_rng(seed)
         self.topics = np.zeros((0, 0), np.float32)
         self.recount()
