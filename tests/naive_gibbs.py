@@ -114,7 +114,7 @@ def total_variation(visits, probability):
 
 
 def documents_conditional(doc_ptr, token_word, topic, doc, token, b, omega, coef, n_words, alpha, beta, topics=None):
-    """p(z = k | all other topics) of a token of a document with a response, up to a constant, from counts made afresh."""
+    """p(z = k | all other topics) of a token, up to a constant, with a response, from counts made afresh."""
     n_topics, inside = len(alpha), slice(doc_ptr[doc], doc_ptr[doc + 1])
     length = doc_ptr[doc + 1] - doc_ptr[doc]
     others = np.arange(len(topic)) != token
