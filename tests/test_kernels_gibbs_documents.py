@@ -89,6 +89,7 @@ def test_same_topics_as_the_naive_sweep(partial, n_columns, n_topics):
         (1, 50, 3, 6.0, 5.0),  # few tokens, large coefficients: it is moved for nearly every token
         (1, 7, 25, 3.0, 60.0),  # a large curve
         (1, 200, 60, 3.0, 0.0),  # no curve
+        (3, 33, 40, 1.5, 3.0),
         (3, 33, 20, 2.0, 3.0),
         (3, 16, 4, 3.0, 20.0),
     ],
@@ -113,8 +114,7 @@ def test_the_weights_are_those_of_the_conditional(partial, n_columns, n_topics, 
         width = n_topics + -n_topics % 16
         running = chain.scratch[0][RUNNING, 32 : 32 + width].astype(float).reshape(-1, 16)
         weights = np.diff(running, axis=0, prepend=0).ravel()[:n_topics]
-        np.testing.assert_allclose(weights / weights.sum(), exact / exact.sum(), atol=1e-5, rtol=0)
-        assert running[-1].sum() == pytest.approx(weights.sum(), rel=1e-6)
+        np.testing.assert_allclose(weights / weights.sum(), exact / exact.sum(), rtol=1e-5, atol=3e-7)  # of sums
 
 
 def test_counts_follow_the_topics_and_are_added_up():
