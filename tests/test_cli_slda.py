@@ -87,15 +87,23 @@ def test_topics_are_sorted_by_their_coefficient(number, classes):
     assert "coef for dear" in header
 
 
-def test_a_coefficient_for_every_class_is_shown_as_what_a_topic_speaks_for():
+def test_a_coefficient_for_every_class():
     class Three(supertopic.SLDAClassifier):
         coef_ = np.array([[1.0, 0.0, 5.0], [0.0, 3.0, 5.0], [0.0, 1.0, 5.5]])
         classes_ = np.array(["x", "y", "z"])
+        doc_topic_ = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
 
-    assert list(shown.coefficients(Three())) == ["coef_x", "coef_y", "coef_z"]
-    columns, order = shown.coefficient_columns(Three())
-    assert columns == {"speaks for": ["x", "y", "z"], "by": ["+0.67", "+1.67", "+0.33"]} and order == [0, 1, 2]
     del supertopic.estimators.saving.ESTIMATORS["Three"]
+    model = Three()
+    assert list(shown.coefficients(model)) == ["coef_x", "coef_y", "coef_z"]
+    columns, order = shown.coefficient_columns(model)
+    assert columns == {"speaks for": ["x", "y", "z"], "by": ["+0.67", "+1.67", "+0.33"]} and order == [0, 1, 2]
+    words = {"word": ["a", "b"], "count": [3.0, 1.0], "topic 0": [1, 0.5], "topic 1": [0, 0.5], "topic 2": [0, 0]}
+    added, average = shown.contributions(model, pd.DataFrame(words), "y")
+    assert added.tolist() == [0, 1.5 / 4] and average == 3 * 0.25 + 5 * 0.25
+    assert list(shown.coefficients(supertopic.LDA()) or []) == []
+    Three.coef_ = Three.coef_[:2]  # against the last class
+    assert shown.contributions(model, pd.DataFrame(words), "z") is None
 
 
 def test_predictions_of_numbers(tmp_path, data, frame, number):
@@ -255,3 +263,19 @@ def test_wrong_usage(tmp_path, data, number):
     run("fit", data, "--text", "body", "-k", 2, "--iterations", 2, "-o", tmp_path / "lda.supertopic")
     lda = misused("evaluate", tmp_path / "lda.supertopic", data, "--target", "price")
     assert "a model of kind LDA has no response" in lda
+
+
+@pytest.mark.data
+def test_comments_of_talks_are_counts(tmp_path, data_dir):
+    """From a table of real talks to figures on talks that were left out."""
+    talks = pd.read_parquet(data_dir / "ted_talks" / "data.parquet", columns=["text", "num_comments", "split"])
+    for part in ("train", "test"):
+        talks[talks["split"] == part].to_csv(tmp_path / f"{part}.csv", index=False)
+    model = tmp_path / "m.supertopic"
+    done = run("fit", tmp_path / "train.csv", "--model", "slda", "--target", "num_comments", "-k", 10,
+               "--supervision", 5, "--iterations", 15, "-o", model)  # fmt: skip
+    assert done.exit_code == 0 and "taken as counts (negative_binomial)" in done.stderr
+    done = run("evaluate", model, tmp_path / "test.csv", "--target", "num_comments", "--json")
+    figures = json.loads(done.stdout)
+    assert figures["labelled_documents"] == 765 and figures["correlation"] > 0.15
+    assert 0.8 < figures["coverage_90"] < 0.97

@@ -130,6 +130,7 @@ def test_labels_and_numbers_for_the_estimator(register):
 REFUSED = {
     "empty": (lambda: column(None, np.nan, " "), "column 'y' is empty in all 3 rows"),
     "lists": (lambda: column(["a"], ["b"]), "column 'y' holds values of type list; expected numbers or labels"),
+    "arrays": (lambda: column(np.array(["a", "b"]), None), "column 'y' holds values of type ndarray"),
     "dates": (lambda: column(pd.Timestamp(0), None), "column 'y' holds values of type Timestamp"),
     "prose": (lambda: choose(column("a", "b", "c", "d"), None), "4 distinct texts in 4 rows, which are no classes"),
     "a stray word": (

@@ -92,6 +92,8 @@ def test_nothing_of_a_fold_is_seen(corpus):
     for documents, words in seen:
         inside = {f"only{i}x" for i, text in enumerate(texts) if text in documents}
         assert {word for word in words if word.startswith("only")} == inside and 60 < len(inside) < 90
+        rows = sorted(int(word[4:-1]) for word in inside)
+        assert np.count_nonzero(np.diff(rows) > 1) > 5  # shuffled: data often come sorted
 
 
 def test_the_right_number_of_topics_is_found(corpus):

@@ -99,6 +99,7 @@ def rows_of(
         tally.missing += missing
         tally.tokens += corpus.n_tokens
         tally.unknown += corpus.n_unknown
+        predicted = predicted.astype(dict.fromkeys(predicted.select_dtypes("float"), np.float32))
         result = pd.concat([frame[kept].reset_index(drop=True), predicted], axis=1)
         result["topic"] = shares.argmax(axis=1)
         result["tokens"] = corpus.lengths.astype(np.int64)

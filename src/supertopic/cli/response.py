@@ -98,10 +98,14 @@ def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.
     """
     import numpy as np
 
-    if not hasattr(model, "coef_"):
+    coef = np.atleast_2d(getattr(model, "coef_", np.zeros((0, 0))))
+    labels = [str(label) for label in getattr(model, "classes_", [])]
+    if len(coef) == 1:
+        row = coef[0]
+    elif len(coef) == len(labels) > 0:
+        row = coef[labels.index(str(prediction))]
+    else:
         return None
-    coef = np.atleast_2d(model.coef_)
-    row = coef[0] if len(coef) == 1 else coef[row_names(model).index(str(prediction))]
     shares = model.doc_topic_.mean(axis=0) if hasattr(model, "doc_topic_") else model.alpha_ / model.alpha_.sum()
     if "contribution" in frame:
         return frame["contribution"].to_numpy(), float(shares @ row)

@@ -239,7 +239,7 @@ def _cell(value: Any, missing: Any) -> Any:
     """A cell as str, bool, int (a whole number) or float; None where it is empty."""
     if missing is True or value is None or (isinstance(value, str) and not value.strip()):
         return None
-    if hasattr(value, "item"):
+    if getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, Decimal):
         value = float(value)
