@@ -161,6 +161,8 @@ def test_the_fewest_topics_within_one_standard_error(mean, error, name, best):
     assert found.reason in found._repr_html_() and "<table" in found._repr_html_()
     top = table[name].idxmax() if name == "prediction" else table[name].idxmin()
     assert (f"({top} topics)" in found.reason) == (top != best)
+    assert ("more topics may do better still" in found.reason) == (top == best == 40)
+    assert ("the fewest that were tried" in found.reason) == (top == best == 5)
 
 
 def test_a_plot_has_a_panel_per_measure(monkeypatch, corpus):

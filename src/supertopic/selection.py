@@ -67,9 +67,12 @@ class TopicSelection:
         name, more = MEASURES[self.criterion]
         name = f"cross-validated {self.scoring}" if self.criterion == "prediction" else name
         top = int(self.table[self.criterion].idxmax() if more else self.table[self.criterion].idxmin())
-        if top == self.best:
-            return f"{self.best} topics: the best by {name}, and none fewer lie within one standard error of it."
-        return f"{self.best} topics: the fewest within one standard error of the best by {name} ({top} topics)."
+        if top != self.best:
+            return f"{self.best} topics: the fewest within one standard error of the best by {name} ({top} topics)."
+        fewer = self.best > self.table.index.min()
+        why = "none fewer lie within one standard error of it" if fewer else "the fewest that were tried"
+        more_still = "; more topics may do better still" if fewer and self.best == self.table.index.max() else ""
+        return f"{self.best} topics: the best by {name}, and {why}{more_still}."
 
     def plot(self) -> Any:
         """A figure with a panel per measure: mean and standard error for each K, `best` marked (needs matplotlib)."""
