@@ -114,8 +114,8 @@ class SLDARegressor(RegressorMixin, _SLDA):
         Exact, and slower; the difference shrinks as one over a document's length.
     inference : {"vb", "svi"}
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
-        alpha, by default 25/K for each topic, but 1 at most: documents spread over topics predict better than alpha as "auto" learns
-        it, which puts a document into few.
+        alpha, by default 25/K for each topic, but 1 at most: it lets documents spread over topics, and so they predict
+        better than with alpha as "auto" learns it, which puts a document into few.
     init : {"online", "uniform"}
         First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
     n_init : int
