@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench import clock, first_use, memory, sampling, threads, variational
+from bench import clock, first_use, memory, sampling, supervised, threads, variational
 from bench.corpus import read_documents
 from bench.peers import missing
 from bench.plan import Plan
@@ -17,6 +17,7 @@ TABLES = {
     "threads": threads.table,
     "memory": memory.table,
     "first-use": first_use.table,
+    "supervised": supervised.table,
 }
 
 

@@ -113,24 +113,31 @@ def total_variation(visits, probability):
     return 0.5 * np.abs(visits / visits.sum() - probability).sum()
 
 
+def documents_conditional(doc_ptr, token_word, topic, doc, token, b, omega, coef, n_words, alpha, beta, topics=None):
+    """p(z = k | all other topics) of a token, up to a constant, with a response, from counts made afresh."""
+    n_topics, inside = len(alpha), slice(doc_ptr[doc], doc_ptr[doc + 1])
+    length = doc_ptr[doc + 1] - doc_ptr[doc]
+    others = np.arange(len(topic)) != token
+    doc_topic = np.bincount(topic[inside][others[inside]], minlength=n_topics)
+    q = (np.bincount(topic[others & (token_word == token_word[token])], minlength=n_topics) + beta) / (
+        np.bincount(topic[others], minlength=n_topics) + beta * n_words
+    )
+    if topics is not None:
+        q = topics[token_word[token]]
+    power = np.zeros(n_topics)
+    for c in range(coef.shape[0]):
+        score = coef[c] @ doc_topic / length
+        power += coef[c] / length * (b[doc, c] - omega[doc, c] * score)
+        power -= 0.5 * omega[doc, c] * coef[c] ** 2 / length**2
+    return (doc_topic + alpha) * q * np.exp(power - power.max())
+
+
 def documents_sweep(doc_ptr, token_word, topic, b, omega, coef, n_words, alpha, beta, seed, sweep, topics=None):
-    """One document-major sweep with a response, every conditional from counts made afresh."""
-    n_topics = len(alpha)
+    """One document-major sweep with a response."""
+    order = by_lanes(len(alpha))
     for doc in range(len(doc_ptr) - 1):
-        inside = slice(doc_ptr[doc], doc_ptr[doc + 1])
-        length = doc_ptr[doc + 1] - doc_ptr[doc]
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
-            others = np.arange(len(topic)) != token
-            doc_topic = np.bincount(topic[inside][others[inside]], minlength=n_topics)
-            q = (np.bincount(topic[others & (token_word == token_word[token])], minlength=n_topics) + beta) / (
-                np.bincount(topic[others], minlength=n_topics) + beta * n_words
+            weights = documents_conditional(
+                doc_ptr, token_word, topic, doc, token, b, omega, coef, n_words, alpha, beta, topics
             )
-            if topics is not None:
-                q = topics[token_word[token]]
-            power = np.zeros(n_topics)
-            for c in range(coef.shape[0]):
-                score = coef[c] @ doc_topic / length
-                power += coef[c] / length * (b[doc, c] - omega[doc, c] * score)
-                power -= 0.5 * omega[doc, c] * coef[c] ** 2 / length**2
-            weights = (doc_topic + alpha) * q * np.exp(power - power.max())
-            topic[token] = pick(weights, sweep_uniform(seed, sweep, token) * weights.sum())
+            topic[token] = order[pick(weights[order], sweep_uniform(seed, sweep, token) * weights.sum())]

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import supertopic
-from supertopic.cli import models
 from supertopic.persistence import write_model
 from tests.cli_tools import ANIMALS, MONEY, fails, misused, run, write_corpus
 
@@ -166,23 +165,6 @@ def test_options_reach_the_model(tmp_path, data):
     assert (fitted.vectorizer_.min_df, fitted.vectorizer_.max_df) == (2, 0.9)
 
 
-def test_a_supervised_model_is_an_entry_in_the_table(monkeypatch, tmp_path, data):
-    seen = {}
-
-    class Supervised(supertopic.LDA):
-        def fit(self, X, y=None):
-            seen["y"] = list(y)
-            return super().fit(X)
-
-    monkeypatch.setattr(models.Entry, "load", lambda self: Supervised if self.needs_target else supertopic.LDA)
-    monkeypatch.setitem(models.MODELS, "new", models.Entry("Supervised", "learns", needs_target=True))
-    command = ["fit", data, "--model", "new", "--text", "body", "-k", 2, "-o", tmp_path / "m.supertopic"]
-    assert "say which column with --target" in misused(*command)
-    assert run(*command, "--target", "label").exit_code == 0
-    assert seen["y"] == ["a", "b"] * 40
-    assert "no column 'lable'; did you mean 'label'" in fails(*command, "--target", "lable")
-
-
 def test_one_topic_is_a_model_too(tmp_path, data):
     assert run("fit", data, "--text", "body", "-k", 1, "-o", tmp_path / "m.supertopic").exit_code == 0
     assert np.isfinite(supertopic.load(tmp_path / "m.supertopic").components_).all()
@@ -241,6 +223,9 @@ def test_documents_that_make_no_model(tmp_path, table, options, sentence):
         (["--inference", "gibs"], "Did you mean 'gibbs'?"),
         (["--model", "mixture", "--sampler", "partial"], "the model mixture does not take it; lda does."),
         (["--target", "label"], "the model lda has no response"),
+        (["--response", "logit"], "the model lda has no response"),
+        (["--supervision", "2"], "the model lda does not take it; slda does."),
+        (["--model", "slda"], "the model slda learns from a response: say which column with --target."),
         (["--min-df", "few"], "'few' is neither a number nor 'auto'"),
         (["--stop-words", "klingon"], "neither english nor none"),
         (["--stream", "--inference", "gibbs"], "a stream is fitted with svi"),

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from supertopic.kernels import gibbs_documents, gibbs_layout
 from tests import naive_gibbs as naive
 
+RUNNING = 6  # the row of the scratch with the running sums of the weights
+
 
 class Chain:
     """Sweeps over documents; with `partial` the topics are drawn by numpy between the sweeps."""
@@ -24,7 +26,7 @@ class Chain:
         self.n_topics = len(alpha)
         gibbs_layout.random_topics(seed, self.n_topics, 0, len(self.topic), self.topic)
         self.b, self.omega, self.coef = (np.asarray(x, np.float32) for x in (b, omega, coef))
-        self.scratch = np.zeros((8, self.n_topics + 32 + len(self.coef)), np.float32)
+        self.scratch = gibbs_documents.make_scratch(self.n_topics, len(self.coef))
         self.sweeps, self.rng = 0, np.random.default_rng(seed)
         self.topics = np.zeros((0, 0), np.float32)
         self.recount()
@@ -75,6 +77,44 @@ def test_same_topics_as_the_naive_sweep(partial, n_columns, n_topics):
             sweep, chain.topics if partial else None,
         )  # fmt: skip
         np.testing.assert_array_equal(chain.topic, expected)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize(
+    ("n_columns", "n_topics", "length", "coef_scale", "omega_scale"),
+    [
+        (0, 20, 30, 1.0, 1.0),
+        (1, 50, 40, 1.0, 1.0),  # near: the cubic alone
+        (1, 35, 12, 4.0, 2.0),  # in between: the score is moved now and then
+        (1, 50, 3, 6.0, 5.0),  # few tokens, large coefficients: it is moved for nearly every token
+        (1, 7, 25, 3.0, 60.0),  # a large curve
+        (1, 200, 60, 3.0, 0.0),  # no curve
+        (3, 33, 40, 1.5, 3.0),
+        (3, 33, 20, 2.0, 3.0),
+        (3, 16, 4, 3.0, 20.0),
+    ],
+)
+def test_the_weights_are_those_of_the_conditional(partial, n_columns, n_topics, length, coef_scale, omega_scale):
+    """Those of the last token of a document, after all others have moved, as running sums in the scratch."""
+    rng = np.random.default_rng(n_topics)
+    counts = rng.multinomial(length, np.full(40, 1 / 40), size=12)
+    b, omega = rng.normal(size=(12, n_columns)) * (1 + omega_scale), omega_scale * rng.gamma(2.0, size=(12, n_columns))
+    coef = coef_scale * rng.normal(size=(n_columns, n_topics))
+    chain = Chain(counts, np.linspace(0.05, 0.5, n_topics), 0.1, b, omega, coef, seed=3, partial=partial)
+    for doc in range(12):
+        before = chain.topic.copy()
+        chain.sweep(cuts=[doc, doc + 1])
+        last = chain.doc_ptr[doc + 1] - 1
+        state = chain.topic.copy()
+        state[last] = before[last]
+        exact = naive.documents_conditional(
+            chain.doc_ptr, chain.token_word, state, doc, last, chain.b, chain.omega, chain.coef, 40, chain.alpha, 0.1,
+            chain.topics if partial else None,
+        )  # fmt: skip
+        width = n_topics + -n_topics % 16
+        running = chain.scratch[0][RUNNING, 32 : 32 + width].astype(float).reshape(-1, 16)
+        weights = np.diff(running, axis=0, prepend=0).ravel()[:n_topics]
+        np.testing.assert_allclose(weights / weights.sum(), exact / exact.sum(), rtol=1e-5, atol=3e-7)  # of sums
 
 
 def test_counts_follow_the_topics_and_are_added_up():

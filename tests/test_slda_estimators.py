@@ -21,12 +21,29 @@ REFUSED = {
         "use SLDARegressor instead of SLDAClassifier",
     ),
     "one class": (SLDAClassifier(2), [1, 1, 1, 1], "y holds 1 class, "),
-    "three classes": (SLDAClassifier(2), [0, 1, 2, 1], "Only binary classification is supported."),
+    "three classes": (SLDAClassifier(2, response="probit"), [0, 1, 2, 1], "'probit', which is for two classes, but y"),
+    "order of the alphabet": (
+        SLDAClassifier(2, response="ordinal"),
+        ["a", "b", "c", "a"],
+        "needs classes with an order",
+    ),
+    "two columns of labels": (SLDAClassifier(2), np.eye(4)[:, :2], "SLDAClassifier takes one column of labels"),
+    "zero waiting time": (
+        SLDARegressor(2, response="gamma"),
+        [1, 0, 2, 3],
+        "y holds 0, but response='gamma' needs",
+    ),
+    "negative time": (SLDARegressor(2, response="weibull"), [1, -2, 2, 3], "y holds -2, but response='weibull' needs"),
+    "fractional poisson": (SLDARegressor(2, response="poisson"), [1, 1.5, 0, 2], "y holds 1.5, but response='poisson'"),
+    "link": (SLDARegressor(2, response="gamma", link="magic"), [1.0, 2, 3, 4], "link: got 'magic', expected one of"),
+    "no link": (SLDARegressor(2, link="log"), [1.0, 2, 3, 4], "link: got 'log', but response='gaussian' has one"),
+    "init": (SLDARegressor(2, init="magic"), [1.0, 2, 3, 4], "init: got 'magic', expected 'online' or 'uniform'"),
+    "names of responses": (SLDARegressor(2, response=["gaussian"]), np.eye(4)[:, :2], "got 1 names, expected one for"),
     "all missing": (SLDARegressor(2), [np.nan] * 4, "y is missing for every document; expected some labels"),
     "all labels missing": (SLDAClassifier(2), [None] * 4, "y is missing for every document; expected some labels"),
     "no y": (SLDARegressor(2), None, "requires y to be passed"),
     "wrong length": (SLDARegressor(2), [1.0, 2.0], "X has 4 documents, y has 2"),
-    "two columns": (SLDARegressor(2), np.zeros((4, 2)), "y has shape (4, 2); expected one value per document"),
+    "three dimensions": (SLDARegressor(2), np.zeros((4, 2, 2)), "y has shape (4, 2, 2); expected one value per docu"),
     "infinite": (SLDARegressor(2), [1.0, np.inf, 0.0, 2.0], "y contains infinity; expected finite numbers"),
     "unknown response": (
         SLDARegressor(2, response="magic"),
@@ -58,21 +75,24 @@ NOT_FOR_US = {
     "check_sample_weight_equivalence_on_dense_data": "sample_weight weighs the response, not the words",
     "check_sample_weight_equivalence_on_sparse_data": "sample_weight weighs the response, not the words",
     "check_decision_proba_consistency": "feeds negative numbers, and words are counted",
-    "check_classifier_not_supporting_multiclass": "feeds negative numbers, and words are counted",
+    "check_class_weight_classifiers": "feeds negative numbers, and words are counted",
 }
 
 
 def expected_failures(estimator):
-    of_classes = ("check_decision_proba_consistency", "check_classifier_not_supporting_multiclass")
-    left_out = of_classes if isinstance(estimator, SLDARegressor) else ()
+    left_out = (
+        ("check_decision_proba_consistency", "check_class_weight_classifiers")
+        if isinstance(estimator, SLDARegressor)
+        else ()
+    )
     return {name: reason for name, reason in NOT_FOR_US.items() if name not in left_out}
 
 
 @parametrize_with_checks(
-    [SLDARegressor(2, max_iter=5), SLDAClassifier(2, max_iter=5)], expected_failed_checks=expected_failures
+    [SLDARegressor(5, max_iter=20), SLDAClassifier(2, max_iter=5)], expected_failed_checks=expected_failures
 )
 @pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
-@pytest.mark.filterwarnings("ignore:n_topics=2 is more than:UserWarning")
+@pytest.mark.filterwarnings("ignore:n_topics=[25] is more than:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

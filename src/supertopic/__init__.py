@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from supertopic import datasets, metrics
     from supertopic.corpus import Corpus
     from supertopic.estimators import LDA, MixtureOfCategoricals, SLDAClassifier, SLDARegressor, load
+    from supertopic.selection import select_topics
     from supertopic.streams import Stream
     from supertopic.vectorizer import Vectorizer
 
@@ -26,10 +27,12 @@ __all__ = [
     "datasets",
     "load",
     "metrics",
+    "select_topics",
 ]
 __version__ = version("supertopic")
 
-_HOMES = {"Corpus": "corpus", "Stream": "streams", "Vectorizer": "vectorizer"}  # the others are estimators
+# the others are estimators
+_HOMES = {"Corpus": "corpus", "Stream": "streams", "Vectorizer": "vectorizer", "select_topics": "selection"}
 _MODULES = ("datasets", "metrics")
 
 

@@ -21,7 +21,8 @@ class Model:
     """A cell of the grid: emission × response (× prior on its coefficients), with a prior on the topic shares.
 
     `single` says that all words of a document share one topic (mixture of categoricals), instead of each
-    having its own (LDA).
+    having its own (LDA). `own_terms` says that responses speak to every token of its own share in Zbar, which is exact
+    and slower, instead of to all tokens of a document alike (`supertopic.kernels.tilted`).
     """
 
     n_topics: int
@@ -30,6 +31,8 @@ class Model:
     response: Response = field(default_factory=NoResponse)
     coef_prior: CoefPrior = field(default_factory=CoefPrior)
     single: bool = False
+    own_terms: bool = False
+    n_covariates: int = 0
 
 
 @dataclass
@@ -38,11 +41,11 @@ class State:
 
     word_topic: np.ndarray  # (V, K) float32: the emission's parameters; pseudo-counts lambda for Dirichlet topics
     alpha: np.ndarray  # (K,) float64: prior on the topic shares
-    coef: np.ndarray  # (C, K) float32: eta, one row per response column
+    coef: np.ndarray  # (C, K + P) float32: eta, one row per response column, and the coefficients of P covariates
     coef_cov: np.ndarray  # (C, K, K) float32, or (0, K, K) for a point estimate
     shares: np.ndarray | None = None  # (K,) float64: posterior pseudo-counts of the topics, where documents have one
-    gram: np.ndarray | None = None  # (C, K, K) float64: sum_d curvature E[Zbar Zbar'], what the data say of eta …
-    cross: np.ndarray | None = None  # (C, K) float64: … and sum_d slope E[Zbar]
+    gram: np.ndarray | None = None  # (C, K + P, K + P) float64: what the data say of eta: its normal equations …
+    cross: np.ndarray | None = None  # (C, K + P) float64: … gram eta = cross (`supertopic.inference.regression`)
     dispersion: np.ndarray | None = None  # (P,) float64: the response's own parameters: variance, cut-points, …
 
     def learned(self) -> tuple[np.ndarray, np.ndarray]:
@@ -67,8 +70,8 @@ class Stats:
     log_theta: np.ndarray  # (K,) sum over documents of E[log theta]; expected topic counts where documents have one
     n_documents: float
     bound: float  # the documents' part of the evidence bound
-    gram: np.ndarray  # (C, K, K) sum_d curvature E[Zbar Zbar']
-    cross: np.ndarray  # (C, K) sum_d slope E[Zbar]
+    gram: np.ndarray  # (C, K + P, K + P) and
+    cross: np.ndarray  # (C, K + P): normal equations of the coefficients
 
     def __add__(self, other: Stats) -> Stats:
         return Stats(**{name: value + getattr(other, name) for name, value in vars(self).items()})

@@ -1,7 +1,8 @@
 """The command line: one file per idea, and nothing heavy is imported before a command runs.
 
-`fit`, `look` (topics, explain), `predict`, `evaluate` and `demo` are the commands; `models` is the table of models,
-`documents` reads, `tables` writes, `show` speaks to people, `guard` turns whatever goes wrong into one sentence.
+`fit`, `look` (topics, explain), `predict`, `evaluate`, `select` and `demo` are the commands; `models` is the table of
+models, `target` chooses a response, `response` and `answers` show what it predicts, `options` are shared, `documents`
+reads, `tables` writes, `show` speaks to people, `guard` turns whatever goes wrong into one sentence.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from supertopic.cli import demo, evaluate, fit, look, predict
+from supertopic.cli import demo, evaluate, fit, look, predict, select
 from supertopic.cli.guard import GuardedGroup
 from supertopic.cli.show import say
 
@@ -22,7 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="A first look takes a minute and needs no data:  supertopic demo",
 )
-for command in (demo.demo, fit.fit, look.topics, look.explain, predict.predict, evaluate.evaluate):
+for command in (demo.demo, fit.fit, look.topics, look.explain, predict.predict, evaluate.evaluate, select.select):
     app.command()(command)
 
 
@@ -41,7 +42,7 @@ def _start(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Topic models: find topics in documents, look at them, and use them on new documents."""
+    """Topic models: find topics in documents, or topics that predict something, and use them on new documents."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

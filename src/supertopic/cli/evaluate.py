@@ -1,4 +1,7 @@
-"""supertopic evaluate: how well a model fits documents it has not seen; a new figure is one entry in MEASURES."""
+"""supertopic evaluate: how well a model fits and predicts documents it has not seen.
+
+A new figure is one entry in MEASURES; those of the response come from `answers`.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,12 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from supertopic.cli.answers import Answers, answers_of
 from supertopic.cli.documents import Data, Encoding, Jobs, ModelFile, TextColumn, load_model, read_documents
 from supertopic.cli.look import Json
-from supertopic.cli.show import say_json, show
+from supertopic.cli.response import kind_of
+from supertopic.cli.show import note, say, say_json, show
+from supertopic.cli.target import Target, TargetColumn
 
 METHODS = ("completion", "left_to_right", "chib")
 
@@ -22,6 +28,7 @@ def evaluate(
     model: ModelFile,
     data: Data,
     text: TextColumn = None,
+    target: TargetColumn = None,
     method: Annotated[
         str,
         typer.Option(
@@ -34,25 +41,37 @@ def evaluate(
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Measure a model on documents that it was not fitted on."""
+    """Measure a model on documents that it was not fitted on: its topics, and with --target its predictions."""
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
     fitted = load_model(model, jobs)
-    documents, _, _ = read_documents(data, text, encoding=encoding)
-    figures = measure(Trial(fitted, documents, method))
+    if target is not None and kind_of(fitted) == "none":
+        raise typer.BadParameter(f"a model of kind {type(fitted).__name__} has no response.", param_hint="--target")
+    documents, cells, _ = read_documents(data, text, target, encoding=encoding)
+    trial = Trial(fitted, documents, method)
+    if target is not None:
+        trial.answers = answers_of(fitted, trial.corpus, Target.of(cells, target))
+    elif kind_of(fitted) != "none":
+        note("The predictions are not measured: say with --target which column holds the truth.")
+    figures, confusion = measure(trial), trial.answers.confusion() if trial.answers else None
     if as_json:
-        say_json({"method": method, **figures})
-    else:
-        show(figures_table(figures))
+        more = {} if confusion is None else {"classes": list(confusion), "confusion": confusion.to_numpy().tolist()}
+        say_json({"method": method, **figures, **more})
+        return
+    show(figures_table(figures))
+    if confusion is not None:
+        say("\nDocuments of a class (rows) by the class predicted (columns):\n")
+        show(_confusion_table(confusion))
 
 
 @dataclass
 class Trial:
-    """A model and the documents it is measured on."""
+    """A model and the documents it is measured on, with the answers to its predictions where they are known."""
 
     model: Any
     documents: list[str]
     method: str = "completion"
+    answers: Answers | None = None
 
     @cached_property
     def corpus(self) -> Any:
@@ -101,12 +120,12 @@ def _entropy(trial: Trial) -> float:
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure: how it is computed, printed and read. `applies` says for which models it makes sense."""
+    """A figure: how it is computed, printed and read. `kind` says of which answers it is, "" of the words."""
 
-    compute: Callable[[Trial], float | int | None]
+    compute: Callable[[Any], float | int | None]
     form: str
     about: str
-    applies: Callable[[Any], bool] = lambda model: True
+    kind: str = ""
 
 
 MEASURES: dict[str, Measure] = {
@@ -119,12 +138,36 @@ MEASURES: dict[str, Measure] = {
     "coherence_npmi": Measure(_coherence, ".3f", "higher is better, -1 to 1: top words stand together"),
     "diversity": Measure(_diversity, ".3f", "1 when no two topics share a top word"),
     "doc_topic_entropy": Measure(_entropy, ".3f", "nats: 0 when every document has one topic"),
+    "labelled_documents": Measure(lambda a: len(a.truth), ",d", "those the predictions are measured on", "any"),
+    "r2": Measure(lambda a: a.r2, ".4f", "share of the variance that is predicted; 1 is perfect", "number"),
+    "mae": Measure(lambda a: a.mae, ".4g", "mean absolute error", "number"),
+    "rmse": Measure(lambda a: a.rmse, ".4g", "root of the mean squared error", "number"),
+    "correlation": Measure(lambda a: a.correlation, ".4f", "of prediction and truth", "number"),
+    "coverage_90": Measure(lambda a: a.coverage, ".3f", "of intervals that should hold nine of ten", "number"),
+    "accuracy": Measure(lambda a: a.accuracy, ".4f", "share of documents whose class is predicted", "class"),
+    "largest_class": Measure(lambda a: a.largest, ".4f", "accuracy of always saying the most frequent one", "class"),
+    "macro_f1": Measure(lambda a: a.macro_f1, ".4f", "mean over classes of the F1 measure", "class"),
+    "log_loss": Measure(lambda a: a.log_loss, ".4f", "nats: lower is better", "class"),
 }
 
 
 def measure(trial: Trial) -> dict[str, float | int | None]:
-    """All figures that make sense for the model."""
-    return {name: m.compute(trial) for name, m in MEASURES.items() if m.applies(trial.model)}
+    """The figures of the words, and those of the answers where there are some."""
+    answers = trial.answers
+    figures = {name: m.compute(trial) for name, m in MEASURES.items() if not m.kind}
+    if answers is not None:
+        figures |= {name: m.compute(answers) for name, m in MEASURES.items() if m.kind in ("any", answers.kind)}
+    return figures
+
+
+def _confusion_table(confusion: Any) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("", style="dim")
+    for label in confusion.columns:
+        table.add_column(str(label), justify="right", overflow="fold")
+    for label, row in confusion.iterrows():
+        table.add_row(str(label), *(f"{count:,}" if count else "·" for count in row))
+    return table
 
 
 def figures_table(figures: dict[str, float | int | None]) -> Table:

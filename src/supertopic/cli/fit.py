@@ -20,10 +20,22 @@ from supertopic.cli.documents import (
     open_table,
     read_documents,
 )
-from supertopic.cli.models import build, check_target, model_help, number_or_word
-from supertopic.cli.show import facts, say, say_next, show
-
-_WORDS, _FITTING = "Words", "Fitting"  # the groups of options in --help
+from supertopic.cli.models import build, check_options, find_entry, number_or_word
+from supertopic.cli.options import (
+    FITTING,
+    Inference,
+    Iterations,
+    MaxDf,
+    MaxFeatures,
+    MinDf,
+    ModelName,
+    Seed,
+    StopWords,
+    Supervision,
+    word_params,
+)
+from supertopic.cli.show import facts, note, say, say_next, show
+from supertopic.cli.target import Choice, ResponseName, Target, TargetColumn, check_target, choose, unlabelled
 
 
 def fit(
@@ -32,117 +44,111 @@ def fit(
         str,
         typer.Option("--out", "-o", metavar="FILE", help="The model, by custom model.supertopic.", show_default=False),
     ],
-    model: Annotated[str, typer.Option(help=model_help())] = "lda",
+    model: ModelName = "lda",
     text: TextColumn = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="COL", help="The column of the response, for models that have one.")
-    ] = None,
+    target: TargetColumn = None,
+    response: ResponseName = None,
     topics: Annotated[int, typer.Option("--topics", "-k", min=1, help="How many topics.")] = 20,
     encoding: Encoding = "utf-8",
-    stop_words: Annotated[
-        str,
-        typer.Option(metavar="english|none|FILE", help="Words to leave out; a file has one per line.",
-                     rich_help_panel=_WORDS),
-    ] = "english",
-    min_df: Annotated[
-        str,
-        typer.Option(help="Least number (5) or share (0.01) of documents a word must stand in.",
-                     rich_help_panel=_WORDS),
-    ] = "auto",
-    max_df: Annotated[
-        str, typer.Option(help="Largest number or share (0.5) of documents.", rich_help_panel=_WORDS)
-    ] = "auto",
-    max_features: Annotated[
-        int | None,
-        typer.Option(min=1, help="Keep so many words, by tf-idf.", show_default=False, rich_help_panel=_WORDS),
-    ] = None,
-    inference: Annotated[
-        str | None,
-        typer.Option(
-            help="vb: variational, the default; svi: the same in mini-batches; gibbs: sampling.",
-            show_default=False, rich_help_panel=_FITTING,
-        ),
-    ] = None,
-    iterations: Annotated[
-        int | None,
-        typer.Option(min=1, help="At most so many: 100 (vb), 10 epochs (svi) or some hundred sweeps (gibbs).",
-                     show_default=False, rich_help_panel=_FITTING),
-    ] = None,
+    stop_words: StopWords = "english",
+    min_df: MinDf = "auto",
+    max_df: MaxDf = "auto",
+    max_features: MaxFeatures = None,
+    inference: Inference = None,
+    iterations: Iterations = None,
+    supervision: Supervision = None,
     doc_topic_prior: Annotated[
         str | None,
         typer.Option(metavar="auto|symmetric|NUMBER", help="Learn the topics' weights, one for all, or fix it.",
-                     show_default=False, rich_help_panel=_FITTING),
+                     show_default=False, rich_help_panel=FITTING),
     ] = None,
     topic_word_prior: Annotated[
         float | None,
-        typer.Option(min=0, help="Smoothing of the topics.", show_default=False, rich_help_panel=_FITTING),
+        typer.Option(min=0, help="Smoothing of the topics.", show_default=False, rich_help_panel=FITTING),
     ] = None,
     sampler: Annotated[
         str | None,
         typer.Option(metavar="collapsed|partial", help="How gibbs samples; partial uses all threads.",
-                     show_default=False, rich_help_panel=_FITTING),
+                     show_default=False, rich_help_panel=FITTING),
     ] = None,
     stream: Annotated[
         bool,
         typer.Option("--stream", help="Fit with svi and read the files again and again: never holds them.",
-                     rich_help_panel=_FITTING),
+                     rich_help_panel=FITTING),
     ] = False,
     batch_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Documents per step of svi.", show_default=False, rich_help_panel=_FITTING),
+        typer.Option(min=1, help="Documents per step of svi.", show_default=False, rich_help_panel=FITTING),
     ] = None,
     checkpoint: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Save the state here now and then; the same command goes on from it.",
-                     show_default=False, rich_help_panel=_FITTING),
+                     show_default=False, rich_help_panel=FITTING),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="The same seed gives the same topics.", rich_help_panel=_FITTING)
-    ] = 0,
+    seed: Seed = 0,
     jobs: Jobs = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line per iteration, for logs.")] = False,
 ) -> None:  # fmt: skip
-    """Find topics in DATA and save them as a model.
+    """Find topics in DATA, or topics that predict a column of it, and save them as a model.
 
     For example: supertopic fit reviews.csv --text body --topics 30 --out reviews.supertopic
+
+    Or: supertopic fit reviews.csv --model slda --text body --target stars --out stars.supertopic
     """
-    check_target(model, target)
+    check_target(model, target, response)
     if stream:
-        inference = _check_stream(data, inference)
+        inference = _check_stream(data, inference, model)
     options = {
         "--topics": topics, "--inference": inference, "--iterations": iterations,
+        "--supervision": number_or_word("--supervision", supervision, ("auto",)),
         "--doc-topic-prior": number_or_word("--doc-topic-prior", doc_topic_prior, ("auto", "symmetric")),
         "--topic-word-prior": topic_word_prior, "--sampler": sampler, "--batch-size": batch_size,
         "--seed": seed, "--jobs": jobs, "--checkpoint": checkpoint,
     }  # fmt: skip
-    vectorizer = tallying_vectorizer(
-        stop_words=_read_stop_words(stop_words),
-        min_df=number_or_word("--min-df", min_df, ("auto",)),
-        max_df=number_or_word("--max-df", max_df, ("auto",)),
-        max_features=max_features,
-    )
-    estimator = build(model, options, vectorizer=vectorizer, verbose=0 if quiet else 2 if verbose else 1)
+    check_options(model, options)
+    more: dict[str, Any] = {
+        "vectorizer": tallying_vectorizer(**word_params(stop_words, min_df, max_df, max_features)),
+        "verbose": 0 if quiet else 2 if verbose else 1,
+    }
     check_writable(out)
-    start = time.perf_counter()
+    start, said = time.perf_counter(), {}
     if stream:
         from supertopic import Stream
 
-        column, _ = open_table(data, text, columns=[target] if target else [], encoding=encoding)
-        estimator.fit(Stream(data, column, target, batch_size or BATCH, encoding=encoding))
+        column, _ = open_table(data, text, encoding=encoding)
+        estimator = build(model, options, **more)
+        estimator.fit(Stream(data, column, None, batch_size or BATCH, encoding=encoding))
     else:
-        documents, response, column = read_documents(data, text, target, encoding=encoding)
-        estimator.fit(documents, response)
+        documents, cells, column = read_documents(data, text, target, encoding=encoding)
+        if target is None:
+            estimator = build(model, options, **more).fit(documents)
+        else:
+            choice, y = response_of(cells, target, response)
+            said = {"response": f"{choice.response}, of column {target!r}"}
+            estimator = build(model, options, choice.kind, response=choice.response, **more).fit(documents, y)
     seconds = time.perf_counter() - start
     estimator.save(out)
-    say_fit(estimator, seconds, {"saved": f"{out} ({_size(os.path.getsize(out))})"})
+    say_fit(estimator, seconds, {**said, "saved": f"{out} ({_size(os.path.getsize(out))})"})
     given = [] if text is None and column == "text" else ["--text", column]
     again = "new.csv" if data == "-" else data
     say_next([
         ["topics", out],
         ["predict", out, again, *given, "--out", "predictions.csv"],
+        *([["evaluate", out, "new.csv", *given, "--target", target]] if target else []),
         ["explain", out, "a text of yours"],
     ])  # fmt: skip
+
+
+def response_of(cells: Any, name: str, asked: str | None) -> tuple[Choice, Any]:
+    """The response of the column `name`, said on standard error where it was chosen here, and y for its estimator."""
+    target = Target.of(cells, name)
+    choice = choose(target, asked)
+    y = target.encoded(choice)
+    for sentence in (choice.why, unlabelled(target, y)):
+        if sentence:
+            note(sentence)
+    return choice, y
 
 
 def say_fit(estimator: Any, seconds: float, more: dict[str, str]) -> None:
@@ -196,27 +202,14 @@ def tallying_vectorizer(**params: Any) -> Any:
     return TallyingVectorizer(**params)
 
 
-def _check_stream(data: str, inference: str | None) -> str:
+def _check_stream(data: str, inference: str | None, model: str) -> str:
     if data == "-":
         raise typer.BadParameter("standard input can be read only once; give files.", param_hint="--stream")
     if inference not in (None, "svi"):
         raise typer.BadParameter(f"a stream is fitted with svi, not with {inference}.", param_hint="--inference")
+    if find_entry(model).needs_target:
+        raise typer.BadParameter(f"the model {model} holds its documents; leave it out.", param_hint="--stream")
     return "svi"
-
-
-def _read_stop_words(value: str) -> str | list[str] | None:
-    """'english', none, or the words of a file."""
-    if value in ("english", "none"):
-        return None if value == "none" else value
-    try:
-        with open(value, encoding="utf-8-sig") as file:
-            return file.read().lower().split()
-    except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not a text file in UTF-8"
-        raise typer.BadParameter(
-            f"{value!r} is neither english nor none, and no file that can be read: {reason}.",
-            param_hint="--stop-words",
-        ) from None
 
 
 def _size(n_bytes: int) -> str:

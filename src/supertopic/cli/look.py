@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from supertopic.cli.documents import ModelFile, load_model
+from supertopic.cli.response import coefficients, contributions, kind_of, plain, predict_frame, shares_by_word
 from supertopic.cli.show import COLOURS, note, say, say_json, show, topics_table
 from supertopic.cli.tables import write_frames
 
@@ -24,7 +25,10 @@ def topics(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="CSV: topic, share, rank, word, probability.")] = False,
 ) -> None:
-    """Print the topics of a model: their share of the documents, and their most probable words."""
+    """Print the topics of a model: their share of the documents, and their most probable words.
+
+    With a response also what each topic does to it, the coefficient and its standard error, the highest first.
+    """
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv.")
     fitted = load_model(model)
@@ -32,16 +36,17 @@ def topics(
         show(topics_table(fitted, words))
         return
     tidy = fitted.top_words(words)
-    shares = fitted.topics(1)["share"].to_numpy()
+    about = fitted.topics(1)[["share"]]
+    coefs = coefficients(fitted)
+    about = about if coefs is None else about.join(coefs)
     if as_csv:
-        tidy.insert(1, "share", shares[tidy["topic"]])
-        write_frames("-", [tidy])
+        write_frames("-", [tidy[["topic"]].join(about, on="topic").join(tidy.drop(columns="topic"))])
         return
     say_json(
         [
             {
                 "topic": int(topic),
-                "share": float(shares[topic]),
+                **{name: float(value) for name, value in about.loc[topic].items()},
                 "words": rows[["word", "probability"]].to_dict("records"),
             }
             for topic, rows in tidy.groupby("topic")
@@ -59,7 +64,7 @@ def explain(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say which topics a text is about, and which of its words speak for which topic."""
+    """Say which topics a text is about, which of its words speak for which topic, and what they do to a prediction."""
     document = _read_text(text, file)
     fitted = load_model(model)
     if as_json:
@@ -69,17 +74,29 @@ def explain(
 
 
 def explanation(model: Any, text: str) -> dict[str, Any]:
-    """Topics of a text with their share, and its words with the topic each speaks for."""
+    """Topics of a text with their share, its words with the topic each speaks for, and what they add to a prediction.
+
+    The contributions of the words sum to the linear predictor; `average` is that of an average training document.
+    """
     shares, frame = _shares_and_words(model, text)
     top = model.top_words(10).groupby("topic")["word"].agg(list)
     order = (-shares).argsort(kind="stable")
-    by_topic = frame.drop(columns=["word", "count"]).to_numpy()
+    words = [
+        {"word": word, "count": float(count), "topic": int(row.argmax()), "shares": row.tolist()}
+        for word, count, row in zip(frame["word"], frame["count"], shares_by_word(frame), strict=True)
+    ]
+    told: dict[str, Any] = {}
+    if kind_of(model) != "none":
+        predicted = predict_frame(model, [text]).iloc[0]
+        told = {name: plain(value) for name, value in predicted.items()}
+        found = contributions(model, frame, predicted["prediction"])
+        if found is not None:
+            told |= {"linear_predictor": float(found[0].sum()), "average": found[1]}
+            words = [{**word, "contribution": float(value)} for word, value in zip(words, found[0], strict=True)]
     return {
+        **told,
         "topics": [{"topic": int(k), "share": float(shares[k]), "words": list(top[k])} for k in order],
-        "words": [
-            {"word": word, "count": float(count), "topic": int(row.argmax()), "shares": row.tolist()}
-            for word, count, row in zip(frame["word"], frame["count"], by_topic, strict=True)
-        ],
+        "words": words,
         "unknown_words": int(model._as_corpus([text]).n_unknown),
     }
 
@@ -87,7 +104,7 @@ def explanation(model: Any, text: str) -> dict[str, Any]:
 def show_explanation(model: Any, text: str, n_topics: int = 5) -> None:
     """The largest topics of a text, with its words that speak for each; at a terminal also the text in colours."""
     shares, frame = _shares_and_words(model, text)
-    by_topic = frame.drop(columns=["word", "count"]).to_numpy()
+    by_topic = shares_by_word(frame)
     best = by_topic.argmax(axis=1)
     order = [int(k) for k in (-shares).argsort(kind="stable")[:n_topics] if shares[k] >= 0.01]
     colour = {k: COLOURS[rank % len(COLOURS)] for rank, k in enumerate(order)}
@@ -101,10 +118,33 @@ def show_explanation(model: Any, text: str, n_topics: int = 5) -> None:
         words = ", ".join(mine.sort_values("weight", ascending=False, kind="stable")["word"][:12])
         bar = Text("█" * max(round(20 * shares[k]), 1), style=colour[k])
         table.add_row(str(k), f"{shares[k]:.0%}", bar, Text(words, style=colour[k]) if words else "–")
+    if kind_of(model) != "none":
+        _say_prediction(model, text, frame)
     show(table)
     if sys.stdout.isatty():
         say()
         show(_coloured(model, text, dict(zip(frame["word"], best, strict=True)), colour))
+
+
+def _say_prediction(model: Any, text: str, frame: Any, n_words: int = 6) -> None:
+    """The prediction, and the words that move it most away from that of an average document."""
+    predicted = predict_frame(model, [text]).iloc[0]
+    label = predicted["prediction"]
+    if kind_of(model) == "number":
+        say(f"Prediction: {label:.4g}")
+    else:
+        sure = f" (probability {predicted[f'p_{label}']:.2f})" if f"p_{label}" in predicted else ""
+        say(f"Prediction: {label}{sure}")
+    found = contributions(model, frame, label)
+    if found is not None:
+        value, average = found
+        moved = value - average * frame["count"].to_numpy() / frame["count"].sum()
+        say(f"Linear predictor: {value.sum():.4g}, {moved.sum():+.2g} against an average document. Its words:")
+        ranked = sorted(zip(frame["word"], moved, strict=True), key=lambda pair: -abs(pair[1]))
+        for name, sign in (("raise it", 1), ("lower it", -1)):
+            words = [f"{word} {by:+.2g}" for word, by in ranked if sign * by > 0][:n_words]
+            say(f"  {name}   {', '.join(words) or '–'}")
+    say()
 
 
 def _shares_and_words(model: Any, text: str) -> tuple[Any, Any]:

@@ -17,27 +17,32 @@ import typer
 
 @dataclass(frozen=True)
 class Entry:
-    """An estimator by its name in `supertopic`, in a few words, and whether it learns from a response."""
+    """A model in a few words, and its estimators by what they learn from: "none", a "number" or a "class"."""
 
-    estimator: str
     about: str
-    needs_target: bool = False
+    estimators: Mapping[str, str]
 
-    def load(self) -> Any:
-        """The class; imported here, since it takes a second."""
+    @property
+    def needs_target(self) -> bool:
+        return "none" not in self.estimators
+
+    def load(self, kind: str | None = None) -> Any:
+        """The class for a kind of response, or any of them; imported here, since it takes a second."""
         import supertopic
 
-        return getattr(supertopic, self.estimator)
+        return getattr(supertopic, self.estimators[kind or next(iter(self.estimators))])
 
 
 MODELS: dict[str, Entry] = {
-    "lda": Entry("LDA", "every word has its topic"),
-    "mixture": Entry("MixtureOfCategoricals", "every document has one topic"),
+    "lda": Entry("every word has its topic", {"none": "LDA"}),
+    "mixture": Entry("every document has one topic", {"none": "MixtureOfCategoricals"}),
+    "slda": Entry("topics that predict the column --target", {"number": "SLDARegressor", "class": "SLDAClassifier"}),
 }
 
 OPTIONS: dict[str, str] = {
     "--topics": "n_topics",
     "--inference": "inference",
+    "--supervision": "supervision",
     "--iterations": "max_iter",
     "--doc-topic-prior": "doc_topic_prior",
     "--topic-word-prior": "topic_word_prior",
@@ -57,33 +62,29 @@ def model_help() -> str:
 def find_entry(name: str) -> Entry:
     """The entry of a model, or a usage error that names the near one."""
     if name not in MODELS:
-        _refuse_choice("--model", name, list(MODELS))
+        refuse_choice("--model", name, list(MODELS))
     return MODELS[name]
 
 
-def check_target(name: str, target: str | None) -> None:
-    """A response is needed by supervised models, and refused by the others."""
-    needed = find_entry(name).needs_target
-    if needed and target is None:
-        raise typer.BadParameter(f"the model {name} learns from a response: say which column with --target.")
-    if target is not None and not needed:
-        raise typer.BadParameter(f"the model {name} has no response.", param_hint="--target")
-
-
-def build(name: str, given: Mapping[str, Any], **more: Any) -> Any:
-    """The estimator with the options that were given (those that are not None), and other parameters in `more`."""
+def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given (those that are not None); refuses those that the model does not take."""
     estimator = find_entry(name).load()
     takes = inspect.signature(estimator).parameters
     chosen = {option: value for option, value in given.items() if value is not None}
     for option in chosen:
         if OPTIONS[option] not in takes:
             others = [m for m, e in MODELS.items() if OPTIONS[option] in inspect.signature(e.load()).parameters]
-            raise typer.BadParameter(
-                f"the model {name} does not take it; {', '.join(others) or 'no model'} does.", param_hint=option
-            )
+            does = f"{', '.join(others) or 'no model'} {'do' if len(others) > 1 else 'does'}"
+            raise typer.BadParameter(f"the model {name} does not take it; {does}.", param_hint=option)
     if "--inference" in chosen and chosen["--inference"] not in estimator.engines:
-        _refuse_choice("--inference", chosen["--inference"], list(estimator.engines))
-    return estimator(**{OPTIONS[option]: value for option, value in chosen.items()}, **more)
+        refuse_choice("--inference", chosen["--inference"], list(estimator.engines))
+    return chosen
+
+
+def build(name: str, given: Mapping[str, Any], kind: str | None = None, **more: Any) -> Any:
+    """The estimator for a kind of response with the options that were given, and other parameters in `more`."""
+    chosen = check_options(name, given)
+    return find_entry(name).load(kind)(**{OPTIONS[option]: value for option, value in chosen.items()}, **more)
 
 
 def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> Any:
@@ -99,7 +100,8 @@ def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> An
     return numbers if len(numbers) > 1 else numbers[0]
 
 
-def _refuse_choice(option: str, value: str, choices: list[str]) -> None:
+def refuse_choice(option: str, value: str, choices: list[str]) -> None:
+    """A usage error that lists the choices, and names the near one."""
     near = get_close_matches(value, choices, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}.{hint}", param_hint=option)

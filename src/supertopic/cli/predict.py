@@ -1,4 +1,4 @@
-"""supertopic predict: the topic shares of every row of DATA, none left out."""
+"""supertopic predict: the prediction and the topic shares of every row of DATA, none left out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from supertopic.cli.documents import Data, Encoding, Jobs, ModelFile, TextColumn, check_writable, load_model, open_table
+from supertopic.cli.response import kind_of, predict_frame
 from supertopic.cli.show import note
 from supertopic.cli.tables import write_frames, writer_for
 
@@ -27,23 +28,38 @@ def predict(
     keep: Annotated[
         str, typer.Option(metavar="COL,COL", help="Columns of DATA to carry along.", show_default=False)
     ] = "",
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="0.9",
+            help="Add lower and upper: ends of intervals that hold the number so often.",
+            show_default=False,
+        ),
+    ] = None,
     encoding: Encoding = "utf-8",
     jobs: Jobs = None,
 ) -> None:
-    """Write the topics of new documents: a row for each row of DATA, in the same order.
+    """Write predictions and topics of new documents: a row for each row of DATA, in the same order.
 
-    Columns: those kept; topic (the most probable one); tokens (words the model knows, 0 for a document without
-    any, which gets the topics' mean shares); topic_0, topic_1, … (shares, which sum to one).
+    Columns: those kept; with a response prediction, then lower and upper (numbers, with --interval) or p_… for every
+    class; topic (the most probable one); tokens (words the model knows, 0 for a document without any, which gets
+    the topics' mean shares); topic_0, topic_1, … (shares, which sum to one).
     """
     writer_for(out)
     if out != "-":
         check_writable(out)
+    if interval is not None and not 0 < interval < 1:
+        raise typer.BadParameter(f"{interval:g} is no probability between 0 and 1.", param_hint="--interval")
     fitted = load_model(model, jobs)
+    if interval is not None and kind_of(fitted) != "number":
+        raise typer.BadParameter(
+            "intervals are for numbers, which this model does not predict.", param_hint="--interval"
+        )
     kept = [name for name in keep.split(",") if name]
     _check_kept(kept, fitted)
     name, batches = open_table(data, text, columns=kept, encoding=encoding)
     tally = Tally()
-    write_frames(out, shares_of(fitted, batches, name, kept, tally))
+    write_frames(out, rows_of(fitted, batches, name, kept, tally, interval))
     note(tally.sentence("" if out == "-" else f" to {out}"))
 
 
@@ -60,8 +76,8 @@ class Tally:
         return f"Wrote {self.documents:,} rows{where}; {known}{empty}{missing}."
 
 
-def shares_of(
-    model: Any, batches: Iterable[pd.DataFrame], text: str, kept: list[str], tally: Tally
+def rows_of(
+    model: Any, batches: Iterable[pd.DataFrame], text: str, kept: list[str], tally: Tally, interval: float | None
 ) -> Iterator[pd.DataFrame]:
     """A frame of predictions for each batch of rows; counts what it sees in `tally`."""
     import numpy as np
@@ -77,12 +93,14 @@ def shares_of(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EmptyDocumentWarning)  # counted over all batches instead
             shares = model.transform(corpus)
+            predicted = pd.DataFrame() if kind_of(model) == "none" else predict_frame(model, corpus, interval)
         tally.documents += len(corpus)
         tally.empty += corpus.n_empty
         tally.missing += missing
         tally.tokens += corpus.n_tokens
         tally.unknown += corpus.n_unknown
-        result = frame[kept].reset_index(drop=True)
+        predicted = predicted.astype(dict.fromkeys(predicted.select_dtypes("float"), np.float32))
+        result = pd.concat([frame[kept].reset_index(drop=True), predicted], axis=1)
         result["topic"] = shares.argmax(axis=1)
         result["tokens"] = corpus.lengths.astype(np.int64)
         # float32 holds all the digits there are, and prints them in nine characters
@@ -90,7 +108,9 @@ def shares_of(
 
 
 def _check_kept(kept: list[str], model: Any) -> None:
-    ours = {"topic", "tokens", *(f"topic_{k}" for k in range(len(model.components_)))}
+    ours = {"prediction", "lower", "upper", *(f"p_{label}" for label in getattr(model, "classes_", []))}
+    ours = ours if kind_of(model) != "none" else set()
+    ours |= {"topic", "tokens", *(f"topic_{k}" for k in range(len(model.components_)))}
     clash = [name for name in kept if name in ours]
     if clash:
         raise typer.BadParameter(f"{clash[0]!r} is the name of a column of the predictions.", param_hint="--keep")

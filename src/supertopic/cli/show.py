@@ -48,13 +48,20 @@ def say_json(value: Any) -> None:
 
 
 def topics_table(model: Any, n_words: int) -> Table:
-    """Topic, share and words, the largest topic first."""
+    """Topic, share and words, the largest topic first; with a response, its coefficients, the largest of them first."""
+    from supertopic.cli.response import coefficient_columns
+
+    topics = model.topics(n_words)
+    more, order = coefficient_columns(model)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("topic", justify="right", style="bold")
     table.add_column("share", justify="right")
+    for name in more:
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("words", overflow="fold")
-    for topic, row in model.topics(n_words).sort_values("share", ascending=False, kind="stable").iterrows():
-        table.add_row(str(topic), f"{row['share']:.1%}", row["words"])
+    for topic in topics["share"].argsort(kind="stable")[::-1] if order is None else order:
+        row, cells = topics.loc[topic], [column[topic] for column in more.values()]
+        table.add_row(str(topic), f"{row['share']:.1%}", *cells, row["words"])
     return table
 
 

@@ -22,7 +22,7 @@ from supertopic.estimators import saving
 from supertopic.inference import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.engines import Fit, Settings, Task, Watch, fit_epochs, run
-from supertopic.inference.local import LocalLimits
+from supertopic.inference.responding import LocalLimits
 from supertopic.inference.variational import Schedule
 from supertopic.metrics import perplexity
 from supertopic.model import Model
@@ -57,12 +57,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return self._fit_stream(X, settings)
         return self._fit_corpus(self._read(X), engine, settings)
 
-    def _fit_corpus(
-        self, corpus: Corpus, engine: Engine, settings: Settings, y: np.ndarray | None = None, weight: Any = None
-    ) -> Self:
-        """Fit documents that are held, with their responses as numbers (NaN: missing) and the responses' weights."""
+    def _fit_corpus(self, corpus: Corpus, engine: Engine, settings: Settings, *labels: Any) -> Self:
+        """Fit documents that are held; `labels` is what `_task` takes of them."""
         model = self._check_model(corpus)
-        task = self._task(model, corpus, settings, y, weight)
+        task = self._task(model, corpus, settings, *labels)
         with task.backend:
             fit = run(engine, task, f"{type(self).__name__} {self.inference}")
             self._keep(model, fit)
@@ -228,8 +226,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if self.inference not in self.engines:
             raise ValueError(f"inference: got {self.inference!r}, expected one of {', '.join(map(repr, self.engines))}")
         engine, default_iterations = self.engines[self.inference]
-        whole = {"max_iter": 1, "batch_size": 1, "max_doc_iter": 1, "burn_in": 0, "thin": 1, "total_documents": 1}
-        for name, least in whole.items():
+        init = getattr(self, "init", "online")
+        if init not in ("online", "uniform"):
+            raise ValueError(f"init: got {init!r}, expected 'online' or 'uniform'")
+        at_least_one = ("n_init", "max_iter", "batch_size", "max_doc_iter", "thin", "total_documents")
+        for name, least in [*((name, 1) for name in at_least_one), ("burn_in", 0)]:
             value = getattr(self, name, None)
             if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least):
                 raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
@@ -251,6 +252,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             thin=self.thin,
             collapsed=getattr(self, "sampler", "collapsed") == "collapsed",
             verbose=int(self.verbose),
+            init=init,
+            n_init=int(getattr(self, "n_init", 1)),
         )
 
     def _check_model(self, corpus: Corpus, batch: bool = False) -> Model:
@@ -296,6 +299,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _saved(self) -> dict[str, Any]:
+        """What a model file keeps beside parameters and State, as plain values."""
+        return {}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        """Take up what `_saved` gave; the parameters are there, the State is, too."""
 
     def _point_model(self) -> prediction.PointModel:
         return prediction.PointModel(self._state.alpha, self._state.shares)

@@ -28,7 +28,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         if isinstance(value, np.ndarray):
             arrays[f"param.{name}"] = value
         elif name not in _LEFT_OUT:
-            params[name] = value if isinstance(value, (str, int, float, bool, list, type(None))) else None
+            params[name] = value if isinstance(value, (str, int, float, bool, list, dict, type(None))) else None
     names = getattr(estimator, "feature_names_in_", None)
     vectorizer = estimator.vectorizer_
     if vectorizer is not None and not hasattr(vectorizer, "to_dict"):
@@ -42,7 +42,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "n_features": estimator.n_features_in_,
         "words": None if names is None else [str(name) for name in names],
         "vectorizer": None if vectorizer is None else vectorizer.to_dict(),
-        "classes": estimator.classes_.tolist() if hasattr(estimator, "classes_") else None,
+        **estimator._saved(),
     }
     write_model(path, manifest, arrays)
 
@@ -73,8 +73,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     estimator.n_features_in_ = manifest["n_features"]
     if manifest["words"] is not None:
         estimator.feature_names_in_ = np.asarray(manifest["words"], dtype=object)
-    if manifest.get("classes") is not None:
-        estimator.classes_ = np.asarray(manifest["classes"])
+    estimator._restore(manifest)
     state = manifest["vectorizer"]
     estimator.vectorizer_ = None if state is None else Vectorizer.from_dict(state)
     estimator._derive(estimator._model())

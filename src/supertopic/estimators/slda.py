@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.estimators.base import Engine
+from supertopic.estimators.labels import Target, as_codes, as_numbers, find_response, require_order
 from supertopic.estimators.supervised import SupervisedEstimator
 from supertopic.inference.engines import fit_batch, fit_stochastic
 from supertopic.metrics import predictive_r2
 from supertopic.model import Model
-from supertopic.responses.base import Response
+from supertopic.responses.base import registry
+
+_DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
 
 
 class _SLDA(SupervisedEstimator):
@@ -30,16 +31,20 @@ class _SLDA(SupervisedEstimator):
         self,
         n_topics: int = 20,
         *,
-        response: str = "auto",
-        supervision: float = 1.0,
+        response: str | Sequence[str] | Mapping[str, str] = "auto",
+        link: str = "auto",
+        supervision: float | str = 1.0,
         refit: bool = True,
         coef_prior: str = "normal",
         coef_scale: float = 10.0,
+        own_terms: bool = False,
         inference: str = "vb",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
         topic_word_prior: float = 0.05,
         max_iter: int | None = None,
         tol: float = 1e-4,
+        init: str = "online",
+        n_init: int = 1,
         batch_size: int | None = None,
         learning_delay: float = 50.0,
         learning_decay: float = 0.7,
@@ -55,15 +60,19 @@ class _SLDA(SupervisedEstimator):
     ) -> None:
         self.n_topics = n_topics
         self.response = response
+        self.link = link
         self.supervision = supervision
         self.refit = refit
         self.coef_prior = coef_prior
         self.coef_scale = coef_scale
+        self.own_terms = own_terms
         self.inference = inference
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.max_iter = max_iter
         self.tol = tol
+        self.init = init
+        self.n_init = n_init
         self.batch_size = batch_size
         self.learning_delay = learning_delay
         self.learning_decay = learning_decay
@@ -77,6 +86,9 @@ class _SLDA(SupervisedEstimator):
         self.checkpoint = checkpoint
         self.backend = backend
 
+    def _alpha(self) -> Any:
+        return min(1.0, _DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
+
 
 class SLDARegressor(RegressorMixin, _SLDA):
     """theta ~ Dirichlet(alpha);  z, w as in LDA;  y ~ response(eta·Zbar), Zbar the document's topic frequencies.
@@ -85,171 +97,237 @@ class SLDARegressor(RegressorMixin, _SLDA):
     ----------
     n_topics : int
         K.
-    response : {"auto", "gaussian", "negative_binomial"}
-        How topics make y: a number ("auto" is that), or a count.
-    supervision : float
+    response : {"auto", "gaussian", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"}
+        How topics make y: a number ("auto" is that), a count, a positive number. For a y of several columns, one name
+        for all, a list of one per column, or a mapping by the columns' names.
+    link : {"auto", "log", "canonical"}
+        Of "gamma" and "inverse_gaussian": E[y] = exp(eta·Zbar) ("auto"), or 1/(eta·Zbar) and 1/sqrt(eta·Zbar).
+    supervision : float or "auto"
         Weight of the response's log-likelihood against the words': 1 is the paper's model; more makes topics serve y.
+        "auto" chooses among 1, 3, 10 and 30 by cross-validation on the training documents (twelve more fits).
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on eta (for "gaussian", of y standardised), and its scale. "laplace" gives exact zeros.
+    own_terms : bool
+        Tell every token what it adds to Zbar itself, as the paper does, rather than all tokens of a document the same.
+        Exact, and slower; the difference shrinks as one over a document's length.
     inference : {"vb", "svi"}
-    doc_topic_prior, topic_word_prior, max_iter, tol, batch_size, learning_delay, learning_decay, max_doc_iter, doc_tol
+    doc_topic_prior : float, K floats, "symmetric" or "auto", optional
+        alpha, by default 25/K for each topic, but 1 at most: it lets documents spread over topics, and so they predict
+        better than with alpha as "auto" learns it, which puts a document into few.
+    init : {"online", "uniform"}
+        First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
+    n_init : int
+        Fits from different first topics, of which the one with the highest bound is kept.
+    topic_word_prior, max_iter, tol, batch_size, learning_delay, learning_decay, max_doc_iter, doc_tol
         As in `LDA`; `max_iter` is 60 EM steps by default.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
     Attributes
     ----------
-    coef_ : (K,) ndarray
+    coef_ : (K,) ndarray, or (M, K) for several responses
         eta on the scale of y ("gaussian"), or of the linear predictor: E[y] of a document all of one topic.
-    coef_std_ : (K,) ndarray, standard errors of `coef_` given the topics
-    dispersion_ : float, the variance of y around the prediction, or r
+    coef_std_ : like `coef_`, standard errors given the topics
+    dispersion_ : float, or (M,): the variance of y around the prediction, r, 1/shape …
+    supervision_ : float, the weight used; supervision_scores_ : dict, what "auto" saw
+    covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
 
-    def _response(self) -> Response:
-        return self._find_response("number", "gaussian")
-
-    def _encode(self, y: Any, n_documents: int) -> np.ndarray:
-        y = _one_column(y, n_documents, type(self).__name__)
-        try:
-            numbers = y.astype(np.float64)
-        except (TypeError, ValueError):
-            wrong = next(value for value in y if not _is_number(value))
-            raise ValueError(
-                f"y holds {wrong!r}, which is no number; for labels use SLDAClassifier instead of SLDARegressor"
-            ) from None
-        if np.isinf(numbers).any():
-            raise ValueError("Input y contains infinity; expected finite numbers (NaN: missing).")
-        return numbers
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+        who = type(self).__name__
+        responses = _one_each(self.response, names)
+        targets = [
+            Target(name, find_response(response, ("number",), "gaussian"), self.link)
+            for name, response in zip(names, responses, strict=True)
+        ]
+        return np.column_stack([as_numbers(column, who) for column in table.T]), targets
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        gram, dispersion = self._state.learned()
-        coef, deviation = self._state.coef[0].astype(np.float64), model.coef_prior.deviation(gram[0])
-        self.coef_, self.coef_std_ = model.response.unscale(coef, deviation, dispersion)
-        self.dispersion_ = model.response.spread(dispersion)
+        single = len(self._targets) == 1
+        self.coef_ = self._columns_coef[0] if single else self._columns_coef
+        self.coef_std_ = self._columns_std[0] if single else self._columns_std
+        dispersion = self._state.learned()[1]
+        spreads = [float(part.response.spread(dispersion[part.numbers])) for _, part in self._parts()]
+        self.dispersion_ = spreads[0] if single else np.array(spreads)
 
-    def predict(self, X: Any, return_interval: float | None = None) -> Any:
-        """E[y] of new documents (D,); `return_interval=0.9` adds the ends of intervals that hold nine of ten."""
-        mean, found = self._predicted(X)
+    def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
+        """E[y] of new documents (D,), or (D, M) for several responses.
+
+        `return_interval=0.9` adds the ends of intervals that hold nine of ten.
+        """
+        means, found = self._predicted(X, covariates)
+        mean = means[0] if len(means) == 1 else np.column_stack(means)
         if return_interval is None:
             return mean
         if not 0 < return_interval < 1:
             raise ValueError(f"return_interval: got {return_interval!r}, expected a probability between 0 and 1")
-        low, high = self._response().interval(found.score, found.moment, self._state.learned()[1], return_interval)
-        return mean, low, high
+        dispersion = self._state.learned()[1]
+        ends = [
+            part.response.interval(
+                found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers], return_interval
+            )
+            for _, part in self._parts()
+        ]
+        if len(ends) == 1:
+            return mean, *ends[0]
+        return mean, np.column_stack([low for low, _ in ends]), np.column_stack([high for _, high in ends])
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Predictive R²."""
-        return float(predictive_r2(y, self.predict(X)))
+    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
+        """Predictive R²; its mean over several responses."""
+        predicted = self.predict(X, covariates=covariates)
+        if predicted.ndim == 1:
+            return float(predictive_r2(y, predicted))
+        return float(np.mean([predictive_r2(t, p) for t, p in zip(np.asarray(y).T, predicted.T, strict=True)]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
 class SLDAClassifier(ClassifierMixin, _SLDA):
-    """As `SLDARegressor`, for documents of two classes: P(y = second class) = link(eta·Zbar).
+    """As `SLDARegressor`, for documents of two or more classes: P(y = class) = response(eta·Zbar).
 
     Parameters
     ----------
-    response : {"auto", "logit", "probit"}
-        The link ("auto" is "logit").
-    n_topics, supervision, refit, coef_prior, coef_scale, inference, ...
+    response : {"auto", "logit", "probit", "softmax", "ordinal"}
+        "auto" is "logit" for two classes and "softmax" for more; "ordinal" is for classes in an order (ratings), which
+        it predicts by the median.
+    class_weight : dict, "balanced" or None
+        Weights of the classes' responses.
+    n_topics, supervision, refit, coef_prior, coef_scale, own_terms, inference, ...
         As in `SLDARegressor`.
 
     Attributes
     ----------
-    classes_ : (2,) ndarray
-    coef_, coef_std_ : (1, K) ndarray
-        eta: a topic with a large one speaks for the second class.
+    classes_ : (C,) ndarray
+    coef_, coef_std_ : (1, K) ndarray, or (C, K) for "softmax"
+        eta: a topic with a large one speaks for the second class; for its class; for the upper classes ("ordinal").
+    dispersion_ : (C - 1,) ndarray, the cut-points ("ordinal" only)
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
 
-    def _response(self) -> Response:
-        return self._find_response("class", "logit", 2)
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        response: str = "auto",
+        class_weight: Mapping[Any, float] | str | None = None,
+        supervision: float | str = 1.0,
+        refit: bool = True,
+        coef_prior: str = "normal",
+        coef_scale: float = 10.0,
+        own_terms: bool = False,
+        inference: str = "vb",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
+        topic_word_prior: float = 0.05,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        init: str = "online",
+        n_init: int = 1,
+        batch_size: int | None = None,
+        learning_delay: float = 50.0,
+        learning_decay: float = 0.7,
+        max_doc_iter: int = 100,
+        doc_tol: float = 1e-2,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        backend: str = "threads",
+    ) -> None:
+        super().__init__(
+            n_topics, response=response, supervision=supervision, refit=refit, coef_prior=coef_prior,
+            coef_scale=coef_scale, own_terms=own_terms, inference=inference, doc_topic_prior=doc_topic_prior,
+            topic_word_prior=topic_word_prior, max_iter=max_iter, tol=tol, init=init, n_init=n_init,
+            batch_size=batch_size, learning_delay=learning_delay, learning_decay=learning_decay,
+            max_doc_iter=max_doc_iter, doc_tol=doc_tol, vectorizer=vectorizer, n_jobs=n_jobs,
+            random_state=random_state, verbose=verbose, warm_start=warm_start, checkpoint=checkpoint, backend=backend,
+        )  # fmt: skip
+        self.class_weight = class_weight
 
-    def _encode(self, y: Any, n_documents: int) -> np.ndarray:
-        y = _one_column(y, n_documents, type(self).__name__)
-        missing = _missing_labels(y)
-        known = y[~missing]
-        known = known.astype(str) if any(isinstance(value, str) for value in known) else np.array(known.tolist())
-        if len(known) and type_of_target(known) not in ("binary", "multiclass"):
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+        who = type(self).__name__
+        if table.shape[1] != 1:
+            raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels, TopicModel several")
+        name = find_response(self.response, ("class",), "softmax")
+        codes, self.classes_ = as_codes(table[:, 0], who)
+        if self.response == "auto" and len(self.classes_) == 2:
+            name = "logit"
+        found = registry()[name]
+        if found.two_classes and len(self.classes_) > 2:
             raise ValueError(
-                f"Unknown label type: y holds {known[0]!r}, a continuous value; for numbers use SLDARegressor "
-                "instead of SLDAClassifier"
+                f"response: got {name!r}, which is for two classes, but y holds {len(self.classes_)}; use 'softmax' or "
+                "'ordinal'"
             )
-        self.classes_, codes = np.unique(known, return_inverse=True)
-        if len(known) and len(self.classes_) != 2:
-            if len(self.classes_) == 1:
-                raise ValueError(f"y holds 1 class, {self.classes_[0].item()!r}; SLDAClassifier needs 2")
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass. "
-                f"(y holds {len(self.classes_)} classes)"
-            )
-        numbers = np.full(n_documents, np.nan)
-        numbers[~missing] = codes
-        return numbers
+        if found.ordered:
+            require_order(self.classes_, name)
+        return codes[:, None], [Target(names[0], name, classes=self.classes_)]
+
+    def _label_weight(self, numbers: np.ndarray) -> np.ndarray:
+        weight = np.ones(len(numbers))
+        known = ~np.isnan(numbers)
+        if self.class_weight is not None:
+            labels = self.classes_[numbers[known].astype(int)]
+            weight[known] = compute_sample_weight(self.class_weight, labels)
+        return weight
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        super()._restore(saved)
+        classes = self._targets[0].classes
+        assert classes is not None
+        self.classes_ = classes
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        self.coef_ = self._state.coef.astype(np.float64)
-        self.coef_std_ = np.stack([model.coef_prior.deviation(gram) for gram in self._state.learned()[0]])
+        self.coef_, self.coef_std_ = self._columns_coef, self._columns_std
+        if model.response.n_dispersion:
+            self.dispersion_ = model.response.spread(self._state.learned()[1])
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, (D, 2), in the order of `classes_`."""
-        return self._predicted(X)[0]
+    def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
+        """Probabilities of the classes, (D, C), in the order of `classes_`."""
+        return self._predicted(X, covariates)[0][0]
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The linear predictor eta·E[Zbar] of each document (D,): positive for the second class."""
-        return self._predicted(X)[1].score[:, 0]
+    def decision_function(self, X: Any, covariates: Any = None) -> np.ndarray:
+        """The linear predictor: (D,), positive for the second of two classes; one column per class for "softmax"."""
+        (probabilities,), found = self._predicted(X, covariates)
+        if found.score.shape[1] == 1:
+            return found.score[:, 0]
+        logs = np.log(probabilities)
+        return logs if logs.shape[1] > 2 else logs[:, 1] - logs[:, 0]
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The more probable class of each document."""
+    def predict(self, X: Any, covariates: Any = None) -> np.ndarray:
+        """The most probable class of each document; the median class for "ordinal"."""
         check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return self.classes_[self._response().decide(self.predict_proba(X, covariates))]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
+        """The share of documents whose class is predicted."""
+        return float(np.average(self.predict(X, covariates) == np.asarray(y), weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features speaks to it
         return tags
 
 
-def _one_column(y: Any, n_documents: int, who: str) -> np.ndarray:
-    """y as a flat array of objects; refuses none, several columns, and another number of documents."""
-    if y is None:
-        raise ValueError(f"requires y to be passed, but the target y is None: {who} learns from a response")
-    y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,)",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        y = y[:, 0]
-    if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}; expected one value per document")
-    if len(y) != n_documents:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_documents} documents, y has {len(y)}"
-        )
-    if np.iscomplexobj(y):
-        raise ValueError("Complex data not supported in y")
-    return y.astype(object)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _missing_labels(y: np.ndarray) -> np.ndarray:
-    """Where a label is missing: None, NaN, or -1 beside two other whole numbers or more."""
-    missing = np.array([value is None or value != value for value in y], dtype=bool)
-    others = {value for value in y[~missing] if value != -1}
-    if len(others) > 1 and all(isinstance(value, (int, np.integer)) for value in others):
-        missing |= np.array([not isinstance(value, bool) and value == -1 for value in y], dtype=bool)
-    return missing
+def _one_each(response: Any, names: list[str]) -> list[Any]:
+    """One response per column, from what the user wrote."""
+    if isinstance(response, Mapping):
+        wrong = [name for name in names if name not in response]
+        if wrong:
+            raise ValueError(f"response: got no entry for the column {wrong[0]!r} of y")
+        return [response[name] for name in names]
+    if isinstance(response, str) or not isinstance(response, Sequence):
+        return [response] * len(names)
+    if len(response) != len(names):
+        raise ValueError(f"response: got {len(response)} names, expected one for each of the {len(names)} columns of y")
+    return list(response)

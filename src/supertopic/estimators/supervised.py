@@ -1,4 +1,4 @@
-"""What estimators with a response share: checking y, fitting with it, scores of new documents, explanations."""
+"""What estimators with a response share: reading y, fitting with it, scores of new documents, explanations."""
 
 from __future__ import annotations
 
@@ -16,86 +16,237 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.base import TopicEstimator
+from supertopic.estimators.labels import Target, as_table
+from supertopic.estimators.tuning import choose_supervision
 from supertopic.inference import prediction
-from supertopic.inference.refit import refit
+from supertopic.inference.engines import Settings, Task
+from supertopic.inference.regression import Design, regress
 from supertopic.model import Model
-from supertopic.responses.base import Response, registry
+from supertopic.responses.base import Response
+from supertopic.responses.several import Part, Several
 
 
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
 
-    def _response(self) -> Response:
-        """The response that the parameters and the labels describe."""
+    _targets: list[Target]
+    _n_covariates: int = 0
+    supervision_: float
+
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+        """The columns of y as numbers (D, M), NaN where missing, and what they are; refuses what this is not for."""
         raise NotImplementedError
 
-    def _encode(self, y: Any, n_documents: int) -> np.ndarray:
-        """y as numbers, NaN where missing; refuses what this estimator is not for."""
-        raise NotImplementedError
+    def _label_weight(self, numbers: np.ndarray) -> np.ndarray:
+        """(D,) weights that follow from y itself."""
+        return np.ones(len(numbers))
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find topics in X that explain y; documents whose y is missing take part without it."""
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> Self:
+        """Find topics in X that explain y; documents whose y is missing take part without it.
+
+        Parameters
+        ----------
+        X : counts, strings, or a Corpus
+        y : (D,), or (D, M) for several responses; NaN, None (or -1 among class numbers): missing
+        sample_weight : (D,) weights of the documents' responses
+        covariates : (D, P) numbers that join the topics in the linear predictor
+        """
         engine, settings = self._settings()
-        if not isinstance(self.supervision, Real) or not 0 <= float(self.supervision) < np.inf:
-            raise ValueError(f"supervision: got {self.supervision!r}, expected a number >= 0")
+        self._check_supervision()
         corpus = self._read(X)
-        numbers = self._encode(y, len(corpus))
-        if np.isnan(numbers).all():
-            raise ValueError("y is missing for every document; expected some labels")
-        self._response().check(numbers)
+        numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
-        self._fit_corpus(corpus, engine, settings, numbers, self.supervision * weight)
+        extra = _read_covariates(covariates, len(corpus))
+        self._n_covariates = extra.shape[1]
+        self.supervision_ = (
+            choose_supervision(self, corpus.counts, y, weight, None if covariates is None else extra)
+            if self.supervision == "auto"
+            else float(self.supervision)
+        )
+        weight = weight * self._label_weight(numbers)
+        self._fit_corpus(corpus, engine, settings, numbers, self.supervision_ * weight, extra)
         if self.refit:
-            self._refit(corpus, numbers, weight)
+            self._refit(corpus, numbers, weight, extra)
         return self
 
-    def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray) -> None:
+    def _check_supervision(self) -> None:
+        value = self.supervision
+        if isinstance(value, str) and value == "auto":
+            return
+        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+            raise ValueError(f"supervision: got {value!r}, expected a number >= 0, or 'auto'")
+
+    def _read_y(self, y: Any, n_documents: int) -> np.ndarray:
+        table, names = as_table(y, n_documents, type(self).__name__)
+        numbers, self._targets = self._read_targets(table, names)
+        for column, target in zip(numbers.T, self._targets, strict=True):
+            if np.isnan(column).all():
+                raise ValueError(f"{target.name} is missing for every document; expected some labels")
+        numbers = numbers[:, 0] if len(self._targets) == 1 else numbers
+        self._response().check(numbers)
+        return numbers
+
+    def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
+        """The coefficients once more, on topics that have not seen y.
+
+        In training, E[Zbar] of a document has been pulled towards its y; at prediction it has not. Coefficients
+        fitted on the first are wrong for the second, the more so the harder the response pulls.
+        """
         model, state = self._model(), self._state
-        found = self._scores(corpus)
-        coef, gram, dispersion = refit(
-            model.response, model.coef_prior, found.mean_topics, y, weight, state.coef, state.learned()[1]
+        design = Design(self._scores(corpus, extra).mean_topics, np.full(len(y), np.inf), extra)
+        coef, gram, dispersion = regress(
+            model.response, model.coef_prior, design, y, weight, state.coef, state.learned()[1]
         )
         self._state = replace(state, coef=coef.astype(np.float32), gram=gram, dispersion=dispersion)
         self._derive(model)
 
     def _model(self) -> Model:
-        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        coef_prior = CoefPrior.parse(self.coef_prior, self.coef_scale)
-        return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior, self._response(), coef_prior)
+        response = self._response()
+        if self._n_covariates and getattr(response, "link", "log") == "canonical":
+            raise ValueError("covariates: a canonical link needs a positive linear predictor; use link='log'")
+        return Model(
+            n_topics=self.n_topics,
+            emission=DirichletTopics(self.topic_word_prior),
+            doc_topic_prior=DocTopicPrior.parse(self._alpha(), self.n_topics),
+            response=response,
+            coef_prior=CoefPrior.parse(self.coef_prior, self.coef_scale),
+            own_terms=bool(self.own_terms),
+            n_covariates=self._n_covariates,
+        )
 
-    def _find_response(self, kind: str, usual: str, n_classes: int = 0) -> Response:
-        found = registry().get(usual if self.response == "auto" else self.response)
-        if found is None or found.kind != kind:
-            names = ", ".join(repr(name) for name, response in registry().items() if response.kind == kind)
-            raise ValueError(f"response: got {self.response!r}, expected 'auto' or one of {names}")
-        return found(n_classes)
+    def _alpha(self) -> Any:
+        return self.doc_topic_prior
 
-    def _scores(self, corpus: Corpus) -> prediction.Scores:
-        model, state = self._model(), self._state
+    def _response(self) -> Response:
+        parts = [target.make() for target in self._targets]
+        return parts[0] if len(parts) == 1 else Several(parts)
+
+    def _parts(self) -> list[tuple[Target, Part]]:
+        return list(zip(self._targets, Several([target.make() for target in self._targets]).parts(), strict=True))
+
+    # --- using --------------------------------------------------------------------------------------------------
+
+    def _scores(self, corpus: Corpus, extra: np.ndarray) -> prediction.Scores:
+        """Moments of the linear predictors, inferred without y."""
+        state, is_product = self._state, self._response().is_product
+        topics = np.ascontiguousarray(state.coef[:, : self.n_topics])
         with Threads(self.n_jobs) as backend:
-            return prediction.score(
-                state.alpha, self._weights(), state.coef, model.response.is_product, corpus.counts, backend
-            )
+            found = prediction.score(state.alpha, self._weights(), topics, is_product, corpus.counts, backend)
+        return found.shifted(extra @ state.coef[:, self.n_topics :].T.astype(np.float64), is_product)
 
-    def _predicted(self, X: Any) -> tuple[np.ndarray, prediction.Scores]:
+    def _predicted(self, X: Any, covariates: Any = None) -> tuple[list[np.ndarray], prediction.Scores]:
+        """What each response predicts, and the scores behind it."""
         check_is_fitted(self, "_state")
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        found = self._scores(corpus)
-        return self._response().predict(found.score, found.moment, self._state.learned()[1]), found
+        found = self._scores(corpus, self._new_covariates(covariates, len(corpus)))
+        dispersion = self._state.learned()[1]
+        means = [
+            part.response.predict(found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers])
+            for _, part in self._parts()
+        ]
+        return means, found
+
+    def _new_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
+        extra = _read_covariates(covariates, n_documents)
+        if extra.shape[1] != self._n_covariates:
+            raise ValueError(f"covariates: got {extra.shape[1]} columns, expected {self._n_covariates} as in fit")
+        return extra
+
+    def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
+        """(D,) log p(y | document), or its bound, of new documents; zero where y is missing."""
+        _, found = self._predicted(X, covariates)
+        table, names = as_table(y, len(found.score), type(self).__name__)
+        numbers = self._read_targets(table, names)[0]
+        numbers = numbers[:, 0] if len(self._targets) == 1 else numbers
+        return self._response().log_density(numbers, found.score, found.moment, self._state.learned()[1])
+
+    def _column_names(self) -> list[str]:
+        """One per column of coefficients: the class for classes, the response's name among several."""
+        names = []
+        for target, part in self._parts():
+            several = part.columns.stop - part.columns.start > 1
+            labels = [str(label) for label in target.classes] if several and target.classes is not None else [""]
+            names += [f"{target.name if len(self._targets) > 1 else ''} {label}".strip() for label in labels]
+        return names
 
     def explain(self, doc: Any) -> pd.DataFrame:
-        """As in `LDA`, with a column `contribution`: what each word adds to the linear predictor; they sum to it."""
+        """As in `LDA`, with what each word adds to the linear predictor: column `contribution` (one per class where
+        there are several); it sums to the linear predictor, less the covariates' part.
+        """
         frame = super().explain(doc)
         shares = frame.filter(like="topic ").to_numpy()
-        contribution = (
-            frame["count"].to_numpy()[:, None] * (shares @ np.atleast_2d(self.coef_).T) / frame["count"].sum()
-        )
-        if contribution.shape[1] == 1:
-            frame.insert(2, "contribution", contribution[:, 0])
+        coef = np.atleast_2d(self.coef_)
+        contribution = frame["count"].to_numpy()[:, None] * (shares @ coef.T) / frame["count"].sum()
+        for place, (name, column) in enumerate(zip(self._column_names(), contribution.T, strict=True)):
+            frame.insert(2 + place, f"contribution {name}".strip(), column)
         return frame
+
+    def _users_coefficients(self, model: Model) -> tuple[np.ndarray, np.ndarray]:
+        """(C, K + P) coefficients and standard errors, on the scale that users know."""
+        gram, dispersion = self._state.learned()
+        coef = self._state.coef.astype(np.float64)
+        deviation = np.stack([model.coef_prior.deviation(one) for one in gram])
+        for _, part in self._parts():
+            topics = (part.columns, slice(0, self.n_topics))
+            others = (part.columns, slice(self.n_topics, None))
+            numbers = dispersion[part.numbers]
+            zero = part.response.unscale(np.zeros(1), np.zeros(1), numbers)[0][0]
+            coef[topics], deviation[topics] = part.response.unscale(coef[topics], deviation[topics], numbers)
+            coef[others], deviation[others] = part.response.unscale(coef[others], deviation[others], numbers)
+            coef[others] -= zero  # the intercept belongs to the topics
+        return coef, deviation
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        coef, deviation = self._users_coefficients(model)
+        self._columns_coef, self._columns_std = coef[:, : self.n_topics], deviation[:, : self.n_topics]
+        if self._n_covariates:
+            self.covariate_coef_, self.covariate_std_ = coef[:, self.n_topics :], deviation[:, self.n_topics :]
+
+    def topics(self, n: int = 10) -> pd.DataFrame:
+        """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one."""
+        frame = super().topics(n)
+        for place, (name, column) in enumerate(zip(self._column_names(), np.atleast_2d(self.coef_), strict=True)):
+            frame.insert(1 + place, f"coef {name}".strip(), column)
+        return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
+
+    def _task(
+        self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None,
+        covariates: np.ndarray | None = None,
+    ) -> Task:  # fmt: skip
+        return replace(super()._task(model, corpus, settings, y, weight), covariates=covariates)
+
+    def _saved(self) -> dict[str, Any]:
+        targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]
+        return {"targets": targets, "n_covariates": self._n_covariates, "supervision": self.supervision_}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        self._targets = [
+            Target(**{**t, "classes": None if t["classes"] is None else np.asarray(t["classes"])})
+            for t in saved["targets"]
+        ]
+        self._n_covariates, self.supervision_ = saved["n_covariates"], saved["supervision"]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _read_covariates(covariates: Any, n_documents: int) -> np.ndarray:
+    """(D, P) finite numbers; (D, 0) for None."""
+    if covariates is None:
+        return np.zeros((n_documents, 0))
+    try:
+        extra = np.asarray(covariates.to_numpy() if hasattr(covariates, "to_numpy") else covariates, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("covariates: got values that are no numbers, expected a table (documents, columns)") from None
+    extra = extra[:, None] if extra.ndim == 1 else extra
+    if extra.ndim != 2 or len(extra) != n_documents:
+        raise ValueError(f"covariates: got shape {extra.shape}, expected ({n_documents}, columns)")
+    if not np.isfinite(extra).all():
+        raise ValueError("covariates: got NaN or infinity, expected finite numbers")
+    return extra

@@ -47,12 +47,24 @@ class Batch:
     """The documents of one step: the whole corpus in batch inference, a mini-batch in stochastic inference."""
 
     counts: sp.csr_matrix
-    y: np.ndarray  # as the response's `check` gives it
+    y: np.ndarray  # (D,) or, for several responses, (D, M); NaN where missing
     weight: np.ndarray  # (D,) of each document's response: sample weight times supervision
     n_topics: int
+    covariates: np.ndarray | None = None  # (D, P) beside the topics in the linear predictor
 
     def __len__(self) -> int:
         return int(self.counts.shape[0])
+
+    @cached_property
+    def extra(self) -> np.ndarray:
+        """The covariates; (D, 0) without any."""
+        return np.zeros((len(self), 0)) if self.covariates is None else self.covariates
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(D,) tokens; infinity for an empty document, which has none that could vary."""
+        lengths = np.asarray(self.counts.sum(axis=1), dtype=np.float64).ravel()
+        return np.where(lengths > 0, lengths, np.inf)
 
     @cached_property
     def longest(self) -> int:
@@ -82,10 +94,12 @@ class Batch:
 
 
 def mini_batches(
-    counts: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, n_topics: int, size: int, seed: int, epoch: int
-) -> Iterator[Batch]:
+    counts: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, n_topics: int, size: int, seed: int, epoch: int,
+    covariates: np.ndarray | None = None,
+) -> Iterator[Batch]:  # fmt: skip
     """One epoch in mini-batches of `size`, in an order that seed and epoch alone decide."""
     order = np.random.default_rng([seed, 2, epoch]).permutation(counts.shape[0])
     for first in range(0, len(order), size):
         rows = np.sort(order[first : first + size])
-        yield Batch(counts[rows], y[rows], weight[rows], n_topics)
+        some = None if covariates is None else covariates[rows]
+        yield Batch(counts[rows], y[rows], weight[rows], n_topics, some)

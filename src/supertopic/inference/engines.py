@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,9 @@ import scipy.sparse as sp
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch, mini_batches
-from supertopic.inference.local import LocalLimits, local_step
-from supertopic.inference.online import online_counts
+from supertopic.inference.local import local_step
+from supertopic.inference.online import near_uniform_counts, online_counts
+from supertopic.inference.responding import LocalLimits
 from supertopic.inference.variational import Schedule, global_evidence, global_step, start_state
 from supertopic.model import Model, State
 from supertopic.progress import track
@@ -38,6 +39,8 @@ class Settings:
     thin: int = 10
     collapsed: bool = True
     verbose: int = 0
+    init: str = "online"
+    n_init: int = 1
 
 
 @dataclass
@@ -51,6 +54,7 @@ class Task:
     settings: Settings
     seed: int
     backend: Threads
+    covariates: np.ndarray | None = None
     start: State | None = None
     n_documents: int | None = None  # of a stream whose first batch `counts` is
     checkpoint: Checkpoint | None = None
@@ -92,21 +96,33 @@ class Watch:
 
 
 def first_state(task: Task) -> State:
-    """Where a fit starts: topics from a few quick passes over the documents."""
+    """Where a fit starts: topics from a few quick passes over the documents, or near uniform ones (`init`)."""
     model = task.model
     prior = model.doc_topic_prior.start
-    counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.backend, task.n_documents)
     dispersion = model.response.start(task.y, task.weight)
-    return start_state(model, model.emission.update(counts, counts, 1.0), dispersion)
+    coef = model.response.start_coef(task.y, task.weight, dispersion)
+    if task.settings.init == "uniform":
+        counts = near_uniform_counts(task.counts, model.n_topics, task.seed)
+    else:
+        counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.backend, task.n_documents)
+    state = start_state(model, model.emission.update(counts, counts, 1.0), dispersion, coef)
+    if task.settings.init == "uniform":  # topics start alike, so that the coefficients have to tell them apart
+        state.coef[:, : model.n_topics] += np.linspace(-1.0, 1.0, model.n_topics, dtype=np.float32)
+    return state
 
 
 def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
-    """Run an engine under a progress bar; the checkpoint goes once the fit is complete."""
-    with track(name, task.settings.max_iter, task.settings.verbose) as report:
-        watch = Watch(report, task.checkpoint)
-        fit = engine(task, watch)
-        watch.finish()
-    return fit
+    """Run an engine under a progress bar, `n_init` times, and keep the fit with the highest bound.
+
+    The checkpoint goes once a fit is complete.
+    """
+    fits = []
+    for start in range(task.settings.n_init):
+        with track(name, task.settings.max_iter, task.settings.verbose) as report:
+            watch = Watch(report, task.checkpoint)
+            fits.append(engine(replace(task, seed=task.seed + start), watch))
+            watch.finish()
+    return max(fits, key=lambda fit: fit.trace[-1] if fit.trace else -np.inf)
 
 
 def fit_batch(task: Task, watch: Watch) -> Fit:
@@ -124,7 +140,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         state = State(**resumed[1])
     else:
         state = task.start.copy() if task.start else first_state(task)
-    batch = Batch(task.counts, task.y, task.weight, model.n_topics)
+    batch = Batch(task.counts, task.y, task.weight, model.n_topics, task.covariates)
     n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
     spare = np.empty_like(state.word_topic)
     for done in range(first, settings.max_iter):
@@ -134,7 +150,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         given = (model, state, weights, batch, task.backend, settings.limits)
         stats, found = local_step(*given, None if fresh else doc_topic, spare)
         bound = (stats.bound + evidence) / n_tokens
-        if fresh and watch.trace and bound < watch.trace[-1] and not has_converged([*watch.trace, bound], settings.tol):
+        if fresh and watch.trace and watch.trace[-1] - bound > settings.tol * abs(bound):
             fresh = False
             stats, found = local_step(*given, doc_topic, spare)
             bound = (stats.bound + evidence) / n_tokens
@@ -170,7 +186,9 @@ def fit_stochastic(task: Task, watch: Watch) -> Fit:
     size = task.settings.batch_size or int(np.clip(task.counts.shape[0] // 50, 16, 1024))
 
     def epoch(number: int) -> Iterator[Batch]:
-        return mini_batches(task.counts, task.y, task.weight, task.model.n_topics, size, task.seed, number)
+        return mini_batches(
+            task.counts, task.y, task.weight, task.model.n_topics, size, task.seed, number, task.covariates
+        )
 
     return fit_epochs(task, watch, epoch, task.counts.shape[0], float(task.counts.data.sum(dtype=np.float64)))
 

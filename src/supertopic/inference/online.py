@@ -94,3 +94,10 @@ class Learner:
         self.backend.over_weights(by_word.start, add)
         self.topic_count *= np.float32(1.0 - rate)
         self.topic_count += np.float32(rate * growth) * gained.sum(axis=0)
+
+
+def near_uniform_counts(counts: sp.csr_matrix, n_topics: int, seed: int) -> np.ndarray:
+    """Each word's count shared out among the topics almost evenly: (V, K) float32."""
+    by_word = np.asarray(counts.sum(axis=0), dtype=np.float32).ravel()
+    noise = np.random.default_rng([seed, 3]).random((counts.shape[1], n_topics), dtype=np.float32)
+    return by_word[:, None] * (np.float32(0.95) + np.float32(0.1) * noise) / np.float32(n_topics)

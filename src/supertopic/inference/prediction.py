@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
-from supertopic.inference.local import LocalLimits
+from supertopic.inference.regression import shifted
+from supertopic.inference.responding import LocalLimits
 from supertopic.kernels.mixture import share_documents
 from supertopic.kernels.response import respond_documents
 from supertopic.kernels.variational import infer_documents
@@ -70,6 +71,10 @@ class Scores:
     mean_topics: np.ndarray  # (D, K) E[Zbar]; the prior mean for an empty document
     score: np.ndarray  # (D, C) E[s]
     moment: np.ndarray  # (D, C) E[s²], or E[exp s] of a product column
+
+    def shifted(self, offset: np.ndarray, is_product: np.ndarray) -> Scores:
+        """The same with a known part `offset` (D, C) added to s."""
+        return Scores(self.mean_topics, *shifted(self.score, self.moment, offset, is_product))
 
 
 def score(

@@ -15,8 +15,12 @@ from scipy.special import digamma, gammaln
 
 from supertopic.backends.threads import Threads
 from supertopic.inference.batches import Batch
-from supertopic.inference.local import LocalLimits, Locals, local_step
+from supertopic.inference.local import Locals, local_step
+from supertopic.inference.regression import Design, regress
+from supertopic.inference.responding import LocalLimits
 from supertopic.model import Model, State, Stats
+
+_M_STEPS = 10  # turns of the response's M-step in one step of batch inference
 
 
 @dataclass(frozen=True)
@@ -86,13 +90,25 @@ def global_step(
 def respond_globally(
     model: Model, before: State, after: State, stats: Stats, found: Locals, batch: Batch, scale: float, rate: float
 ) -> State:
-    """The response's M-step: its own parameters given the coefficients so far, then the coefficients."""
+    """The response's M-step: its own parameters given the coefficients so far, then the coefficients.
+
+    Where all documents are at hand and all tokens of one alike, both go on by turns: it costs little, and a single
+    step towards coefficients that are far away would take another E-step each.
+    """
     assert before.gram is not None and before.cross is not None and before.dispersion is not None
-    gram = (1.0 - rate) * before.gram + rate * scale * stats.gram
-    cross = (1.0 - rate) * before.cross + rate * scale * stats.cross
-    dispersion = model.response.update(batch.y, found.score, found.moment, batch.weight, before.dispersion, rate)
-    coef = [model.coef_prior.solve(*pair) for pair in zip(gram, cross, before.coef.astype(np.float64), strict=True)]
-    return replace(after, gram=gram, cross=cross, dispersion=dispersion, coef=np.array(coef, dtype=np.float32))
+    response, prior, coef = model.response, model.coef_prior, before.coef.astype(np.float64)
+    design = Design.of(found.doc_topic, before.alpha, batch.lengths, batch.extra)
+    if rate == 1.0 and scale == 1.0 and not model.own_terms:
+        coef, gram, dispersion = regress(
+            response, prior, design, batch.y, batch.weight, coef, before.dispersion, max_iter=_M_STEPS, tol=1e-5
+        )
+        cross = stats.cross
+    else:
+        gram = (1.0 - rate) * before.gram + rate * scale * stats.gram
+        cross = (1.0 - rate) * before.cross + rate * scale * stats.cross
+        dispersion = response.update(batch.y, found.score, found.moment, batch.weight, before.dispersion, rate)
+        coef = design.solve(prior, response, gram, cross, coef)
+    return replace(after, gram=gram, cross=cross, dispersion=dispersion, coef=coef.astype(np.float32))
 
 
 def global_evidence(model: Model, state: State, backend: Threads) -> float:
@@ -106,16 +122,24 @@ def global_evidence(model: Model, state: State, backend: Threads) -> float:
     return topics + float(norm + ((state.alpha - state.shares) * log_shares).sum())
 
 
-def start_state(model: Model, word_topic: np.ndarray, dispersion: np.ndarray | None = None) -> State:
-    """The State before the first step, from first topics. Coefficients start at zero: the first E-step is LDA's."""
-    columns, n_topics = model.response.n_columns, model.n_topics
+def start_state(
+    model: Model, word_topic: np.ndarray, dispersion: np.ndarray | None = None, coef: np.ndarray | None = None
+) -> State:
+    """The State before the first step, from first topics.
+
+    All topics start with one coefficient `coef` (C,): the first E-step is LDA's.
+    """
+    columns, n_topics, n_coef = model.response.n_columns, model.n_topics, model.n_topics + model.n_covariates
+    start_coef = np.zeros((columns, n_coef), dtype=np.float32)
+    if coef is not None:
+        start_coef[:, :n_topics] = coef[:, None]
     return State(
         word_topic=word_topic,
         alpha=model.doc_topic_prior.start.copy(),
-        coef=np.zeros((columns, n_topics), dtype=np.float32),
+        coef=start_coef,
         coef_cov=np.zeros((0, n_topics, n_topics), dtype=np.float32),
         shares=np.full(n_topics, 1.0) if model.single else None,
-        gram=np.zeros((columns, n_topics, n_topics)) if columns else None,
-        cross=np.zeros((columns, n_topics)) if columns else None,
+        gram=np.zeros((columns, n_coef, n_coef)) if columns else None,
+        cross=np.zeros((columns, n_coef)) if columns else None,
         dispersion=dispersion,
     )

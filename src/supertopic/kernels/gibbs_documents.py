@@ -7,15 +7,148 @@ Token of word w in document d of N tokens, all counts without the token itself:
     s_c = coef_c . n_d / N,    q_k = (n_wk + beta) / (n_k + V beta)   fully collapsed: one range at a time
                                q_k = phi_wk                           topics given: any ranges at once
 
-No column of responses (C = 0) is plain LDA and costs no exponential. A document whose omega are all 0 (no label, or
-a linear response) needs its exponentials once and not for every token.
+**No exponential per token.** A document keeps what its tokens share, at a score r near its own,
+
+    share_k = (n_dk + alpha_k) / (n_k + V beta) exp( sum_c coef_ck/N (b_dc - omega_dc r_c) - 1/2 ... )
+
+so that a token weighs share_k (n_wk + beta) exp(x_k), x_k = sum_c coef_ck omega_dc (r_c - s_c)/N. While |x| <= NEAR
+a cubic is that exponential to 2e-6; a token further off moves r to its own s. Without omega, x = 0 and no cubic.
+Weights are formed 16 topics at a time; lane l of their running sum holds topics l, l + 16, ... A draw picks the
+lane by a prefix sum over the 16 lane totals, then the place in it.
 """
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic, models, register_model
 
-BLOCK = 16
-FAST = {"reassoc", "contract", "nsz", "arcp", "nnan"}
+LANES = 16
+NEAR = 0.125
+AHEAD = 6  # tokens between asking for a word's row and its use
+FAST = {"contract", "nsz", "arcp", "nnan"}  # n - 1 + beta must not become n + (beta - 1)
+
+
+class Lanes(types.Opaque):
+    """Numba's type of 16 float32 in vector registers."""
+
+
+FLOATS = Lanes("DocumentLanes")
+_int, _floats, _ints = ir.IntType(32), ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(32), LANES)
+_zeros = ir.Constant(_floats, [0.0] * LANES)
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager, lanes):
+        super().__init__(manager, lanes, _floats)
+
+
+def _place(context, build, signature, args, item):
+    """The address of an array's (argument 0) flat position (argument 1), for a number or a vector there."""
+    data = context.make_array(signature.args[0])(context, build, args[0]).data
+    return build.bitcast(build.gep(data, [args[1]]), item.as_pointer())
+
+
+def _spread(build, value, vector):
+    """A scalar in every lane."""
+    empty = ir.Constant(vector, ir.Undefined)
+    first = build.insert_element(empty, value, _int(0))
+    return build.shuffle_vector(first, empty, ir.Constant(_ints, [0] * LANES))
+
+
+def _llvm(build, name, result, *args):
+    kind = ir.FunctionType(result, [value.type for value in args])
+    return build.call(build.module.declare_intrinsic(name, fnty=kind), args)
+
+
+@intrinsic
+def add(typing, a, b):
+    return FLOATS(a, b), lambda _, build, __, args: build.fadd(*args, flags=("contract",))
+
+
+@intrinsic
+def multiply(typing, a, b):
+    return FLOATS(a, b), lambda _, build, __, args: build.fmul(*args, flags=("contract",))
+
+
+@intrinsic
+def spread(typing, value):
+    """16 times a number."""
+    return FLOATS(types.float32), lambda _, build, __, args: _spread(build, args[0], _floats)
+
+
+@intrinsic
+def load(typing, array, start, size):
+    """`size` <= 16 numbers of `array` from flat position `start`, as float32; zeros behind them. 16: a plain load."""
+
+    def write(context, build, signature, args):
+        real = signature.args[0].dtype == types.float32
+        vector, name = (_floats, "v16f32") if real else (_ints, "v16i32")
+        place, zeros = _place(context, build, signature, args, vector), ir.Constant(vector, [0] * LANES)
+        mask = build.icmp_signed("<", ir.Constant(_ints, list(range(LANES))), _spread(build, args[2], _ints))
+        value = _llvm(build, f"llvm.masked.load.{name}.p0", vector, place, _int(4), mask, zeros)
+        return value if real else build.sitofp(value, _floats)
+
+    return FLOATS(array, types.intp, types.int32), write
+
+
+@intrinsic
+def store(typing, array, start, value):
+    """Write 16 float32 to `array` from flat position `start`."""
+
+    def write(context, build, signature, args):
+        build.store(args[2], _place(context, build, signature, args, _floats), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, value), write
+
+
+@intrinsic
+def prefetch(typing, array, position):
+    """Ask for a cache line: words come in no order, but are known ahead."""
+
+    def write(context, build, signature, args):
+        place = _place(context, build, signature, args, ir.IntType(8))
+        _llvm(build, "llvm.prefetch.p0", ir.VoidType(), place, _int(0), _int(3), _int(1))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), write
+
+
+@intrinsic
+def replace(typing, values, keys, key, value):
+    """`values`, but `value` where `keys` equals `key`."""
+
+    def write(context, build, signature, args):
+        there = build.fcmp_ordered("==", args[1], _spread(build, args[2], _floats))
+        return build.select(there, _spread(build, args[3], _floats), args[0])
+
+    return FLOATS(values, keys, types.float32, types.float32), write
+
+
+@intrinsic
+def prefix_sums(typing, values):
+    """Lane l becomes the sum of lanes 0 to l."""
+
+    def write(context, build, signature, args):
+        value = args[0]
+        for step in (1, 2, 4, 8):
+            moved = ir.Constant(_ints, [lane - step if lane >= step else LANES for lane in range(LANES)])
+            value = build.fadd(value, build.shuffle_vector(value, _zeros, moved))
+        return value
+
+    return FLOATS(values), write
+
+
+@intrinsic
+def count_not_above(typing, values, limit):
+    """How many lanes are <= limit; for prefix sums, the lane where a draw falls."""
+
+    def write(context, build, signature, args):
+        below = build.fcmp_ordered("<=", args[0], _spread(build, args[1], _floats))
+        return build.ctpop(build.zext(build.bitcast(below, ir.IntType(LANES)), ir.IntType(64)))
+
+    return types.int64(values, types.float32), write
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -31,8 +164,7 @@ def uniform(key, index):
 def exponentials(power, size):
     """power[:size] becomes exp(power - its largest), to a relative 6e-6, 0 below exp(-85).
 
-    2^x: the whole part goes into the exponent's bits, the rest through a polynomial of degree 5. This vectorises,
-    which a call of the library's exponential does not. Up to 31 numbers behind `size` are overwritten.
+    The exponent's bits and a polynomial: this vectorises. Up to 31 numbers behind `size` are overwritten.
     """
     padded = size + -size % 32
     for k in range(size, padded):
@@ -55,44 +187,104 @@ def exponentials(power, size):
         power[k] = series * scale if x > np.float32(-124.0) else np.float32(0.0)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
-def _response_factors(coef, slope, curve, factor):
-    """factor_k = exp(sum_c slope_c coef_ck - curve_c coef_ck^2), up to a constant."""
-    n_topics = coef.shape[1]
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
+def _set_shares(n_columns, lean, slope, pace, count, alpha, inverse, lower, factor, share, own_share):
+    """factor_k = exp(sum_c slope_c coef_ck - 1/2 pace_c coef_ck^2) up to a constant, and the shares with it."""
+    n_topics, one = alpha.shape[0], np.float32(1)
     factor[:n_topics] = 0
-    for c in range(coef.shape[0]):
+    for c in range(n_columns):
         for k in range(n_topics):
-            factor[k] += coef[c, k] * (slope[c] - curve[c] * coef[c, k])
+            factor[k] += lean[c, k] * (slope[c] - np.float32(0.5) * pace[c] * lean[c, k])
     exponentials(factor, n_topics)
+    for k in range(n_topics):
+        share[k] = (count[k] + alpha[k]) * inverse[k] * factor[k]
+        own_share[k] = (count[k] - one + alpha[k]) * lower[k] * factor[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
-def _draw(weight, sums, n_topics, old, own, u):
-    """A topic in proportion to weight (padded by zeros), where topic `old` weighs `own`."""
-    n_blocks = (n_topics + BLOCK - 1) // BLOCK
-    total = np.float32(0)
-    for j in range(n_blocks):
-        block = np.float32(0)
-        for k in range(j * BLOCK, j * BLOCK + BLOCK):
-            block += weight[k]
-        sums[j] = block
-    sums[old // BLOCK] += own - weight[old]
-    weight[old] = own
-    for j in range(n_blocks):
-        total += sums[j]
-    rest = u * total
-    j = 0
-    while j < n_blocks - 1 and rest >= sums[j]:
-        rest -= sums[j]
-        j += 1
-    k = j * BLOCK
-    while k < min(j * BLOCK + BLOCK, n_topics) - 1 and rest >= weight[k]:
-        rest -= weight[k]
-        k += 1
-    return k
+@njit(cache=True, nogil=True, inline="always")
+def _mix(lean, shift):
+    """The last row becomes x, the sum of the rows before it times their shifts."""
+    n_columns, width = lean.shape[0] - 1, lean.shape[1]
+    for k in range(0, width, LANES):
+        x = multiply(load(lean, k, LANES), spread(shift[0]))
+        for c in range(1, n_columns):
+            x = add(x, multiply(load(lean, c * width + k, LANES), spread(shift[c])))
+        store(lean, n_columns * width + k, x)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, nogil=True, inline="always")
+def _dot(a, b, start, n_topics, running):
+    """The inner product of a and b from `start` on, both padded by zeros."""
+    total = spread(0.0)
+    for k in range(0, n_topics, LANES):
+        total = add(total, multiply(load(a, k, LANES), load(b, start + k, LANES)))
+    store(running, 1, prefix_sums(total))
+    return running[LANES]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _near_one(x):
+    """exp(x) for |x| <= NEAR, to a relative 2e-6: its Taylor series with x^4 economised away."""
+    value = add(multiply(x, spread(1 / 6)), spread(0.5 + NEAR**2 / 24))
+    value = add(multiply(x, value), spread(1.0))
+    return add(multiply(x, value), spread(1.0 - NEAR**4 / 192))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _weigh(values, k, beta, share, place, old, own, pull, row, shift, pulled):
+    """The weights of topics k to k + 15, given the row of the word there; topic `old` weighs `own`, but for x."""
+    weight = replace(multiply(add(values, spread(beta)), load(share, k, LANES)), load(place, k, LANES), old, own)
+    if not pulled:
+        return weight
+    return multiply(weight, _near_one(multiply(load(pull, row + k, LANES), spread(shift))))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _sum_lanes(rows, first, n_topics, beta, share, place, old, own, pull, row, shift, pulled, running):
+    """Lane l of the result is the sum of the weights l, l + 16, ...; running[32 + k] is that sum up to topic k."""
+    full = n_topics - n_topics % LANES
+    total = spread(0.0)
+    for k in range(0, full, LANES):
+        values = load(rows, first + k, LANES)
+        total = add(total, _weigh(values, k, beta, share, place, old, own, pull, row, shift, pulled))
+        store(running, 2 * LANES + k, total)
+    if full < n_topics:
+        values = load(rows, first + full, n_topics - full)
+        total = add(total, _weigh(values, full, beta, share, place, old, own, pull, row, shift, pulled))
+        store(running, 2 * LANES + full, total)
+    return total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _draw(rows, word, ahead, beta, share, place, old, own, pull, row, shift, pulled, u, running):
+    """A topic in proportion to its weight. rows: n_wk or phi; own: what topic `old` weighs at x = 0."""
+    n_topics = rows.shape[1]
+    for k in range(0, n_topics, LANES):
+        prefetch(rows, ahead * n_topics + k)
+    first = word * n_topics
+    if pulled:
+        total = _sum_lanes(rows, first, n_topics, beta, share, place, old, own, pull, row, shift, True, running)
+    else:
+        total = _sum_lanes(rows, first, n_topics, beta, share, place, old, own, pull, row, shift, False, running)
+    sums = prefix_sums(total)
+    store(running, 1, sums)
+    rest = u * running[LANES]
+    lane = min(count_not_above(sums, rest), min(n_topics, LANES) - 1)  # empty lanes' sums differ by rounding
+    rest -= running[lane]
+    new = lane
+    for k in range(2 * LANES, 2 * LANES + n_topics, LANES):
+        new += LANES if running[k + lane] <= rest else 0
+    return min(new, n_topics - 1 - ((n_topics - 1 - lane) % LANES))  # rounding may step over the lane's last
+
+
+def make_scratch(n_topics, n_columns):
+    """What a range of documents works in: (scratch, lean) of `sweep_documents`, for one range at a time."""
+    width = n_topics + -n_topics % 32
+    rows = np.zeros((14, max(width + 2 * LANES, n_columns)), dtype=np.float32)
+    return rows, np.zeros((n_columns + 1, width), dtype=np.float32)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
 def sweep_documents(
     start, stop, doc_ptr, token_word, topic, doc_topic, b, omega, coef, word_topic_count, topic_count, topics,
     alpha, beta, beta_sum, collapsed, seed, sweep, scratch,
@@ -101,88 +293,88 @@ def sweep_documents(
 
     Parameters
     ----------
-    start, stop : int
-    doc_ptr : (D + 1,) int64, document d has tokens doc_ptr[d] : doc_ptr[d + 1]
-    token_word : (N,) int32
-    topic : (N,) uint16, changed
+    start, stop : int; doc_ptr : (D + 1,) int64, document d has tokens doc_ptr[d] : doc_ptr[d + 1]
+    token_word : (N,) int32; topic : (N,) uint16, changed
     doc_topic : (D, K) float32, n_dk after the sweep is added; or (0, K)
-    b, omega : (D, C) float32
-    coef : (C, K) float32
-    word_topic_count : (V, K) int32, changed; (0, K) when the topics are given
-    topic_count : (K,) int64, changed; untouched when the topics are given
+    b, omega : (D, C) float32; coef : (C, K) float32
+    word_topic_count, topic_count : (V, K) int32 and (K,) int64, changed; untouched when the topics are given
     topics : (V, K) float32, phi; (0, 0) when collapsed
-    alpha : (K,) float32
-    beta, beta_sum : float32, beta and V beta
-    collapsed : bool
-    seed, sweep : int, with the token's place they make its uniform
-    scratch : (8, S) float32, S >= K + 32 and >= C
+    alpha : (K,) float32; beta, beta_sum : float32, beta and V beta
+    collapsed : bool; seed, sweep : int, with the token's place they make its uniform
+    scratch : `make_scratch(K, C)`
     """
-    one, n_topics, n_columns = np.float32(1), alpha.shape[0], coef.shape[0]
-    count, weight, factor, inverse, sums = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
-    score, slope, curve = scratch[5], scratch[6], scratch[7]
-    scratch[:] = 0
-    if collapsed:
+    rows, lean = scratch
+    count, share, own_share, factor, inverse, lower = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
+    running, place, slope, pace = rows[6], rows[7], rows[8], rows[9]
+    total, gap, shift, reach = rows[10], rows[11], rows[12], rows[13]
+    one, n_topics, n_columns, changed, final = np.float32(1), len(alpha), len(coef), 0, doc_ptr[stop] - 1
+    row = 0 if n_columns == 1 else n_columns * lean.shape[1]  # of x, in lean: times a shift, or all mixed
+    rows[:] = 0
+    place[:] = -1
+    beta = beta if collapsed else np.float32(0)
+    for k in range(n_topics):
+        inverse[k] = one / (np.float32(topic_count[k]) + beta_sum) if collapsed else one
+        lower[k] = one / (np.float32(topic_count[k] - 1) + beta_sum) if collapsed else one
+        place[k] = k
+    for c in range(n_columns):
         for k in range(n_topics):
-            inverse[k] = one / (np.float32(topic_count[k]) + beta_sum)
+            lean[c, k] = coef[c, k]
+            reach[c] = max(reach[c], abs(coef[c, k]))
     key = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(sweep) * np.uint64(0x2545F4914F6CDD1D)
     key = (key ^ (key >> np.uint64(32))) * np.uint64(0xDABA0B6EB09322E3)
-    changed = 0
     for doc in range(start, stop):
-        length = np.float32(doc_ptr[doc + 1] - doc_ptr[doc])
+        per_token = one / np.float32(max(doc_ptr[doc + 1] - doc_ptr[doc], 1))
         count[:n_topics] = 0
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
             count[topic[token]] += one
-        curved = False
+        pulled = False
         for c in range(n_columns):
-            curved |= omega[doc, c] != 0
-            score[c] = 0
-            for k in range(n_topics):
-                score[c] += coef[c, k] * count[k]
-            score[c] /= length
-            slope[c] = (b[doc, c] - omega[doc, c] * score[c]) / length
-            curve[c] = np.float32(0.5) * omega[doc, c] / (length * length)
-        if n_columns > 0 and not curved:
-            _response_factors(coef, slope, curve, factor)
-        without = np.int64(-1)  # the topic whose token the factors leave out, while they hold
+            pulled |= omega[doc, c] != 0
+            pace[c] = omega[doc, c] * per_token * per_token
+            total[c], gap[c] = _dot(count, lean, c * lean.shape[1], n_topics, running), 0
+            slope[c] = b[doc, c] * per_token - pace[c] * total[c]
+        _set_shares(n_columns, lean, slope, pace, count, alpha, inverse, lower, factor, share, own_share)
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
             word, old = np.int64(token_word[token]), np.int64(topic[token])
-            if curved and old != without:
+            if pulled:
+                far = np.float32(0)
                 for c in range(n_columns):
-                    left = score[c] - coef[c, old] / length
-                    slope[c] = (b[doc, c] - omega[doc, c] * left) / length
-                _response_factors(coef, slope, curve, factor)
-                without = old
+                    shift[c] = pace[c] * (gap[c] + coef[c, old])
+                    far += abs(shift[c]) * reach[c]
+                if far > np.float32(NEAR):
+                    for c in range(n_columns):
+                        total[c] -= gap[c] + coef[c, old]
+                        gap[c] = -coef[c, old]
+                        slope[c] = b[doc, c] * per_token - pace[c] * total[c]
+                        shift[c] = 0
+                    _set_shares(n_columns, lean, slope, pace, count, alpha, inverse, lower, factor, share, own_share)
+                if n_columns > 1:
+                    _mix(lean, shift)
+            pull = shift[0] if n_columns == 1 else one
+            u, ahead = uniform(key, token), np.int64(token_word[min(token + AHEAD, final)])
             if collapsed:
-                for k in range(n_topics):
-                    weight[k] = (count[k] + alpha[k]) * (np.float32(word_topic_count[word, k]) + beta) * inverse[k]
-                own = np.float32(word_topic_count[word, old]) - one + beta
-                own /= np.float32(topic_count[old]) - one + beta_sum
+                own = own_share[old] * (np.float32(word_topic_count[word, old] - 1) + beta)
+                new = _draw(
+                    word_topic_count, word, ahead, beta, share, place, old, own, lean, row, pull, pulled, u, running
+                )  # fmt: skip
             else:
-                for k in range(n_topics):
-                    weight[k] = (count[k] + alpha[k]) * topics[word, k]
-                own = topics[word, old]
-            own *= count[old] - one + alpha[old]
-            if n_columns > 0:
-                for k in range(n_topics):
-                    weight[k] *= factor[k]
-                own *= factor[old]
-            new = _draw(weight, sums, n_topics, old, own, uniform(key, token))
+                own = own_share[old] * topics[word, old]
+                new = _draw(topics, word, ahead, beta, share, place, old, own, lean, row, pull, pulled, u, running)
             if new == old:
                 continue
-            for c in range(n_columns):
-                score[c] += (coef[c, new] - coef[c, old]) / length
-            without = np.int64(-1)
             changed += 1
             topic[token] = new
-            count[old] -= one
-            count[new] += one
-            if collapsed:
-                word_topic_count[word, old] -= 1
-                word_topic_count[word, new] += 1
-                topic_count[old] -= 1
-                topic_count[new] += 1
-                inverse[old] = one / (np.float32(topic_count[old]) + beta_sum)
-                inverse[new] = one / (np.float32(topic_count[new]) + beta_sum)
+            for c in range(n_columns):
+                gap[c] += coef[c, old] - coef[c, new]
+            for k, step in ((old, -1), (new, 1)):
+                count[k] += np.float32(step)
+                if collapsed:
+                    word_topic_count[word, k] += step
+                    topic_count[k] += step
+                    inverse[k] = one / (np.float32(topic_count[k]) + beta_sum)
+                    lower[k] = one / (np.float32(topic_count[k] - 1) + beta_sum)
+                share[k] = (count[k] + alpha[k]) * inverse[k] * factor[k]
+                own_share[k] = (count[k] - one + alpha[k]) * lower[k] * factor[k]
         if doc_topic.shape[0] > 0:
             for k in range(n_topics):
                 doc_topic[doc, k] += count[k]

@@ -14,6 +14,7 @@ from supertopic.metrics.summaries import (
     doc_topic_entropy,
     exclusivity,
     predictive_r2,
+    stability,
     topic_distance,
     topic_diversity,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "perplexity",
     "predictive_r2",
     "score_completion",
+    "stability",
     "topic_distance",
     "topic_diversity",
 ]

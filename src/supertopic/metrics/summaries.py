@@ -1,7 +1,9 @@
-"""Figures that need no likelihood: diversity, exclusivity, entropy, predictive R², distance of topics."""
+"""Figures that need no likelihood: diversity, exclusivity, entropy, predictive R², distance and stability of topics."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,3 +123,32 @@ def align_topics(components_a: Any, components_b: Any) -> Alignment:
                          f"got {distance.shape[1]}; swap them.")  # fmt: skip
     rows, order = linear_sum_assignment(distance)
     return Alignment(order, distance[rows, order])
+
+
+def stability(models: Sequence[Any]) -> np.ndarray:
+    """mean_k cos(a_k, b_match(k)) of every two models, the topics matched one to one to make that mean largest.
+
+    1 where the models have found the same topics, near 0 where they have none in common.
+
+    Parameters
+    ----------
+    models : list of fitted models or (K, V) arrays
+        Two or more, over the same words and with the same number of topics; usually fits that differ in their seed.
+
+    Returns
+    -------
+    array (n_models (n_models - 1) / 2,)
+        One figure per pair; its mean is the stability of the fit.
+    """
+    topics = [components_of(model) for model in models]
+    if len(topics) < 2:
+        raise ValueError(f"models must be two or more to be compared, got {len(topics)}.")
+    if len({each.shape for each in topics}) > 1:
+        shapes = ", ".join(str(each.shape) for each in topics)
+        raise ValueError(f"the models must have as many topics over the same words, got shapes {shapes}.")
+    units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in topics]
+    figures = []
+    for a, b in combinations(units, 2):
+        cosine = a @ b.T
+        figures.append(cosine[linear_sum_assignment(cosine, maximize=True)].mean())
+    return np.array(figures)

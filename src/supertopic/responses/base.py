@@ -30,6 +30,10 @@ class Response:
     name: ClassVar[str] = "none"
     kind: ClassVar[str] = "none"  # "number" or "class": what y holds, and so which estimators offer it
     is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): the language of each column
+    steady: ClassVar[bool] = False  # whether slope and curvature are the same whatever the scores
+    two_classes: ClassVar[bool] = False  # whether it is for two classes only
+    ordered: ClassVar[bool] = False  # whether classes have to come in an order
+    n_dispersion: ClassVar[int] = 0  # P
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -50,6 +54,18 @@ class Response:
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """First dispersion."""
         return np.zeros(0)
+
+    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(C,) first coefficient of all topics: what fits y best without knowing them, or zero where that will do."""
+        return np.zeros(self.n_columns)
+
+    def step(self, coef: np.ndarray, found: np.ndarray, reach: np.ndarray) -> np.ndarray:
+        """The next coefficients (C, n) on the way from `coef` to `found`, which moves some s by `reach` (C,).
+
+        A quadratic column goes all the way. A Newton step for exp gains for sure while no s moves by more than 1.
+        """
+        whole = coef + (found - coef) / np.maximum(reach, 1.0)[:, None]
+        return np.where(self.is_product[:, None], whole, found)
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -72,6 +88,10 @@ class Response:
         """E[y] (D,) of documents without a label; (D, n_classes) probabilities for a response of kind "class"."""
         raise TypeError(f"a model with response {self.name!r} has nothing to predict")
 
+    def decide(self, probabilities: np.ndarray) -> np.ndarray:
+        """(D,) the class to bet on, for a response of kind "class"."""
+        return probabilities.argmax(axis=1)
+
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -82,8 +102,8 @@ class Response:
         """Coefficients and their standard errors on the scale that users know."""
         return coef, deviation
 
-    def spread(self, dispersion: np.ndarray) -> float:
-        """The dispersion as one number that users know."""
+    def spread(self, dispersion: np.ndarray) -> float | np.ndarray:
+        """The dispersion as users know it: one number, or cut-points."""
         return float(dispersion[0]) if len(dispersion) else 1.0
 
 
@@ -102,3 +122,16 @@ def only_known(y: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """The arrays, zero in the rows where y is missing."""
     known = ~np.isnan(y)
     return tuple(np.where(known[:, None] if array.ndim == 2 else known, array, 0.0) for array in arrays)
+
+
+def known_mean(y: np.ndarray, weight: np.ndarray) -> float:
+    """The weighted mean of the labels there are; weights of zero throughout leave all of them alike."""
+    known = ~np.isnan(y)
+    some = known & (weight > 0)
+    return float(np.average(y[some], weights=weight[some]) if some.any() else y[known].mean())
+
+
+def exp_of_product(score: np.ndarray, moment: np.ndarray, power: float) -> np.ndarray:
+    """E[exp(power·s)] from E[s] and E[exp s], as if s were normal."""
+    variance = np.maximum(2.0 * (np.log(np.maximum(moment, 1e-300)) - score), 0.0)
+    return np.exp(np.minimum(power * score + 0.5 * power**2 * variance, 300.0))

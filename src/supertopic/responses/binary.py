@@ -22,6 +22,7 @@ class Logit(Response):
 
     name = "logit"
     kind = "class"
+    two_classes = True
     is_product = np.zeros(1, dtype=bool)
 
     def speak(
@@ -50,6 +51,7 @@ class Probit(Response):
 
     name = "probit"
     kind = "class"
+    two_classes = True
     is_product = np.zeros(1, dtype=bool)
 
     def speak(

@@ -17,6 +17,8 @@ class Gaussian(Response):
     name = "gaussian"
     kind = "number"
     is_product = np.zeros(1, dtype=bool)
+    steady = True
+    n_dispersion = 3
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         known = ~np.isnan(y)

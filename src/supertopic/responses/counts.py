@@ -5,26 +5,61 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
-from scipy.stats import nbinom
+from scipy.stats import nbinom, poisson
 
-from supertopic.responses.base import Response, only_known
+from supertopic.responses.base import Response, known_mean, only_known
 from supertopic.responses.binary import half_tanh
 
 
-class NegativeBinomial(Response):
+class Count(Response):
+    """What counts share: whole numbers, none below zero."""
+
+    kind = "number"
+
+    def check(self, y: np.ndarray) -> None:
+        wrong = y[~np.isnan(y) & ((y < 0) | (y != np.rint(y)))]
+        if len(wrong):
+            raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs counts: whole numbers >= 0")
+
+
+class Poisson(Count):
+    """y ~ Poisson(exp(s)):  exact, a product column with slope = y, curvature = 1."""
+
+    name = "poisson"
+    is_product = np.ones(1, dtype=bool)
+    steady = True
+
+    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return np.array([np.log(max(known_mean(y, weight), 0.5 / len(y)))])
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        slope, curvature = only_known(y, y[:, None], np.ones_like(score))
+        return slope, curvature
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        (density,) = only_known(y, y * score[:, 0] - moment[:, 0] - gammaln(y + 1))
+        return density
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return moment[:, 0]
+
+    def interval(
+        self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return poisson.ppf(0.5 * (1 - probability), moment[:, 0]), poisson.ppf(0.5 * (1 + probability), moment[:, 0])
+
+
+class NegativeBinomial(Count):
     """p(y) = Gamma(y + r) / (y! Gamma(r)) p^y (1-p)^r, log-odds s of p, mean r·exp(s); with c² = E[s²] as in Logit:
 
     slope = (y - r)/2,  curvature = (y + r) tanh(c/2)/(2c);   dispersion = (r,)
     """
 
     name = "negative_binomial"
-    kind = "number"
     is_product = np.zeros(1, dtype=bool)
-
-    def check(self, y: np.ndarray) -> None:
-        wrong = y[~np.isnan(y) & ((y < 0) | (y != np.rint(y)))]
-        if len(wrong):
-            raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs counts: whole numbers >= 0")
+    n_dispersion = 1
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         known = ~np.isnan(y) & (weight > 0) if np.any(weight > 0) else ~np.isnan(y)

@@ -1,0 +1,118 @@
+"""What a fitted response looks like: coefficients of topics, predictions, and what each word adds to one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+
+def kind_of(model: Any) -> str:
+    """What a model predicts: a "number", a "class" or "none"."""
+    from sklearn.base import is_classifier, is_regressor
+
+    return "class" if is_classifier(model) else "number" if is_regressor(model) else "none"
+
+
+def plain(value: Any) -> Any:
+    """A label or a number as JSON knows it."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def coefficients(model: Any) -> pd.DataFrame | None:
+    """A row per topic: coef and coef_std, or coef_<class> for every class where each has its own; None without any."""
+    import numpy as np
+    import pandas as pd
+
+    if not hasattr(model, "coef_"):
+        return None
+    coef = np.atleast_2d(model.coef_)
+    if len(coef) > 1:
+        return pd.DataFrame({f"coef_{label}": row for label, row in zip(row_names(model), coef, strict=True)})
+    frame = pd.DataFrame({"coef": coef[0]})
+    if getattr(model, "coef_std_", None) is not None:
+        frame["coef_std"] = np.atleast_2d(model.coef_std_)[0]
+    return frame
+
+
+def row_names(model: Any) -> list[str]:
+    """What the rows of several coefficients are of: the classes, or their numbers where a class has none of its own."""
+    labels = [str(label) for label in getattr(model, "classes_", [])]
+    n_rows = len(model.coef_)
+    return labels if len(labels) == n_rows else [str(row) for row in range(n_rows)]
+
+
+def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
+    """Columns for a table of topics, and the order of its rows (None without a response).
+
+    One coefficient per topic is shown with its standard error. Of several, the class that the topic speaks for most:
+    the one whose coefficient lies highest above the mean of all.
+    """
+    import numpy as np
+
+    frame = coefficients(model)
+    if frame is None:
+        return {}, None
+    if "coef" in frame:
+        header = f"coef for {model.classes_[-1]}" if kind_of(model) == "class" else "coef"
+        digits = _digits(frame["coef_std"].median() if "coef_std" in frame else frame["coef"].std(ddof=0) / 10)
+        order = frame["coef"].argsort(kind="stable")[::-1].tolist()
+        columns = {header: [f"{value:.{digits}f}" for value in frame["coef"]]}
+        if "coef_std" in frame:
+            columns["± se"] = [f"{value:.{digits}f}" for value in frame["coef_std"]]
+        return columns, order
+    above = frame.to_numpy() - frame.to_numpy().mean(axis=1, keepdims=True)
+    best, height = above.argmax(axis=1), above.max(axis=1)
+    names = np.array(row_names(model))[best]
+    order = np.lexsort((-height, best)).tolist()
+    return {"speaks for": list(names), "by": [f"{value:+.2f}" for value in height]}, order
+
+
+def _digits(error: float) -> int:
+    """Decimals that show two figures of an error."""
+    return min(max(1 - math.floor(math.log10(error)), 0), 6) if 0 < error < math.inf else 2
+
+
+def predict_frame(model: Any, documents: Any, interval: float | None = None) -> pd.DataFrame:
+    """prediction, and lower and upper ends of intervals of a number, or p_<class> of every class."""
+    import pandas as pd
+
+    if kind_of(model) == "number":
+        if interval is None:
+            return pd.DataFrame({"prediction": model.predict(documents)})
+        return pd.DataFrame(
+            dict(zip(("prediction", "lower", "upper"), model.predict(documents, interval), strict=True))
+        )
+    frame = pd.DataFrame({"prediction": model.predict(documents)})
+    if hasattr(model, "predict_proba"):
+        frame[[f"p_{label}" for label in model.classes_]] = model.predict_proba(documents)
+    return frame
+
+
+def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.ndarray, float] | None:
+    """What each word of `model.explain` adds to the linear predictor (of the predicted class, where every class has
+    one), and the linear predictor of an average training document; None where there is no linear predictor.
+    """
+    import numpy as np
+
+    coef = np.atleast_2d(getattr(model, "coef_", np.zeros((0, 0))))
+    labels = [str(label) for label in getattr(model, "classes_", [])]
+    if len(coef) == 1:
+        row = coef[0]
+    elif len(coef) == len(labels) > 0:
+        row = coef[labels.index(str(prediction))]
+    else:
+        return None
+    shares = model.doc_topic_.mean(axis=0) if hasattr(model, "doc_topic_") else model.alpha_ / model.alpha_.sum()
+    if "contribution" in frame:
+        return frame["contribution"].to_numpy(), float(shares @ row)
+    weight = frame["count"].to_numpy() / frame["count"].sum()
+    return weight * (shares_by_word(frame) @ row), float(shares @ row)
+
+
+def shares_by_word(frame: pd.DataFrame) -> np.ndarray:
+    """The topic shares of `model.explain`, without its other columns."""
+    return frame.filter(regex=r"^topic \d+$").to_numpy()

@@ -1,0 +1,167 @@
+"""supertopic select: what each number of topics buys, on documents left out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from supertopic.cli.documents import Data, Encoding, Jobs, TextColumn, check_writable, read_documents
+from supertopic.cli.fit import response_of
+from supertopic.cli.look import Json
+from supertopic.cli.models import build, check_options, number_or_word
+from supertopic.cli.options import (
+    Inference,
+    Iterations,
+    MaxDf,
+    MaxFeatures,
+    MinDf,
+    ModelName,
+    Seed,
+    StopWords,
+    Supervision,
+    word_params,
+)
+from supertopic.cli.show import say, say_json, show
+from supertopic.cli.tables import write_frames, writer_for
+from supertopic.cli.target import ResponseName, TargetColumn, check_target
+
+
+def select(
+    data: Data,
+    topics: Annotated[
+        str, typer.Option("--topics", "-k", metavar="K,K,…", help="The numbers of topics to try.")
+    ] = "5,10,20,40",
+    model: ModelName = "lda",
+    text: TextColumn = None,
+    target: TargetColumn = None,
+    response: ResponseName = None,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the documents; each is left out once.")] = 5,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Fits of all documents whose topics are compared: stability. 1: leave it out.")
+    ] = 3,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the table: .csv, .tsv, .jsonl or .parquet.", show_default=False
+        ),
+    ] = None,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Draw the curves: .png, .svg or .pdf (needs matplotlib).", show_default=False
+        ),
+    ] = None,
+    encoding: Encoding = "utf-8",
+    stop_words: StopWords = "english",
+    min_df: MinDf = "auto",
+    max_df: MaxDf = "auto",
+    max_features: MaxFeatures = None,
+    inference: Inference = None,
+    iterations: Iterations = None,
+    supervision: Supervision = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+) -> None:
+    """Compare numbers of topics by prediction (with --target), held-out likelihood, coherence and stability.
+
+    For example: supertopic select reviews.csv --model slda --text body --target stars --topics 5,10,20
+
+    The vocabulary is chosen anew in every fold, so that nothing of the documents left out is seen.
+    """
+    tried = parse_topics(topics)
+    check_target(model, target, response)
+    options = {
+        "--inference": inference, "--iterations": iterations, "--seed": seed, "--jobs": jobs,
+        "--supervision": number_or_word("--supervision", supervision, ("auto",)),
+    }  # fmt: skip
+    check_options(model, options)
+    words = word_params(stop_words, min_df, max_df, max_features)
+    for option, path in (("--out", out), ("--plot", plot)):
+        if path is not None:
+            check_writable(path, option)
+    if out is not None:
+        writer_for(out)
+    drawing = plot is not None and _can_draw(plot)
+    from supertopic import Vectorizer, select_topics
+
+    documents, cells, _ = read_documents(data, text, target, encoding=encoding)
+    more: dict[str, Any] = {"vectorizer": Vectorizer(**words)}
+    if target is None:
+        estimator, y = build(model, options, **more), None
+    else:
+        choice, y = response_of(cells, target, response)
+        estimator = build(model, options, choice.kind, response=choice.response, **more)
+    found = select_topics(
+        estimator, documents, y, tried, cv=folds, n_seeds=seeds, random_state=seed, verbose=0 if quiet else 1
+    )
+    if out is not None:
+        write_frames(out, [found.table.reset_index()])
+    if drawing:
+        found.plot().savefig(plot, dpi=150)
+    if as_json:
+        say_json(_as_json(found))
+        return
+    show(_table(found))
+    say(f"\n{found.reason}")
+
+
+def parse_topics(value: str) -> list[int]:
+    """'5,10,20' as numbers."""
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    wrong = next((part for part in parts if not part.isdecimal() or int(part) < 1), None)
+    if wrong is not None or not parts:
+        what = f"{wrong!r} is no whole number of 1 or more" if wrong else "there is no number"
+        raise typer.BadParameter(f"{what}; expected numbers of topics such as 5,10,20.", param_hint="--topics")
+    return [int(part) for part in parts]
+
+
+def _can_draw(path: str) -> bool:
+    """True; refuses, before any work is done, a format that matplotlib does not write, and to go on without it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise ValueError("--plot needs matplotlib: pip install 'supertopic[plots]'") from None
+    matplotlib.use("Agg")  # a file needs no screen
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.get_supported_filetypes()
+    if path.rpartition(".")[2].lower() not in known:
+        raise typer.BadParameter(
+            f"{path!r} has an unknown extension; expected .png, .svg or .pdf.", param_hint="--plot"
+        )
+    return True
+
+
+def _as_json(found: Any) -> dict[str, Any]:
+    rows = [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in found.table.reset_index().to_dict("records")
+    ]
+    return {"best": found.best, "criterion": found.criterion, "scoring": found.scoring or None, "table": rows}
+
+
+def _table(found: Any) -> Table:
+    """Mean ± standard error of each measure, the chosen K in bold."""
+    titles = {"prediction": found.scoring, "nats_per_token": "nats per token", "seconds": "seconds a fit"}
+    names = [name for name in found.table if not name.endswith("_se")]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("topics", justify="right")
+    for name in names:
+        table.add_column(titles.get(name, name), justify="right", no_wrap=True)
+    for k, row in found.table.iterrows():
+        cells = [
+            f"{row[name]:.2f}" if name == "seconds" else _with_error(row[name], row[f"{name}_se"]) for name in names
+        ]
+        chosen = k == found.best
+        table.add_row(f"{'→ ' if chosen else ''}{k}", *map(Text, cells), style="bold" if chosen else "")
+    return table
+
+
+def _with_error(mean: float, error: float) -> str:
+    return f"{mean:.3f}" if error != error else f"{mean:.3f} ± {error:.3f}"

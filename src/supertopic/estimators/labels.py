@@ -1,0 +1,142 @@
+"""y as users give it: columns, kinds, missing values; and as responses take it: numbers, NaN where missing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import type_of_target
+
+from supertopic.responses.base import Response, registry
+
+
+@dataclass
+class Target:
+    """One column of y: its name, its response, and its classes where it has some."""
+
+    name: str
+    response: str
+    link: str = "auto"
+    classes: np.ndarray | None = None
+
+    def make(self) -> Response:
+        """The response itself."""
+        kind = registry()[self.response]
+        if self.classes is not None:
+            return kind(len(self.classes))
+        if self.link == "auto":
+            return kind()
+        if not hasattr(kind, "links"):
+            raise ValueError(f"link: got {self.link!r}, but response={self.response!r} has one link only")
+        return kind(link=self.link)  # type: ignore[call-arg]
+
+
+def find_response(name: Any, kinds: Sequence[str], auto: str) -> str:
+    """The name of a response of these kinds, `auto` for "auto"."""
+    known = registry()
+    found = known.get(auto if name == "auto" else name) if isinstance(name, str) else None
+    if found is None or found.kind not in kinds:
+        names = ", ".join(repr(n) for n, response in known.items() if response.kind in kinds)
+        raise ValueError(f"response: got {name!r}, expected 'auto' or one of {names}")
+    return found.name
+
+
+def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]:
+    """y as objects (D, M) and the columns' names ("y" for a nameless one); refuses another number of documents."""
+    if y is None:
+        raise ValueError(f"requires y to be passed, but the target y is None: {who} learns from a response")
+    names = [str(name) for name in y.columns] if hasattr(y, "columns") else None
+    if names is None and getattr(y, "name", None) is not None:
+        names = [str(y.name)]
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", None) and hasattr(y, "cat"):  # an ordered categorical: its codes are its order
+        y = y.cat.codes.where(y.cat.codes >= 0, np.nan)
+    table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    if np.iscomplexobj(table):
+        raise ValueError("Complex data not supported in y")
+    if table.ndim == 1:
+        table = table[:, None]
+    elif table.ndim == 2 and table.shape[1] == 1 and not hasattr(y, "columns"):
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,)",
+            DataConversionWarning,
+            stacklevel=5,
+        )
+    if table.ndim != 2 or table.shape[1] == 0:
+        raise ValueError(f"y has shape {table.shape}; expected one value per document and response")
+    if len(table) != n_documents:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_documents} documents, "
+            f"y has {len(table)}"
+        )
+    names = names or (["y"] if table.shape[1] == 1 else [f"y{i}" for i in range(table.shape[1])])
+    return table.astype(object), names
+
+
+def as_numbers(column: np.ndarray, who: str) -> np.ndarray:
+    """A column as numbers, NaN where missing."""
+    try:
+        numbers = column.astype(np.float64)
+    except (TypeError, ValueError):
+        wrong = next(value for value in column if not _is_number(value))
+        raise ValueError(
+            f"y holds {wrong!r}, which is no number; for labels use {who.replace('Regressor', 'Classifier')} "
+            f"instead of {who}"
+        ) from None
+    if np.isinf(numbers).any():
+        raise ValueError("Input y contains infinity; expected finite numbers (NaN: missing).")
+    return numbers
+
+
+def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """(codes, classes) of a column of labels: 0, 1, … and NaN where missing; `classes` are those known before."""
+    missing = _missing_labels(column)
+    known = column[~missing]
+    known = known.astype(str) if any(isinstance(value, str) for value in known) else np.array(known.tolist())
+    if len(known) and type_of_target(known) not in ("binary", "multiclass"):
+        raise ValueError(
+            f"Unknown label type: y holds {known[0]!r}, a continuous value; for numbers use "
+            f"{who.replace('Classifier', 'Regressor')} instead of {who}"
+        )
+    found = np.unique(known)
+    if classes is None:
+        if len(found) == 1:
+            raise ValueError(f"y holds 1 class, {found[0].item()!r}; {who} needs 2 or more")
+        classes = found
+    elif len(found) and not np.isin(found, classes).all():
+        new = found[~np.isin(found, classes)][0]
+        raise ValueError(f"y holds the class {new.item()!r}, which is none of the {len(classes)} known ones")
+    codes = np.full(len(column), np.nan)
+    if len(known):
+        codes[~missing] = np.searchsorted(classes, known)
+    return codes, classes
+
+
+def require_order(classes: np.ndarray, name: str) -> None:
+    """Classes of an ordered response are numbers: text would be put in the order of the alphabet."""
+    if classes.dtype.kind not in "iufb":
+        raise ValueError(
+            f"y holds {classes[0].item()!r}, but response={name!r} needs classes with an order: numbers, or an ordered "
+            "pandas categorical"
+        )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _missing_labels(y: np.ndarray) -> np.ndarray:
+    """Where a label is missing: None, NaN, or -1 beside two other whole numbers or more."""
+    missing = np.array([value is None or value != value for value in y], dtype=bool)
+    others = {value for value in y[~missing] if value != -1}
+    if len(others) > 1 and all(isinstance(value, (int, np.integer)) for value in others):
+        missing |= np.array([not isinstance(value, bool) and value == -1 for value in y], dtype=bool)
+    return missing

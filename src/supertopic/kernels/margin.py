@@ -1,0 +1,239 @@
+"""Coordinate descent on the duals of max-margin problems: one visit solves one document's part exactly.
+
+Features x_d, coefficients eta = sum of what the documents' dual variables add, kept up to date visit by visit.
+
+box         min ½|eta|² + sum_d loss_d,  dual b_d in [low_d, high_d],  eta = sum_d b_d x_d
+
+            b_d <- the minimiser of ½|x_d|² (b - b_d)² + (eta·x_d - target_d)(b - b_d) + epsilon |b| in the box
+
+classes     dual row m_d >= 0 of sum bound_d (the own class y_d holds what is not used),
+            eta_c = v_c ∘ sum_d (bound_d 1(c = y_d) - m_dc) x_d,  v the prior variances,  a_dc = sum_k v_ck x_dk²
+
+            r_c = cost 1(c != y_d) + eta_c·x_d;   m_dc <- max(0, r_c + a_dc m_dc - level) / a_dc,
+            level such that the row still sums to bound_d
+
+Every document adds a term >= 0 to the duality gap: bound (loss) - dual · (slope). A sweep returns the sum of the terms
+as it met them, and puts the documents that can rest (on a bound, nothing to move) behind the others.
+"""
+
+import numpy as np
+from numba import njit
+
+_FAST = {"reassoc", "nsz", "arcp", "contract"}
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _hash(x):
+    """splitmix64's mixer."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _shuffle(items, n, seed, epoch):
+    """Permute items[:n]; the swaps are hashes of (seed, epoch, place)."""
+    key = _hash(np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(epoch) * np.uint64(0x2545F4914F6CDD1D))
+    for i in range(n - 1, 0, -1):
+        bits = _hash(key + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(11)
+        j = int(np.float64(bits) * 2.0**-53 * (i + 1))
+        items[i], items[j] = items[j], items[i]
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST)
+def _dot(a, b):
+    total = 0.0
+    for k in range(a.shape[0]):
+        total += a[k] * b[k]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def sweep_box(x, norm, target, epsilon, low, high, seed, epoch, coef, dual, order, n):
+    """Visit the documents order[:n] once in random order; returns (how many stay busy, the sum of their gap terms).
+
+    Parameters
+    ----------
+    x : (D, K)
+    norm, target, low, high : (D,)
+        norm is |x_d|², not 0 in the documents visited.
+    coef, dual : (K,), (D,)
+        Changed in place.
+    order : (D,) int
+        Changed in place: the busy documents are moved to the front of order[:n].
+    """
+    _shuffle(order, n, seed, epoch)
+    busy = 0
+    gap = 0.0
+    for i in range(n):
+        d = order[i]
+        row = x[d]
+        old = dual[d]
+        slope = _dot(row, coef) - target[d]
+        excess = max(abs(slope) - epsilon, 0.0)
+        # the side of the box that a residual of this sign pushes to
+        gap += (high[d] if slope < 0.0 else -low[d]) * excess + old * slope + epsilon * abs(old)
+        free = old - slope / norm[d]
+        shift = epsilon / norm[d]
+        new = free - shift if free > shift else (free + shift if free < -shift else 0.0)
+        new = min(max(new, low[d]), high[d])
+        if new != old:
+            dual[d] = new
+            step = new - old
+            for k in range(row.shape[0]):
+                coef[k] += step * row[k]
+        if new != old or (new != 0.0 and new != low[d] and new != high[d]):
+            order[i] = order[busy]
+            order[busy] = d
+            busy += 1
+    return busy, gap
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _project(value, weight, bound, out):
+    """out_c = max(0, value_c - level) weight_c, level such that sum out = bound > 0; exact, in at most M rounds."""
+    n_classes = value.shape[0]
+    top = 0
+    for c in range(1, n_classes):
+        if value[c] > value[top]:
+            top = c
+    level = value[top] - bound / weight[top]
+    # Taking in all values above a lower bound of the level raises the level; those it passes drop out for good.
+    kept = n_classes + 1
+    while True:
+        total = -bound
+        mass = 0.0
+        count = 0
+        for c in range(n_classes):
+            if value[c] > level or c == top:
+                total += weight[c] * value[c]
+                mass += weight[c]
+                count += 1
+        if count >= kept:
+            break
+        kept = count
+        level = total / mass
+        if count == 1:
+            break
+    if kept == 1:
+        for c in range(n_classes):
+            out[c] = 0.0
+        out[top] = bound  # not a rounding error beside it: a document on a corner can then rest
+        return
+    total = 0.0
+    for c in range(n_classes):
+        out[c] = max(value[c] - level, 0.0) * weight[c]
+        total += out[c]
+    for c in range(n_classes):
+        out[c] *= bound / total  # a nearly empty document has lost digits in value - level
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def sweep_classes(x, weight, variance, label, cost, bound, seed, epoch, coef, dual, order, n, slope, new):
+    """Visit the documents order[:n] once in random order; returns (how many stay busy, the sum of their gap terms).
+
+    Parameters
+    ----------
+    x, weight, variance : (D, K), (D, M), (M, K)
+        weight is 1 / sum_k variance_ck x_dk², finite in the documents visited.
+    label, bound : (D,)
+    coef, dual : (M, K), (D, M)
+        Changed in place.
+    order : (D,) int
+        Changed in place: the busy documents are moved to the front of order[:n].
+    slope, new : (M,)
+        Scratch.
+    """
+    n_classes, n_features = coef.shape
+    _shuffle(order, n, seed, epoch)
+    busy = 0
+    gap = 0.0
+    for i in range(n):
+        d = order[i]
+        row = x[d]
+        old = dual[d]
+        worst = -np.inf
+        used = 0.0
+        for c in range(n_classes):
+            slope[c] = _dot(row, coef[c]) + (0.0 if c == label[d] else cost)
+            worst = max(worst, slope[c])
+        for c in range(n_classes):
+            used += old[c] * (worst - slope[c])
+        gap += used
+        if used <= 0.0:
+            # all weight lies on the worst classes: optimal; it rests unless it is torn between two of them
+            torn = False
+            for c in range(n_classes):
+                torn = torn or 0.0 < old[c] < bound[d]
+            moved = torn
+        else:
+            for c in range(n_classes):
+                slope[c] += old[c] / weight[d, c]
+            _project(slope, weight[d], bound[d], new)
+            moved = False
+            for c in range(n_classes):
+                step = new[c] - old[c]
+                if step != 0.0:
+                    moved = True
+                    old[c] = new[c]
+                    for k in range(n_features):
+                        coef[c, k] -= step * variance[c, k] * row[k]
+        if moved:
+            order[i] = order[busy]
+            order[busy] = d
+            busy += 1
+    return busy, gap
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh_planes(gram, offset, weight, slack, tol, max_steps):
+    """max_w offset·w - ½ w' gram w over the simplex, by moving weight between two planes at a time.
+
+    Parameters
+    ----------
+    gram, offset : (J, J), (J,)
+    weight : (J,)
+        Changed in place; sums to one before and after.
+    slack : (J,)
+        Becomes offset - gram weight.
+    tol : float
+        Stops when the objective is that close to the optimum: max slack - weight·slack.
+
+    Returns
+    -------
+    bool : whether it is.
+    """
+    n = weight.shape[0]
+    for i in range(n):
+        slack[i] = offset[i]
+        for j in range(n):
+            slack[i] -= gram[i, j] * weight[j]
+    for _ in range(max_steps):
+        best = 0
+        level = 0.0
+        for i in range(n):
+            level += weight[i] * slack[i]
+            if slack[i] > slack[best]:
+                best = i
+        if slack[best] - level <= tol:
+            return True
+        # of the planes with weight, the one whose exchange with the best gains most
+        gain = -1.0
+        give = best
+        step = 0.0
+        for j in range(n):
+            push = slack[best] - slack[j]
+            if weight[j] > 0.0 and push > 0.0:
+                bend = max(gram[best, best] + gram[j, j] - 2.0 * gram[best, j], 1e-300)
+                amount = min(push / bend, weight[j])
+                if amount * (push - 0.5 * amount * bend) > gain:
+                    gain = amount * (push - 0.5 * amount * bend)
+                    give = j
+                    step = amount
+        if give == best:
+            break
+        weight[best] += step
+        weight[give] = weight[give] - step
+        for i in range(n):
+            slack[i] -= step * (gram[i, best] - gram[i, give])
+    return False

@@ -1,0 +1,145 @@
+"""The classes problem with one slack for all documents: cutting planes.
+
+min ½ sum_ck P_ck eta_ck² + xi,   xi >= sum_d C w_d [cost 1(c_d != y_d) - (eta_{y_d} - eta_{c_d})·x_d], all labelings c
+
+Every labeling is a plane b - <eta, g> under the loss. Of all of them a few are enough: the worst at the present eta is
+added, and weights of the planes (>= 0, sum one; the labels themselves are the plane zero) are found that
+
+max sum_j weight_j b_j - ½ <G, G / P>,   G = sum_j weight_j g_j,   eta = G / P.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ..kernels.margin import weigh_planes
+from .checks import checked, variances
+from .duals import climb, slopes
+from .solve import MarginFit
+
+_IDLE = 30  # rounds without weight after which a plane is forgotten
+
+
+class _Planes:
+    """The labelings found so far, their slopes g and offsets b, and their weights."""
+
+    def __init__(self, x: np.ndarray, label: np.ndarray, cost: float, bound: np.ndarray, variance: np.ndarray) -> None:
+        self.x, self.label, self.cost, self.bound, self.variance = x, label, cost, bound, variance
+        self.own = self._sums(label)
+        n_documents, size = len(x), variance.size
+        self.labelings = np.empty((0, n_documents), dtype=np.int32)
+        self.slope, self.offset, self.gram = np.empty((0, size)), np.empty(0), np.empty((0, 0))
+        self.weight, self.idle = np.empty(0), np.empty(0, dtype=np.int64)
+        self.add(label)
+        self.weight[0] = 1.0
+
+    def _sums(self, label: np.ndarray) -> np.ndarray:
+        """(M, K) sum of bound_d x_d by class."""
+        n_documents = len(self.x)
+        choice = csr_array(
+            (self.bound, label, np.arange(n_documents + 1)), shape=(n_documents, len(self.variance))
+        )  # fmt: skip
+        return choice.T @ self.x
+
+    def add(self, label: np.ndarray) -> None:
+        slope = (self.own - self._sums(label)).ravel()
+        offset = self.cost * self.bound[label != self.label].sum()
+        self.labelings = np.vstack([self.labelings, label[None].astype(np.int32)])
+        self.slope, self.offset = np.vstack([self.slope, slope]), np.append(self.offset, offset)
+        row = self.slope @ (self.variance.ravel() * slope)
+        self.gram = np.block([[self.gram, row[:-1, None]], [row[None, :-1], row[-1:, None]]])
+        self.weight, self.idle = np.append(self.weight, 0.0), np.append(self.idle, 0)
+
+    def has(self, label: np.ndarray) -> bool:
+        """Whether this labeling is here already: then only rounding is left to gain."""
+        return bool((self.labelings == label).all(axis=1).any())
+
+    def forget(self) -> None:
+        """Planes long without weight go, all but the labels themselves."""
+        self.idle = np.where(self.weight > 0, 0, self.idle + 1)
+        keep = self.idle <= _IDLE
+        keep[0] = True
+        if not keep.all():
+            self.labelings, self.slope, self.offset = self.labelings[keep], self.slope[keep], self.offset[keep]
+            self.gram = np.ascontiguousarray(self.gram[np.ix_(keep, keep)])
+            self.weight, self.idle = self.weight[keep], self.idle[keep]
+
+    def weigh(self, tol: float) -> tuple[np.ndarray, float]:
+        """The best weights, up to tol in the objective; the coefficients they make and the loss they see."""
+        _weigh(self.gram, self.offset, self.weight, tol)
+        coef = (self.weight @ self.slope).reshape(self.variance.shape) * self.variance
+        return coef, float(self.weight @ (self.offset - self.gram @ self.weight))
+
+    def dual(self) -> np.ndarray:
+        """(D, M) bound_d times the weight of the planes that give document d the class c; zero for its own."""
+        dual = np.zeros((len(self.x), len(self.variance)))
+        rows = np.arange(len(self.x))
+        for j in np.flatnonzero(self.weight):
+            dual[rows, self.labelings[j]] += self.weight[j] * self.bound
+        dual[rows, self.label] = 0.0
+        return dual
+
+
+def solve_one_slack(
+    x: np.ndarray, y: np.ndarray, n_classes: int, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
+    precision: np.ndarray | None = None, warm: np.ndarray | None = None,
+    tol: float = 1e-3, floor: float = 1e-12, max_epochs: int = 1000,
+) -> MarginFit:  # fmt: skip
+    """The problem of `solve_classes`, the same optimum, by cutting planes: an epoch is one plane.
+
+    Parameters
+    ----------
+    x, y, n_classes, C, cost, weight, precision, tol, floor
+        As in `solve_classes`; C is per document here, too.
+    warm : (J, D) int, optional
+        The `planes` of an earlier fit; they stay planes when x, C or the weights change.
+    max_epochs : int
+        Planes after which it stops all the same.
+
+    Returns
+    -------
+    MarginFit
+    """
+    x, y, bound = checked(x, y, C, weight, {"cost": cost}, tol, floor, max_epochs, n_classes)
+    label = np.where(bound > 0, y, 0).astype(np.int64)
+    planes = _Planes(x, label, float(cost), bound, variances(precision, n_classes, x.shape[1]))
+    for labeling in _labelings(warm, len(x), n_classes):
+        planes.add(labeling)
+    rows, epochs, goal = np.arange(len(x)), 0, floor
+    while True:
+        coef, seen = planes.weigh(0.1 * goal)
+        slope = slopes(x, coef, label, cost)
+        worst = slope.argmax(axis=1)
+        loss = float((bound * (slope[rows, worst] - slope[rows, label])).sum())
+        primal, gap = 0.5 * float((coef**2 / planes.variance).sum()) + loss, loss - seen
+        goal = max(tol * primal, floor)
+        if gap <= goal or epochs >= max_epochs or planes.has(worst):
+            break
+        planes.forget()
+        planes.add(worst)
+        epochs += 1
+    used = planes.labelings[planes.weight > 0]
+    return MarginFit(coef, planes.dual(), primal, gap, gap <= goal, epochs, (epochs + 1) * len(x), used)
+
+
+def _weigh(gram: np.ndarray, offset: np.ndarray, weight: np.ndarray, tol: float) -> None:
+    """max_w offset·w - ½ w' gram w over the simplex, in place: steps of two planes, and leaps of all with weight."""
+    slack, n = np.empty(len(weight)), len(weight)
+    for _ in range(100):
+        if weigh_planes(gram, offset, weight, slack, tol, 10 * n):
+            break
+        row = weight[None]
+        climbed = climb(lambda way: way @ gram, row, slack[None], np.zeros_like(row), np.ones_like(row), balanced=True)
+        weight[:] = climbed[0] / climbed.sum()
+
+
+def _labelings(warm: np.ndarray | None, n_documents: int, n_classes: int) -> np.ndarray:
+    """The planes to start from."""
+    if warm is None:
+        return np.empty((0, n_documents), dtype=np.int32)
+    warm = np.asarray(warm)
+    valid = warm.ndim == 2 and warm.shape[1] == n_documents and np.issubdtype(warm.dtype, np.integer)
+    if not valid or ((warm < 0) | (warm >= n_classes)).any():
+        raise ValueError(f"warm: got shape {warm.shape}, expected (J, {n_documents}), classes 0 to {n_classes - 1}")
+    return warm

@@ -1,0 +1,141 @@
+"""Responses with several values: classes, and classes in an order."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from supertopic.responses.base import Response, only_known
+
+
+class Softmax(Response):
+    """P(y = c) = exp(s_c) / sum_b exp(s_b), by the tangent of the logarithm at zeta = sum_b E[exp s_b]:
+
+    log p(y) >= E[s_y] - sum_b E[exp s_b]/zeta - log zeta + 1:   slope = 1 for y's column,  curvature = 1/zeta
+    """
+
+    name = "softmax"
+    kind = "class"
+
+    def __init__(self, n_classes: int = 0) -> None:
+        super().__init__(n_classes)
+        self.is_product = np.ones(n_classes, dtype=bool)
+
+    def _is_class(self, y: np.ndarray) -> np.ndarray:
+        return (y[:, None] == np.arange(self.n_classes)).astype(np.float64)
+
+    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        shares = (weight + 1e-12) @ self._is_class(y)
+        logs = np.log((shares + 0.5 * shares.sum() / len(y)) / shares.sum())
+        return logs - logs.mean()
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        total = np.broadcast_to(moment.sum(axis=1, keepdims=True), score.shape)
+        slope, curvature = only_known(y, self._is_class(y), 1.0 / np.maximum(total, 1e-300))
+        return slope, curvature
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        own = (self._is_class(y) * score).sum(axis=1)
+        (density,) = only_known(y, own - np.log(np.maximum(moment.sum(axis=1), 1e-300)))
+        return density
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return moment / moment.sum(axis=1, keepdims=True)
+
+
+class Ordinal(Response):
+    """y is the place of a latent N(s, 1) among cut-points: P(y = c) = Phi(cut_c+1 - s) - Phi(cut_c - s).
+
+    q(latent) is that normal between its cut-points: slope = E[latent], curvature = 1, and the bound is
+    log P(y | E[s]) - ½ Var[s]. dispersion = the n_classes - 1 cut-points; the first stays, since topics have an
+    intercept of their own.
+    """
+
+    name = "ordinal"
+    kind = "class"
+    is_product = np.zeros(1, dtype=bool)
+    ordered = True
+
+    @property
+    def n_dispersion(self) -> int:  # type: ignore[override]
+        return self.n_classes - 1
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        known = ~np.isnan(y)
+        shares = np.bincount(y[known].astype(int), weight[known] + 1e-12, minlength=self.n_classes) + 1e-12
+        below = np.cumsum(shares)[:-1] / shares.sum()
+        return ndtri(np.clip(below, 1e-3, 1 - 1e-3)) + 1e-6 * np.arange(self.n_classes - 1)
+
+    def _ends(self, y: np.ndarray, score: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where y's stretch of the line begins and ends, seen from s; turned round where that is to the right."""
+        edges = np.concatenate([[-np.inf], cuts, [np.inf]])
+        place = np.where(np.isnan(y), 0, y).astype(int)
+        return edges[place] - score, edges[place + 1] - score
+
+    @staticmethod
+    def _log_stretch(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """log(Phi(high) - Phi(low)), in the tail where the numbers are small."""
+        flip = low > 0
+        low, high = np.where(flip, -high, low), np.where(flip, -low, high)
+        top, bottom = log_ndtr(high), log_ndtr(low)
+        return top + np.log1p(-np.exp(np.minimum(bottom - top, -1e-15)))
+
+    def _slopes(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """phi(low), phi(high) over the stretch's probability."""
+        log_stretch = self._log_stretch(low, high)
+        constant = 0.5 * np.log(2 * np.pi)
+        return np.exp(-0.5 * low**2 - constant - log_stretch), np.exp(-0.5 * high**2 - constant - log_stretch)
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        at_low, at_high = self._slopes(*self._ends(y, score[:, 0], dispersion))
+        slope, curvature = only_known(y, score + (at_low - at_high)[:, None], np.ones_like(score))
+        return slope, curvature
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
+        (density,) = only_known(y, self._log_stretch(*self._ends(y, score[:, 0], dispersion)) - 0.5 * variance)
+        return density
+
+    def update(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
+        rate: float,
+    ) -> np.ndarray:  # fmt: skip
+        known = ~np.isnan(y) & (weight > 0)
+        if not known.any() or self.n_classes < 3:
+            return dispersion
+        y, s, weight = y[known], score[known, 0], weight[known] / weight[known].sum()
+
+        def loss(log_gaps: np.ndarray) -> tuple[float, np.ndarray]:
+            gaps = np.exp(log_gaps)
+            cuts = dispersion[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+            low, high = self._ends(y, s, cuts)
+            at_low, at_high = self._slopes(low, high)
+            by_class = np.stack(
+                [np.bincount(y.astype(int), weight * at, minlength=self.n_classes) for at in (at_low, at_high)]
+            )
+            by_cut = by_class[1, :-1] - by_class[0, 1:]  # a cut-point ends one class and begins the next
+            by_gap = np.cumsum(by_cut[::-1])[::-1][1:] * gaps
+            return -float(weight @ self._log_stretch(low, high)), -by_gap
+
+        now = np.log(np.diff(dispersion))
+        best = minimize(loss, now, jac=True, method="L-BFGS-B", bounds=[(-12.0, 4.0)] * len(now)).x
+        gaps = np.exp(now + rate * (best - now))
+        return dispersion[0] + np.concatenate([[0.0], np.cumsum(gaps)])
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        spread = np.sqrt(1.0 + np.maximum(moment - score**2, 0.0))
+        below = ndtr((dispersion - score) / spread)
+        return np.diff(np.column_stack([np.zeros(len(score)), below, np.ones(len(score))]), axis=1)
+
+    def decide(self, probabilities: np.ndarray) -> np.ndarray:
+        """The median: of all guesses it has the least mean distance to y."""
+        return (np.cumsum(probabilities, axis=1) < 0.5 - 1e-12).sum(axis=1)
+
+    def spread(self, dispersion: np.ndarray) -> np.ndarray:
+        """The cut-points."""
+        return dispersion

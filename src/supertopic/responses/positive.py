@@ -1,0 +1,254 @@
+"""Responses on the positive half-line: waiting times, sums of money, lengths.
+
+y = scale·u, where the scale is y's own mean and stays; dispersion = (shape, scale). With the log link, gamma and
+Weibull are exact: their linear predictor enters through E[exp(-s)] alone, a product column of coefficients with the
+sign (Weibull: and the shape) taken in. The others go by the delta method: a quadratic column that touches the
+log-density at E[s],
+
+    E[log p(y | s)]  ≈  l(m) + ½ l''(m) Var[s],   m = E[s]:     curvature = -l''(m),  slope = l'(m) + curvature·m
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+from scipy.stats import gamma, invgauss
+
+from supertopic.responses.base import Response, exp_of_product, known_mean, only_known
+
+
+class Positive(Response):
+    """What they share: y > 0, its scale, and a shape found by a search along one line."""
+
+    kind = "number"
+    n_dispersion = 2
+    links: ClassVar[tuple[str, ...]] = ("log",)
+
+    def __init__(self, n_classes: int = 0, link: str = "auto") -> None:
+        super().__init__(n_classes)
+        if link not in ("auto", *self.links):
+            names = ", ".join(map(repr, ("auto", *self.links)))
+            raise ValueError(f"link: got {link!r}, expected one of {names} for response={self.name!r}")
+        self.link = "log" if link == "auto" else link
+
+    def check(self, y: np.ndarray) -> None:
+        wrong = y[~np.isnan(y) & (y <= 0)]
+        if len(wrong):
+            raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs numbers > 0")
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return np.array([1.0, known_mean(y, weight)])
+
+    def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
+        """(D,) E[log p(u | s)]."""
+        raise NotImplementedError
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        shape, scale = dispersion
+        (density,) = only_known(y, self._density(y / scale, score[:, 0], moment[:, 0], shape) - np.log(scale))
+        return density
+
+    def update(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
+        rate: float,
+    ) -> np.ndarray:  # fmt: skip
+        known = ~np.isnan(y) & (weight > 0)
+        if not known.any():
+            return dispersion
+        u, now = y[known] / dispersion[1], np.log(dispersion[0])
+
+        def loss(log_shape: float) -> float:
+            density = self._density(u, score[known, 0], moment[known, 0], np.exp(log_shape))
+            return -float((weight[known] * density).sum())
+
+        best = minimize_scalar(loss, bounds=(now - 1.0, now + 1.0), method="bounded", options={"xatol": 1e-7}).x
+        return np.array([np.exp(now + rate * (np.clip(best, np.log(1e-4), np.log(1e6)) - now)), dispersion[1]])
+
+
+class _Delta(Positive):
+    """A log-density l(s) with its first two derivatives, in the scale of u and for a shape of 1: l scales with it."""
+
+    is_product = np.zeros(1, dtype=bool)
+
+    def _slope(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _curvature(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """-l''(s), or something larger where that is not positive."""
+        raise NotImplementedError
+
+    def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
+        """log p(u | s)."""
+        raise NotImplementedError
+
+    def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
+        variance = np.maximum(moment - score**2, 0.0)
+        return self._exact(u, score, shape) - 0.5 * shape * self._curvature(u, score) * variance
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        shape, scale = dispersion
+        u = y[:, None] / scale
+        curvature = shape * self._curvature(u, score)
+        slope, curvature = only_known(y, shape * self._slope(u, score) + curvature * score, curvature)
+        return slope, curvature
+
+    def step(self, coef: np.ndarray, found: np.ndarray, reach: np.ndarray) -> np.ndarray:
+        """With a canonical link s has to stay above zero, and does while all coefficients do."""
+        if self.link == "log":
+            return coef + (found - coef) / np.maximum(reach, 1.0)[:, None]
+        return np.clip(found, coef / 4.0, coef * 4.0)
+
+    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return np.array([0.0 if self.link == "log" else 1.0])  # the mean of u is 1
+
+
+class Gamma(Positive):
+    """u ~ Gamma(shape, mean exp(s)):  log p = shape (log shape - s - u exp(-s)) + (shape - 1) log u - log Gamma(shape).
+
+    Column: exp(-s), slope = shape, curvature = shape·u. With `link="canonical"`, mean 1/s: `CanonicalGamma`.
+    """
+
+    name = "gamma"
+    links = ("log", "canonical")
+    is_product = np.ones(1, dtype=bool)
+    steady = True
+
+    def __new__(cls, n_classes: int = 0, link: str = "auto") -> Any:
+        return super().__new__(CanonicalGamma if link == "canonical" else cls)
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        shape, scale = dispersion
+        slope, curvature = only_known(y, np.full_like(score, shape), shape * y[:, None] / scale)
+        return slope, curvature
+
+    def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
+        constant = shape * np.log(shape) - gammaln(shape) + (shape - 1) * np.log(u)
+        return constant + shape * (score - u * moment)
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return dispersion[1] * exp_of_product(score[:, 0], moment[:, 0], -1.0)
+
+    def interval(
+        self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        mean, shape = self.predict(score, moment, dispersion), dispersion[0]
+        low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
+        return gamma.ppf(low, shape, scale=mean / shape), gamma.ppf(high, shape, scale=mean / shape)
+
+    def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.log(dispersion[1]) - coef, deviation
+
+    def spread(self, dispersion: np.ndarray) -> float:
+        """The variance over the squared mean."""
+        return float(1.0 / dispersion[0])
+
+
+class CanonicalGamma(_Delta, Gamma):
+    """u ~ Gamma(shape, mean 1/s), s > 0:  log p = shape (log s - u s) + terms without s."""
+
+    is_product = np.zeros(1, dtype=bool)
+    steady = False
+
+    def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
+        constant = shape * np.log(shape) - gammaln(shape) + (shape - 1) * np.log(u)
+        return constant + shape * (np.log(s) - u * s)
+
+    def _slope(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return 1.0 / s - u
+
+    def _curvature(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return s**-2.0 + 0.0 * u
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        s, variance = score[:, 0], np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
+        return dispersion[1] * (1.0 + variance / s**2) / s
+
+    def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return coef / dispersion[1], deviation / dispersion[1]
+
+
+class InverseGaussian(_Delta):
+    """log p(u) = -shape (u - mu)² / (2 mu² u) + ½ log(shape / (2 pi u³)),  mu = exp(s), or 1/sqrt(s) (canonical)."""
+
+    name = "inverse_gaussian"
+    links = ("log", "canonical")
+
+    def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
+        inverse = np.exp(-s) if self.link == "log" else np.sqrt(s)  # 1/mu
+        return -0.5 * shape * (u * inverse - 1) ** 2 / u + 0.5 * np.log(shape / (2 * np.pi * u**3))
+
+    def _slope(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        if self.link == "log":
+            return u * np.exp(-2 * s) - np.exp(-s)
+        return 0.5 / np.sqrt(s) - 0.5 * u
+
+    def _curvature(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        if self.link == "log":  # -l'' falls below zero far to the left of the mean; its expectation never does
+            return np.maximum(2 * u * np.exp(-2 * s) - np.exp(-s), np.exp(-s))
+        return 0.25 * s**-1.5 + 0.0 * u
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        s, variance = score[:, 0], np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
+        if self.link == "log":
+            return dispersion[1] * np.exp(s + 0.5 * variance)
+        return dispersion[1] * (1.0 + 0.375 * variance / s**2) / np.sqrt(s)
+
+    def interval(
+        self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        shape = dispersion[0] * dispersion[1]
+        ratio = self.predict(score, moment, dispersion) / shape
+        low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
+        return invgauss.ppf(low, ratio, scale=shape), invgauss.ppf(high, ratio, scale=shape)
+
+    def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.link == "log":
+            return coef + np.log(dispersion[1]), deviation
+        return coef / dispersion[1] ** 2, deviation / dispersion[1] ** 2
+
+    def spread(self, dispersion: np.ndarray) -> float:
+        """The variance over the cubed mean."""
+        return float(1.0 / (dispersion[0] * dispersion[1]))
+
+
+class Weibull(Positive):
+    """P(u > t) = exp(-(t exp(-s))^shape):  log p = log shape + (shape - 1) log u - shape·s - u^shape exp(-shape·s).
+
+    Column: exp(-shape·s), slope = 1, curvature = u^shape.
+    """
+
+    name = "weibull"
+    is_product = np.ones(1, dtype=bool)
+    steady = True
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        shape, scale = dispersion
+        slope, curvature = only_known(y, np.ones_like(score), (y[:, None] / scale) ** shape)
+        return slope, curvature
+
+    def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
+        return np.log(shape) + (shape - 1) * np.log(u) + score - np.minimum(u**shape, 1e300) * moment
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        shape, scale = dispersion
+        return scale * np.exp(gammaln(1 + 1 / shape)) * exp_of_product(score[:, 0], moment[:, 0], -1.0 / shape)
+
+    def interval(
+        self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        shape, scale = dispersion
+        center = scale * np.exp(-score[:, 0] / shape)
+        low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
+        return center * (-np.log1p(-low)) ** (1 / shape), center * (-np.log1p(-high)) ** (1 / shape)
+
+    def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.log(dispersion[1]) - coef / dispersion[0], deviation / dispersion[0]

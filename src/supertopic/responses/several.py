@@ -1,0 +1,92 @@
+"""Several responses over the same topics: their columns side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from supertopic.responses.base import Response
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the responses: which column of y, which columns of coefficients, which numbers of dispersion it has."""
+
+    response: Response
+    label: int
+    columns: slice
+    numbers: slice
+
+
+class Several(Response):
+    """y (D, M) has one column per response; a document may miss some of them."""
+
+    def __init__(self, responses: Sequence[Response]) -> None:
+        super().__init__()
+        self.responses = list(responses)
+        self.is_product = np.concatenate([response.is_product for response in responses])
+        self.steady = all(response.steady for response in responses)  # type: ignore[misc]
+
+    @property
+    def n_dispersion(self) -> int:  # type: ignore[override]
+        return sum(response.n_dispersion for response in self.responses)
+
+    def parts(self) -> Iterator[Part]:
+        column = number = 0
+        for label, response in enumerate(self.responses):
+            columns = slice(column, column + response.n_columns)
+            yield Part(response, label, columns, slice(number, number + response.n_dispersion))
+            column, number = columns.stop, number + response.n_dispersion
+
+    def check(self, y: np.ndarray) -> None:
+        for part in self.parts():
+            part.response.check(y[:, part.label])
+
+    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return np.concatenate([part.response.start(y[:, part.label], weight) for part in self.parts()])
+
+    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return np.concatenate(
+            [part.response.start_coef(y[:, part.label], weight, dispersion[part.numbers]) for part in self.parts()]
+        )
+
+    def step(self, coef: np.ndarray, found: np.ndarray, reach: np.ndarray) -> np.ndarray:
+        steps = [
+            part.response.step(coef[part.columns], found[part.columns], reach[part.columns]) for part in self.parts()
+        ]
+        return np.concatenate(steps)
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        said = [
+            part.response.speak(
+                y[:, part.label], score[:, part.columns], moment[:, part.columns], dispersion[part.numbers]
+            )
+            for part in self.parts()
+        ]
+        return np.hstack([slope for slope, _ in said]), np.hstack([curvature for _, curvature in said])
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        densities = [
+            part.response.log_density(
+                y[:, part.label], score[:, part.columns], moment[:, part.columns], dispersion[part.numbers]
+            )
+            for part in self.parts()
+        ]
+        return np.sum(densities, axis=0)
+
+    def update(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
+        rate: float,
+    ) -> np.ndarray:  # fmt: skip
+        updated = [
+            part.response.update(
+                y[:, part.label], score[:, part.columns], moment[:, part.columns], weight, dispersion[part.numbers],
+                rate,
+            )
+            for part in self.parts()
+        ]  # fmt: skip
+        return np.concatenate(updated)

@@ -1,0 +1,339 @@
+"""How many topics: cross-validated prediction beside held-out likelihood, coherence and stability, for each K.
+
+There is no one right K. The table shows what each K buys, and `best` is the smallest K whose mean lies within one
+standard error of the best mean (Breiman et al. 1984): with fewer topics the same is said.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from supertopic.corpus import Corpus, EmptyDocumentWarning, as_corpus, as_texts, holds_text
+from supertopic.metrics import coherence, perplexity, stability
+from supertopic.progress import track
+from supertopic.streams import Stream
+
+__all__ = ["TopicSelection", "select_topics"]
+
+# what each figure is called on a plot, and whether more of it is better; the first one computed decides
+MEASURES = {
+    "prediction": ("prediction", True),
+    "nats_per_token": ("held-out nats per token", False),
+    "coherence": ("NPMI coherence", True),
+    "stability": ("stability over seeds", True),
+}
+_INK, _CHOSEN, _GREY = "#1f4e79", "#c8501e", "#8a8a8a"
+
+
+@dataclass(frozen=True)
+class TopicSelection:
+    """What each K buys.
+
+    Attributes
+    ----------
+    table : DataFrame, a row per K
+        ``<measure>`` and ``<measure>_se`` for prediction (R² or accuracy, cross-validated), nats_per_token (document
+        completion of held-out documents; lower is better), coherence (NPMI on held-out documents) and stability
+        (matched topics of fits that differ in their seed; 1: the same topics); seconds per fit.
+    best : int
+        The smallest K within one standard error of the best, by `criterion`.
+    criterion : str
+        The measure that decides: prediction with a response, otherwise nats_per_token.
+    scoring : str
+        What prediction is: "R²" or "accuracy"; "" without a response.
+    """
+
+    table: pd.DataFrame
+    best: int
+    criterion: str
+    scoring: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why `best`, in a sentence."""
+        name, more = MEASURES[self.criterion]
+        name = f"cross-validated {self.scoring}" if self.criterion == "prediction" else name
+        top = int(self.table[self.criterion].idxmax() if more else self.table[self.criterion].idxmin())
+        if top != self.best:
+            return f"{self.best} topics: the fewest within one standard error of the best by {name} ({top} topics)."
+        fewer = self.best > self.table.index.min()
+        why = "none fewer lie within one standard error of it" if fewer else "the fewest that were tried"
+        more_still = "; more topics may do better still" if fewer and self.best == self.table.index.max() else ""
+        return f"{self.best} topics: the best by {name}, and {why}{more_still}."
+
+    def plot(self) -> Any:
+        """A figure with a panel per measure: mean and standard error for each K, `best` marked (needs matplotlib)."""
+        plt = _pyplot()
+        names = [name for name in MEASURES if name in self.table]
+        figure, axes = plt.subplots(1, len(names), figsize=(3.1 * len(names), 2.9), squeeze=False, layout="constrained")
+        topics = self.table.index.to_numpy()
+        for axis, name in zip(axes[0], names, strict=True):
+            mean, error = self.table[name].to_numpy(), self.table[f"{name}_se"].to_numpy()
+            axis.axvline(self.best, color=_CHOSEN, linewidth=1, linestyle=":", zorder=0)
+            axis.errorbar(
+                topics, mean, np.nan_to_num(error), color=_INK, marker="o", markersize=4, capsize=3, linewidth=1.3
+            )
+            axis.plot(self.best, self.table.loc[self.best, name], "o", markersize=8, color=_CHOSEN, zorder=3)
+            title = self.scoring if name == "prediction" else MEASURES[name][0]
+            axis.set_title(
+                title, loc="left", fontsize=10, fontweight="bold" if name == self.criterion else "normal", y=1.08
+            )
+            better = "higher is better" if MEASURES[name][1] else "lower is better"
+            axis.text(0, 1.02, better, transform=axis.transAxes, fontsize=8, color=_GREY)
+            axis.set_xlabel("topics", fontsize=8, color=_GREY)
+            if len(topics) > 1 and topics.max() >= 8 * topics.min():
+                axis.set_xscale("log")
+            axis.set_xticks(topics, [str(k) for k in topics])
+            axis.minorticks_off()
+            axis.tick_params(labelsize=8)
+            axis.spines[["top", "right"]].set_visible(False)
+        figure.suptitle(self.reason, x=0.01, ha="left", fontsize=9, color=_CHOSEN)
+        return figure
+
+    def __repr__(self) -> str:
+        return f"{self.table.to_string(float_format='{:.4g}'.format)}\n{self.reason}"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{self.reason}</div>{self.table.to_html(float_format='{:.4g}'.format)}"
+
+
+def select_topics(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    n_topics: Sequence[int] = (5, 10, 20),
+    *,
+    cv: Any = 5,
+    measures: Iterable[str] | None = None,
+    random_state: int = 0,
+    n_seeds: int = 3,
+    verbose: int = 0,
+) -> TopicSelection:
+    """Fit an estimator for each K on the same folds, and measure it on the documents left out.
+
+    Parameters
+    ----------
+    estimator : LDA, SLDARegressor, ...
+        Everything but ``n_topics`` and ``random_state`` is taken from it.
+    X : documents
+        As the estimator takes them. Of text, the vocabulary is chosen anew in every fold, so that nothing of the
+        documents left out is seen.
+    y : array, optional
+        The response, where the estimator learns from one. Missing labels take part without one, and are not scored.
+    n_topics : list of int
+        The values of K.
+    cv : int, splitter or list of (train, test)
+        Folds, shuffled (and, of classes, stratified) by ``random_state``. Give a list of splits where documents
+        belong together.
+    measures : subset of {"prediction", "nats_per_token", "coherence", "stability"}, optional
+        All that make sense by default; fewer save time.
+    random_state : int
+    n_seeds : int
+        Fits on all documents whose topics are compared for "stability"; 1 leaves it out.
+    verbose : int
+        1: a progress bar over the fits; 2: a line per fit.
+    """
+    topics = _check_topics(n_topics)
+    scoring = "accuracy" if is_classifier(estimator) else "R²" if is_regressor(estimator) else ""
+    if scoring and y is None:
+        raise ValueError(f"y is missing: {type(estimator).__name__} learns from a response")
+    if not scoring and y is not None:
+        raise ValueError(
+            f"y was given, but {type(estimator).__name__} has no response to predict it with; leave it out"
+        )
+    if "n_topics" not in estimator.get_params():
+        raise ValueError(f"estimator: got a {type(estimator).__name__}, expected one with the parameter n_topics")
+    for name, value, least in (("n_seeds", n_seeds, 1), ("random_state", random_state, 0)):
+        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+            raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
+    wanted = _check_measures(measures, bool(scoring), int(n_seeds))
+    trials = _Trials(estimator, _Documents(X), y, int(random_state), wanted)
+    folds = trials.folds(cv) if set(wanted) - {"stability"} else []
+    seeds = int(n_seeds) if "stability" in wanted else 0
+    fits = count(1)
+    with track("select", len(topics) * (len(folds) + seeds), verbose) as report:
+        rows = [trials.row(k, folds, seeds, lambda k: report(next(fits), topics=k)) for k in topics]
+    table = pd.DataFrame(rows, index=pd.Index(topics, name="n_topics"))
+    return TopicSelection(table, _one_standard_error(table, wanted[0]), wanted[0], scoring)
+
+
+class _Documents:
+    """Documents of which any rows can be taken: text as it is, counts as a Corpus."""
+
+    def __init__(self, X: Any) -> None:
+        if isinstance(X, Stream):
+            raise ValueError("X is a Stream; select_topics needs documents that are held, since it takes folds of them")
+        self.texts = as_texts(X)[0] if holds_text(X) else None
+        self.corpus = None if self.texts is not None else as_corpus(X)
+
+    def __len__(self) -> int:
+        return len(self.corpus) if self.corpus is not None else len(self.texts or [])
+
+    def take(self, rows: np.ndarray) -> Any:
+        return self.corpus[rows] if self.corpus is not None else [self.texts[i] for i in rows]  # type: ignore[index]
+
+
+@dataclass
+class _Trials:
+    """An estimator, its documents and responses, and what is to be measured."""
+
+    estimator: Any
+    documents: _Documents
+    y: Any
+    seed: int
+    wanted: list[str]
+
+    def __post_init__(self) -> None:
+        n = len(self.documents)
+        if self.y is not None:
+            # of a list numpy would make text of None and NaN beside labels
+            y = np.array(self.y, dtype=object) if isinstance(self.y, (list, tuple)) else self.y
+            self.y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+            if self.y.shape != (n,):
+                raise ValueError(f"y has shape {self.y.shape}; expected one value for each of the {n} documents")
+        self.known = np.ones(n, dtype=bool) if self.y is None else ~pd.isna(self.y)
+
+    def folds(self, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows (train, test); a number gives shuffled folds with even parts of each class and of the unlabelled."""
+        n = len(self.documents)
+        if not isinstance(cv, Integral):
+            return list(check_cv(cv).split(np.zeros((n, 1)), self.y))
+        if not 2 <= int(cv) <= n:
+            raise ValueError(f"cv: got {cv!r}, expected 2 folds at least and at most the {n} documents")
+        stratum = self.known.astype(np.int64)
+        if is_classifier(self.estimator):
+            labels, codes, counts = np.unique(self.y[self.known].astype(str), return_inverse=True, return_counts=True)
+            if counts.min(initial=n) < cv:
+                rare = labels[counts.argmin()]
+                raise ValueError(f"y: the class {str(rare)!r} has {counts.min()} documents, fewer than cv={cv}")
+            stratum[self.known] = 1 + codes
+        splitter = StratifiedKFold(int(cv), shuffle=True, random_state=self.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a handful of unlabelled documents
+            return list(splitter.split(stratum, stratum))
+
+    def fit(self, k: int, rows: np.ndarray, seed: int) -> tuple[Any, float]:
+        """A fitted clone, and its seconds."""
+        model = clone(self.estimator).set_params(n_topics=k, random_state=seed)
+        start = time.perf_counter()
+        with _quiet():
+            model.fit(self.documents.take(rows), *([] if self.y is None else [self.y[rows]]))
+        return model, time.perf_counter() - start
+
+    def row(
+        self, k: int, folds: list[tuple[np.ndarray, np.ndarray]], n_seeds: int, done: Callable[[int], None]
+    ) -> dict:
+        """The figures of one K."""
+        found: dict[str, list[float]] = {name: [] for name in self.wanted}
+        seconds = []
+        for train, test in folds:
+            model, spent = self.fit(k, train, self.seed)
+            seconds.append(spent)
+            with _quiet():
+                held_out = model._as_corpus(self.documents.take(test))  # counted once
+                for name in set(self.wanted) - {"stability"}:
+                    found[name].append(_FIGURES[name](self, model, test, held_out))
+            done(k)
+        models = []
+        for seed in range(self.seed, self.seed + n_seeds):
+            model, spent = self.fit(k, np.arange(len(self.documents)), seed)
+            models.append(model.components_)
+            seconds.append(spent)
+            done(k)
+        if models:
+            found["stability"] = stability(models).tolist()
+        row: dict[str, float] = {}
+        for name, values in found.items():
+            row |= {name: float(np.mean(values)), f"{name}_se": _standard_error(values)}
+        return row | {"seconds": float(np.mean(seconds))}
+
+    def prediction(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
+        known = self.known[test]
+        if -1 not in getattr(model, "classes_", [-1]):  # the class of documents without a label
+            known = known & np.array([label != -1 for label in self.y[test]])
+        if not known.any():
+            raise ValueError("y: a fold has no document with a label; take fewer folds")
+        return float(model.score(held_out[known], np.array(self.y[test[known]].tolist())))
+
+    def nats_per_token(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
+        return math.log(perplexity(model, held_out, random_state=self.seed, n_jobs=getattr(model, "n_jobs", 1)))
+
+    def coherence(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
+        """Of the documents as they came: only text has the order that windows need."""
+        top_n = min(10, model.n_features_in_)
+        return float(coherence(model, self.documents.take(test), "npmi", top_n=top_n).mean())
+
+
+_FIGURES: dict[str, Callable[[_Trials, Any, np.ndarray, Corpus], float]] = {
+    "prediction": _Trials.prediction,
+    "nats_per_token": _Trials.nats_per_token,
+    "coherence": _Trials.coherence,
+}
+
+
+def _one_standard_error(table: pd.DataFrame, name: str) -> int:
+    """The smallest K whose mean is no worse than the best mean by more than the best one's standard error."""
+    sign = 1 if MEASURES[name][1] else -1
+    mean = sign * table[name]
+    if mean.isna().all():
+        return int(table.index.min())
+    within = mean >= mean.max() - np.nan_to_num(table.loc[mean.idxmax(), f"{name}_se"])
+    return int(table.index[within].min())
+
+
+def _standard_error(values: list[float]) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def _check_topics(n_topics: Sequence[int]) -> list[int]:
+    values = list(n_topics) if isinstance(n_topics, Iterable) and not isinstance(n_topics, str) else [n_topics]
+    for value in values:
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+            raise ValueError(f"n_topics: got {value!r}, expected whole numbers >= 1")
+    if not values:
+        raise ValueError("n_topics is empty; expected one number of topics at least")
+    return sorted({int(value) for value in values})
+
+
+def _check_measures(measures: Iterable[str] | None, supervised: bool, n_seeds: int) -> list[str]:
+    """The measures in the order of MEASURES; by default all that make sense."""
+    possible = [
+        name for name in MEASURES if (supervised or name != "prediction") and (n_seeds > 1 or name != "stability")
+    ]
+    if measures is None:
+        return possible
+    asked = [measures] if isinstance(measures, str) else list(measures)
+    wrong = next((name for name in asked if name not in possible), None)
+    if wrong is not None or not asked:
+        raise ValueError(f"measures: got {wrong!r}, expected some of {', '.join(map(repr, possible))}")
+    return [name for name in possible if name in asked]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings about documents and words that are rare in a fold."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptyDocumentWarning)
+        warnings.filterwarnings("ignore", "[0-9]+ of [0-9]+ top words stand nowhere")
+        yield
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ValueError("plots need matplotlib: pip install 'supertopic[plots]'") from error
+    return plt
