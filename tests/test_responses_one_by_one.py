@@ -82,6 +82,14 @@ def test_inverse_gaussian_stays_concave_below_the_mean():
     np.testing.assert_allclose(slope - curvature * score, expected)
 
 
+def test_inverse_gaussian_intervals_without_a_warning():
+    """scipy's own search of the upper end warns for one document in a hundred."""
+    response, score = build("inverse_gaussian"), np.linspace(-3, 3, 2000)[:, None]
+    low, high = response.interval(score, score**2, np.array([1.7, 2.0]), 0.9)
+    law = EXAMPLES["inverse_gaussian"].law(score, np.array([1.7, 2.0]))
+    np.testing.assert_allclose((law.cdf(low), law.cdf(high)), ([0.05] * 2000, [0.95] * 2000), rtol=1e-6)
+
+
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e5])
 @pytest.mark.parametrize(
     "name", ["gamma", "gamma canonical", "inverse_gaussian", "inverse_gaussian canonical", "weibull"]

@@ -10,6 +10,7 @@ log-density at E[s],
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -221,7 +222,9 @@ class InverseGaussian(_Delta):
         ratio = mean / (dispersion[0] * dispersion[1]) * (1 + doubt) ** 3 + doubt  # y's variance over its squared mean
         shape = mean / ratio
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
-        return invgauss.ppf(low, ratio, scale=shape), invgauss.ppf(high, ratio, scale=shape)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # scipy's search complains at times, and finds them
+            return invgauss.ppf(low, ratio, scale=shape), invgauss.ppf(high, ratio, scale=shape)
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.link == "log":
