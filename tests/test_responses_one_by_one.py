@@ -7,7 +7,7 @@ from scipy.special import gammaln, log_ndtr, softmax
 from supertopic.responses.base import registry
 from supertopic.responses.positive import CanonicalGamma
 from supertopic.responses.several import Several
-from tests.naive_responses import EXAMPLES, VARIANCE, build, moments
+from tests.naive_responses import EXAMPLES, VARIANCE, build, moments, simulated
 
 
 def test_two_ordered_classes_are_probit():
@@ -65,6 +65,17 @@ def test_ordinal_far_in_the_tails():
     np.testing.assert_allclose(found[4], log_ndtr(-45.0 - 1.1), rtol=1e-12)
     np.testing.assert_allclose(found[1], log_ndtr(0.2 - 45) + np.log1p(-np.exp(log_ndtr(-45.7) - log_ndtr(-44.8))))
     np.testing.assert_allclose(found[2], log_ndtr(-44.3) + np.log1p(-np.exp(log_ndtr(-45.2) - log_ndtr(-44.3))))
+
+
+def test_ordinal_finds_its_cut_points_at_once():
+    """From cut-points far too close or too wide, in a single update."""
+    response, example, cuts = registry()["ordinal"](4), EXAMPLES["ordinal"], np.array([-0.7, 0.2, 1.1])
+    y, score, moment, weight = simulated(response, example, cuts)
+    found = [
+        response.update(y, score, moment, weight, -0.7 + np.array([0, 1, 2]) * gap, 1.0) for gap in (0.01, 0.9, 8.0)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=2e-3)
+    np.testing.assert_allclose(found[2], found[1], rtol=2e-3)
 
 
 def test_ordinal_bets_on_the_median():
