@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from supertopic.responses.base import Response, only_known
+from supertopic.responses.base import Response, only_known, product_variance
 
 
 class Softmax(Response):
@@ -27,7 +27,7 @@ class Softmax(Response):
 
     def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         shares = (weight + 1e-12) @ self._is_class(y)
-        logs = np.log((shares + 0.5 * shares.sum() / len(y)) / shares.sum())
+        logs = np.log((shares + 0.5 * shares.sum() / (~np.isnan(y)).sum()) / shares.sum())
         return logs - logs.mean()
 
     def speak(
@@ -43,7 +43,14 @@ class Softmax(Response):
         return density
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        return moment / moment.sum(axis=1, keepdims=True)
+        """P(c) ∝ 1 / sum_b exp((s_b - s_c) / sqrt(1 + pi/8 (Var[s_b] + Var[s_c]))): in pairs, as in Logit."""
+        variance = product_variance(score, moment)
+        columns = []
+        for c in range(self.n_classes):
+            behind = (score - score[:, [c]]) / np.sqrt(1 + np.pi / 8 * (variance + variance[:, [c]]))
+            columns.append(1.0 / np.exp(np.minimum(behind, 300.0)).sum(axis=1))
+        shares = np.column_stack(columns)
+        return shares / shares.sum(axis=1, keepdims=True)
 
 
 class Ordinal(Response):

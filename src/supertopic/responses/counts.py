@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import nbinom, poisson
 
-from supertopic.responses.base import Response, known_mean, only_known
+from supertopic.responses.base import Response, known_mean, only_known, product_variance
 from supertopic.responses.binary import half_tanh
 
 
@@ -30,7 +30,7 @@ class Poisson(Count):
     steady = True
 
     def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        return np.array([np.log(max(known_mean(y, weight), 0.5 / len(y)))])
+        return np.array([np.log(max(known_mean(y, weight), 0.5 / (~np.isnan(y)).sum()))])
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -48,7 +48,14 @@ class Poisson(Count):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        return poisson.ppf(0.5 * (1 - probability), moment[:, 0]), poisson.ppf(0.5 * (1 + probability), moment[:, 0])
+        """Of a mean that varies as if it were gamma distributed, y is negative binomial."""
+        mean, doubt = moment[:, 0], np.expm1(np.minimum(product_variance(score, moment)[:, 0], 300.0))
+        r = 1.0 / np.maximum(doubt, 1e-9)
+        ends = [
+            np.where(doubt > 1e-9, nbinom.ppf(tail, r, r / (r + mean)), poisson.ppf(tail, mean))
+            for tail in (0.5 * (1 - probability), 0.5 * (1 + probability))
+        ]
+        return ends[0], ends[1]
 
 
 class NegativeBinomial(Count):
@@ -107,6 +114,7 @@ class NegativeBinomial(Count):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        r, mean = dispersion[0], self.predict(score, moment, dispersion)
+        mean, variance = self.predict(score, moment, dispersion), np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
+        r = 1.0 / ((1 + 1 / dispersion[0]) * np.exp(np.minimum(variance, 300.0)) - 1)  # so that E[y²] is right
         tail = 0.5 * (1 - probability)
         return nbinom.ppf(tail, r, r / (r + mean)), nbinom.ppf(1 - tail, r, r / (r + mean))
