@@ -16,12 +16,16 @@ from typing import Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
 
 Task = Callable[[int, int], None]
 
 
 class Threads:
-    """A pool of `n_jobs` threads (scikit-learn's meaning: None is 1, -1 is all cores); a context manager."""
+    """A pool of `n_jobs` threads (scikit-learn's meaning: None is 1, -1 is all cores); a context manager.
+
+    Inside, matrix products keep to one thread: theirs would fight with these for the cores.
+    """
 
     def __init__(self, n_jobs: int | None = None) -> None:
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
@@ -31,11 +35,13 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def __enter__(self) -> Self:
+        self._products = threadpool_limits(limits=1, user_api="blas")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._products.restore_original_limits()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 

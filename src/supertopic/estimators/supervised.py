@@ -96,9 +96,10 @@ class SupervisedEstimator(TopicEstimator):
         """
         model, state = self._model(), self._state
         design = Design(self._scores(corpus, extra).mean_topics, np.full(len(y), np.inf), extra)
-        coef, gram, dispersion = regress(
-            model.response, model.coef_prior, design, y, weight, state.coef, state.learned()[1]
-        )
+        with Threads(1):
+            coef, gram, dispersion = regress(
+                model.response, model.coef_prior, design, y, weight, state.coef, state.learned()[1]
+            )
         self._state = replace(state, coef=coef.astype(np.float32), gram=gram, dispersion=dispersion)
         self._derive(model)
 

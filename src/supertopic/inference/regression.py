@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 
 from supertopic.coefficients import CoefPrior
 from supertopic.responses.base import Response
@@ -60,12 +61,12 @@ class Design:
         variance = np.maximum(self.mean @ (topics**2).T - score**2, 0.0)
         moment = (score + others) ** 2 + variance / self.lengths[:, None]
         finite = np.isfinite(self.lengths)
+        n, some = self.lengths[finite], self.mean[finite]
         for c in np.flatnonzero(is_product):
             log_moment = score[:, c].copy()
-            n = self.lengths[finite]
-            less_one = (self.mean[finite] * np.expm1(topics[c] / n[:, None])).sum(axis=1)
+            less_one = (some * np.expm1(topics[c] / n[:, None])).sum(axis=1)
             log_moment[finite] = n * np.log1p(np.maximum(less_one, -1 + 1e-9))
-            moment[:, c] = np.exp(np.minimum(log_moment + others[:, c], 300.0))
+            moment[:, c] = np.exp(np.clip(log_moment + others[:, c], -300.0, 300.0))
         return score + others, moment
 
     def normal_equations(
@@ -87,14 +88,33 @@ class Design:
                 cross[c] += gram[c] @ coef[c] - weight @ columns
         return gram, cross
 
+    def gradient(
+        self, coef: np.ndarray, is_product: np.ndarray, moment: np.ndarray, slope: np.ndarray, curvature: np.ndarray
+    ) -> np.ndarray:
+        """(C, K + P): cross - gram·coef, without gram."""
+        n_topics = self.mean.shape[1]
+        topics, others = coef[:, :n_topics], self.covariates @ coef[:, n_topics:].T
+        score = self.mean @ topics.T
+        quadratic = np.where(is_product, 0.0, curvature)
+        own = quadratic / self.lengths[:, None]  # of a token's own variance
+        result = (slope - quadratic * (score + others)).T @ self.columns
+        result[:, :n_topics] += (own * score).T @ self.mean - topics * (own.T @ self.mean)
+        for c in np.flatnonzero(is_product):
+            result[c] -= (curvature[:, c] * moment[:, c]) @ np.hstack([self.tilted(topics[c]), self.covariates])
+        return result
+
+    def tilted(self, tilt: np.ndarray) -> np.ndarray:
+        """(D, K) shares t ∝ m exp(tilt/N)."""
+        if np.isinf(self.lengths).all():
+            return self.mean
+        shares = self.mean * np.exp(tilt / self.lengths[:, None])
+        return shares / shares.sum(axis=1, keepdims=True)
+
     def tokens(self, tilt: np.ndarray | None, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(D, K) mean shares of each document's tokens, tilted by exp(tilt/N) or not, and the sum over documents of
         weight times the tokens' mean outer product (K, K): all tokens of a document have the same shares.
         """
-        shares = self.mean
-        if tilt is not None:
-            shares = shares * np.exp(tilt / self.lengths[:, None])
-            shares /= shares.sum(axis=1, keepdims=True)
+        shares = self.mean if tilt is None else self.tilted(tilt)
         return shares, (shares * weight[:, None]).T @ shares
 
     def solve(
@@ -131,9 +151,25 @@ def regress(
     response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
     dispersion: np.ndarray, max_iter: int = 200, tol: float = 1e-8,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """(coef, gram, dispersion) of a regression of y on a design: the M-step, until it no longer gains."""
-    coef = coef.astype(np.float64)
-    gram = np.zeros((len(coef), coef.shape[1], coef.shape[1]))
+    """(coef, information, dispersion) of a regression of y on a design: the M-step, until it no longer gains.
+
+    Columns that depend on one another (softmax) climb together along gradients; all others solve their own equations.
+    The information (C, K + P, K + P) is what standard errors come from.
+    """
+    given = (response, prior, design, y, weight, coef.astype(np.float64), dispersion, max_iter, tol)
+    joint = response.n_columns > 3 and response.n_dispersion == 0 and prior.name != "laplace"
+    coef, dispersion = _climb(*given) if joint else _solve_by_turns(*given)
+    score, moment = design.moments(coef, response.is_product)
+    information = weight[:, None] * response.information(y, score, moment, dispersion)
+    curvature = np.where(response.is_product, information / np.maximum(moment, 1e-300), information)
+    gram, _ = design.normal_equations(coef, response.is_product, moment, np.zeros_like(score), curvature)
+    return coef, gram, dispersion
+
+
+def _solve_by_turns(
+    response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
+    dispersion: np.ndarray, max_iter: int, tol: float,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     before = -np.inf
     for _ in range(max_iter):
         score, moment = design.moments(coef, response.is_product)
@@ -146,4 +182,24 @@ def regress(
         slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
         gram, cross = design.normal_equations(coef, response.is_product, moment, slope, curvature)
         coef = design.solve(prior, response, gram, cross, coef)
-    return coef, gram, dispersion
+    return coef, dispersion
+
+
+def _climb(
+    response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
+    dispersion: np.ndarray, max_iter: int, tol: float,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """L-BFGS: a bound that is tight where it stands has the slope of what it bounds, so `speak` gives the gradient."""
+    scale = max(float(weight.sum()), 1e-300)
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        coef = flat.reshape(-1, design.mean.shape[1] + design.covariates.shape[1])
+        score, moment = design.moments(coef, response.is_product)
+        value = float((weight * response.log_density(y, score, moment, dispersion)).sum()) + prior.log_density(coef)
+        slope, curvature = response.speak(y, score, moment, dispersion)
+        slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
+        gradient = design.gradient(coef, response.is_product, moment, slope, curvature) + prior.gradient(coef)
+        return -value / scale, -gradient.ravel() / scale
+
+    found = minimize(loss, coef.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": tol})
+    return found.x.reshape(coef.shape), dispersion

@@ -77,6 +77,11 @@ class Response:
         """(D,) E[log p(y | s)], or its bound, whose slope and curvature `speak` gives; zero where y is missing."""
         return np.zeros(len(score))
 
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(D, C) -d²/ds² E[log p(y | s)], for standard errors; a bound is steeper than what it bounds."""
+        _, curvature = self.speak(y, score, moment, dispersion)
+        return np.where(self.is_product, curvature * moment, curvature)
+
     def update(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
         rate: float,

@@ -42,6 +42,11 @@ class Softmax(Response):
         (density,) = only_known(y, own - np.log(np.maximum(moment.sum(axis=1), 1e-300)))
         return density
 
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        share = moment / np.maximum(moment.sum(axis=1, keepdims=True), 1e-300)
+        (found,) = only_known(y, share * (1.0 - share))
+        return found
+
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         """P(c) ∝ 1 / sum_b exp((s_b - s_c) / sqrt(1 + pi/8 (Var[s_b] + Var[s_c]))): in pairs, as in Logit."""
         variance = product_variance(score, moment)
@@ -107,6 +112,13 @@ class Ordinal(Response):
         variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
         (density,) = only_known(y, self._log_stretch(*self._ends(y, score[:, 0], dispersion)) - 0.5 * variance)
         return density
+
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        low, high = self._ends(y, score[:, 0], dispersion)
+        at_low, at_high = self._slopes(low, high)
+        low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
+        (found,) = only_known(y, (high * at_high - low * at_low + (at_high - at_low) ** 2)[:, None])
+        return found
 
     def update(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 from scipy.stats import nbinom, poisson
 
 from supertopic.responses.base import Response, known_mean, only_known, product_variance
@@ -90,6 +90,10 @@ class NegativeBinomial(Count):
         c = np.sqrt(np.maximum(square, 0.0))
         words = gammaln(y + r) - gammaln(r) - gammaln(y + 1)
         return words + 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c)
+
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        (found,) = only_known(y, (y[:, None] + dispersion[0]) * expit(score) * expit(-score))
+        return found
 
     def update(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,

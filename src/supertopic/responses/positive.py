@@ -209,6 +209,12 @@ class InverseGaussian(_Delta):
         variance = np.maximum(moment - score**2, 0.0)
         return np.expm1(np.minimum(variance, 100.0)) if self.link == "log" else 0.25 * variance / score**2
 
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        if self.link != "log":
+            return super().information(y, score, moment, dispersion)
+        (found,) = only_known(y, dispersion[0] * np.exp(-score))  # its expectation over y
+        return found
+
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         s, variance = score[:, 0], np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
         if self.link == "log":
