@@ -32,10 +32,10 @@ def choose(counts: np.ndarray, y: np.ndarray, groups: np.ndarray, topics: list[i
     held_out = np.random.default_rng(7).random(groups.max() + 1)[groups] < 0.25
     found = {}
     for n_topics in topics:
-        scores = [
-            (SLDARegressor(n_topics, supervision=s).fit(counts[~held_out], y[~held_out]).score(counts[held_out], y[held_out]), s)
-            for s in SUPERVISION
-        ]  # fmt: skip
+        scores = []
+        for supervision in SUPERVISION:
+            model = SLDARegressor(n_topics, supervision=supervision).fit(counts[~held_out], y[~held_out])
+            scores.append((model.score(counts[held_out], y[held_out]), supervision))
         found[n_topics] = max(scores)
     return found
 
@@ -47,7 +47,7 @@ def one_fold(texts: np.ndarray, y: np.ndarray, groups: np.ndarray, test: np.ndar
     test_counts = vectorizer.transform(texts[test].tolist())
     tfidf = TfidfTransformer(sublinear_tf=True).fit(train_counts)
     scores = {}
-    for name, model in (("ridge, words", RidgeCV(np.logspace(-1, 1, 9))), ("lasso, words", LassoCV(n_alphas=20, cv=3))):
+    for name, model in (("ridge, words", RidgeCV(np.logspace(-1, 1, 9))), ("lasso, words", LassoCV(alphas=20, cv=3))):
         model.fit(tfidf.transform(train_counts), y[~test])
         scores[name] = predictive_r2(y[test], model.predict(tfidf.transform(test_counts)))
     chosen = choose(train_counts, y[~test], np.unique(groups[~test], return_inverse=True)[1], topics)
@@ -79,11 +79,8 @@ def main() -> None:
         start = time.perf_counter()
         for name, score in one_fold(texts, y, groups, fold == number, topics).items():
             rows.setdefault(name, []).append(score)
-        print(
-            f"fold {number}: {time.perf_counter() - start:.0f} s",
-            {k: round(v[-1], 3) for k, v in rows.items()},
-            flush=True,
-        )
+        figures = {name: round(scores[-1], 3) for name, scores in rows.items()}
+        print(f"fold {number}: {time.perf_counter() - start:.0f} s", figures, flush=True)
     print("\n| method | R², mean of the folds | each |\n|---|---|---|")
     for name, scores in rows.items():
         print(f"| {name} | {np.mean(scores):.3f} | {', '.join(f'{s:.3f}' for s in scores)} |")
