@@ -47,7 +47,8 @@ def one_fold(texts: np.ndarray, y: np.ndarray, groups: np.ndarray, test: np.ndar
     test_counts = vectorizer.transform(texts[test].tolist())
     tfidf = TfidfTransformer(sublinear_tf=True).fit(train_counts)
     scores = {}
-    for name, model in (("ridge, words", RidgeCV(np.logspace(-1, 1, 9))), ("lasso, words", LassoCV(alphas=20, cv=3))):
+    lasso = LassoCV(alphas=np.logspace(-4, -2.5, 6), cv=3, tol=1e-2)
+    for name, model in (("ridge, words", RidgeCV(np.logspace(-1, 1, 9))), ("lasso, words", lasso)):
         model.fit(tfidf.transform(train_counts), y[~test])
         scores[name] = predictive_r2(y[test], model.predict(tfidf.transform(test_counts)))
     chosen = choose(train_counts, y[~test], np.unique(groups[~test], return_inverse=True)[1], topics)

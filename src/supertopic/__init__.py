@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from supertopic import datasets, metrics
     from supertopic.corpus import Corpus
-    from supertopic.estimators import LDA, MixtureOfCategoricals, SLDAClassifier, SLDARegressor, load
+    from supertopic.estimators import LDA, MixtureOfCategoricals, SLDAClassifier, SLDARegressor, TopicModel, load
     from supertopic.selection import select_topics
     from supertopic.streams import Stream
     from supertopic.vectorizer import Vectorizer
@@ -23,6 +23,7 @@ __all__ = [
     "SLDAClassifier",
     "SLDARegressor",
     "Stream",
+    "TopicModel",
     "Vectorizer",
     "datasets",
     "load",

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.estimators.base import Engine
-from supertopic.estimators.labels import Target, as_codes, as_numbers, find_response, require_order
+from supertopic.estimators.labels import Target, as_codes, as_numbers, find_response, one_each, require_order
 from supertopic.estimators.supervised import SupervisedEstimator
 from supertopic.inference.engines import fit_batch, fit_stochastic
 from supertopic.metrics import predictive_r2
@@ -21,8 +21,8 @@ from supertopic.responses.base import registry
 _DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
 
 
-class _SLDA(SupervisedEstimator):
-    """The parameters that regressor and classifier share."""
+class SupervisedTopics(SupervisedEstimator):
+    """The parameters that all of them share."""
 
     engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 60), "svi": (fit_stochastic, 10)}
     burn_in, thin = None, 1  # of samplers
@@ -90,7 +90,7 @@ class _SLDA(SupervisedEstimator):
         return min(1.0, _DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
 
 
-class SLDARegressor(RegressorMixin, _SLDA):
+class SLDARegressor(RegressorMixin, SupervisedTopics):
     """theta ~ Dirichlet(alpha);  z, w as in LDA;  y ~ response(eta·Zbar), Zbar the document's topic frequencies.
 
     Parameters
@@ -139,7 +139,7 @@ class SLDARegressor(RegressorMixin, _SLDA):
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         who = type(self).__name__
-        responses = _one_each(self.response, names)
+        responses = one_each(self.response, names)
         targets = [
             Target(name, find_response(response, ("number",), "gaussian"), self.link)
             for name, response in zip(names, responses, strict=True)
@@ -190,7 +190,7 @@ class SLDARegressor(RegressorMixin, _SLDA):
         return tags
 
 
-class SLDAClassifier(ClassifierMixin, _SLDA):
+class SLDAClassifier(ClassifierMixin, SupervisedTopics):
     """As `SLDARegressor`, for documents of two or more classes: P(y = class) = response(eta·Zbar).
 
     Parameters
@@ -317,17 +317,3 @@ class SLDAClassifier(ClassifierMixin, _SLDA):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features speaks to it
         return tags
-
-
-def _one_each(response: Any, names: list[str]) -> list[Any]:
-    """One response per column, from what the user wrote."""
-    if isinstance(response, Mapping):
-        wrong = [name for name in names if name not in response]
-        if wrong:
-            raise ValueError(f"response: got no entry for the column {wrong[0]!r} of y")
-        return [response[name] for name in names]
-    if isinstance(response, str) or not isinstance(response, Sequence):
-        return [response] * len(names)
-    if len(response) != len(names):
-        raise ValueError(f"response: got {len(response)} names, expected one for each of the {len(names)} columns of y")
-    return list(response)
