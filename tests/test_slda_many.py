@@ -151,3 +151,23 @@ def test_nan_among_text_and_minus_one_on_a_scale():
     assert list(SLDAClassifier(K, max_iter=2).fit(X, scale).classes_) == [-2, -1, 0, 1, 2]
     codes = np.where(np.arange(D) % 5 == 0, -1, SHARES.argmax(axis=1))
     assert list(SLDAClassifier(K, max_iter=2).fit(X, codes).classes_) == [0, 1, 2]
+
+
+def test_words_join_the_topics(tmp_path):
+    """A word that no topic knows of decides y: topics alone cannot see it."""
+    counts = sp.hstack([X, sp.csr_matrix(RNG.random((D, 1)) < 0.3).astype(np.float32)]).tocsr()
+    y = NUMBER + 2.0 * counts[:, -1].toarray().ravel()
+    plain = SLDARegressor(K, max_iter=15).fit(counts[:300], y[:300])
+    model = SLDARegressor(K, max_iter=15, words=True).fit(counts[:300], y[:300])
+    assert model.score(counts[300:], y[300:]) > plain.score(counts[300:], y[300:]) + 0.15
+    assert model.word_coef_.shape == (1, V + 1) and model.word_coef_[0].argmax() == V
+    frame = model.explain(counts[0])
+    assert frame["contribution"].sum() == pytest.approx(model.predict(counts[:1])[0], rel=1e-4)
+    model.save(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(load(tmp_path / "m.supertopic").predict(counts), model.predict(counts))
+    classes = SLDAClassifier(K, max_iter=10, words=True).fit(counts[:300], (y > 0)[:300])
+    assert classes.score(counts[300:], (y > 0)[300:]) > 0.85
+    numbers = SLDARegressor(K, response="poisson", max_iter=10, words=True).fit(X, COUNT)
+    assert np.isfinite(numbers.predict(X)).all()
+    with pytest.raises(ValueError, match="words: got True with refit=False"):
+        SLDARegressor(K, words=True, refit=False).fit(X, NUMBER)

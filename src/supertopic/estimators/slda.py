@@ -35,6 +35,7 @@ class SupervisedTopics(SupervisedEstimator):
         link: str = "auto",
         supervision: float | str = 1.0,
         refit: bool = True,
+        words: bool = False,
         coef_prior: str = "normal",
         coef_scale: float = 10.0,
         own_terms: bool = False,
@@ -63,6 +64,7 @@ class SupervisedTopics(SupervisedEstimator):
         self.link = link
         self.supervision = supervision
         self.refit = refit
+        self.words = words
         self.coef_prior = coef_prior
         self.coef_scale = coef_scale
         self.own_terms = own_terms
@@ -107,6 +109,9 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
         "auto" chooses among 1, 3, 10 and 30 by cross-validation on the training documents (twelve more fits).
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
+    words : bool
+        Word features (tf-idf) join the linear predictor beside the topics, fitted jointly in the refit by an elastic
+        net whose penalty a held-out part of the documents chooses: `word_coef_`.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on eta (for "gaussian", of y standardised), and its scale. "laplace" gives exact zeros.
     own_terms : bool
@@ -133,6 +138,7 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
     dispersion_ : float, or (M,): the variance of y around the prediction, r, 1/shape …
     supervision_ : float, the weight used; supervision_scores_ : dict, what "auto" saw
     covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates
+    word_coef_ : (M, V) ndarray, with `words=True`
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
@@ -221,6 +227,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         class_weight: Mapping[Any, float] | str | None = None,
         supervision: float | str = 1.0,
         refit: bool = True,
+        words: bool = False,
         coef_prior: str = "normal",
         coef_scale: float = 10.0,
         own_terms: bool = False,
@@ -245,7 +252,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         backend: str = "threads",
     ) -> None:
         super().__init__(
-            n_topics, response=response, supervision=supervision, refit=refit, coef_prior=coef_prior,
+            n_topics, response=response, supervision=supervision, refit=refit, words=words, coef_prior=coef_prior,
             coef_scale=coef_scale, own_terms=own_terms, inference=inference, doc_topic_prior=doc_topic_prior,
             topic_word_prior=topic_word_prior, max_iter=max_iter, tol=tol, init=init, n_init=n_init,
             batch_size=batch_size, learning_delay=learning_delay, learning_decay=learning_decay,

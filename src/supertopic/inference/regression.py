@@ -16,7 +16,7 @@ A response's expectation is linear in these (`supertopic.responses.base`), so th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import minimize
@@ -40,6 +40,7 @@ class Design:
     mean: np.ndarray  # (D, K) expected topic shares
     lengths: np.ndarray  # (D,) tokens; infinity where the shares are known exactly
     covariates: np.ndarray  # (D, P)
+    offset: np.ndarray | None = None  # (D, C) what else is known of s
 
     @classmethod
     def of(cls, doc_topic: np.ndarray, alpha: np.ndarray, lengths: np.ndarray, covariates: np.ndarray) -> Design:
@@ -53,10 +54,14 @@ class Design:
         """(D, K + P)."""
         return np.hstack([self.mean, self.covariates]) if self.covariates.shape[1] else self.mean
 
+    def others(self, coef: np.ndarray) -> np.ndarray:
+        """(D, C) the part of s that does not come from topics."""
+        part = self.covariates @ coef[:, self.mean.shape[1] :].T
+        return part if self.offset is None else part + self.offset
+
     def moments(self, coef: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[s] and E[s²] or E[exp s], each (D, C), for coef (C, K + P)."""
-        n_topics = self.mean.shape[1]
-        topics, others = coef[:, :n_topics], self.covariates @ coef[:, n_topics:].T
+        topics, others = coef[:, : self.mean.shape[1]], self.others(coef)
         score = self.mean @ topics.T
         variance = np.maximum(self.mean @ (topics**2).T - score**2, 0.0)
         moment = (score + others) ** 2 + variance / self.lengths[:, None]
@@ -86,6 +91,8 @@ class Design:
             gram[c][diagonal, diagonal] += (weight / self.lengths) @ shares
             if is_product[c]:
                 cross[c] += gram[c] @ coef[c] - weight @ columns
+            elif self.offset is not None:
+                cross[c] -= (weight * self.offset[:, c]) @ columns
         return gram, cross
 
     def gradient(
@@ -93,7 +100,7 @@ class Design:
     ) -> np.ndarray:
         """(C, K + P): cross - gram·coef, without gram."""
         n_topics = self.mean.shape[1]
-        topics, others = coef[:, :n_topics], self.covariates @ coef[:, n_topics:].T
+        topics, others = coef[:, :n_topics], self.others(coef)
         score = self.mean @ topics.T
         quadratic = np.where(is_product, 0.0, curvature)
         own = quadratic / self.lengths[:, None]  # of a token's own variance
@@ -129,9 +136,9 @@ class Design:
 class TokenDesign(Design):
     """A design that knows the shares of each token; `mean` is theirs."""
 
-    phi: np.ndarray  # (entries, K)
-    counts: np.ndarray  # (entries,)
-    indptr: np.ndarray
+    phi: np.ndarray = field(kw_only=True)  # (entries, K)
+    counts: np.ndarray = field(kw_only=True)  # (entries,)
+    indptr: np.ndarray = field(kw_only=True)
 
     def tokens(self, tilt: np.ndarray | None, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         per_document = np.diff(self.indptr)

@@ -70,7 +70,8 @@ class LabelledBlock:
     def _design(self) -> Design:
         design = Design.of(self.doc_topic, self.alpha, self.lengths, self.covariates)
         if self.model.own_terms:
-            return TokenDesign(design.mean, self.lengths, self.covariates, self.phi, self.counts, self.indptr)
+            own = {"phi": self.phi, "counts": self.counts, "indptr": self.indptr}
+            return TokenDesign(design.mean, self.lengths, self.covariates, **own)
         return design
 
     def _whole(self) -> tuple[np.ndarray, np.ndarray]:
