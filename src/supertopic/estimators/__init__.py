@@ -2,7 +2,8 @@
 
 from supertopic.estimators.lda import LDA
 from supertopic.estimators.mixture import MixtureOfCategoricals
+from supertopic.estimators.sage import SAGEClassifier, SAGETopics
 from supertopic.estimators.saving import load
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 
-__all__ = ["LDA", "MixtureOfCategoricals", "SLDAClassifier", "SLDARegressor", "load"]
+__all__ = ["LDA", "MixtureOfCategoricals", "SAGEClassifier", "SAGETopics", "SLDAClassifier", "SLDARegressor", "load"]
