@@ -45,6 +45,7 @@ REFUSED = {
     "background": (SAGEClassifier(background="flat"), "background: got 'flat', expected 'fitted' or 'corpus'"),
     "unseen": (SAGEClassifier(unseen=0), "unseen: got 0, expected a number > 0"),
     "shares": (SAGEClassifier(class_prior="mine"), "class_prior: got 'mine', expected 'empirical' or 'uniform'"),
+    "counts": (SAGEClassifier(counts="tf"), "counts: got 'tf', expected 'raw' or 'log'"),
     "max_iter": (SAGEClassifier(max_iter=0), "max_iter: got 0, expected a whole number >= 1"),
     "tol": (SAGEClassifier(tol=np.nan), "tol: got nan, expected a number >= 0"),
     "topics": (SAGETopics(2, prior="laplace"), "prior: got 'laplace', expected 'jeffreys' or 'exponential'"),
@@ -102,6 +103,19 @@ def test_posterior_is_bayes_rule(labelled):
         np.testing.assert_array_equal(model.predict(counts), model.classes_[joint.argmax(axis=1)])
 
 
+def test_logs_of_counts_are_counts_too(labelled):
+    counts, y = labelled
+    model, logs = SAGEClassifier(counts="log").fit(counts, y), np.log2(1 + counts)
+    plain = SAGEClassifier().fit(logs, y)
+    np.testing.assert_allclose(model.components_, plain.components_, rtol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(counts), plain.predict_proba(logs), atol=1e-4)
+    said, scores = (
+        model.explain(counts[:1]),
+        np.log(model.predict_proba(counts[:1]) / (1 + np.unique(y, return_counts=True)[1])),
+    )
+    np.testing.assert_allclose(np.ptp(said[["a", "b", "c"]].sum().to_numpy() - scores), 0, atol=1e-3)
+
+
 def test_documents_without_a_label_are_left_out(labelled):
     counts, y = labelled
     some = np.array([None if i % 3 == 0 else label for i, label in enumerate(y)], dtype=object)
@@ -125,14 +139,14 @@ def test_text_words_and_explanations():
     model = SAGEClassifier().fit(TEXTS, LABELS)
     np.testing.assert_array_equal(model.classes_, ["politics", "sport"])
     assert list(model.predict(["a goal by the team", "vote for the party"])) == ["sport", "politics"]
-    top = model.top_words(4)
+    top = model.top_words(4, "deviation")
     assert list(top.columns) == ["topic", "class", "rank", "word", "probability", "deviation"]
     assert {"goal", "team"} <= set(top[top["class"] == "sport"]["word"])
     assert "the" not in set(top["word"])
     for by, column in (("deviation", "deviation"), ("probability", "probability")):
         frame = model.top_words(4, by)
         assert all(part[column].is_monotonic_decreasing for _, part in frame.groupby("class"))
-    assert model.top_words(1, "contribution")["word"].tolist()[1] == "goal"
+    assert model.top_words(1)["word"].tolist()[1] == "goal"
     with pytest.raises(ValueError, match="by: got 'magic', expected one of 'deviation', 'contribution', 'probability'"):
         model.top_words(3, "magic")
     told = model.explain("the goal the team missed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -22,7 +23,7 @@ from supertopic.estimators.labels import as_codes, as_table
 from supertopic.inference.engines import Fit, fit_batch
 from supertopic.model import Model, State
 
-_CLASS_PRIORS = ("empirical", "uniform")
+_CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
 
 
 class _Deviating(TopicEstimator):
@@ -51,11 +52,12 @@ class _Deviating(TopicEstimator):
         check_is_fitted(self, "_state")
         return float((self._state.word_topic[:, :-1] == 0).mean())
 
-    def top_words(self, n: int = 10, by: str = "deviation") -> pd.DataFrame:
+    def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
         """The n words each topic adds most of: columns topic, rank, word, probability, deviation.
 
-        by : {"deviation", "contribution", "probability"}
-            Largest deviation eta; eta times the word's probability, which prefers words that are seen; or as in `LDA`.
+        by : {"contribution", "deviation", "probability"}
+            Deviation times probability, the word's part in what sets the topic apart; largest deviation, which prefers
+            rare words; or most probable as in `LDA`, which shows plain language.
         """
         check_is_fitted(self, "_state")
         eta = self._state.word_topic[:, :-1].T
@@ -89,6 +91,9 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         m: fitted with the deviations, or the word frequencies of all documents together (the paper's).
     unseen : float
         A word that no training document has counts as seen this many times, by no class.
+    counts : {"raw", "log"}
+        "log" takes log2(1 + count) for every count, in fitting and predicting: that a document repeats a word then says
+        less than its first use did. It is no model of counts any more, and it predicts better.
     class_prior : {"empirical", "uniform"}
         Shares of the classes: those of the training documents, one added to each; or all alike.
     max_iter, tol
@@ -117,9 +122,10 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         self,
         *,
         prior: str = "jeffreys",
-        gamma: float = 0.1,
+        gamma: float = 0.3,
         background: str = "fitted",
         unseen: float = 0.1,
+        counts: str = "raw",
         class_prior: str = "empirical",
         max_iter: int = 200,
         tol: float = 1e-4,
@@ -130,6 +136,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         self.gamma = gamma
         self.background = background
         self.unseen = unseen
+        self.counts = counts
         self.class_prior = class_prior
         self.max_iter = max_iter
         self.tol = tol
@@ -155,7 +162,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
             raise ValueError("y is missing for every document; expected some labels")
         place = (codes[known].astype(np.intp), known)
         members = sp.csr_matrix((weight[known], place), shape=(len(self.classes_), len(corpus)))
-        counts = (members @ corpus.counts).toarray().astype(np.float64)
+        counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
         with Threads(self.n_jobs) as backend:
             found = fit_deviations(counts, emission.prior, backend, max_iter=self.max_iter, tol=self.tol)
             state = self._first_state(emission.pack(found), np.asarray(members.sum(axis=1)).ravel())
@@ -180,7 +187,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         A class's column holds count · log p(word | class) / p(word | background); summed, with the log of the class's
         share added, it is the class's score, whose softmax is `predict_proba`.
         """
-        corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
+        corpus = self._damped(self._as_corpus([doc] if isinstance(doc, str) else doc))
         if len(corpus) != 1:
             raise ValueError(f"doc: got {len(corpus)} documents, expected one")
         words, counts = corpus.counts.indices, corpus.counts.data.astype(np.float64)
@@ -192,21 +199,36 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         frame.insert(0, "word", self._words()[words])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
-    def top_words(self, n: int = 10, by: str = "deviation") -> pd.DataFrame:
+    def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
         """The n words each class adds most of: columns topic, class, rank, word, probability, deviation.
 
-        by : {"deviation", "contribution", "probability"}
-            Largest deviation eta; eta times the word's probability, which prefers words that are seen; or as in `LDA`.
+        by : {"contribution", "deviation", "probability"}
+            Deviation times probability, the word's part in what sets the topic apart; largest deviation, which prefers
+            rare words; or most probable as in `LDA`, which shows plain language.
         """
         frame = super().top_words(n, by)
         frame.insert(1, "class", self.classes_[frame["topic"].to_numpy()])
         return frame
 
+    def _damped(self, corpus: Corpus) -> Corpus:
+        """Documents as the classes see them: their counts, or the logarithms."""
+        if self.counts == "raw":
+            return corpus
+        counts = corpus.counts.copy()
+        counts.data = np.log2(1.0 + counts.data).astype(np.float32)
+        return replace(corpus, counts=counts)
+
+    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+        return super()._infer(self._damped(corpus), backend)
+
     def _check(self) -> emissions.SAGETopics:
         """Refuses parameters that make no sense, before any work is done."""
-        if self.class_prior not in _CLASS_PRIORS:
-            expected = " or ".join(map(repr, _CLASS_PRIORS))
-            raise ValueError(f"class_prior: got {self.class_prior!r}, expected {expected}")
+        for name, value, choices in (
+            ("class_prior", self.class_prior, _CLASS_PRIORS),
+            ("counts", self.counts, _COUNTS),
+        ):
+            if value not in choices:
+                raise ValueError(f"{name}: got {value!r}, expected {' or '.join(map(repr, choices))}")
         if not isinstance(self.max_iter, Integral) or isinstance(self.max_iter, bool) or int(self.max_iter) < 1:
             raise ValueError(f"max_iter: got {self.max_iter!r}, expected a whole number >= 1")
         if not isinstance(self.tol, Real) or not 0 <= float(self.tol) < np.inf:
@@ -245,7 +267,12 @@ class SAGETopics(_Deviating):
     ----------
     n_topics : int
         K.
-    prior, gamma, background, unseen
+    prior : {"exponential", "jeffreys"}
+        On the variance of every deviation: exponential with rate `gamma`, or without a parameter, which is sparser and
+        predicts a little worse.
+    gamma : float
+        "exponential" only: the larger, the sparser.
+    background, unseen
         As in `SAGEClassifier`.
     inference : "vb"
         Variational EM; one Newton step for the deviations in every M-step.
@@ -270,8 +297,8 @@ class SAGETopics(_Deviating):
         self,
         n_topics: int = 20,
         *,
-        prior: str = "jeffreys",
-        gamma: float = 0.1,
+        prior: str = "exponential",
+        gamma: float = 1.0,
         background: str = "fitted",
         unseen: float = 0.1,
         inference: str = "vb",
