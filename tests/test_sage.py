@@ -15,6 +15,7 @@ from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
 from supertopic.emissions.deviations import SparsePrior
 from supertopic.emissions.sage import SAGETopics as Emission
+from supertopic.emissions.sage import unpack
 
 TEXTS = ["goal match goal team the", "the team scored a goal", "vote party the vote", "party election the law"] * 5
 LABELS = ["sport", "sport", "politics", "politics"] * 5
@@ -49,7 +50,7 @@ REFUSED = {
     "max_iter": (SAGEClassifier(max_iter=0), "max_iter: got 0, expected a whole number >= 1"),
     "tol": (SAGEClassifier(tol=np.nan), "tol: got nan, expected a number >= 0"),
     "topics": (SAGETopics(2, prior="laplace"), "prior: got 'laplace', expected 'jeffreys' or 'exponential'"),
-    "engine": (SAGETopics(2, inference="gibbs"), "inference: got 'gibbs', expected one of 'vb'"),
+    "engine": (SAGETopics(2, inference="gibbs"), "inference: got 'gibbs', expected one of 'vb', 'svi'"),
 }
 
 
@@ -180,9 +181,10 @@ def corpus():
     return simulate(n_documents=400, n_topics=4, n_words=300, mean_length=60, seed=1)
 
 
+@pytest.mark.parametrize("inference", ["vb", "svi"])
 @pytest.mark.parametrize("prior", ["jeffreys", "exponential"])
-def test_topics_of_simulated_documents(prior, corpus):
-    model = SAGETopics(4, prior=prior, max_iter=60).fit(corpus.counts)
+def test_topics_of_simulated_documents(prior, inference, corpus):
+    model = SAGETopics(4, prior=prior, inference=inference, max_iter=40).fit(corpus.counts)
     np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-5)
     assert 0.3 < model.sparsity_ < 0.99 and model.deviations_.shape == (4, 300)
     nearest = [np.abs(model.components_ - topic).sum(axis=1).min() / 2 for topic in corpus.components]
@@ -203,6 +205,14 @@ def test_a_warm_start_goes_on_as_if_never_stopped(corpus):
     np.testing.assert_array_equal(whole.components_, halves.fit(corpus.counts).components_)
 
 
+def test_batches_one_after_another(corpus):
+    counts = corpus.counts.counts
+    model = SAGETopics(4, total_documents=400)
+    for start in range(0, 400, 50):
+        model.partial_fit(counts[start : start + 50])
+    assert model.n_iter_ == 8 and model.components_.shape == (4, 300) and np.isfinite(model.score(counts))
+
+
 def test_emission_is_a_drop_in(corpus):
     """What `expect` gives are the logs of `probabilities`, and the parameters stay as they were."""
     rng = np.random.default_rng(0)
@@ -215,10 +225,12 @@ def test_emission_is_a_drop_in(corpus):
         second = emission.update(first, counts.copy(), 1.0)
         assert emission.evidence(second, backend) > emission.evidence(first, backend)
     np.testing.assert_array_equal(first, kept)
+    part = unpack(emission.update(first, 3 * counts, 0.25))[2]
+    np.testing.assert_allclose(part, 0.75 * counts + 0.25 * 3 * counts, rtol=1e-5)
     np.testing.assert_allclose(weights, emission.probabilities(first, by_word=True), rtol=1e-6)
     np.testing.assert_allclose(np.exp(logs), weights, rtol=1e-5)
     np.testing.assert_array_equal(emission.probabilities(first).T, weights)
-    assert weights.dtype == np.float32 and second.shape == (50, 4)
+    assert weights.dtype == np.float32 and second.shape == (50, 7)
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
 from supertopic.estimators.base import Engine, TopicEstimator
 from supertopic.estimators.labels import as_codes, as_table
-from supertopic.inference.engines import Fit, fit_batch
+from supertopic.estimators.unsupervised import UnsupervisedEstimator
+from supertopic.inference.engines import Fit, fit_batch, fit_stochastic
 from supertopic.model import Model, State
 
 _CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
@@ -38,19 +39,19 @@ class _Deviating(TopicEstimator):
     def deviations_(self) -> sp.csr_matrix:
         """(K, V) float32, sparse: what each topic or class adds to the background, in log space."""
         check_is_fitted(self, "_state")
-        return sp.csr_matrix(self._state.word_topic[:, :-1].T)
+        return sp.csr_matrix(emissions.unpack(self._state.word_topic)[0].T)
 
     @property
     def background_(self) -> np.ndarray:
         """(V,) log probabilities of the background."""
         check_is_fitted(self, "_state")
-        return self._state.word_topic[:, -1].astype(np.float64)
+        return emissions.unpack(self._state.word_topic)[1].astype(np.float64)
 
     @property
     def sparsity_(self) -> float:
         """The share of deviations that are exactly zero."""
         check_is_fitted(self, "_state")
-        return float((self._state.word_topic[:, :-1] == 0).mean())
+        return float((emissions.unpack(self._state.word_topic)[0] == 0).mean())
 
     def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
         """The n words each topic adds most of: columns topic, rank, word, probability, deviation.
@@ -60,7 +61,7 @@ class _Deviating(TopicEstimator):
             rare words; or most probable as in `LDA`, which shows plain language.
         """
         check_is_fitted(self, "_state")
-        eta = self._state.word_topic[:, :-1].T
+        eta = emissions.unpack(self._state.word_topic)[0].T
         ranks = {"deviation": eta, "contribution": eta * self.components_, "probability": self.components_}
         if by not in ranks:
             raise ValueError(f"by: got {by!r}, expected one of {', '.join(map(repr, ranks))}")
@@ -165,7 +166,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
         with Threads(self.n_jobs) as backend:
             found = fit_deviations(counts, emission.prior, backend, max_iter=self.max_iter, tol=self.tol)
-            state = self._first_state(emission.pack(found), np.asarray(members.sum(axis=1)).ravel())
+            state = self._first_state(emissions.pack(found, counts.T), np.asarray(members.sum(axis=1)).ravel())
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
             self._keep(self._model(), Fit(state, trace.tolist(), found.n_iter))
             self.doc_topic_ = self._infer(corpus, backend)
@@ -260,7 +261,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         return tags
 
 
-class SAGETopics(_Deviating):
+class SAGETopics(_Deviating, UnsupervisedEstimator):
     """theta_d ~ Dirichlet(alpha);  z ~ theta_d;  w ~ exp(m + eta_z) / Z_z:  topics that add sparse deviations to m.
 
     Parameters
@@ -274,9 +275,10 @@ class SAGETopics(_Deviating):
         "exponential" only: the larger, the sparser.
     background, unseen
         As in `SAGEClassifier`.
-    inference : "vb"
-        Variational EM; one Newton step for the deviations in every M-step.
-    doc_topic_prior, max_iter, tol, max_doc_iter, doc_tol
+    inference : {"vb", "svi"}
+        Variational EM over the whole corpus, or in mini-batches (streams, `partial_fit`); one Newton step for the
+        deviations in every M-step.
+    doc_topic_prior, max_iter, tol, batch_size, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
         As in `LDA`.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
@@ -290,8 +292,8 @@ class SAGETopics(_Deviating):
         As in `LDA`.
     """
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 100)}
-    burn_in, thin, batch_size, learning_delay, learning_decay = None, 1, None, 1.0, 0.0  # of other engines
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 100), "svi": (fit_stochastic, 10)}
+    burn_in, thin = None, 1  # of samplers
 
     def __init__(
         self,
@@ -305,6 +307,10 @@ class SAGETopics(_Deviating):
         doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
         max_iter: int | None = None,
         tol: float = 1e-4,
+        batch_size: int | None = None,
+        learning_delay: float = 50.0,
+        learning_decay: float = 0.7,
+        total_documents: int | None = None,
         max_doc_iter: int = 100,
         doc_tol: float = 1e-2,
         vectorizer: Any = None,
@@ -324,6 +330,10 @@ class SAGETopics(_Deviating):
         self.doc_topic_prior = doc_topic_prior
         self.max_iter = max_iter
         self.tol = tol
+        self.batch_size = batch_size
+        self.learning_delay = learning_delay
+        self.learning_decay = learning_decay
+        self.total_documents = total_documents
         self.max_doc_iter = max_doc_iter
         self.doc_tol = doc_tol
         self.vectorizer = vectorizer
@@ -340,4 +350,4 @@ class SAGETopics(_Deviating):
 
     def _fits(self, corpus: Corpus) -> bool:
         state = getattr(self, "_state", None)
-        return state is not None and state.word_topic.shape == (corpus.n_words, self.n_topics + 1)
+        return state is not None and state.word_topic.shape == (corpus.n_words, 2 * self.n_topics + 1)
