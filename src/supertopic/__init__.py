@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from supertopic import datasets, metrics
     from supertopic.corpus import Corpus
-    from supertopic.estimators import LDA, MixtureOfCategoricals, SLDAClassifier, SLDARegressor, TopicModel, load
+    from supertopic.estimators import (
+        LDA,
+        MixtureOfCategoricals,
+        SAGEClassifier,
+        SAGETopics,
+        SLDAClassifier,
+        SLDARegressor,
+        TopicModel,
+        load,
+    )
     from supertopic.selection import select_topics
     from supertopic.streams import Stream
     from supertopic.vectorizer import Vectorizer
@@ -20,6 +29,8 @@ __all__ = [
     "LDA",
     "Corpus",
     "MixtureOfCategoricals",
+    "SAGEClassifier",
+    "SAGETopics",
     "SLDAClassifier",
     "SLDARegressor",
     "Stream",

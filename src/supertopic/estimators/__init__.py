@@ -2,8 +2,18 @@
 
 from supertopic.estimators.lda import LDA
 from supertopic.estimators.mixture import MixtureOfCategoricals
+from supertopic.estimators.sage import SAGEClassifier, SAGETopics
 from supertopic.estimators.saving import load
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.topic_model import TopicModel
 
-__all__ = ["LDA", "MixtureOfCategoricals", "SLDAClassifier", "SLDARegressor", "TopicModel", "load"]
+__all__ = [
+    "LDA",
+    "MixtureOfCategoricals",
+    "SAGEClassifier",
+    "SAGETopics",
+    "SLDAClassifier",
+    "SLDARegressor",
+    "TopicModel",
+    "load",
+]

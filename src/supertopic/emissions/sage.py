@@ -1,0 +1,76 @@
+"""SAGE topics (Eisenstein, Ahmed & Xing 2011): p(word | topic k) = exp(m_w + eta_kw) / Z_k, most eta exactly zero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from supertopic.backends.threads import Threads
+from supertopic.emissions.deviations import Deviations, SparsePrior, fit_deviations, penalties
+
+
+class SAGETopics:
+    """Parameters (V, 2K + 1): the deviations eta of each topic, the background m, and the counts that they explain.
+
+    An M-step is one Newton step from where the last one ended, as the paper has it: at eta -> 0 the weight eta^-2 locks
+    a deviation at zero for ever, so iterating to convergence would freeze the zeros of the first topics. The counts are
+    kept for mini-batches: a batch moves them part of the way, and a rare word that it has not is not taken for unseen.
+
+    Parameters
+    ----------
+    prior : SparsePrior
+    n_jobs : int, optional
+        Threads of the M-step.
+    """
+
+    name = "sage"
+
+    def __init__(self, prior: SparsePrior, n_jobs: int | None = None) -> None:
+        self.prior = prior
+        self.n_jobs = n_jobs
+
+    def expect(
+        self, word_topic: np.ndarray, backend: Threads, *, log: bool = False, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """A new array even where `out` is given: the M-step starts from the parameters."""
+        logs = _logs(word_topic)
+        return (logs if log else np.exp(logs, out=logs)).astype(np.float32)
+
+    def evidence(self, word_topic: np.ndarray, backend: Threads) -> float:
+        """The log prior of the deviations; Jeffreys' is improper, so that a constant per word and topic is open."""
+        return -penalties(unpack(word_topic)[0], self.prior)
+
+    def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
+        """First topics come with `word_topic` being `counts` itself."""
+        start = None
+        if word_topic is not counts:
+            eta, background, before = unpack(word_topic)
+            start = Deviations(background, eta.T)
+            if rate < 1.0:
+                counts *= np.float32(rate)
+                counts += np.float32(1.0 - rate) * before
+        with Threads(self.n_jobs) as backend:
+            found = fit_deviations(counts.T, self.prior, backend, start=start, max_iter=1, tol=0.0)
+        return pack(found, counts)
+
+    def probabilities(self, word_topic: np.ndarray, *, by_word: bool = False) -> np.ndarray:
+        weights = np.exp(_logs(word_topic)).astype(np.float32)
+        return weights if by_word else np.ascontiguousarray(weights.T)
+
+
+def pack(found: Deviations, counts: np.ndarray) -> np.ndarray:
+    """Deviations, and the counts (V, K) that they explain, as parameters."""
+    return np.hstack([found.eta.T, found.background[:, None], counts]).astype(np.float32)
+
+
+def unpack(word_topic: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(eta (V, K), background (V,), counts (V, K)): views of the parameters."""
+    n_topics = word_topic.shape[1] // 2
+    return word_topic[:, :n_topics], word_topic[:, n_topics], word_topic[:, n_topics + 1 :]
+
+
+def _logs(word_topic: np.ndarray) -> np.ndarray:
+    """log p(word | topic), (V, K) float64."""
+    eta, background, _ = unpack(word_topic)
+    logs = background[:, None].astype(np.float64) + eta
+    highest = logs.max(axis=0)
+    return logs - (highest + np.log(np.exp(logs - highest).sum(axis=0)))

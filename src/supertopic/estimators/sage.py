@@ -1,0 +1,353 @@
+"""SAGE: classes and topics that add sparse deviations to a background (Eisenstein, Ahmed & Xing 2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from supertopic.backends.threads import Threads
+from supertopic.corpus import Corpus, warn_empty
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions import sage as emissions
+from supertopic.emissions.deviations import SparsePrior, fit_deviations
+from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.estimators.labels import as_codes, as_table
+from supertopic.estimators.unsupervised import UnsupervisedEstimator
+from supertopic.inference.engines import Fit, fit_batch, fit_stochastic
+from supertopic.model import Model, State
+
+_CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
+
+
+class _Deviating(TopicEstimator):
+    """What the parameters of SAGE topics show of themselves."""
+
+    def _emission_of(self) -> emissions.SAGETopics:
+        """The emission that the parameters describe."""
+        prior = SparsePrior(self.prior, self.gamma, self.background, self.unseen)
+        return emissions.SAGETopics(prior, self.n_jobs)
+
+    @property
+    def deviations_(self) -> sp.csr_matrix:
+        """(K, V) float32, sparse: what each topic or class adds to the background, in log space."""
+        check_is_fitted(self, "_state")
+        return sp.csr_matrix(emissions.unpack(self._state.word_topic)[0].T)
+
+    @property
+    def background_(self) -> np.ndarray:
+        """(V,) log probabilities of the background."""
+        check_is_fitted(self, "_state")
+        return emissions.unpack(self._state.word_topic)[1].astype(np.float64)
+
+    @property
+    def sparsity_(self) -> float:
+        """The share of deviations that are exactly zero."""
+        check_is_fitted(self, "_state")
+        return float((emissions.unpack(self._state.word_topic)[0] == 0).mean())
+
+    def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
+        """The n words each topic adds most of: columns topic, rank, word, probability, deviation.
+
+        by : {"contribution", "deviation", "probability"}
+            Deviation times probability, the word's part in what sets the topic apart; largest deviation, which prefers
+            rare words; or most probable as in `LDA`, which shows plain language.
+        """
+        check_is_fitted(self, "_state")
+        eta = emissions.unpack(self._state.word_topic)[0].T
+        ranks = {"deviation": eta, "contribution": eta * self.components_, "probability": self.components_}
+        if by not in ranks:
+            raise ValueError(f"by: got {by!r}, expected one of {', '.join(map(repr, ranks))}")
+        n = min(n, self.n_features_in_)
+        order = np.argsort(-ranks[by], axis=1, kind="stable")[:, :n]
+        topics = np.repeat(np.arange(len(order)), n)
+        return pd.DataFrame(
+            {
+                "topic": topics,
+                "rank": np.tile(np.arange(1, n + 1), len(order)),
+                "word": self._words()[order.ravel()],
+                "probability": self.components_[topics, order.ravel()],
+                "deviation": eta[topics, order.ravel()],
+            }
+        )
+
+
+class SAGEClassifier(ClassifierMixin, _Deviating):
+    """Naive Bayes with sparse classes: y ~ Categorical(shares);  every word of a document ~ exp(m + eta_y) / Z_y.
+
+    Parameters
+    ----------
+    prior : {"jeffreys", "exponential"}
+        On the variance of every deviation: without a parameter, or exponential with rate `gamma`.
+    gamma : float
+        "exponential" only: the larger, the sparser.
+    background : {"fitted", "corpus"}
+        m: fitted with the deviations, or the word frequencies of all documents together (the paper's).
+    unseen : float
+        A word that no training document has counts as seen this many times, by no class.
+    counts : {"raw", "log"}
+        "log" takes log2(1 + count) for every count, in fitting and predicting: that a document repeats a word then says
+        less than its first use did. It is no model of counts any more, and it predicts better.
+    class_prior : {"empirical", "uniform"}
+        Shares of the classes: those of the training documents, one added to each; or all alike.
+    max_iter, tol
+        Newton steps at most; stop once the penalised log-likelihood gains less than `tol` a token.
+    vectorizer : Vectorizer, optional
+        Counts the words when X is text; travels with the saved model.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    deviations_ : (C, V) sparse matrix, what each class adds to the background in log space; mostly zeros
+    background_ : (V,) ndarray, log probabilities
+    sparsity_ : float, the share of zeros among the deviations
+    components_ : (C, V) ndarray, the classes as distributions over words
+    doc_topic_ : (D, C) ndarray, posterior over the classes of the training documents, given their words alone
+    bound_ : ndarray, the penalised log-likelihood per token, by iteration; it never falls
+    n_iter_, n_features_in_, feature_names_in_, vectorizer_
+    """
+
+    membership_ = "single"
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {}
+
+    def __init__(
+        self,
+        *,
+        prior: str = "jeffreys",
+        gamma: float = 0.3,
+        background: str = "fitted",
+        unseen: float = 0.1,
+        counts: str = "raw",
+        class_prior: str = "empirical",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.prior = prior
+        self.gamma = gamma
+        self.background = background
+        self.unseen = unseen
+        self.counts = counts
+        self.class_prior = class_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn what each class adds to the background.
+
+        X : counts, strings, or a Corpus
+        y : (D,) labels; documents whose label is missing (None, NaN, or -1 among class numbers) are left out
+        sample_weight : (D,) how often each document counts
+        """
+        emission = self._check()
+        corpus = self._read(X)
+        table, _ = as_table(y, len(corpus), type(self).__name__)
+        if table.shape[1] != 1:
+            raise ValueError(f"y has {table.shape[1]} columns; {type(self).__name__} takes one column of labels")
+        codes, self.classes_ = as_codes(table[:, 0], type(self).__name__)
+        weight = _check_sample_weight(sample_weight, corpus.counts, dtype=np.float64, ensure_non_negative=True)
+        known = np.flatnonzero(~np.isnan(codes))
+        if len(known) == 0:
+            raise ValueError("y is missing for every document; expected some labels")
+        place = (codes[known].astype(np.intp), known)
+        members = sp.csr_matrix((weight[known], place), shape=(len(self.classes_), len(corpus)))
+        counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
+        with Threads(self.n_jobs) as backend:
+            found = fit_deviations(counts, emission.prior, backend, max_iter=self.max_iter, tol=self.tol)
+            state = self._first_state(emissions.pack(found, counts.T), np.asarray(members.sum(axis=1)).ravel())
+            trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
+            self._keep(self._model(), Fit(state, trace.tolist(), found.n_iter))
+            self.doc_topic_ = self._infer(corpus, backend)
+        warn_empty(corpus)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(D, C) posterior over the classes; the class shares for a document without a known word."""
+        return self.transform(X).astype(np.float64)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each document."""
+        posterior = self.transform(X)
+        return self.classes_[np.argmax(posterior, axis=1)]
+
+    def explain(self, doc: Any) -> pd.DataFrame:
+        """What each word of one document says for each class: columns word, count, and a column per class.
+
+        A class's column holds count · log p(word | class) / p(word | background); summed, with the log of the class's
+        share added, it is the class's score, whose softmax is `predict_proba`.
+        """
+        corpus = self._damped(self._as_corpus([doc] if isinstance(doc, str) else doc))
+        if len(corpus) != 1:
+            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
+        words, counts = corpus.counts.indices, corpus.counts.data.astype(np.float64)
+        says = counts[:, None] * (
+            np.log(self.components_[:, words].T.astype(np.float64)) - self.background_[words, None]
+        )
+        frame = pd.DataFrame(says, columns=[str(label) for label in self.classes_])
+        frame.insert(0, "count", counts)
+        frame.insert(0, "word", self._words()[words])
+        return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+    def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
+        """The n words each class adds most of: columns topic, class, rank, word, probability, deviation.
+
+        by : {"contribution", "deviation", "probability"}
+            Deviation times probability, the word's part in what sets the topic apart; largest deviation, which prefers
+            rare words; or most probable as in `LDA`, which shows plain language.
+        """
+        frame = super().top_words(n, by)
+        frame.insert(1, "class", self.classes_[frame["topic"].to_numpy()])
+        return frame
+
+    def _damped(self, corpus: Corpus) -> Corpus:
+        """Documents as the classes see them: their counts, or the logarithms."""
+        if self.counts == "raw":
+            return corpus
+        counts = corpus.counts.copy()
+        counts.data = np.log2(1.0 + counts.data).astype(np.float32)
+        return replace(corpus, counts=counts)
+
+    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+        return super()._infer(self._damped(corpus), backend)
+
+    def _check(self) -> emissions.SAGETopics:
+        """Refuses parameters that make no sense, before any work is done."""
+        for name, value, choices in (
+            ("class_prior", self.class_prior, _CLASS_PRIORS),
+            ("counts", self.counts, _COUNTS),
+        ):
+            if value not in choices:
+                raise ValueError(f"{name}: got {value!r}, expected {' or '.join(map(repr, choices))}")
+        if not isinstance(self.max_iter, Integral) or isinstance(self.max_iter, bool) or int(self.max_iter) < 1:
+            raise ValueError(f"max_iter: got {self.max_iter!r}, expected a whole number >= 1")
+        if not isinstance(self.tol, Real) or not 0 <= float(self.tol) < np.inf:
+            raise ValueError(f"tol: got {self.tol!r}, expected a number >= 0")
+        return self._emission_of()
+
+    def _first_state(self, word_topic: np.ndarray, n_members: np.ndarray) -> State:
+        n_classes = len(n_members)
+        shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(n_classes)
+        nothing = np.zeros((0, n_classes), dtype=np.float32)
+        return State(word_topic, np.ones(n_classes), nothing, nothing.reshape(0, n_classes, n_classes), shares=shares)
+
+    def _model(self) -> Model:
+        n_classes = len(self.classes_)
+        return Model(n_classes, self._emission_of(), DocTopicPrior.parse(1.0, n_classes), single=True)
+
+    def _saved(self) -> dict[str, Any]:
+        return {"classes": self.classes_.tolist()}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        self.classes_ = np.asarray(saved["classes"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = (
+            True  # on measurements in two dimensions: words are counted, as in naive Bayes
+        )
+        return tags
+
+
+class SAGETopics(_Deviating, UnsupervisedEstimator):
+    """theta_d ~ Dirichlet(alpha);  z ~ theta_d;  w ~ exp(m + eta_z) / Z_z:  topics that add sparse deviations to m.
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    prior : {"exponential", "jeffreys"}
+        On the variance of every deviation: exponential with rate `gamma`, or without a parameter, which is sparser and
+        predicts a little worse.
+    gamma : float
+        "exponential" only: the larger, the sparser.
+    background, unseen
+        As in `SAGEClassifier`.
+    inference : {"vb", "svi"}
+        Variational EM over the whole corpus, or in mini-batches (streams, `partial_fit`); one Newton step for the
+        deviations in every M-step.
+    doc_topic_prior, max_iter, tol, batch_size, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
+        As in `LDA`.
+    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
+        As in `LDA`.
+
+    Attributes
+    ----------
+    deviations_ : (K, V) sparse matrix, what each topic adds to the background in log space; mostly zeros
+    background_ : (V,) ndarray, log probabilities
+    sparsity_ : float, the share of zeros among the deviations
+    components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
+        As in `LDA`.
+    """
+
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 100), "svi": (fit_stochastic, 10)}
+    burn_in, thin = None, 1  # of samplers
+
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        prior: str = "exponential",
+        gamma: float = 1.0,
+        background: str = "fitted",
+        unseen: float = 0.1,
+        inference: str = "vb",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        batch_size: int | None = None,
+        learning_delay: float = 50.0,
+        learning_decay: float = 0.7,
+        total_documents: int | None = None,
+        max_doc_iter: int = 100,
+        doc_tol: float = 1e-2,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        backend: str = "threads",
+    ) -> None:
+        self.n_topics = n_topics
+        self.prior = prior
+        self.gamma = gamma
+        self.background = background
+        self.unseen = unseen
+        self.inference = inference
+        self.doc_topic_prior = doc_topic_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.learning_delay = learning_delay
+        self.learning_decay = learning_decay
+        self.total_documents = total_documents
+        self.max_doc_iter = max_doc_iter
+        self.doc_tol = doc_tol
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.backend = backend
+
+    def _model(self) -> Model:
+        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        return Model(self.n_topics, self._emission_of(), prior)
+
+    def _fits(self, corpus: Corpus) -> bool:
+        state = getattr(self, "_state", None)
+        return state is not None and state.word_topic.shape == (corpus.n_words, 2 * self.n_topics + 1)

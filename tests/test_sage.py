@@ -1,0 +1,247 @@
+"""SAGE estimators: scikit-learn's rules, what they show, files, text, and newsgroups."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from supertopic import SAGEClassifier, SAGETopics, load
+from supertopic.backends.threads import Threads
+from supertopic.datasets import load as load_corpus
+from supertopic.datasets import simulate
+from supertopic.emissions.deviations import SparsePrior
+from supertopic.emissions.sage import SAGETopics as Emission
+from supertopic.emissions.sage import unpack
+
+TEXTS = ["goal match goal team the", "the team scored a goal", "vote party the vote", "party election the law"] * 5
+LABELS = ["sport", "sport", "politics", "politics"] * 5
+X = sp.csr_matrix(np.array([[2, 1, 0], [0, 1, 3], [1, 1, 1], [2, 0, 0]], dtype=np.float32))
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """Three classes over 200 words; a tenth of the words of each class deviate."""
+    rng = np.random.default_rng(0)
+    background = rng.dirichlet(np.full(200, 0.5))
+    weights = background * np.exp(np.where(rng.random((3, 200)) < 0.1, 2.0, 0.0))
+    y = rng.integers(0, 3, 300)
+    return np.stack([rng.multinomial(30, weights[k] / weights[k].sum()) for k in y]), np.array(["a", "b", "c"])[y]
+
+
+@parametrize_with_checks([SAGEClassifier(), SAGEClassifier(prior="exponential"), SAGETopics(2, max_iter=5)])
+@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore:n_topics=2 is more than:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+REFUSED = {
+    "prior": (SAGEClassifier(prior="laplace"), "prior: got 'laplace', expected 'jeffreys' or 'exponential'"),
+    "gamma": (SAGEClassifier(gamma=-1), "gamma: got -1, expected a number > 0"),
+    "background": (SAGEClassifier(background="flat"), "background: got 'flat', expected 'fitted' or 'corpus'"),
+    "unseen": (SAGEClassifier(unseen=0), "unseen: got 0, expected a number > 0"),
+    "shares": (SAGEClassifier(class_prior="mine"), "class_prior: got 'mine', expected 'empirical' or 'uniform'"),
+    "counts": (SAGEClassifier(counts="tf"), "counts: got 'tf', expected 'raw' or 'log'"),
+    "max_iter": (SAGEClassifier(max_iter=0), "max_iter: got 0, expected a whole number >= 1"),
+    "tol": (SAGEClassifier(tol=np.nan), "tol: got nan, expected a number >= 0"),
+    "topics": (SAGETopics(2, prior="laplace"), "prior: got 'laplace', expected 'jeffreys' or 'exponential'"),
+    "engine": (SAGETopics(2, inference="gibbs"), "inference: got 'gibbs', expected one of 'vb', 'svi'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_nonsense_is_refused_in_a_sentence(name):
+    estimator, message = REFUSED[name]
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        estimator.fit(X, [0, 1, 0, 1])
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize(
+    "y, message",
+    [
+        (None, "requires y to be passed"),
+        ([1, 1, 1, 1], "y holds 1 class, 1; SAGEClassifier needs 2 or more"),
+        ([None] * 4, "y is missing for every document; expected some labels"),
+        (np.eye(4)[:, :2], "y has 2 columns; SAGEClassifier takes one column of labels"),
+        ([0, 1], "X has 4 documents, y has 2"),
+    ],
+)
+def test_wrong_labels_are_refused_in_a_sentence(y, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        SAGEClassifier().fit(X, y)
+
+
+def test_classes_are_background_and_deviations(labelled):
+    counts, y = labelled
+    model = SAGEClassifier().fit(counts, y)
+    assert sp.issparse(model.deviations_) and model.deviations_.shape == (3, 200)
+    assert 0.5 < model.sparsity_ < 0.99
+    assert model.sparsity_ == 1 - model.deviations_.nnz / 600
+    weights = np.exp(model.background_ + model.deviations_.toarray())
+    np.testing.assert_allclose(model.components_, weights / weights.sum(axis=1, keepdims=True), rtol=1e-4)
+    np.testing.assert_allclose(np.exp(model.background_).sum(), 1, rtol=1e-5)
+    assert np.all(np.diff(model.bound_) >= -1e-9)
+    assert model.score(counts, y) > 0.8
+
+
+def test_posterior_is_bayes_rule(labelled):
+    counts, y = labelled
+    y = np.where(np.arange(300) < 100, "a", y)  # unequal shares
+    for prior in ("empirical", "uniform"):
+        model = SAGEClassifier(class_prior=prior).fit(counts, y)
+        number = np.array([(y == label).sum() + 1 for label in model.classes_])
+        shares = number / number.sum() if prior == "empirical" else np.full(3, 1 / 3)
+        joint = counts @ np.log(model.components_.T.astype(np.float64)) + np.log(shares)
+        expected = np.exp(joint - joint.max(axis=1, keepdims=True))
+        expected /= expected.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(model.predict_proba(counts), expected, atol=1e-4)
+        np.testing.assert_array_equal(model.predict(counts), model.classes_[joint.argmax(axis=1)])
+
+
+def test_logs_of_counts_are_counts_too(labelled):
+    counts, y = labelled
+    model, logs = SAGEClassifier(counts="log").fit(counts, y), np.log2(1 + counts)
+    plain = SAGEClassifier().fit(logs, y)
+    np.testing.assert_allclose(model.components_, plain.components_, rtol=1e-4)
+    np.testing.assert_allclose(model.predict_proba(counts), plain.predict_proba(logs), atol=1e-4)
+    said, scores = (
+        model.explain(counts[:1]),
+        np.log(model.predict_proba(counts[:1]) / (1 + np.unique(y, return_counts=True)[1])),
+    )
+    np.testing.assert_allclose(np.ptp(said[["a", "b", "c"]].sum().to_numpy() - scores), 0, atol=1e-3)
+
+
+def test_documents_without_a_label_are_left_out(labelled):
+    counts, y = labelled
+    some = np.array([None if i % 3 == 0 else label for i, label in enumerate(y)], dtype=object)
+    known = np.array([label is not None for label in some])
+    left_out = SAGEClassifier().fit(counts, some)
+    np.testing.assert_array_equal(left_out.components_, SAGEClassifier().fit(counts[known], y[known]).components_)
+
+
+@pytest.mark.parametrize("kind", ["classifier", "topics"])
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_nothing(kind, n_jobs, labelled):
+    counts, y = labelled
+    make = SAGEClassifier if kind == "classifier" else lambda **given: SAGETopics(4, max_iter=10, **given)
+    one, several = make().fit(counts, y), make(n_jobs=n_jobs).fit(counts, y)
+    np.testing.assert_array_equal(one.components_, several.components_)
+    np.testing.assert_array_equal(one.deviations_.toarray(), several.deviations_.toarray())
+    np.testing.assert_array_equal(one.bound_, several.bound_)
+
+
+def test_text_words_and_explanations():
+    model = SAGEClassifier().fit(TEXTS, LABELS)
+    np.testing.assert_array_equal(model.classes_, ["politics", "sport"])
+    assert list(model.predict(["a goal by the team", "vote for the party"])) == ["sport", "politics"]
+    top = model.top_words(4, "deviation")
+    assert list(top.columns) == ["topic", "class", "rank", "word", "probability", "deviation"]
+    assert {"goal", "team"} <= set(top[top["class"] == "sport"]["word"])
+    assert "the" not in set(top["word"])
+    for by, column in (("deviation", "deviation"), ("probability", "probability")):
+        frame = model.top_words(4, by)
+        assert all(part[column].is_monotonic_decreasing for _, part in frame.groupby("class"))
+    assert model.top_words(1)["word"].tolist()[1] == "goal"
+    with pytest.raises(ValueError, match="by: got 'magic', expected one of 'deviation', 'contribution', 'probability'"):
+        model.top_words(3, "magic")
+    told = model.explain("the goal the team missed")
+    assert isinstance(told, pd.DataFrame) and set(told["word"]) == {"the", "goal", "team"}
+    scores = told[["politics", "sport"]].sum().to_numpy()
+    odds = model.predict_proba(["the goal the team missed"])[0]
+    np.testing.assert_allclose(np.log(odds[1] / odds[0]), scores[1] - scores[0], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["classifier", "topics"])
+def test_a_saved_model_is_the_same_model(kind, tmp_path):
+    made = SAGEClassifier(prior="exponential", gamma=0.3) if kind == "classifier" else SAGETopics(2, max_iter=5)
+    model = made.fit(TEXTS, LABELS)
+    model.save(tmp_path / "m.supertopic")
+    again = load(tmp_path / "m.supertopic")
+    assert again.get_params() == model.get_params() and type(again) is type(model)
+    np.testing.assert_array_equal(again.transform(TEXTS), model.transform(TEXTS))
+    np.testing.assert_array_equal(again.deviations_.toarray(), model.deviations_.toarray())
+    np.testing.assert_array_equal(again.background_, model.background_)
+    if kind == "classifier":
+        np.testing.assert_array_equal(again.predict(TEXTS), LABELS)
+        with pytest.warns(UserWarning, match="without a word of the vocabulary"):
+            np.testing.assert_allclose(again.predict_proba(["zzz"])[0], [0.5, 0.5])
+
+
+# --- topics ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return simulate(n_documents=400, n_topics=4, n_words=300, mean_length=60, seed=1)
+
+
+@pytest.mark.parametrize("inference", ["vb", "svi"])
+@pytest.mark.parametrize("prior", ["jeffreys", "exponential"])
+def test_topics_of_simulated_documents(prior, inference, corpus):
+    model = SAGETopics(4, prior=prior, inference=inference, max_iter=40).fit(corpus.counts)
+    np.testing.assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-5)
+    assert 0.3 < model.sparsity_ < 0.99 and model.deviations_.shape == (4, 300)
+    nearest = [np.abs(model.components_ - topic).sum(axis=1).min() / 2 for topic in corpus.components]
+    assert np.mean(nearest) < 0.12
+    assert model.alpha_.shape == (4,) and np.ptp(model.alpha_) > 0
+
+
+@pytest.mark.parametrize("prior", ["jeffreys", "exponential"])
+def test_the_bound_never_falls(prior, corpus):
+    trace = SAGETopics(4, prior=prior, max_iter=40, tol=0.0, doc_tol=1e-4).fit(corpus.counts).bound_
+    assert len(trace) == 40 and np.diff(trace).min() > -2e-4 * abs(trace[-1])
+
+
+def test_a_warm_start_goes_on_as_if_never_stopped(corpus):
+    whole = SAGETopics(3, max_iter=8, tol=0, doc_topic_prior=0.1).fit(corpus.counts)
+    halves = SAGETopics(3, max_iter=4, tol=0, doc_topic_prior=0.1, warm_start=True).fit(corpus.counts)
+    assert not np.array_equal(whole.components_, halves.components_)
+    np.testing.assert_array_equal(whole.components_, halves.fit(corpus.counts).components_)
+
+
+def test_batches_one_after_another(corpus):
+    counts = corpus.counts.counts
+    model = SAGETopics(4, total_documents=400)
+    for start in range(0, 400, 50):
+        model.partial_fit(counts[start : start + 50])
+    assert model.n_iter_ == 8 and model.components_.shape == (4, 300) and np.isfinite(model.score(counts))
+
+
+def test_emission_is_a_drop_in(corpus):
+    """What `expect` gives are the logs of `probabilities`, and the parameters stay as they were."""
+    rng = np.random.default_rng(0)
+    counts = rng.gamma(0.3, 5.0, (50, 3)).astype(np.float32)
+    emission = Emission(SparsePrior())
+    first = emission.update(counts, counts, 1.0)
+    kept = first.copy()
+    with Threads(1) as backend:
+        weights, logs = emission.expect(first, backend, out=first), emission.expect(first, backend, log=True)
+        second = emission.update(first, counts.copy(), 1.0)
+        assert emission.evidence(second, backend) > emission.evidence(first, backend)
+    np.testing.assert_array_equal(first, kept)
+    part = unpack(emission.update(first, 3 * counts, 0.25))[2]
+    np.testing.assert_allclose(part, 0.75 * counts + 0.25 * 3 * counts, rtol=1e-5)
+    np.testing.assert_allclose(weights, emission.probabilities(first, by_word=True), rtol=1e-6)
+    np.testing.assert_allclose(np.exp(logs), weights, rtol=1e-5)
+    np.testing.assert_array_equal(emission.probabilities(first).T, weights)
+    assert weights.dtype == np.float32 and second.shape == (50, 7)
+
+
+@pytest.mark.slow
+def test_newsgroups_from_few_documents(data_dir):
+    """A tenth of 20 Newsgroups: above naive Bayes at its best smoothing, most deviations zero."""
+    data = load_corpus("20newsgroups_bow", data_dir)
+    is_train = (data.frame["split"] == "train").to_numpy()
+    y, counts = data.frame["label"].to_numpy(), data.counts.counts
+    train = np.random.default_rng(0).permutation(np.flatnonzero(is_train))[:1127]
+    model = SAGEClassifier().fit(counts[train], y[train])
+    smoothed = [MultinomialNB(alpha=a).fit(counts[train], y[train]) for a in (0.1, 0.03, 0.01, 0.003)]
+    best = max(other.score(counts[~is_train], y[~is_train]) for other in smoothed)
+    assert model.score(counts[~is_train], y[~is_train]) > best + 0.01
+    assert 0.95 < model.sparsity_ < 0.99
