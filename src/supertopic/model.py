@@ -47,6 +47,9 @@ class State:
     gram: np.ndarray | None = None  # (C, K + P, K + P) float64: what the data say of eta: its normal equations …
     cross: np.ndarray | None = None  # (C, K + P) float64: … gram eta = cross (`supertopic.inference.regression`)
     dispersion: np.ndarray | None = None  # (P,) float64: the response's own parameters: variance, cut-points, …
+    dual: np.ndarray | None = None  # (D, C) float64: what max-margin says to each document: coef ~ sum_d dual_d Zbar_d
+    planes: np.ndarray | None = None  # (J, D) int32: cutting planes to start from, where there is one slack for all
+    n_support: np.ndarray | None = None  # (steps,) int64: documents with a dual that is not zero
 
     def learned(self) -> tuple[np.ndarray, np.ndarray]:
         """(gram, dispersion) of a model with a response."""

@@ -1,8 +1,17 @@
 """What users import: presets of emission, response, prior and engine; importing one makes all known to `load`."""
 
 from supertopic.estimators.lda import LDA
+from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.saving import load
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 
-__all__ = ["LDA", "MixtureOfCategoricals", "SLDAClassifier", "SLDARegressor", "load"]
+__all__ = [
+    "LDA",
+    "MedLDAClassifier",
+    "MedLDARegressor",
+    "MixtureOfCategoricals",
+    "SLDAClassifier",
+    "SLDARegressor",
+    "load",
+]
