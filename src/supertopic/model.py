@@ -47,9 +47,10 @@ class State:
     gram: np.ndarray | None = None  # (C, K + P, K + P) float64: what the data say of eta: its normal equations …
     cross: np.ndarray | None = None  # (C, K + P) float64: … gram eta = cross (`supertopic.inference.regression`)
     dispersion: np.ndarray | None = None  # (P,) float64: the response's own parameters: variance, cut-points, …
-    dual: np.ndarray | None = None  # (D, C) float64: what max-margin says to each document: coef ~ sum_d dual_d Zbar_d
+    dual: np.ndarray | None = None  # (D, C) float64: what max-margin says to each document, averaged over steps
+    support: np.ndarray | None = None  # (D,) bool: the documents with a dual that is not zero in the last step
     planes: np.ndarray | None = None  # (J, D) int32: cutting planes to start from, where there is one slack for all
-    n_support: np.ndarray | None = None  # (steps,) int64: documents with a dual that is not zero
+    n_support: np.ndarray | None = None  # (steps,) int64: how many these were after each step
 
     def learned(self) -> tuple[np.ndarray, np.ndarray]:
         """(gram, dispersion) of a model with a response."""

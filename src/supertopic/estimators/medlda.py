@@ -22,7 +22,8 @@ from supertopic.metrics import predictive_r2
 from supertopic.model import Model
 from supertopic.responses.margin import MaxMargin
 
-_DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
+_DOC_TOPIC_TOTAL = 25.0  # of a regression's default alpha, of which no topic has more than 1
+_CLASS_ALPHA = 0.1  # that of a classification
 _REFIT_TOL = 1e-4  # of the duality gap: no step follows that could make up for it
 
 
@@ -49,9 +50,6 @@ class _MedLDA(SupervisedEstimator):
         if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
             raise ValueError(f"{name}: got {value!r}, expected a finite number >= 0")
         return float(value)
-
-    def _alpha(self) -> Any:
-        return min(1.0, _DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
 
     def _task(
         self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None,
@@ -83,10 +81,9 @@ class _MedLDA(SupervisedEstimator):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        assert self._state.dual is not None and self._state.n_support is not None
+        assert self._state.support is not None and self._state.n_support is not None
+        self.support_, self.n_support_ = np.flatnonzero(self._state.support), self._state.n_support
         self.dual_coef_ = self._state.dual
-        self.support_ = np.flatnonzero(self._state.dual.any(axis=1))
-        self.n_support_ = self._state.n_support
 
     def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} has a loss, no density of y")
@@ -125,7 +122,7 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
     coef_ : (K,) ndarray, E[eta] on the scale of y; coef_std_ : its standard errors given the topics ("slda")
     support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
     n_support_ : (n_iter_,) ndarray, how many there were after each step
-    dual_coef_ : (D, 1) ndarray, mu - mu* of the last step
+    dual_coef_ : (D, 1) ndarray, mu - mu*, averaged over the last steps: what drew the documents' topics
     dispersion_ : float, the variance of y around the prediction
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; `bound_` is the objective above per token.
@@ -135,7 +132,7 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
         self,
         n_topics: int = 20,
         *,
-        C: float = 1.0,
+        C: float = 100.0,
         epsilon: float = 0.1,
         likelihood: str = "slda",
         refit: bool = True,
@@ -191,6 +188,9 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
         numbers = as_numbers(table[:, 0], who)
         return numbers[:, None], [Target(names[0], "epsilon_insensitive", options=options)]
 
+    def _alpha(self) -> Any:
+        return min(1.0, _DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
+
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         self.coef_ = self._columns_coef[0]
@@ -236,7 +236,9 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         Solve for the coefficients once more on topics inferred without y, as they are at prediction.
     coef_scale : float
         Standard deviation of the prior on eta.
-    inference, doc_topic_prior, topic_word_prior, max_iter, tol, ...
+    doc_topic_prior : float, K floats, "symmetric" or "auto", optional
+        alpha, by default 0.1 for each topic.
+    inference, topic_word_prior, max_iter, tol, ...
         As in `MedLDARegressor`.
 
     Attributes
@@ -246,7 +248,7 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         E[eta]: a topic with a large one speaks for its class (the second of two).
     support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
     n_support_ : (n_iter_,) ndarray, how many there were after each step
-    dual_coef_ : (D, M) or (D, 1) ndarray, 1(c = y_d) sum_b mu_d^b - mu_d^c of the last step
+    dual_coef_ : (D, M) or (D, 1) ndarray, 1(c = y_d) sum_b mu_d^b - mu_d^c, averaged over the last steps
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; `bound_` is the objective above per token.
     """
@@ -255,8 +257,8 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         self,
         n_topics: int = 20,
         *,
-        C: float = 1.0,
-        cost: float = 64.0,
+        C: float = 32.0,
+        cost: float = 256.0,
         slack: str = "n",
         class_weight: Mapping[Any, float] | str | None = None,
         refit: bool = True,
@@ -311,6 +313,9 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         options = {"C": self._at_least_zero("C"), "cost": self._at_least_zero("cost"), "slack": self.slack}
         codes, self.classes_ = as_codes(table[:, 0], who)
         return codes[:, None], [Target(names[0], "hinge", classes=self.classes_, options=options)]
+
+    def _alpha(self) -> Any:
+        return _CLASS_ALPHA if self.doc_topic_prior is None else self.doc_topic_prior
 
     def _label_weight(self, numbers: np.ndarray) -> np.ndarray:
         return class_weights(self.class_weight, self.classes_, numbers)

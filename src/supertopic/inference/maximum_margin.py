@@ -20,6 +20,7 @@ from supertopic.inference.regression import Design
 from supertopic.model import Model, State
 from supertopic.responses.margin import TOLERANCE, MaxMargin, Solution
 
+_MIX = 0.1  # of a step's duals, in what documents are told next
 _TURNS = 5  # between the response's own parameters and q(eta), in one M-step
 _TURN_TOL = 0.01  # relative change of those parameters below which the turns stop
 
@@ -35,23 +36,29 @@ class Margin:
 
 
 def maximise_margin(model: Model, before: State, after: State, doc_topic: np.ndarray, batch: Batch) -> State:
-    """The State after the response's M-step; the duals go on from where they were."""
+    """The State after the response's M-step; the duals go on from where they were.
+
+    Documents are told an average of the duals of several steps. Told those of the last alone, all that miss their
+    margin are pulled past it at once, and in the next step back: the objective jumps to and fro, and ends far lower.
+    """
     design = Design.of(doc_topic, before.alpha, batch.lengths, batch.extra)
     start = None if before.dual is None else Solution(before.coef, before.dual, before.planes)
     found = fit_margin(
         cast(MaxMargin, model.response), model.coef_prior, design, batch.y, batch.weight, before.coef, before.coef_cov,
         before.learned()[1], start,
     )  # fmt: skip
-    n_support = np.count_nonzero(found.solution.dual.any(axis=1))
+    dual, support = found.solution.dual, found.solution.dual.any(axis=1)
+    n_support = np.zeros(0, np.int64) if before.n_support is None else before.n_support
     return replace(
         after,
         coef=found.solution.coef.astype(np.float32),
         coef_cov=found.coef_cov.astype(np.float32),
         gram=found.gram,
         dispersion=found.dispersion,
-        dual=found.solution.dual,
+        dual=dual if before.dual is None else (1.0 - _MIX) * before.dual + _MIX * dual,
+        support=support,
         planes=found.solution.planes,
-        n_support=np.append(np.zeros(0, np.int64) if before.n_support is None else before.n_support, n_support),
+        n_support=np.append(n_support, np.count_nonzero(support)),
     )
 
 
