@@ -30,7 +30,7 @@ _REFIT_TOL = 1e-4  # of the duality gap: no step follows that could make up for 
 class _MedLDA(SupervisedEstimator):
     """What regressor and classifier share."""
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 60)}
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 40)}
     burn_in, thin, batch_size, learning_delay, learning_decay = None, 1, None, 1.0, 0.0  # of other engines
     supervision, own_terms, coef_prior = 1.0, False, "normal"  # of other models
 
@@ -113,7 +113,8 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default as in `SLDARegressor`.
     topic_word_prior, max_iter, tol, init, n_init, max_doc_iter, doc_tol
-        As in `SLDARegressor`; it stops when five steps together gain less than `tol`.
+        As in `SLDARegressor`; `max_iter` is 40 EM steps by default, and it stops when five of them together gain less
+        than `tol`.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -257,7 +258,7 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         self,
         n_topics: int = 20,
         *,
-        C: float = 32.0,
+        C: float = 8.0,
         cost: float = 256.0,
         slack: str = "n",
         class_weight: Mapping[Any, float] | str | None = None,

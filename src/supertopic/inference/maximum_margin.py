@@ -20,7 +20,7 @@ from supertopic.inference.regression import Design
 from supertopic.model import Model, State
 from supertopic.responses.margin import TOLERANCE, MaxMargin, Solution
 
-_MIX = 0.1  # of a step's duals, in what documents are told next
+_LEAST_MIX = 0.1  # of a step's duals, in what documents are told next; the first steps weigh more
 _TURNS = 5  # between the response's own parameters and q(eta), in one M-step
 _TURN_TOL = 0.01  # relative change of those parameters below which the turns stop
 
@@ -47,15 +47,16 @@ def maximise_margin(model: Model, before: State, after: State, doc_topic: np.nda
         cast(MaxMargin, model.response), model.coef_prior, design, batch.y, batch.weight, before.coef, before.coef_cov,
         before.learned()[1], start,
     )  # fmt: skip
-    dual, support = found.solution.dual, found.solution.dual.any(axis=1)
+    dual, support = found.solution.dual, np.any(found.solution.dual, axis=1)
     n_support = np.zeros(0, np.int64) if before.n_support is None else before.n_support
+    mix = max(_LEAST_MIX, 2.0 / (2.0 + len(n_support)))
     return replace(
         after,
         coef=found.solution.coef.astype(np.float32),
         coef_cov=found.coef_cov.astype(np.float32),
         gram=found.gram,
         dispersion=found.dispersion,
-        dual=dual if before.dual is None else (1.0 - _MIX) * before.dual + _MIX * dual,
+        dual=dual if before.dual is None else (1.0 - mix) * before.dual + mix * dual,
         support=support,
         planes=found.solution.planes,
         n_support=np.append(n_support, np.count_nonzero(support)),
