@@ -151,7 +151,7 @@ def test_zeros_of_the_start_stay():
 
 
 def test_simulated_deviations_are_recovered():
-    """Words that are rare, but not where they deviate; of frequent ones Jeffreys keeps all that are 2 deviations off."""
+    """Words that are rare, but not where they deviate; of frequent ones Jeffreys keeps what is 2 deviations off."""
     rng = np.random.default_rng(5)
     n_classes, n_words = 20, 1500
     true = np.where(rng.random((n_classes, n_words)) < 0.08, rng.uniform(4, 5, (n_classes, n_words)), 0.0)

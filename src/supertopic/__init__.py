@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from supertopic.corpus import Corpus
     from supertopic.estimators import (
         LDA,
+        MedLDAClassifier,
+        MedLDARegressor,
         MixtureOfCategoricals,
         SAGEClassifier,
         SAGETopics,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "LDA",
     "Corpus",
+    "MedLDAClassifier",
+    "MedLDARegressor",
     "MixtureOfCategoricals",
     "SAGEClassifier",
     "SAGETopics",

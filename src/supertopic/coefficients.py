@@ -55,6 +55,17 @@ class CoefPrior:
             return float(-0.5 * (coef**2).sum() / self.scale**2)
         return float(-np.abs(coef).sum() / self.scale) if self.name == "laplace" else 0.0
 
+    def spread_evidence(self, coef_cov: np.ndarray) -> float:
+        """What the covariances (C, K, K) of a normal q(eta) add to E[log p(eta) - log q(eta)] under a normal prior.
+
+        ½ sum_c log|cov_c| - tr(cov_c)/scale² + K - K log scale²
+        """
+        if not len(coef_cov):
+            return 0.0
+        cov, n_coef = coef_cov.astype(np.float64), coef_cov.shape[1]
+        spread = np.linalg.slogdet(cov)[1] - np.trace(cov, axis1=1, axis2=2) / self.scale**2
+        return float(0.5 * (spread + n_coef * (1.0 - np.log(self.scale**2))).sum())
+
 
 def _lasso(gram: np.ndarray, cross: np.ndarray, penalty: float, start: np.ndarray) -> np.ndarray:
     """Coordinate descent with exact zeros; K is small, so that plain loops over K² numbers are enough."""

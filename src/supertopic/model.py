@@ -49,6 +49,10 @@ class State:
     word_coef: np.ndarray | None = None  # (C, V) float32: coefficients of words beside the topics …
     word_scale: np.ndarray | None = None  # (V,) float64: … and the weights of their tf-idf
     dispersion: np.ndarray | None = None  # (P,) float64: the response's own parameters: variance, cut-points, …
+    dual: np.ndarray | None = None  # (D, C) float64: what max-margin says to each document, averaged over steps
+    support: np.ndarray | None = None  # (D,) bool: the documents with a dual that is not zero in the last step
+    planes: np.ndarray | None = None  # (J, D) int32: cutting planes to start from, where there is one slack for all
+    n_support: np.ndarray | None = None  # (steps,) int64: how many these were after each step
 
     def learned(self) -> tuple[np.ndarray, np.ndarray]:
         """(gram, dispersion) of a model with a response."""

@@ -110,10 +110,10 @@ def answers_of(model: Any, corpus: Any, target: Target) -> Answers:
     import numpy as np
 
     if kind_of(model) == "number":
-        numbers = target.as_numbers(model.response)
+        numbers = target.as_numbers(getattr(model, "response", "epsilon_insensitive"))
         known = ~np.isnan(numbers)
         return Answers(model, corpus[known], numbers[known])
-    labels = target.as_labels(model.response)
+    labels = target.as_labels(getattr(model, "response", "hinge"))
     known = np.array([label is not None for label in labels])
     truth = labels[known].astype(str) if model.classes_.dtype.kind in "UO" else np.array(labels[known].tolist())
     unseen = sorted(set(truth.tolist()) - set(model.classes_.tolist()))

@@ -124,7 +124,7 @@ def fit(
         if target is None:
             estimator = build(model, options, **more).fit(documents)
         else:
-            choice, y = response_of(cells, target, response)
+            choice, y = response_of(cells, target, response, model)
             said = {"response": f"{choice.response}, of column {target!r}"}
             estimator = build(model, options, choice.kind, response=choice.response, **more).fit(documents, y)
     seconds = time.perf_counter() - start
@@ -140,10 +140,10 @@ def fit(
     ])  # fmt: skip
 
 
-def response_of(cells: Any, name: str, asked: str | None) -> tuple[Choice, Any]:
+def response_of(cells: Any, name: str, asked: str | None, model: str) -> tuple[Choice, Any]:
     """The response of the column `name`, said on standard error where it was chosen here, and y for its estimator."""
     target = Target.of(cells, name)
-    choice = choose(target, asked)
+    choice = choose(target, asked, find_entry(model).responses)
     y = target.encoded(choice)
     for sentence in (choice.why, unlabelled(target, y)):
         if sentence:

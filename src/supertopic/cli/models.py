@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,10 +17,14 @@ import typer
 
 @dataclass(frozen=True)
 class Entry:
-    """A model in a few words, and its estimators by what they learn from: "none", a "number" or a "class"."""
+    """A model in a few words, and its estimators by what they learn from: "none", a "number" or a "class".
+
+    `responses` names the one response of each kind, where there is no choice of them.
+    """
 
     about: str
     estimators: Mapping[str, str]
+    responses: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def needs_target(self) -> bool:
@@ -37,6 +41,11 @@ MODELS: dict[str, Entry] = {
     "lda": Entry("every word has its topic", {"none": "LDA"}),
     "mixture": Entry("every document has one topic", {"none": "MixtureOfCategoricals"}),
     "slda": Entry("topics that predict the column --target", {"number": "SLDARegressor", "class": "SLDAClassifier"}),
+    "medlda": Entry(
+        "topics that keep the values of --target apart by a margin",
+        {"number": "MedLDARegressor", "class": "MedLDAClassifier"},
+        {"number": "epsilon_insensitive", "class": "hinge"},
+    ),
 }
 
 OPTIONS: dict[str, str] = {
@@ -84,6 +93,8 @@ def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def build(name: str, given: Mapping[str, Any], kind: str | None = None, **more: Any) -> Any:
     """The estimator for a kind of response with the options that were given, and other parameters in `more`."""
     chosen = check_options(name, given)
+    if find_entry(name).responses:
+        more.pop("response", None)  # the kind says it all
     return find_entry(name).load(kind)(**{OPTIONS[option]: value for option, value in chosen.items()}, **more)
 
 

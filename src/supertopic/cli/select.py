@@ -95,7 +95,7 @@ def select(
     if target is None:
         estimator, y = build(model, options, **more), None
     else:
-        choice, y = response_of(cells, target, response)
+        choice, y = response_of(cells, target, response, model)
         estimator = build(model, options, choice.kind, response=choice.response, **more)
     found = select_topics(
         estimator, documents, y, tried, cv=folds, n_seeds=seeds, random_state=seed, verbose=0 if quiet else 1

@@ -7,7 +7,7 @@ taken for and how to have it otherwise. Only responses in the registry are chose
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -155,13 +155,21 @@ def check_target(model: str, target: str | None, response: str | None = None) ->
         if value is not None and not needed:
             raise typer.BadParameter(f"the model {model} has no response.", param_hint=option)
     if response is not None:
-        offered = [name for name, kind in responses().items() if kind in find_entry(model).estimators]
+        entry = find_entry(model)
+        offered = [name for name, kind in responses().items() if kind in entry.estimators]
+        offered = list(entry.responses.values()) or offered
         if response not in offered:
             refuse_choice("--response", response, offered)
 
 
-def choose(target: Target, asked: str | None) -> Choice:
-    """The response asked for, or the one that fits the column."""
+def choose(target: Target, asked: str | None, only: Mapping[str, str] | None = None) -> Choice:
+    """The response asked for, or the one that fits the column; of those in `only`, by kind, where there is no other."""
+    if only:
+        kind = {name: kind for kind, name in only.items()}.get(asked or "") or choose(target, None).kind
+        other = "class" if kind == "number" else "number"
+        plural = {"number": "numbers", "class": "classes"}
+        why = f"is taken as {plural[kind]} ({only[kind]}); use --response {only[other]} for {plural[other]}."
+        return Choice(only[kind], kind, "" if asked else f"Column {target.name!r} {why}")
     if asked is not None:
         return Choice(asked, responses()[asked])
     n, whole = len(target.distinct), target.is_whole and not isinstance(target.known[0], bool)

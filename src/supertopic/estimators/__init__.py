@@ -1,6 +1,7 @@
 """What users import: presets of emission, response, prior and engine; importing one makes all known to `load`."""
 
 from supertopic.estimators.lda import LDA
+from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.sage import SAGEClassifier, SAGETopics
 from supertopic.estimators.saving import load
@@ -9,6 +10,8 @@ from supertopic.estimators.topic_model import TopicModel
 
 __all__ = [
     "LDA",
+    "MedLDAClassifier",
+    "MedLDARegressor",
     "MixtureOfCategoricals",
     "SAGEClassifier",
     "SAGETopics",

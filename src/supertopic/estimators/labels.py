@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 
 from supertopic.responses.base import Response, registry
@@ -22,14 +23,15 @@ class Target:
     response: str
     link: str = "auto"
     classes: np.ndarray | None = None
+    options: dict[str, Any] = field(default_factory=dict)  # further arguments of the response
 
     def make(self) -> Response:
         """The response itself."""
         kind = registry()[self.response]
         if self.classes is not None:
-            return kind(len(self.classes))
+            return kind(len(self.classes), **self.options)
         if self.link == "auto":
-            return kind()
+            return kind(**self.options)
         if not hasattr(kind, "links"):
             raise ValueError(f"link: got {self.link!r}, but response={self.response!r} has one link only")
         return kind(link=self.link)  # type: ignore[call-arg]
@@ -129,6 +131,15 @@ def one_each(response: Any, names: list[str]) -> list[Any]:
     if len(response) != len(names):
         raise ValueError(f"response: got {len(response)} names, expected one for each of the {len(names)} columns of y")
     return list(response)
+
+
+def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """(D,) the weight of each document's class, as the user gave it; one where the label is missing."""
+    weight = np.ones(len(codes))
+    known = ~np.isnan(codes)
+    if class_weight is not None:
+        weight[known] = compute_sample_weight(class_weight, classes[codes[known].astype(int)])
+    return weight
 
 
 def require_order(classes: np.ndarray, name: str) -> None:

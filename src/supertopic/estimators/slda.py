@@ -7,11 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.estimators.base import Engine
-from supertopic.estimators.labels import Target, as_codes, as_numbers, find_response, one_each, require_order
+from supertopic.estimators.labels import (
+    Target,
+    as_codes,
+    as_numbers,
+    class_weights,
+    find_response,
+    one_each,
+    require_order,
+)
 from supertopic.estimators.supervised import SupervisedEstimator
 from supertopic.inference.engines import fit_batch, fit_stochastic
 from supertopic.metrics import predictive_r2
@@ -280,12 +287,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         return codes[:, None], [Target(names[0], name, classes=self.classes_)]
 
     def _label_weight(self, numbers: np.ndarray) -> np.ndarray:
-        weight = np.ones(len(numbers))
-        known = ~np.isnan(numbers)
-        if self.class_weight is not None:
-            labels = self.classes_[numbers[known].astype(int)]
-            weight[known] = compute_sample_weight(self.class_weight, labels)
-        return weight
+        return class_weights(self.class_weight, self.classes_, numbers)
 
     def _restore(self, saved: dict[str, Any]) -> None:
         super()._restore(saved)

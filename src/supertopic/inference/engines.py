@@ -25,6 +25,8 @@ from supertopic.inference.variational import Schedule, global_evidence, global_s
 from supertopic.model import Model, State
 from supertopic.progress import track
 
+_MARGIN_PATIENCE = 5  # steps without a gain after which a max-margin fit stops
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -130,6 +132,8 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
 
     Documents start afresh in every step, since going on from where they were makes them stick to their first topics.
     Once that lets the bound fall, which is at the end if at all, they do go on from where they were: then it cannot.
+    A max-margin objective may fall all the same, since the E-step takes the duals as they were: it goes on until
+    several steps together gain nothing.
     """
     model, settings = task.model, task.settings
     doc_topic = None
@@ -150,7 +154,12 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         given = (model, state, weights, batch, task.backend, settings.limits)
         stats, found = local_step(*given, None if fresh else doc_topic, spare)
         bound = (stats.bound + evidence) / n_tokens
-        if fresh and watch.trace and watch.trace[-1] - bound > settings.tol * abs(bound):
+        if (
+            fresh
+            and not model.response.max_margin
+            and watch.trace
+            and watch.trace[-1] - bound > settings.tol * abs(bound)
+        ):
             fresh = False
             stats, found = local_step(*given, doc_topic, spare)
             bound = (stats.bound + evidence) / n_tokens
@@ -159,7 +168,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         del weights, given, stats, found
         watch.trace.append(bound)
         watch.step(done + 1, partial(dict, state.arrays(), doc_topic=doc_topic), fresh=fresh)
-        if has_converged(watch.trace, settings.tol):
+        if has_converged(watch.trace, settings.tol, _MARGIN_PATIENCE if model.response.max_margin else 1):
             break
     return Fit(state, watch.trace, len(watch.trace))
 
@@ -176,9 +185,11 @@ def require_whole_counts(counts: sp.csr_matrix) -> None:
         )
 
 
-def has_converged(trace: list[float], tol: float) -> bool:
-    """Whether the last step gained less than `tol` of the value itself; never for a tol of 0."""
-    return tol > 0 and len(trace) > 1 and trace[-1] - trace[-2] < tol * abs(trace[-1])
+def has_converged(trace: list[float], tol: float, patience: int = 1) -> bool:
+    """Whether the last `patience` steps gained less than `tol` of the value itself; never for a tol of 0."""
+    if tol == 0 or len(trace) <= patience:
+        return False
+    return max(trace[-patience:]) - trace[-1 - patience] < tol * abs(trace[-1])
 
 
 def fit_stochastic(task: Task, watch: Watch) -> Fit:

@@ -96,6 +96,7 @@ class _BlockTask:
         self.lengths, self.covariates = batch.lengths[documents], batch.extra[documents]
         self.doc_topic = found.doc_topic[documents]
         self.score, self.moment = found.score[documents], found.moment[documents]
+        self.dual = None if state.dual is None else state.dual[documents]
         self.phi, self.fresh = phi, fresh
         self.alpha = state.alpha.astype(np.float32)
         self.bound = np.zeros(len(self.doc_topic))
@@ -122,7 +123,7 @@ class _BlockTask:
         block = LabelledBlock(
             self.model, self.state, self.limits, self.indptr, self.indices, self.counts, self.weights, self.alpha,
             self.y, self.weight, self.lengths, self.covariates, self.doc_topic, self.phi, self.bound, self.score,
-            self.moment, self.longest,
+            self.moment, self.longest, self.dual,
         )  # fmt: skip
         gram, cross = block.infer(backend, self.fresh)
         stats.gram += gram

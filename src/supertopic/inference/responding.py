@@ -45,6 +45,7 @@ class LabelledBlock:
     score: np.ndarray
     moment: np.ndarray
     longest: int
+    dual: np.ndarray | None = None  # (D, C) of a max-margin model
 
     def __post_init__(self) -> None:
         n_topics = self.model.n_topics
@@ -61,6 +62,9 @@ class LabelledBlock:
             self._go_on(backend)
         self.score[:], self.moment[:] = self._whole()
         self.bound += self.weight * response.log_density(self.y, self.score, self.moment, self.dispersion)
+        if response.max_margin:  # whose M-step needs the documents themselves
+            n_coef = self.state.coef.shape[1]
+            return np.zeros((response.n_columns, n_coef, n_coef)), np.zeros((response.n_columns, n_coef))
         slope, curvature = response.speak(self.y, self.score, self.moment, self.dispersion)
         slope, curvature = self.weight[:, None] * slope, self.weight[:, None] * curvature
         return self._design().normal_equations(
@@ -84,7 +88,10 @@ class LabelledBlock:
         slope, curvature = response.speak(self.y, *self._whole(), self.dispersion)
         slope = np.where(response.is_product, slope, slope - curvature * self.offset)
         curvature = np.where(response.is_product, curvature * np.exp(np.minimum(self.offset, 300.0)), curvature)
-        return self.weight[:, None] * slope, self.weight[:, None] * curvature
+        slope = self.weight[:, None] * slope
+        if self.dual is not None:  # has the weight in it
+            slope += self.dual
+        return slope, self.weight[:, None] * curvature
 
     def _tilt(self, backend: Threads, fresh: bool) -> None:
         """What y says to all tokens of a document alike; a response that listens to the scores first hears them."""

@@ -16,6 +16,7 @@ from scipy.special import digamma, gammaln
 from supertopic.backends.threads import Threads
 from supertopic.inference.batches import Batch
 from supertopic.inference.local import Locals, local_step
+from supertopic.inference.maximum_margin import maximise_margin
 from supertopic.inference.regression import Design, regress
 from supertopic.inference.responding import LocalLimits
 from supertopic.model import Model, State, Stats
@@ -82,6 +83,8 @@ def global_step(
         after.shares = (1.0 - rate) * state.shares + rate * (state.alpha + scale * stats.log_theta)
     else:
         after.alpha = model.doc_topic_prior.update(state.alpha, stats.log_theta / stats.n_documents, rate)
+    if model.response.max_margin:
+        return maximise_margin(model, state, after, found.doc_topic, batch)
     return (
         respond_globally(model, state, after, stats, found, batch, scale, rate) if model.response.n_columns else after
     )
@@ -115,6 +118,7 @@ def respond_globally(
 def global_evidence(model: Model, state: State, backend: Threads) -> float:
     """The part of the bound that belongs to no document: topics, and a mixture's topic shares."""
     topics = model.emission.evidence(state.word_topic, backend) + model.coef_prior.log_density(state.coef)
+    topics += model.coef_prior.spread_evidence(state.coef_cov)
     if state.shares is None:
         return topics
     log_shares = digamma(state.shares) - digamma(state.shares.sum())

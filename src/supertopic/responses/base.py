@@ -28,11 +28,12 @@ class Response:
     """
 
     name: ClassVar[str] = "none"
-    kind: ClassVar[str] = "none"  # "number" or "class": what y holds, and so which estimators offer it
+    kind: ClassVar[str] = "none"  # "number", "class", "margin": what y holds, and so which estimators offer it
     is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): the language of each column
     steady: ClassVar[bool] = False  # whether slope and curvature are the same whatever the scores
     two_classes: ClassVar[bool] = False  # whether it is for two classes only
     ordered: ClassVar[bool] = False  # whether classes have to come in an order
+    max_margin: ClassVar[bool] = False  # whether duals in the State speak for it, beside `speak`
     n_dispersion: ClassVar[int] = 0  # P
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

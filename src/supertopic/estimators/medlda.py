@@ -1,0 +1,352 @@
+"""Maximum entropy discrimination LDA (Zhu, Ahmed & Xing 2012): topics for a max-margin regression or classification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from supertopic.corpus import Corpus
+from supertopic.estimators.base import Engine
+from supertopic.estimators.labels import Target, as_codes, as_numbers, class_weights
+from supertopic.estimators.supervised import SupervisedEstimator
+from supertopic.inference.engines import Fit, Settings, Task, fit_batch
+from supertopic.inference.maximum_margin import fit_margin
+from supertopic.inference.regression import Design
+from supertopic.metrics import predictive_r2
+from supertopic.model import Model
+from supertopic.responses.margin import MaxMargin
+
+_DOC_TOPIC_TOTAL = 25.0  # of a regression's default alpha, of which no topic has more than 1
+_CLASS_ALPHA = 0.1  # that of a classification
+_REFIT_TOL = 1e-4  # of the duality gap: no step follows that could make up for it
+
+
+class _MedLDA(SupervisedEstimator):
+    """What regressor and classifier share."""
+
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 40)}
+    burn_in, thin, batch_size, learning_delay, learning_decay = None, 1, None, 1.0, 0.0  # of other engines
+    supervision, own_terms, coef_prior = 1.0, False, "normal"  # of other models
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Find topics in X that separate y; documents whose y is missing take part without it.
+
+        Parameters
+        ----------
+        X : counts, strings, or a Corpus
+        y : (D,); NaN, None (or -1 among class numbers): missing
+        sample_weight : (D,) weights of the documents' losses: C is per document, times this
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _at_least_zero(self, name: str) -> float:
+        value = getattr(self, name)
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
+            raise ValueError(f"{name}: got {value!r}, expected a finite number >= 0")
+        return float(value)
+
+    def _task(
+        self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None,
+        covariates: np.ndarray | None = None,
+    ) -> Task:  # fmt: skip
+        task = super()._task(model, corpus, settings, y, weight, covariates)
+        if task.start is not None:  # the duals belong to the documents of the earlier fit
+            known = task.start.dual is not None and len(task.start.dual) == len(corpus)
+            task.start = replace(task.start, dual=task.start.dual if known else None, planes=None, n_support=None)
+        return task
+
+    def _keep(self, model: Model, fit: Fit) -> None:
+        fit.state.planes = None  # of use in training only
+        super()._keep(model, fit)
+
+    def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
+        """The coefficients once more, on topics that have not seen y, by the same problem."""
+        model, state = self._model(), self._state
+        design = Design(self._scores(corpus, extra).mean_topics, np.full(len(y), np.inf), extra)
+        found = fit_margin(
+            cast(MaxMargin, model.response), model.coef_prior, design, y, weight, state.coef, state.coef_cov,
+            state.learned()[1], turns=20, tol=_REFIT_TOL,
+        )  # fmt: skip
+        self._state = replace(
+            state, coef=found.solution.coef.astype(np.float32), coef_cov=found.coef_cov.astype(np.float32),
+            gram=found.gram, dispersion=found.dispersion,
+        )  # fmt: skip
+        self._derive(model)
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        assert self._state.support is not None and self._state.n_support is not None
+        self.support_, self.n_support_ = np.flatnonzero(self._state.support), self._state.n_support
+        self.dual_coef_ = self._state.dual
+
+    def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} has a loss, no density of y")
+
+
+class MedLDARegressor(RegressorMixin, _MedLDA):
+    """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that also keep |y - E[eta·Zbar]| <= epsilon:
+
+    max  evidence bound of the words (and of y ~ N(eta·Zbar, dispersion))
+         - C sum_d max(0, |y_d - E[eta·Zbar_d]| - epsilon)
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    C : float
+        Weight of a document's loss against the words' log-likelihood; per document, not divided by their number.
+    epsilon : float
+        Errors up to this size cost nothing; in standard deviations of y, as the loss is.
+    likelihood : {"slda", "lda"}
+        With sLDA's Gaussian likelihood of y beside the loss (the paper's full model), or with the loss alone.
+    refit : bool
+        Solve for the coefficients once more on topics inferred without y, as they are at prediction.
+    coef_scale : float
+        Standard deviation of the prior on eta, of y standardised.
+    inference : {"vb"}
+    doc_topic_prior : float, K floats, "symmetric" or "auto", optional
+        alpha, by default as in `SLDARegressor`.
+    topic_word_prior, max_iter, tol, init, n_init, max_doc_iter, doc_tol
+        As in `SLDARegressor`; `max_iter` is 40 EM steps by default, and it stops when five of them together gain less
+        than `tol`.
+    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
+        As in `LDA`.
+
+    Attributes
+    ----------
+    coef_ : (K,) ndarray, E[eta] on the scale of y; coef_std_ : its standard errors given the topics ("slda")
+    support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
+    n_support_ : (n_iter_,) ndarray, how many there were after each step
+    dual_coef_ : (D, 1) ndarray, mu - mu*, averaged over the last steps: what drew the documents' topics
+    dispersion_ : float, the variance of y around the prediction
+    components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
+        As in `LDA`; `bound_` is the objective above per token.
+    """
+
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        C: float = 100.0,
+        epsilon: float = 0.1,
+        likelihood: str = "slda",
+        refit: bool = True,
+        coef_scale: float = 10.0,
+        inference: str = "vb",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
+        topic_word_prior: float = 0.05,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        init: str = "online",
+        n_init: int = 1,
+        max_doc_iter: int = 100,
+        doc_tol: float = 1e-2,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        backend: str = "threads",
+    ) -> None:
+        self.n_topics = n_topics
+        self.C = C
+        self.epsilon = epsilon
+        self.likelihood = likelihood
+        self.refit = refit
+        self.coef_scale = coef_scale
+        self.inference = inference
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.max_doc_iter = max_doc_iter
+        self.doc_tol = doc_tol
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.backend = backend
+
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+        who = type(self).__name__
+        if table.shape[1] != 1:
+            raise ValueError(f"y has shape {table.shape}; {who} takes one column of numbers")
+        if self.likelihood not in ("slda", "lda"):
+            raise ValueError(f"likelihood: got {self.likelihood!r}, expected 'slda' or 'lda'")
+        options = {"C": self._at_least_zero("C"), "epsilon": self._at_least_zero("epsilon")}
+        options["likelihood"] = self.likelihood == "slda"
+        numbers = as_numbers(table[:, 0], who)
+        return numbers[:, None], [Target(names[0], "epsilon_insensitive", options=options)]
+
+    def _alpha(self) -> Any:
+        return min(1.0, _DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        self.coef_ = self._columns_coef[0]
+        if self.likelihood == "slda":
+            self.coef_std_ = self._columns_std[0]
+        self.dispersion_ = float(model.response.spread(self._state.learned()[1]))
+
+    def predict(self, X: Any, return_interval: float | None = None) -> Any:
+        """E[y] of new documents (D,); `return_interval=0.9` adds the ends of intervals that hold nine of ten."""
+        (mean,), found = self._predicted(X)
+        if return_interval is None:
+            return mean
+        if not 0 < return_interval < 1:
+            raise ValueError(f"return_interval: got {return_interval!r}, expected a probability between 0 and 1")
+        ends = self._response().interval(found.score, found.moment, self._state.learned()[1], return_interval)
+        return mean, *ends
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Predictive R²."""
+        return float(predictive_r2(y, self.predict(X)))
+
+
+class MedLDAClassifier(ClassifierMixin, _MedLDA):
+    """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that keep the classes apart by the margin `cost`:
+
+    max  evidence bound of the words  -  C sum_d max_c [cost 1(c != y_d) - E[(eta_{y_d} - eta_c)·Zbar_d]]
+
+    Two classes have one eta, for the second of them: C sum_d max(0, cost ∓ E[eta·Zbar_d]).
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    C : float
+        Weight of a document's loss against the words' log-likelihood; per document, not divided by their number.
+    cost : float
+        ℓ, the margin asked for, which is what a wrong class costs. More makes topics serve the classes.
+    slack : {"n", "1"}
+        A slack for every document, solved by coordinate descent; or one for all, by cutting planes. The same optimum.
+    class_weight : dict, "balanced" or None
+        Weights of the classes' losses.
+    refit : bool
+        Solve for the coefficients once more on topics inferred without y, as they are at prediction.
+    coef_scale : float
+        Standard deviation of the prior on eta.
+    doc_topic_prior : float, K floats, "symmetric" or "auto", optional
+        alpha, by default 0.1 for each topic.
+    inference, topic_word_prior, max_iter, tol, ...
+        As in `MedLDARegressor`.
+
+    Attributes
+    ----------
+    classes_ : (M,) ndarray
+    coef_ : (M, K) ndarray, or (1, K) for two classes
+        E[eta]: a topic with a large one speaks for its class (the second of two).
+    support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
+    n_support_ : (n_iter_,) ndarray, how many there were after each step
+    dual_coef_ : (D, M) or (D, 1) ndarray, 1(c = y_d) sum_b mu_d^b - mu_d^c, averaged over the last steps
+    components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
+        As in `LDA`; `bound_` is the objective above per token.
+    """
+
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        C: float = 8.0,
+        cost: float = 256.0,
+        slack: str = "n",
+        class_weight: Mapping[Any, float] | str | None = None,
+        refit: bool = True,
+        coef_scale: float = 1.0,
+        inference: str = "vb",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
+        topic_word_prior: float = 0.05,
+        max_iter: int | None = None,
+        tol: float = 1e-4,
+        init: str = "online",
+        n_init: int = 1,
+        max_doc_iter: int = 100,
+        doc_tol: float = 1e-2,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        backend: str = "threads",
+    ) -> None:
+        self.n_topics = n_topics
+        self.C = C
+        self.cost = cost
+        self.slack = slack
+        self.class_weight = class_weight
+        self.refit = refit
+        self.coef_scale = coef_scale
+        self.inference = inference
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.max_doc_iter = max_doc_iter
+        self.doc_tol = doc_tol
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.backend = backend
+
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+        who = type(self).__name__
+        if table.shape[1] != 1:
+            raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
+        if self.slack not in ("n", "1"):
+            raise ValueError(f"slack: got {self.slack!r}, expected 'n' or '1'")
+        options = {"C": self._at_least_zero("C"), "cost": self._at_least_zero("cost"), "slack": self.slack}
+        codes, self.classes_ = as_codes(table[:, 0], who)
+        return codes[:, None], [Target(names[0], "hinge", classes=self.classes_, options=options)]
+
+    def _alpha(self) -> Any:
+        return _CLASS_ALPHA if self.doc_topic_prior is None else self.doc_topic_prior
+
+    def _label_weight(self, numbers: np.ndarray) -> np.ndarray:
+        return class_weights(self.class_weight, self.classes_, numbers)
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        super()._restore(saved)
+        classes = self._targets[0].classes
+        assert classes is not None
+        self.classes_ = classes
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        self.coef_ = self._columns_coef
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second."""
+        (_,), found = self._predicted(X)
+        return found.score[:, 0] if found.score.shape[1] == 1 else found.score
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class with the largest decision value."""
+        check_is_fitted(self, "_state")
+        (scores,), _ = self._predicted(X)
+        return self.classes_[scores.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of documents whose class is predicted."""
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features speaks to it
+        return tags

@@ -1,0 +1,157 @@
+"""Max-margin responses: losses in place of densities, and the dual problems that their coefficients solve.
+
+The objective has -C sum_d w_d loss_d where a likelihood has log p(y_d). Its multipliers, the duals, speak to the
+E-step: a column of the linear predictor gets the slope dual_dc, in all three problems with
+
+    P_c (coef_c - mean_c) = sum_d dual_dc x_d
+
+which is mu_d - mu*_d (regression), s_d mu_d (two classes, s_d = ±1), and 1(c = y_d) sum_b mu_d^b - mu_d^c (classes).
+C is per document: the paper's C where it sums the slacks, its C/D where it takes their mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supertopic.margin import solve_binary, solve_classes, solve_one_slack, solve_regression
+from supertopic.responses.base import Response, only_known
+from supertopic.responses.continuous import Gaussian
+
+TOLERANCE = 3e-3  # of the duality gap, relative to the objective: an M-step that is followed by others
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Coefficients (C, n), the duals (D, C) that make them, and cutting planes to start from next time."""
+
+    coef: np.ndarray
+    dual: np.ndarray
+    planes: np.ndarray | None = None
+
+
+class MaxMargin(Response):
+    """What a max-margin response has besides."""
+
+    steady = True
+    max_margin = True
+
+    def solve(
+        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
+    ) -> Solution:  # fmt: skip
+        """The best mean of q(eta) for features x (D, n), with q(eta) ∝ N(mean, precision⁻¹) without the losses.
+
+        mean : (C, n), precision : (C, n, n); start : the solution of a problem nearby
+        """
+        raise NotImplementedError
+
+
+class Hinge(MaxMargin):
+    """loss = max_c [cost 1(c != y) + s_c] - s_y, of two classes max(0, cost ∓ s) with one column for the second.
+
+    There is no likelihood: the duals alone speak.
+    """
+
+    name = "hinge"
+    kind = "margin"
+
+    def __init__(self, n_classes: int = 0, C: float = 1.0, cost: float = 1.0, slack: str = "n") -> None:
+        super().__init__(n_classes)
+        self.C, self.cost, self.slack = C, cost, slack
+        self.is_product = np.zeros(1 if n_classes == 2 else n_classes, dtype=bool)
+
+    def loss(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """(D,), zero where y is missing."""
+        code = np.where(np.isnan(y), 0, y).astype(int)
+        if self.n_classes == 2:
+            found = np.maximum(self.cost - np.where(code == 1, 1.0, -1.0) * score[:, 0], 0.0)
+        else:
+            own = np.arange(self.n_classes) == code[:, None]
+            found = (score + np.where(own, 0.0, self.cost)).max(axis=1) - score[own]
+        return only_known(y, found)[0]
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return -self.C * self.loss(y, score)
+
+    def solve(
+        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
+    ) -> Solution:  # fmt: skip
+        """As in `MaxMargin`, where the mean is zero and all columns have one diagonal precision."""
+        diagonal = np.diagonal(precision[0])
+        if self.slack == "1":
+            return self._solve_one_slack(x, y, weight, diagonal, start, tol)
+        common: Any = {"C": self.C, "cost": self.cost, "weight": weight, "precision": diagonal, "tol": tol}
+        warm = None if start is None else start.dual
+        if self.n_classes == 2:
+            fit = solve_binary(x, y, warm=None if warm is None else np.abs(warm[:, 0]), **common)
+            sign = only_known(y, np.where(y == 1, 1.0, -1.0))[0]
+            return Solution(fit.coef[None], (sign * fit.dual)[:, None])
+        warm = None if warm is None else np.maximum(-warm, 0.0)  # what the own class holds is their sum
+        fit = solve_classes(x, y, self.n_classes, warm=warm, **common)
+        return Solution(fit.coef, self._signed(y, fit.dual))
+
+    def _solve_one_slack(
+        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, precision: np.ndarray, start: Solution | None,
+        tol: float,
+    ) -> Solution:  # fmt: skip
+        two = self.n_classes == 2  # the binary problem at C is that of two classes at C/2
+        fit = solve_one_slack(
+            x, y, self.n_classes, 0.5 * self.C if two else self.C, self.cost, weight=weight, precision=precision,
+            warm=None if start is None else start.planes, tol=tol,
+        )  # fmt: skip
+        coef, dual = fit.coef, self._signed(y, fit.dual)
+        if two:
+            coef, dual = coef[1:] - coef[:1], 2 * dual[:, 1:]
+        return Solution(coef, dual, fit.planes)
+
+    def _signed(self, y: np.ndarray, dual: np.ndarray) -> np.ndarray:
+        """mu_d^c, zero for the own class, as the slopes of the columns."""
+        own = (np.arange(self.n_classes) == y[:, None]).astype(np.float64)
+        return own * dual.sum(axis=1, keepdims=True) - dual
+
+    def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(D, n_classes) scores, no probabilities."""
+        return np.hstack([-score, score]) if self.n_classes == 2 else score
+
+
+class EpsilonInsensitive(MaxMargin, Gaussian):
+    """loss = max(0, |u - s| - epsilon), u = (y - center)/scale; beside it u ~ N(s, variance), if `likelihood`."""
+
+    name = "epsilon_insensitive"
+    kind = "margin"
+
+    def __init__(self, n_classes: int = 0, C: float = 1.0, epsilon: float = 0.1, likelihood: bool = True) -> None:
+        super().__init__(n_classes)
+        self.C, self.epsilon, self.likelihood = C, epsilon, likelihood
+
+    def loss(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(D,), zero where y is missing."""
+        _, center, scale = dispersion
+        return only_known(y, np.maximum(np.abs((y - center) / scale - score[:, 0]) - self.epsilon, 0.0))[0]
+
+    def speak(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if self.likelihood:
+            return super().speak(y, score, moment, dispersion)
+        return np.zeros_like(score), np.zeros_like(score)
+
+    def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        density = super().log_density(y, score, moment, dispersion) if self.likelihood else 0.0
+        return density - self.C * self.loss(y, score, dispersion)
+
+    def solve(
+        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
+    ) -> Solution:  # fmt: skip
+        """As in `MaxMargin`; y is standardised, as the coefficients are."""
+        _, center, scale = dispersion
+        fit = solve_regression(
+            x, (y - center) / scale, self.C, self.epsilon, weight=weight, mean=mean[0], precision=precision[0],
+            warm=None if start is None else start.dual[:, 0], tol=tol,
+        )  # fmt: skip
+        return Solution(fit.coef[None], fit.dual[:, None])

@@ -1,0 +1,62 @@
+"""MedLDA estimators: what they refuse, and scikit-learn's rules."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from supertopic import MedLDAClassifier, MedLDARegressor
+
+X = sp.csr_matrix(np.array([[2, 1, 0], [0, 1, 3], [1, 1, 1], [2, 0, 0]], dtype=np.float32))
+REFUSED = {
+    "C": (MedLDAClassifier(2, C=-1), [0, 1, 0, 1], "C: got -1, expected a finite number >= 0"),
+    "infinite C": (MedLDARegressor(2, C=np.inf), [0.0, 1, 2, 3], "C: got inf, expected a finite number >= 0"),
+    "cost": (MedLDAClassifier(2, cost="high"), [0, 1, 0, 1], "cost: got 'high', expected a finite number >= 0"),
+    "epsilon": (MedLDARegressor(2, epsilon=-0.1), [0.0, 1, 2, 3], "epsilon: got -0.1, expected a finite number >= 0"),
+    "slack": (MedLDAClassifier(2, slack=1), [0, 1, 0, 1], "slack: got 1, expected 'n' or '1'"),
+    "likelihood": (
+        MedLDARegressor(2, likelihood="gaussian"),
+        [0.0, 1, 2, 3],
+        "likelihood: got 'gaussian', expected 's",
+    ),
+    "inference": (MedLDAClassifier(2, inference="svi"), [0, 1, 0, 1], "inference: got 'svi', expected one of 'vb'"),
+    "scale": (MedLDAClassifier(2, coef_scale=0), [0, 1, 0, 1], "coef_scale: got 0, expected a number > 0"),
+    "one class": (MedLDAClassifier(2), [1, 1, 1, 1], "y holds 1 class, 1; MedLDAClassifier needs 2 or more"),
+    "text": (MedLDARegressor(2), ["a", "b", "a", "b"], "use MedLDAClassifier instead of MedLDARegressor"),
+    "fractions": (MedLDAClassifier(2), [0.1, 0.7, 0.2, 1.5], "use MedLDARegressor instead of MedLDAClassifier"),
+    "columns": (MedLDARegressor(2), np.eye(4)[:, :2], "y has shape (4, 2); MedLDARegressor takes one column of numb"),
+    "labels": (MedLDAClassifier(2), np.eye(4)[:, :2], "y has shape (4, 2); MedLDAClassifier takes one column of lab"),
+    "missing": (MedLDARegressor(2), [np.nan] * 4, "y is missing for every document; expected some labels"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_nonsense_is_refused_in_a_sentence(case):
+    estimator, y, message = REFUSED[case]
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        estimator.fit(X, y)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 250
+
+
+NOT_FOR_US = {
+    "check_sample_weight_equivalence_on_dense_data": "sample_weight weighs the response, not the words",
+    "check_sample_weight_equivalence_on_sparse_data": "sample_weight weighs the response, not the words",
+    "check_class_weight_classifiers": "feeds negative numbers, and words are counted",
+}
+
+
+def expected_failures(estimator):
+    left_out = ("check_class_weight_classifiers",) if isinstance(estimator, MedLDARegressor) else ()
+    return {name: reason for name, reason in NOT_FOR_US.items() if name not in left_out}
+
+
+@parametrize_with_checks(
+    [MedLDARegressor(5, max_iter=10), MedLDAClassifier(2, max_iter=5)], expected_failed_checks=expected_failures
+)
+@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore:n_topics=[25] is more than:UserWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
