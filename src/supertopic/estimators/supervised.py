@@ -19,7 +19,7 @@ from supertopic.estimators.base import TopicEstimator
 from supertopic.estimators.labels import Target, as_table
 from supertopic.estimators.tuning import choose_supervision
 from supertopic.inference import prediction
-from supertopic.inference.engines import Settings, Task
+from supertopic.inference.engines import Fit, Settings, Task
 from supertopic.inference.regression import Design, regress
 from supertopic.model import Model
 from supertopic.responses.base import Response
@@ -187,8 +187,13 @@ class SupervisedEstimator(TopicEstimator):
     def _users_coefficients(self, model: Model) -> tuple[np.ndarray, np.ndarray]:
         """(C, K + P) coefficients and standard errors, on the scale that users know."""
         gram, dispersion = self._state.learned()
-        coef = self._state.coef.astype(np.float64)
         deviation = np.stack([model.coef_prior.deviation(one) for one in gram])
+        return self._unscale(self._state.coef.astype(np.float64), deviation, dispersion)
+
+    def _unscale(
+        self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        coef, deviation = coef.copy(), deviation.copy()
         for _, part in self._parts():
             topics = (part.columns, slice(0, self.n_topics))
             others = (part.columns, slice(self.n_topics, None))
@@ -198,6 +203,13 @@ class SupervisedEstimator(TopicEstimator):
             coef[others], deviation[others] = part.response.unscale(coef[others], deviation[others], numbers)
             coef[others] -= zero  # the intercept belongs to the topics
         return coef, deviation
+
+    def _keep(self, model: Model, fit: Fit) -> None:
+        if "coef" in fit.draws:
+            pairs = zip(fit.draws["coef"], fit.draws["dispersion"], strict=True)
+            users = np.array([self._unscale(coef, np.zeros_like(coef), dispersion)[0] for coef, dispersion in pairs])
+            fit.draws = {**fit.draws, "coef": users}
+        super()._keep(model, fit)
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)

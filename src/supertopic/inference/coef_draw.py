@@ -9,6 +9,7 @@ from supertopic.inference.draws import SweepDraws
 from supertopic.kernels.draws import draw_normal
 
 _NEWTON_STEPS = 30
+_FREEDOM = 5.0
 
 
 def draw_coefficients(precision: np.ndarray, linear: np.ndarray, seed: int, sweep: int, purpose: int) -> np.ndarray:
@@ -53,24 +54,29 @@ def draw_log_linear(
 ) -> np.ndarray:
     """Draw from exp( sum_d slope s_d - curvature exp(s_d) - ½ sum_k prior_k coef_k² ), s = design coef.
 
-    An elliptical slice step (Murray, Adams & MacKay 2010) round the normal that touches this density at its mode: never
-    refused, nothing to tune, and exact whatever that normal misses. It may depend on all but the coefficients `now`.
+    An elliptical slice step (Murray, Adams & MacKay 2010) round a Student t that has this density's mode and curvature:
+    never refused, nothing to tune, and exact whatever the t misses, for it depends on all but the coefficients `now`.
+    The t is a normal of random scale (Nishihara, Murray & Adams 2014); a normal's tails are lighter than this
+    density's, and far out in them a chain would stick.
 
     Parameters
     ----------
     design : (D, K) ndarray; slope, curvature : (D,) ndarray; prior : (K,) ndarray, precisions; now : (K,) ndarray
     """
     mode, root = _touching_normal(design, slope, curvature, prior)
+    tail = 0.5 * (_FREEDOM + len(now))
 
     def beyond(move: np.ndarray) -> float:
-        """The log density of mode + move less that of the normal."""
+        """The log density of mode + move less that of the t."""
         coef = mode + move
         s = design @ coef
         density = slope @ s - curvature @ np.exp(np.minimum(s, 300.0)) - 0.5 * prior @ coef**2
-        return float(density + 0.5 * ((root.T @ move) ** 2).sum())
+        return float(density + tail * np.log1p(((root.T @ move) ** 2).sum() / _FREEDOM))
 
-    across = solve_triangular(root, draw.normal(len(now)), lower=True, trans="T", check_finite=False)
     along = now - mode
+    rate = 0.5 * (_FREEDOM + ((root.T @ along) ** 2).sum())
+    scale = 1.0 / np.sqrt(draw.gamma(np.array([tail]), np.array([rate]))[0])
+    across = scale * solve_triangular(root, draw.normal(len(now)), lower=True, trans="T", check_finite=False)
     height, turn = draw.uniform(2)
     level = beyond(along) + np.log(height)
     angle = 2 * np.pi * turn

@@ -101,7 +101,7 @@ class SupervisedSampler:
         self._slow = gibbs_likelihood.make_scratch(model.n_topics, n_columns)
 
     def start(self, state: State) -> None:
-        """Topics of the tokens drawn from a State's topics, without y; coefficients and dispersion as they are there."""
+        """Topics of the tokens drawn from a State's topics, without y; coefficients and dispersion as there."""
         assert state.dispersion is not None
         topic = np.empty(len(self.token_word), dtype=np.uint16)
         random_topics(self.seed, self.model.n_topics, 0, len(topic), topic)
@@ -237,8 +237,13 @@ class Sums:
         self.dispersion.append(sampler.dispersion.copy())
 
     def arrays(self) -> dict[str, np.ndarray]:
-        sums = {"sum_words": self.word_topic, "sum_documents": self.doc_topic, "sum_gram": self.gram}
-        return sums | {"coefs": np.asarray(self.coef), "dispersions": np.asarray(self.dispersion)}
+        sums: dict[str, np.ndarray] = {
+            "sum_words": self.word_topic,
+            "sum_documents": self.doc_topic,
+            "sum_gram": self.gram,
+        }
+        draws = {"coefs": np.asarray(self.coef), "dispersions": np.asarray(self.dispersion)}
+        return {**sums, **draws}
 
     def resume(self, found: dict[str, np.ndarray]) -> None:
         self.word_topic, self.doc_topic, self.gram = found["sum_words"], found["sum_documents"], found["sum_gram"]

@@ -5,11 +5,11 @@ Token of word w in document d of N tokens, all counts without the token itself, 
     p(z = k) ∝ (n_dk + alpha_k) (n_wk + beta)/(n_k + V beta) exp( sum_c f_dc(s_c + x_ck) ),    s_c = coef_c·n_d/N
 
     kind QUADRATIC   f(s) = slope s - curvature s²/2
-    kind PRODUCT     f(s) = slope s - curvature exp(s)              Poisson, gamma, Weibull, softmax
-    kind PROBIT      f(s) = |slope| log Phi(sign(slope) curvature s)    the latent integrated out (SSTM's partial collapse)
+    kind PRODUCT     f(s) = slope s - curvature exp(s)                 Poisson, gamma, Weibull, softmax
+    kind PROBIT      f(s) = |slope| log Phi(sign(slope) curvature s)   its latent integrated out: SSTM's collapse
 
-A token moves s by little, so that f(s + x) - f(s) is a polynomial of degree four in x, the same for all topics, wherever
-its remainder is below TINY; elsewhere f itself is asked, topic by topic.
+A token moves s by little, so that f(s + x) - f(s) is a polynomial of degree four in x, one for all topics, wherever its
+remainder is below TINY; elsewhere f itself is asked, topic by topic.
 """
 
 import math
@@ -26,7 +26,11 @@ FAST = {"contract", "nsz", "arcp", "nnan"}
 
 def make_scratch(n_topics, n_columns):
     """Two arrays for `sweep_likelihood`: numbers by topic, and by column."""
-    return np.zeros((4 + n_columns, n_topics + 32)), np.zeros((2, max(n_columns, 1))), np.zeros(n_topics + 64, np.float32)
+    return (
+        np.zeros((4 + n_columns, n_topics + 32)),
+        np.zeros((2, max(n_columns, 1))),
+        np.zeros(n_topics + 64, np.float32),
+    )
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -80,9 +84,13 @@ def _taylor(kind, s, slope, curvature, reach):
     # far in the tail r + a is a difference of large numbers: there only f itself will do
     left_out = left_out if a > -1e3 else np.inf
     turns = turn * turn
-    return weight * turn * r, weight * turns * first / 2, weight * turns * turn * third / 6, (
-        weight * turns * turns * fourth / 24
-    ), left_out
+    return (
+        weight * turn * r,
+        weight * turns * first / 2,
+        weight * turns * turn * third / 6,
+        (weight * turns * turns * fourth / 24),
+        left_out,
+    )
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")

@@ -20,7 +20,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 _REGISTRY: dict[str, type[Response]] = {}
-LOG_SPREAD = 2.0  # a sampler's prior on what dispersion is positive (but a variance): its logarithm is N(0, LOG_SPREAD²)
+LOG_SPREAD = (
+    2.0  # a sampler's prior on what dispersion is positive (but a variance): its logarithm is N(0, LOG_SPREAD²)
+)
 
 
 class Draws(Protocol):
@@ -148,9 +150,7 @@ class Response:
         """Dispersion drawn given s, whatever `augment` draws being integrated out."""
         return dispersion
 
-    def log_likelihood(
-        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
-    ) -> float:
+    def log_likelihood(self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> float:
         """sum_d weight log p(y | s), exactly: bounds are tight where s is known."""
         moment = np.where(self.is_product, np.exp(np.minimum(score, 300.0)), score**2)
         return float(weight @ self.log_density(y, score, moment, dispersion))

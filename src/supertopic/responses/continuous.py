@@ -7,7 +7,6 @@ from scipy.stats import norm
 
 from supertopic.responses.base import Draws, Response, only_known
 
-
 VARIANCE_PRIOR = (2.0, 0.2)  # shape and scale of a sampler's inverse gamma: four observations, of variance 0.1
 
 
