@@ -9,7 +9,7 @@ from supertopic.coefficients import CoefPrior
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.draws import SweepDraws
-from supertopic.inference.supervised_gibbs import SupervisedSampler, prior_precision
+from supertopic.inference.supervised_gibbs import RATE_PRIOR, Options, SupervisedSampler, prior_precision
 from supertopic.kernels import gibbs_likelihood
 from supertopic.model import Model
 from supertopic.responses import base
@@ -20,7 +20,7 @@ ALPHA, BETA = np.array([0.7, 0.5, 0.9]), 0.4
 TINY = np.array([[1, 2, 0], [1, 0, 1]])
 
 
-def sampler_of(name, counts, y, weight=None, prior=("normal", 1.0), seed=0, covariates=None):
+def sampler_of(name, counts, y, weight=None, prior=("normal", 1.0), seed=0, covariates=None, options=None):
     response, dispersion = naive.make(name)
     n_covariates = 0 if covariates is None else covariates.shape[1]
     model = Model(
@@ -29,7 +29,7 @@ def sampler_of(name, counts, y, weight=None, prior=("normal", 1.0), seed=0, cova
     )  # fmt: skip
     weight = np.ones(len(y)) if weight is None else weight
     counts = sp.csr_matrix(counts.astype(np.float32))
-    sampler = SupervisedSampler(model, counts, np.asarray(y, float), weight, covariates, seed)
+    sampler = SupervisedSampler(model, counts, np.asarray(y, float), weight, covariates, seed, options or Options())
     sampler.take(np.zeros(len(sampler.token_word), np.uint16), sampler.coef, dispersion, ALPHA)
     return sampler
 
@@ -40,14 +40,22 @@ def test_every_response_but_those_of_canonical_links_has_a_sampler():
     )
 
 
+def test_topics_under_a_collapsed_probit_follow_the_enumerated_posterior():
+    follow_enumerated("probit", 1.0, Options(integrate_latents=True))
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("weight", [1.0, 2.5])
 def test_topics_follow_the_enumerated_posterior(name, weight):
     """Augmented topics given coefficients: p(z | w, y) with what was augmented integrated out."""
+    follow_enumerated(name, weight)
+
+
+def follow_enumerated(name, weight, options=None):
     y = np.array([1.0, 0.0]) if name not in ("gamma", "weibull", "gaussian") else np.array([2.5, 0.4])
     if name in ("poisson", "negative_binomial"):
         y = np.array([3.0, 0.0])
-    sampler = sampler_of(name, TINY, y, np.array([weight, weight]))
+    sampler = sampler_of(name, TINY, y, np.array([weight, weight]), options=options)
     if weight != 1 and sampler.model.response.whole_weights:
         with pytest.raises(ValueError, match="weights of labels"):
             sampler.model.response.check_sampler(sampler.weight)
@@ -85,9 +93,10 @@ def test_same_topics_as_the_naive_sweep(kinds, length):
     topic = rng.integers(n_topics, size=n_docs * length).astype(np.uint16)
     slope = rng.normal(size=(n_docs, n_columns)) * 3
     curvature, coef = rng.gamma(2.0, size=(n_docs, n_columns)), rng.normal(size=(n_columns, n_topics)) * 2
-    alpha, beta = rng.gamma(2.0, size=n_topics), 0.3
+    alpha, beta, offset = rng.gamma(2.0, size=n_topics), 0.3, rng.normal(size=(n_docs, n_columns))
 
     def function(d, c, s):
+        s = s + offset[d, c]
         b, omega = slope[d, c], curvature[d, c]
         if kinds[c] == gibbs_likelihood.QUADRATIC:
             return b * s - 0.5 * omega * s**2
@@ -105,7 +114,7 @@ def test_same_topics_as_the_naive_sweep(kinds, length):
         doc_topic[:] = 0
         changed = gibbs_likelihood.sweep_likelihood(
             0, n_docs, doc_ptr, np.concatenate(documents).astype(np.int32), found, doc_topic, np.array(kinds), slope,
-            curvature, coef, word_topic, count, alpha, beta, 7, number, scratch,
+            curvature, offset, coef, word_topic, count, alpha, beta, 7, number, scratch,
         )  # fmt: skip
         expected = naive.sweep(documents, expected, function, coef, alpha, beta, n_words, 7, number)
         assert changed > 0
@@ -161,6 +170,7 @@ def statistics(sampler, name):
     values += [np.tanh(score[:, 0]) @ y, np.tanh(score).mean() ** 2, np.tanh(fit / 10), sampler.doc_topic[0, 0]]
     topics_alone = sampler.design[:, : len(ALPHA)] @ coef[:, : len(ALPHA)].T
     values += [column @ np.tanh(topics_alone[:, 0]) * coef[0, -1] for column in sampler.covariates.T]
+    values += [np.log(sampler.coef_prior.scale), np.log(sampler.coef_prior.scale) * (np.tanh(coef) ** 2).mean()]
     if len(sampler.dispersion) and name != "ordinal":
         values += [np.log(sampler.dispersion[0]), np.log(sampler.dispersion[0]) * y.sum()]
     if name == "ordinal":
@@ -168,7 +178,7 @@ def statistics(sampler, name):
     return np.array(values)
 
 
-def joint_test(name, prior, n_replicates, n_sweeps, covariates=False):
+def joint_test(name, prior, n_replicates, n_sweeps, covariates=False, options=None):
     """Largest |z| of paired differences: all drawn from the model, then some sweeps given words and y.
 
     Parameters and topics before and after have the same distribution, jointly with the data (Geweke 2004, with
@@ -184,7 +194,11 @@ def joint_test(name, prior, n_replicates, n_sweeps, covariates=False):
         z = np.take_along_axis(z.reshape(n_docs, length), order, axis=1).ravel()
         counts = np.stack([np.bincount(row, minlength=n_words) for row in words])
         extra = rng.normal(size=(n_docs, 1)) if covariates else None
-        sampler = sampler_of(name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra)
+        if options is not None and options.learn_scale:
+            prior = (prior[0], 1.0 / rng.gamma(RATE_PRIOR[0], 1.0 / RATE_PRIOR[1]))
+        sampler = sampler_of(
+            name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra, options=options
+        )
         draw = rng.normal if prior[0] == "normal" else rng.laplace
         coef, dispersion = draw(scale=prior[1], size=sampler.coef.shape), prior_dispersion(name, rng)
         sampler.take(z.astype(np.uint16), coef, dispersion, ALPHA)
@@ -194,6 +208,7 @@ def joint_test(name, prior, n_replicates, n_sweeps, covariates=False):
             sampler.sweep(number)
         differences.append(statistics(sampler, name) - before)
     differences = np.array(differences)
+    differences = differences[:, differences.any(axis=0)]  # what is not drawn does not move
     return np.abs(differences.mean(0) / (differences.std(0) / np.sqrt(n_replicates) + 1e-300))
 
 
@@ -211,4 +226,13 @@ def test_sweeps_keep_the_joint_distribution(name, monkeypatch):
 def test_sweeps_keep_the_joint_distribution_under_a_laplace_prior_and_covariates(name, monkeypatch):
     monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
     z = joint_test(name, ("laplace", 1.5), 1500, 3, covariates=True)
+    assert z.max() < 4.0, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian", "probit"])
+def test_sweeps_of_sparse_models_keep_the_joint_distribution(name):
+    """SSTM: the probit's latent integrated out of the topics' draws, the scale of the Laplace prior drawn."""
+    options = Options(integrate_latents=True, learn_scale=True)
+    z = joint_test(name, ("laplace", 1.0), 1500, 3, covariates=True, options=options)
     assert z.max() < 4.0, z

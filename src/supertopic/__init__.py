@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from supertopic import datasets, metrics
     from supertopic.corpus import Corpus
-    from supertopic.estimators import LDA, MixtureOfCategoricals, SLDAClassifier, SLDARegressor, load
+    from supertopic.estimators import (
+        LDA,
+        MixtureOfCategoricals,
+        SLDAClassifier,
+        SLDARegressor,
+        SSTMClassifier,
+        SSTMRegressor,
+        load,
+    )
     from supertopic.selection import select_topics
     from supertopic.streams import Stream
     from supertopic.vectorizer import Vectorizer
@@ -22,6 +30,8 @@ __all__ = [
     "MixtureOfCategoricals",
     "SLDAClassifier",
     "SLDARegressor",
+    "SSTMClassifier",
+    "SSTMRegressor",
     "Stream",
     "Vectorizer",
     "datasets",

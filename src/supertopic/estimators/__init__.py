@@ -4,5 +4,6 @@ from supertopic.estimators.lda import LDA
 from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.saving import load
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
+from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
 
-__all__ = ["LDA", "MixtureOfCategoricals", "SLDAClassifier", "SLDARegressor", "load"]
+__all__ = ["LDA", "MixtureOfCategoricals", "SLDAClassifier", "SLDARegressor", "SSTMClassifier", "SSTMRegressor", "load"]

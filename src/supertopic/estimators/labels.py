@@ -22,12 +22,15 @@ class Target:
     response: str
     link: str = "auto"
     classes: np.ndarray | None = None
+    sigma: float | None = None  # of a Gaussian, where it is given
 
     def make(self) -> Response:
         """The response itself."""
         kind = registry()[self.response]
         if self.classes is not None:
             return kind(len(self.classes))
+        if self.sigma is not None:
+            return kind(sigma=self.sigma)  # type: ignore[call-arg]
         if self.link == "auto":
             return kind()
         if not hasattr(kind, "links"):

@@ -32,6 +32,7 @@ class SupervisedEstimator(TopicEstimator):
     _targets: list[Target]
     _n_covariates: int = 0
     supervision_: float
+    _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         """The columns of y as numbers (D, M), NaN where missing, and what they are; refuses what this is not for."""
@@ -58,7 +59,7 @@ class SupervisedEstimator(TopicEstimator):
         corpus = self._read(X)
         numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
-        extra = _read_covariates(covariates, len(corpus))
+        extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
         self.supervision_ = (
             choose_supervision(self, corpus.counts, y, weight, None if covariates is None else extra)
@@ -87,6 +88,10 @@ class SupervisedEstimator(TopicEstimator):
         numbers = numbers[:, 0] if len(self._targets) == 1 else numbers
         self._response().check(numbers)
         return numbers
+
+    def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
+        """(D, P): what joins the topics in the linear predictor."""
+        return _as_covariates(covariates, n_documents)
 
     def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
         """The coefficients once more, on topics that have not seen y.
@@ -150,7 +155,7 @@ class SupervisedEstimator(TopicEstimator):
         return means, found
 
     def _new_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
-        extra = _read_covariates(covariates, n_documents)
+        extra = self._read_covariates(covariates, n_documents)
         if extra.shape[1] != self._n_covariates:
             raise ValueError(f"covariates: got {extra.shape[1]} columns, expected {self._n_covariates} as in fit")
         return extra
@@ -209,6 +214,7 @@ class SupervisedEstimator(TopicEstimator):
             pairs = zip(fit.draws["coef"], fit.draws["dispersion"], strict=True)
             users = np.array([self._unscale(coef, np.zeros_like(coef), dispersion)[0] for coef, dispersion in pairs])
             fit.draws = {**fit.draws, "coef": users}
+            self._mean_shares = fit.draws.pop("shares")
         super()._keep(model, fit)
 
     def _derive(self, model: Model) -> None:
@@ -248,7 +254,7 @@ class SupervisedEstimator(TopicEstimator):
         return tags
 
 
-def _read_covariates(covariates: Any, n_documents: int) -> np.ndarray:
+def _as_covariates(covariates: Any, n_documents: int) -> np.ndarray:
     """(D, P) finite numbers; (D, 0) for None."""
     if covariates is None:
         return np.zeros((n_documents, 0))

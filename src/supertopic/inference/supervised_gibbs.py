@@ -14,12 +14,13 @@ precisions of its own, 1/lambda_k ~ InverseGaussian(1/(scale |coef_k|), 1/scale�
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln
 
 from supertopic.coefficients import CoefPrior
 from supertopic.emissions.dirichlet import integrable_prior
@@ -29,29 +30,45 @@ from supertopic.inference.engines import Fit, Task, Watch, first_state, require_
 from supertopic.inference.variational import start_state
 from supertopic.kernels import gibbs_documents, gibbs_likelihood
 from supertopic.kernels.gibbs_layout import random_topics
+from supertopic.kernels.lasso import descend
 from supertopic.model import Model, State
 
 _SWEEPS_BETWEEN_LOOKS = 10  # at the likelihood, and at alpha
 _FIRST_ALPHA = 10  # sweeps before alpha is learned: before that it would learn the start
 _BEFORE_ALL_SWEEPS = 1 << 40  # numbers of the first two sweeps, whose random numbers no other sweep uses
+RATE_PRIOR = (2.0, 1.0)  # shape and rate of the gamma of 1/scale, where it is learned
 _FLAT = 1e-6  # the precision that stands for a flat prior: a topic of no document has to have some coefficient
 
 
-def fit_supervised_gibbs(task: Task, watch: Watch) -> Fit:
+@dataclass(frozen=True)
+class Options:
+    """What a sampler may do beside: SSTM's part."""
+
+    integrate_latents: bool = False  # weigh topics by Phi itself in probit columns (the paper's partial collapse)
+    learn_scale: bool = False  # of a Laplace prior: 1/scale ~ Gamma(*RATE_PRIOR)
+    learn_topic_prior: bool = False  # beta, by Minka's fixed point
+
+
+def fit_supervised_gibbs(task: Task, watch: Watch, options: Options = Options()) -> Fit:  # noqa: B008 (it is frozen)
     """`max_iter` sweeps; all is averaged over every `thin`-th sweep after `burn_in`, the last one always among them.
 
-    The draws: `coef` (S, C, K + P), `dispersion` (S, …), and every tenth sweep `log_joint` per token and `alpha`.
+    The draws: `coef` (S, C, K + P), `dispersion` (S, …), `coef_scale` (S,), and every tenth sweep `log_joint` per token
+    and `alpha`. `shares` are the documents' mean Zbar, and `inclusion` (C, K + P), for a Laplace prior, says in which
+    part of the draws the mode of a coefficient, given all else in the draw, is not zero.
     """
     model, settings = task.model, task.settings
     require_whole_counts(task.counts)
     model.response.check_sampler(task.weight)
-    sampler = SupervisedSampler(model, task.counts, task.y, task.weight, task.covariates, task.seed)
+    given = (model, task.counts, task.y, task.weight, task.covariates, task.seed)
+    sampler = SupervisedSampler(*given, options)
     sums = Sums(sampler)
     first, alphas = 0, []
     found = watch.resume()
     if found is not None:
         first, alphas = found[0]["done"], found[0]["alphas"]
         sampler.take(**{name: found[1].pop(name) for name in ("topic", "coef", "dispersion", "alpha")})
+        sampler.beta, scale = found[1].pop("priors").tolist()
+        sampler.coef_prior = replace(sampler.coef_prior, scale=scale)
         sums.resume(found[1])
     else:
         sampler.start(task.start.copy() if task.start else first_state(task))
@@ -61,6 +78,7 @@ def fit_supervised_gibbs(task: Task, watch: Watch) -> Fit:
         if left % _SWEEPS_BETWEEN_LOOKS == 0:
             if sweep >= _FIRST_ALPHA:
                 sampler.learn_alpha()
+                sampler.learn_beta()
             watch.trace.append(sampler.log_joint() / max(len(sampler.topic), 1))
             alphas.append(sampler.alpha.tolist())
         if sweep >= settings.burn_in and left % settings.thin == 0:
@@ -72,7 +90,8 @@ def fit_supervised_gibbs(task: Task, watch: Watch) -> Fit:
 def _arrays(sampler: SupervisedSampler, sums: Sums) -> dict[str, np.ndarray]:
     """All that it takes to go on."""
     state = {"topic": sampler.topic, "coef": sampler.coef, "dispersion": sampler.dispersion, "alpha": sampler.alpha}
-    return state | sums.arrays()
+    priors = np.array([sampler.beta, sampler.coef_prior.scale])
+    return {**state, "priors": priors, **sums.arrays()}
 
 
 class SupervisedSampler:
@@ -80,8 +99,9 @@ class SupervisedSampler:
 
     def __init__(
         self, model: Model, counts: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, covariates: np.ndarray | None,
-        seed: int,
+        seed: int, options: Options = Options(),  # noqa: B008 (it is frozen)
     ) -> None:  # fmt: skip
+        self.options, self.coef_prior = options, model.coef_prior
         self.model, self.seed, self.beta = model, seed, integrable_prior(model.emission)
         self.lengths = np.asarray(counts.sum(axis=1), dtype=np.int64).ravel()
         self.doc_ptr = np.concatenate([[0], np.cumsum(self.lengths)])
@@ -95,6 +115,7 @@ class SupervisedSampler:
         self.dispersion = np.zeros(0)
         self.alpha = model.doc_topic_prior.start.copy()
         self.gram = np.zeros((n_columns, self.coef.shape[1], self.coef.shape[1]))
+        self.cross = np.zeros(self.coef.shape)
         self.word_topic = np.zeros((counts.shape[1], model.n_topics), dtype=np.int32)
         self.doc_topic = np.zeros((len(self.lengths), model.n_topics), dtype=np.float32)
         self._fast = gibbs_documents.make_scratch(model.n_topics, n_columns)
@@ -135,6 +156,7 @@ class SupervisedSampler:
         given = (self.y, self.design @ self.coef.T, self.weight)
         self.dispersion = response.draw_dispersion(*given, self.dispersion, draw)
         self.draw_coef(draw)
+        self.draw_scale(draw)
         score = self.design @ self.coef.T
         slope, curvature = response.augment(self.y, score, self.weight, self.dispersion, draw)
         self.draw_topics(slope, curvature, number)
@@ -143,7 +165,7 @@ class SupervisedSampler:
         """The coefficients of all columns, given what else there is."""
         response, design = self.model.response, self.design
         score = design @ self.coef.T
-        precision = prior_precision(self.model.coef_prior, self.coef, draw)
+        precision = prior_precision(self.coef_prior, self.coef, draw)
         slope, curvature = response.augment(self.y, score, self.weight, self.dispersion, draw)
         for c in range(len(self.coef)):
             alone = response.augment_column(self.y, score, c, self.weight, draw)
@@ -152,24 +174,35 @@ class SupervisedSampler:
                 self.coef[c] = draw_log_linear(*args, self.coef[c], draw)
                 weight = curvature[:, c] * np.exp(np.minimum(design @ self.coef[c], 300.0))
                 self.gram[c] = (design * weight[:, None]).T @ design
+                self.cross[c] = design.T @ (slope[:, c] - weight) + self.gram[c] @ self.coef[c]
             else:
                 linear, weight = (slope[:, c], curvature[:, c]) if alone is None else alone
                 self.gram[c] = (design * weight[:, None]).T @ design
-                full = self.gram[c] + np.diag(precision[c])
+                self.cross[c] = design.T @ linear
                 names = (self.seed, draw.sweep, draw.purpose())
-                self.coef[c] = draw_coefficients(full, design.T @ linear, *names)
+                self.coef[c] = draw_coefficients(self.gram[c] + np.diag(precision[c]), self.cross[c], *names)
             score[:, c] = design @ self.coef[c]
+
+    def draw_scale(self, draw: SweepDraws) -> None:
+        """1/scale ~ Gamma(a + number of coefficients, b + sum |coef|), their precisions integrated out."""
+        if self.options.learn_scale:
+            shape, rate = RATE_PRIOR[0] + self.coef.size, RATE_PRIOR[1] + np.abs(self.coef).sum()
+            inverse = draw.gamma(np.array([shape]), np.array([rate]))[0]
+            self.coef_prior = replace(self.coef_prior, scale=float(1.0 / inverse))
 
     def draw_topics(self, slope: np.ndarray, curvature: np.ndarray, number: int) -> None:
         """The topic of every token, given what the response says in each column's language."""
-        is_product = self.model.response.is_product
+        response = self.model.response
         offset = self.covariates @ self.coef[:, self.model.n_topics :].T
-        slope = np.where(is_product, slope, slope - curvature * offset)
-        curvature = np.where(is_product, curvature * np.exp(np.minimum(offset, 300.0)), curvature)
-        if is_product.any():
-            self._sweep_slow(is_product.astype(np.int64), slope, curvature, number)
+        kind = np.where(response.is_product, gibbs_likelihood.PRODUCT, gibbs_likelihood.QUADRATIC)
+        if self.options.integrate_latents:
+            kind[response.is_probit] = gibbs_likelihood.PROBIT
+            signs = response.signs(self.y) * self.weight[:, None]
+            slope, curvature = np.where(response.is_probit, signs, slope), np.where(response.is_probit, 1.0, curvature)
+        if np.any(kind != gibbs_likelihood.QUADRATIC):
+            self._sweep_slow(kind, slope, curvature, offset, number)
         else:
-            self._sweep_fast(slope, curvature, np.zeros((0, 0), dtype=np.float32), number)
+            self._sweep_fast(slope - curvature * offset, curvature, np.zeros((0, 0), dtype=np.float32), number)
 
     def _sweep_fast(self, slope: np.ndarray, curvature: np.ndarray, topics: np.ndarray, number: int) -> None:
         """Quadratic columns; topics integrated out, or given (V, K)."""
@@ -182,14 +215,16 @@ class SupervisedSampler:
             np.float32(self.beta * len(self.word_topic)), len(topics) == 0, self.seed, number, self._fast,
         )  # fmt: skip
 
-    def _sweep_slow(self, kind: np.ndarray, slope: np.ndarray, curvature: np.ndarray, number: int) -> None:
+    def _sweep_slow(
+        self, kind: np.ndarray, slope: np.ndarray, curvature: np.ndarray, offset: np.ndarray, number: int
+    ) -> None:
         """Columns of any kind, each `gibbs_likelihood`'s."""
         self.doc_topic[:] = 0
-        coef = np.ascontiguousarray(self.coef[:, : self.model.n_topics])
+        coef = self.coef[:, : self.model.n_topics]
+        slope, curvature, offset, coef = (np.ascontiguousarray(a) for a in (slope, curvature, offset, coef))
         gibbs_likelihood.sweep_likelihood(
-            0, len(self.lengths), self.doc_ptr, self.token_word, self.topic, self.doc_topic, kind,
-            np.ascontiguousarray(slope), np.ascontiguousarray(curvature), coef, self.word_topic, self.topic_count,
-            self.alpha, self.beta, self.seed, number, self._slow,
+            0, len(self.lengths), self.doc_ptr, self.token_word, self.topic, self.doc_topic, kind, slope, curvature,
+            offset, coef, self.word_topic, self.topic_count, self.alpha, self.beta, self.seed, number, self._slow,
         )  # fmt: skip
 
     def learn_alpha(self) -> None:
@@ -198,6 +233,16 @@ class SupervisedSampler:
         size = int(counts.max(initial=0)) + 1
         histogram = np.stack([np.bincount(column, minlength=size) for column in counts.T])
         self.alpha = self.model.doc_topic_prior.update_from_counts(self.alpha, histogram, self.lengths)
+
+    def learn_beta(self) -> None:
+        """Minka's fixed point on the word counts of the topics, beta being the same for all words."""
+        if not self.options.learn_topic_prior:
+            return
+        met, n_words = self.word_topic[self.word_topic > 0], len(self.word_topic)
+        for _ in range(20):
+            gain = (digamma(met + self.beta) - digamma(self.beta)).sum()
+            loss = n_words * (digamma(self.topic_count + n_words * self.beta) - digamma(n_words * self.beta)).sum()
+            self.beta = float(np.clip(self.beta * gain / loss, 1e-6, 1e3))
 
     def log_joint(self) -> float:
         """log p(words, topics of the tokens, y, coef), shares and topics integrated out."""
@@ -208,7 +253,7 @@ class SupervisedSampler:
         documents += (gammaln(self.doc_topic + self.alpha) - gammaln(self.alpha)).sum()
         score = self.design @ self.coef.T
         answers = self.model.response.log_likelihood(self.y, score, self.weight, self.dispersion)
-        return float(words + documents) + answers + self.model.coef_prior.log_density(self.coef)
+        return float(words + documents) + answers + self.coef_prior.log_density(self.coef)
 
 
 def prior_precision(prior: CoefPrior, coef: np.ndarray, draw: SweepDraws) -> np.ndarray:
@@ -219,6 +264,15 @@ def prior_precision(prior: CoefPrior, coef: np.ndarray, draw: SweepDraws) -> np.
     return np.full(coef.shape, prior.scale**-2.0 if prior.name == "normal" else _FLAT)
 
 
+def _modes(sampler: SupervisedSampler) -> np.ndarray:
+    """The coefficients' modes under the Laplace prior, given all else."""
+    modes = sampler.coef.copy()
+    penalty, slope = np.full(modes.shape[1], 1.0 / sampler.coef_prior.scale), np.empty(modes.shape[1])
+    for gram, cross, mode in zip(sampler.gram, sampler.cross, modes, strict=True):
+        descend(gram, cross, penalty, mode, slope, 500, 1e-6)
+    return modes
+
+
 class Sums:
     """What is averaged over sweeps, and the draws that are kept."""
 
@@ -226,6 +280,8 @@ class Sums:
         self.word_topic = np.zeros(sampler.word_topic.shape, dtype=np.float32)
         self.doc_topic = np.zeros(sampler.doc_topic.shape, dtype=np.float32)
         self.gram = np.zeros(sampler.gram.shape)
+        self.inclusion = np.zeros(sampler.coef.shape)
+        self.scale: list[float] = []
         self.coef: list[np.ndarray] = []
         self.dispersion: list[np.ndarray] = []
 
@@ -233,6 +289,9 @@ class Sums:
         self.word_topic += sampler.word_topic
         self.doc_topic += sampler.doc_topic
         self.gram += sampler.gram
+        self.scale.append(sampler.coef_prior.scale)
+        if sampler.coef_prior.name == "laplace":
+            self.inclusion += _modes(sampler) != 0
         self.coef.append(sampler.coef.copy())
         self.dispersion.append(sampler.dispersion.copy())
 
@@ -243,11 +302,12 @@ class Sums:
             "sum_gram": self.gram,
         }
         draws = {"coefs": np.asarray(self.coef), "dispersions": np.asarray(self.dispersion)}
-        return {**sums, **draws}
+        return {**sums, **draws, "inclusion": self.inclusion, "scales": np.asarray(self.scale)}
 
     def resume(self, found: dict[str, np.ndarray]) -> None:
         self.word_topic, self.doc_topic, self.gram = found["sum_words"], found["sum_documents"], found["sum_gram"]
         self.coef, self.dispersion = list(found["coefs"]), list(found["dispersions"])
+        self.inclusion, self.scale = found["inclusion"], found["scales"].tolist()
 
     def fit(self, sampler: SupervisedSampler, trace: list[float], n_iter: int, alphas: np.ndarray) -> Fit:
         """The means over the draws, as a State."""
@@ -261,5 +321,9 @@ class Sums:
             "dispersion": np.asarray(self.dispersion),
             "log_joint": np.asarray(trace),
             "alpha": alphas,
+            "coef_scale": np.asarray(self.scale),
+            "shares": self.doc_topic / np.float32(n_draws) / np.maximum(sampler.lengths, 1)[:, None].astype(np.float32),
         }
+        if sampler.coef_prior.name == "laplace":
+            draws["inclusion"] = self.inclusion / n_draws
         return Fit(state, trace, n_iter, draws)

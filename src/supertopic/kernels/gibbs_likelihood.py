@@ -1,8 +1,10 @@
 """Document-major Gibbs sweeps that weigh topics by the likelihood itself, for responses no quadratic stands for.
 
-Token of word w in document d of N tokens, all counts without the token itself, x_ck = coef_ck/N:
+Token of word w in document d of N tokens, all counts without the token itself:
 
-    p(z = k) ∝ (n_dk + alpha_k) (n_wk + beta)/(n_k + V beta) exp( sum_c f_dc(s_c + x_ck) ),    s_c = coef_c·n_d/N
+    p(z = k) ∝ (n_dk + alpha_k) (n_wk + beta)/(n_k + V beta) exp( sum_c f_dc(s_c + x_ck) )
+
+    s_c = offset_dc + coef_c·n_d/N,    x_ck = coef_ck/N
 
     kind QUADRATIC   f(s) = slope s - curvature s²/2
     kind PRODUCT     f(s) = slope s - curvature exp(s)                 Poisson, gamma, Weibull, softmax
@@ -132,8 +134,8 @@ def _set_powers(n_topics, kind, score, reach, shift, slope, curvature, total, po
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep_likelihood(
-    start, stop, doc_ptr, token_word, topic, doc_topic, kind, slope, curvature, coef, word_topic_count, topic_count,
-    alpha, beta, seed, sweep, scratch,
+    start, stop, doc_ptr, token_word, topic, doc_topic, kind, slope, curvature, offset, coef, word_topic_count,
+    topic_count, alpha, beta, seed, sweep, scratch,
 ):  # fmt: skip
     """Draw the topic of every token of documents start : stop once, topics integrated out; how many changed.
 
@@ -142,6 +144,7 @@ def sweep_likelihood(
     doc_ptr, token_word, topic, doc_topic, word_topic_count, topic_count, seed, sweep
         As in `gibbs_documents.sweep_documents`.
     kind : (C,) int64; slope, curvature : (D, C) float64; coef : (C, K) float64; alpha : (K,) float64; beta : float
+    offset : (D, C) float64, what is added to s
     scratch : `make_scratch(K, C)`
     """
     rows, columns, power = scratch
@@ -159,7 +162,7 @@ def sweep_likelihood(
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
             count[topic[token]] += 1.0
         for c in range(n_columns):
-            score[c] = reach[c] = 0.0
+            score[c], reach[c] = offset[doc, c], 0.0
             for k in range(n_topics):
                 shift[c, k] = coef[c, k] * per_token
                 score[c] += shift[c, k] * count[k]

@@ -76,6 +76,15 @@ class Response:
     def n_columns(self) -> int:
         return len(self.is_product)
 
+    @property
+    def is_probit(self) -> np.ndarray:
+        """(C,): columns with p(y | s) = Phi(s) for y = 1 and Phi(-s) for y = 0, which a sampler may use as it is."""
+        return np.zeros(self.n_columns, dtype=bool)
+
+    def signs(self, y: np.ndarray) -> np.ndarray:
+        """(D, C): 1 for y = 1, -1 for y = 0, 0 for a missing one; of probit columns only."""
+        return np.zeros((len(y), self.n_columns))
+
     def check(self, y: np.ndarray) -> None:
         """ValueError in one sentence when the numbers y (NaN: missing) cannot come from this response."""
 

@@ -64,6 +64,14 @@ class Probit(Response):
     sampled = True
     whole_weights = True  # Phi(s)^w is no mixture of normals
 
+    @property
+    def is_probit(self) -> np.ndarray:
+        return np.ones(1, dtype=bool)
+
+    def signs(self, y: np.ndarray) -> np.ndarray:
+        (sign,) = only_known(y, 2 * y[:, None] - 1)
+        return sign
+
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -23,6 +23,11 @@ class Gaussian(Response):
     n_dispersion = 3
     sampled = True
 
+    def __init__(self, n_classes: int = 0, sigma: float | None = None) -> None:
+        """sigma : the deviation of y round its mean, on y's own scale, where that is not to be learned."""
+        super().__init__(n_classes)
+        self.sigma = sigma
+
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         known = ~np.isnan(y)
         if np.any(
@@ -33,7 +38,8 @@ class Gaussian(Response):
             weight = np.ones_like(weight)
         center = np.average(y[known], weights=weight[known])
         scale = np.sqrt(np.average((y[known] - center) ** 2, weights=weight[known]))
-        return np.array([1.0, center, scale if scale > 0 else 1.0])
+        scale = scale if scale > 0 else 1.0
+        return np.array([1.0 if self.sigma is None else (self.sigma / scale) ** 2, center, scale])
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -59,7 +65,7 @@ class Gaussian(Response):
         rate: float,
     ) -> np.ndarray:  # fmt: skip
         known = ~np.isnan(y) & (weight > 0)
-        if not known.any():
+        if not known.any() or self.sigma is not None:
             return dispersion
         best = np.average(self._squares(y, score, moment, dispersion)[known], weights=weight[known])
         return np.array([(1 - rate) * dispersion[0] + rate * max(best, 1e-6), *dispersion[1:]])
@@ -68,7 +74,9 @@ class Gaussian(Response):
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> np.ndarray:
         """variance ~ InverseGamma(a + sum w/2, b + sum w (u - s)²/2), with VARIANCE_PRIOR = (a, b)."""
-        (squares, counted) = only_known(y, weight * self._squares(y, score, score**2, dispersion), weight)
+        if self.sigma is not None:
+            return dispersion
+        squares, counted = only_known(y, weight * self._squares(y, score, score**2, dispersion), weight)
         shape, scale = VARIANCE_PRIOR[0] + 0.5 * counted.sum(), VARIANCE_PRIOR[1] + 0.5 * squares.sum()
         precision = draw.gamma(np.array([shape]), np.array([scale]))
         return np.array([1.0 / precision[0], *dispersion[1:]])

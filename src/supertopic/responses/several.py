@@ -91,6 +91,13 @@ class Several(Response):
         ]  # fmt: skip
         return np.concatenate(updated)
 
+    @property
+    def is_probit(self) -> np.ndarray:
+        return np.concatenate([response.is_probit for response in self.responses])
+
+    def signs(self, y: np.ndarray) -> np.ndarray:
+        return np.hstack([part.response.signs(y[:, part.label]) for part in self.parts()])
+
     def check_sampler(self, weight: np.ndarray) -> None:
         for response in self.responses:
             response.check_sampler(weight)
