@@ -7,6 +7,7 @@ import pytest
 from scipy.special import log_ndtr
 
 from supertopic import SSTMClassifier, SSTMRegressor, datasets, load
+from supertopic.inference.chains import effective_size, match_topics, split_r_hat
 from supertopic.inference.sparse_mode import mode_within_budget, sparse_mode
 from supertopic.kernels.lasso import descend
 from supertopic.responses.binary import Probit
@@ -180,7 +181,51 @@ def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeyp
     np.testing.assert_array_equal(whole.draws_["coef_scale"], resumed.draws_["coef_scale"])
 
 
+def test_chains_are_matched_and_compared(numbers):
+    params = dict(max_iter=120, thin=2, n_chains=2)
+    model = SSTMRegressor(6, n_jobs=2, **params).fit(numbers.counts, numbers.y)
+    again = SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)
+    np.testing.assert_array_equal(model.draws_["coef"], again.draws_["coef"])
+    assert model.draws_["coef"].shape == (60, 1, 6)
+    halves = model.draws_["coef"].reshape(2, 30, 6)
+    found = order(model, numbers)
+    np.testing.assert_allclose(halves.mean(axis=1)[:, found[:2]], [[3, -3]] * 2, atol=0.7)  # topics are the same ones
+    assert not np.array_equal(halves[0], halves[1])
+    assert model.r_hat_.shape == (6,) and model.r_hat_[found[:2]].max() < 1.1
+    assert np.all((model.n_effective_ > 1) & (model.n_effective_ <= 60))
+
+
+def test_topics_are_matched_whatever_their_order():
+    counts = np.random.default_rng(0).gamma(0.3, size=(50, 7))
+    order = np.array([3, 0, 6, 2, 1, 5, 4])
+    np.testing.assert_array_equal(match_topics(counts, counts[:, np.argsort(order)]), order)
+
+
+def test_measures_of_mixing():
+    """White noise, an autoregression whose effective size is known, and chains that sit apart."""
+    rng = np.random.default_rng(0)
+    white = rng.normal(size=(4, 1000))
+    assert split_r_hat(white) < 1.01 and 3000 < effective_size(white) <= 4000
+    slow = np.zeros((4, 4000))
+    for i in range(1, 4000):
+        slow[:, i] = 0.8 * slow[:, i - 1] + rng.normal(size=4)
+    assert abs(effective_size(slow) / (16000 * (1 - 0.8) / (1 + 0.8)) - 1) < 0.2
+    assert split_r_hat(white + np.arange(4)[:, None]) > 1.3
+    assert effective_size(white + np.arange(4)[:, None]) < 20
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_draws_go_to_arviz(numbers):
+    arviz = pytest.importorskip("arviz")
+    model = SSTMRegressor(6, max_iter=40, thin=1, n_chains=2).fit(numbers.counts, numbers.y)
+    data = model.to_arviz()
+    assert data.posterior["coef"].shape == (2, 20, 1, 6)
+    ours, theirs = model.r_hat_, arviz.rhat(data, method="split")["coef"].to_numpy()[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
 REFUSED = [
+    ({"n_chains": 0}, "n_chains: got 0, expected a whole number >= 1"),
     ({"coef_scale": 0}, "coef_scale: got 0, expected a number > 0, or 'auto'"),
     ({"sigma": "large"}, "sigma: got 'large', expected a number > 0, or 'auto'"),
     ({"topic_word_prior": -1}, "topic_word_prior: got -1, expected a number > 0, or 'auto'"),

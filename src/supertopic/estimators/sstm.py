@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.coefficients import CoefPrior
@@ -19,11 +21,13 @@ from supertopic.estimators.base import Engine
 from supertopic.estimators.labels import Target, as_codes
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.supervised import SupervisedEstimator
+from supertopic.inference.chains import effective_size, fit_chains, split_r_hat
 from supertopic.inference.engines import Settings
 from supertopic.inference.sparse_mode import mode_within_budget, sparse_mode
 from supertopic.inference.supervised_gibbs import Options, fit_supervised_gibbs
 from supertopic.model import Model
 
+_MIXED = 1.1  # the largest R-hat of chains that agree
 _FIRST = 0.1  # topic_word_prior before it is learned
 
 
@@ -57,6 +61,7 @@ class _SSTM(SupervisedEstimator):
         max_iter: int | None = None,
         burn_in: int | None = None,
         thin: int = 5,
+        n_chains: int = 1,
         vectorizer: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -77,6 +82,7 @@ class _SSTM(SupervisedEstimator):
         self.max_iter = max_iter
         self.burn_in = burn_in
         self.thin = thin
+        self.n_chains = n_chains
         self.vectorizer = vectorizer
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -94,7 +100,10 @@ class _SSTM(SupervisedEstimator):
             learn_topic_prior=self._is_auto("topic_word_prior"),
         )
         self._is_auto("sigma")
-        return partial(fit_supervised_gibbs, options=options), settings
+        if not isinstance(self.n_chains, Integral) or int(self.n_chains) < 1:
+            raise ValueError(f"n_chains: got {self.n_chains!r}, expected a whole number >= 1")
+        chain = partial(fit_supervised_gibbs, options=options)
+        return partial(fit_chains, engine=chain, n_chains=int(self.n_chains)), settings
 
     def _is_auto(self, name: str) -> bool:
         """Whether a parameter is "auto"; refuses what is neither that nor a number above zero."""
@@ -133,7 +142,32 @@ class _SSTM(SupervisedEstimator):
     def _fit_corpus(self, corpus: Corpus, engine: Engine, settings: Settings, *labels: Any) -> Any:
         super()._fit_corpus(corpus, engine, settings, *labels)
         self._choose_topics(corpus, *labels)
+        worst = float(np.nanmax(self.r_hat_, initial=1.0))
+        if self.n_chains > 1 and worst > _MIXED:
+            warnings.warn(
+                f"the {self.n_chains} chains have not mixed (largest R-hat of a coefficient {worst:.2f}): more sweeps "
+                "(max_iter), or the topics differ between chains and the draws are those of several",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return self
+
+    def _by_chain(self, name: str) -> np.ndarray:
+        """Draws (chains, S, …)."""
+        draws = self.draws_[name]
+        return draws.reshape(int(self.n_chains), -1, *draws.shape[1:])
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ's InferenceData: `coef`, `dispersion` and `coef_scale` by chain; needs the package arviz."""
+        try:
+            import arviz
+        except ImportError:
+            raise ImportError("to_arviz needs the package arviz: pip install arviz") from None
+        check_is_fitted(self, "_state")
+        posterior = {
+            name: self._by_chain(name) for name in ("coef", "dispersion", "coef_scale") if self.draws_[name].size
+        }
+        return arviz.from_dict(posterior)
 
     def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
         """Has been done when topics were chosen."""
@@ -186,6 +220,8 @@ class _SSTM(SupervisedEstimator):
             "sign_probability_": (topics > 0).mean(axis=0),
             "coef_interval_": np.quantile(topics, [0.05, 0.95], axis=0),
             "coef_mean_": topics.mean(axis=0),
+            "r_hat_": split_r_hat(self._by_chain("coef")[..., : self.n_topics]),
+            "n_effective_": effective_size(self._by_chain("coef")[..., : self.n_topics]),
         }
         for name, value in summaries.items():
             setattr(self, name, value[..., 0, :] if single else value)
@@ -218,6 +254,9 @@ class SSTMRegressor(_SSTM, SLDARegressor):
         Find the coefficients of the chosen topics once more, on shares inferred without y as they are at prediction.
     max_iter, burn_in, thin : int
         Sweeps (500), sweeps before the first draw that is kept (half), and between two of them.
+    n_chains : int
+        Chains from different seeds, in parallel under `n_jobs`. Topics and `coef_` are those of the best (highest log
+        joint); the others' topics are matched with its, and `draws_` holds all. A warning says if they disagree.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -227,8 +266,10 @@ class SSTMRegressor(_SSTM, SLDARegressor):
     inclusion_ : like `coef_`: in which part of the draws the mode of a coefficient, given all else, is not zero
     sign_probability_ : like `coef_`: the posterior probability that a coefficient is positive
     coef_interval_ : (2, …) ends of intervals that hold nine of ten draws; coef_mean_ : their mean
+    r_hat_, n_effective_ : like `coef_`: R̂ of the draws, near 1 where chains (and their halves) agree, and how many
+        independent draws they are worth
     coef_scale_ : float, nu, or the mean of its draws
-    draws_ : dict of ndarray: coef (S, M, K + P), dispersion, coef_scale, log_joint, alpha
+    draws_ : dict of ndarray: coef (n_chains S, M, K + P), dispersion, coef_scale, log_joint, alpha
     components_, doc_topic_, alpha_, dispersion_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `SLDARegressor`.
     """
