@@ -158,7 +158,7 @@ class _SSTM(SupervisedEstimator):
         return draws.reshape(int(self.n_chains), -1, *draws.shape[1:])
 
     def to_arviz(self) -> Any:
-        """The draws as ArviZ's InferenceData: `coef`, `dispersion` and `coef_scale` by chain; needs the package arviz."""
+        """The draws as ArviZ's InferenceData: `coef`, `dispersion` and `coef_scale` by chain; needs the package."""
         try:
             import arviz
         except ImportError:
