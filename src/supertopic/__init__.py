@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         SAGETopics,
         SLDAClassifier,
         SLDARegressor,
+        SSTMClassifier,
+        SSTMRegressor,
         TopicModel,
         load,
     )
@@ -37,6 +39,8 @@ __all__ = [
     "SAGETopics",
     "SLDAClassifier",
     "SLDARegressor",
+    "SSTMClassifier",
+    "SSTMRegressor",
     "Stream",
     "TopicModel",
     "Vectorizer",

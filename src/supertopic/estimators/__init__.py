@@ -6,6 +6,7 @@ from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.sage import SAGEClassifier, SAGETopics
 from supertopic.estimators.saving import load
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
+from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
 from supertopic.estimators.topic_model import TopicModel
 
 __all__ = [
@@ -17,6 +18,8 @@ __all__ = [
     "SAGETopics",
     "SLDAClassifier",
     "SLDARegressor",
+    "SSTMClassifier",
+    "SSTMRegressor",
     "TopicModel",
     "load",
 ]

@@ -21,6 +21,7 @@ from supertopic.estimators.labels import (
 )
 from supertopic.estimators.supervised import SupervisedEstimator
 from supertopic.inference.engines import fit_batch, fit_stochastic
+from supertopic.inference.supervised_gibbs import fit_supervised_gibbs
 from supertopic.metrics import predictive_r2
 from supertopic.model import Model
 from supertopic.responses.base import registry
@@ -31,8 +32,11 @@ _DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than
 class SupervisedTopics(SupervisedEstimator):
     """The parameters that all of them share."""
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 60), "svi": (fit_stochastic, 10)}
-    burn_in, thin = None, 1  # of samplers
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {
+        "vb": (fit_batch, 60),
+        "svi": (fit_stochastic, 10),
+        "gibbs": (fit_supervised_gibbs, 500),
+    }
 
     def __init__(
         self,
@@ -53,6 +57,8 @@ class SupervisedTopics(SupervisedEstimator):
         tol: float = 1e-4,
         init: str = "online",
         n_init: int = 1,
+        burn_in: int | None = None,
+        thin: int = 5,
         batch_size: int | None = None,
         learning_delay: float = 50.0,
         learning_decay: float = 0.7,
@@ -82,6 +88,8 @@ class SupervisedTopics(SupervisedEstimator):
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.burn_in = burn_in
+        self.thin = thin
         self.batch_size = batch_size
         self.learning_delay = learning_delay
         self.learning_decay = learning_decay
@@ -124,7 +132,11 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
     own_terms : bool
         Tell every token what it adds to Zbar itself, as the paper does, rather than all tokens of a document the same.
         Exact, and slower; the difference shrinks as one over a document's length.
-    inference : {"vb", "svi"}
+    inference : {"vb", "svi", "gibbs"}
+        Variational EM, its stochastic version, or collapsed Gibbs sampling, which keeps draws of eta; that takes whole
+        counts, and all responses but "inverse_gaussian" and those with a canonical link.
+    burn_in, thin : int
+        "gibbs" only: sweeps before the first draw that is kept (default: half), and between two of them.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 25/K for each topic, but 1 at most: it lets documents spread over topics, and so they predict
         better than with alpha as "auto" learns it, which puts a document into few.
@@ -133,7 +145,7 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
     n_init : int
         Fits from different first topics, of which the one with the highest bound is kept.
     topic_word_prior, max_iter, tol, batch_size, learning_delay, learning_decay, max_doc_iter, doc_tol
-        As in `LDA`; `max_iter` is 60 EM steps by default.
+        As in `LDA`; `max_iter` is 60 EM steps, 10 epochs or 500 sweeps by default.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -146,6 +158,8 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
     supervision_ : float, the weight used; supervision_scores_ : dict, what "auto" saw
     covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates
     word_coef_ : (M, V) ndarray, with `words=True`
+    draws_ : dict of ndarray ("gibbs"): coef (S, M, K + P) on the scale of `coef_`, dispersion (S, …), and log_joint per
+        token and alpha every tenth sweep. They are of topics that have seen y; `refit` makes `coef_` another number.
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
@@ -222,6 +236,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
     coef_, coef_std_ : (1, K) ndarray, or (C, K) for "softmax"
         eta: a topic with a large one speaks for the second class; for its class; for the upper classes ("ordinal").
     dispersion_ : (C - 1,) ndarray, the cut-points ("ordinal" only)
+    draws_ : dict of ndarray ("gibbs"), as in `SLDARegressor`
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
@@ -245,6 +260,8 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         tol: float = 1e-4,
         init: str = "online",
         n_init: int = 1,
+        burn_in: int | None = None,
+        thin: int = 5,
         batch_size: int | None = None,
         learning_delay: float = 50.0,
         learning_decay: float = 0.7,
@@ -262,9 +279,10 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
             n_topics, response=response, supervision=supervision, refit=refit, words=words, coef_prior=coef_prior,
             coef_scale=coef_scale, own_terms=own_terms, inference=inference, doc_topic_prior=doc_topic_prior,
             topic_word_prior=topic_word_prior, max_iter=max_iter, tol=tol, init=init, n_init=n_init,
-            batch_size=batch_size, learning_delay=learning_delay, learning_decay=learning_decay,
-            max_doc_iter=max_doc_iter, doc_tol=doc_tol, vectorizer=vectorizer, n_jobs=n_jobs,
-            random_state=random_state, verbose=verbose, warm_start=warm_start, checkpoint=checkpoint, backend=backend,
+            burn_in=burn_in, thin=thin, batch_size=batch_size, learning_delay=learning_delay,
+            learning_decay=learning_decay, max_doc_iter=max_doc_iter, doc_tol=doc_tol, vectorizer=vectorizer,
+            n_jobs=n_jobs, random_state=random_state, verbose=verbose, warm_start=warm_start, checkpoint=checkpoint,
+            backend=backend,
         )  # fmt: skip
         self.class_weight = class_weight
 

@@ -20,7 +20,7 @@ from supertopic.estimators.base import TopicEstimator
 from supertopic.estimators.labels import Target, as_table
 from supertopic.estimators.tuning import choose_supervision
 from supertopic.inference import prediction
-from supertopic.inference.engines import Settings, Task
+from supertopic.inference.engines import Fit, Settings, Task
 from supertopic.inference.regression import Design, regress
 from supertopic.inference.words import regress_with_words, word_features, word_scale
 from supertopic.model import Model
@@ -33,7 +33,9 @@ class SupervisedEstimator(TopicEstimator):
 
     _targets: list[Target]
     _n_covariates: int = 0
+    words: bool = False
     supervision_: float
+    _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         """The columns of y as numbers (D, M), NaN where missing, and what they are; refuses what this is not for."""
@@ -62,7 +64,7 @@ class SupervisedEstimator(TopicEstimator):
         corpus = self._read(X)
         numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
-        extra = _read_covariates(covariates, len(corpus))
+        extra = self._as_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
         self.supervision_ = (
             choose_supervision(self, corpus.counts, y, weight, None if covariates is None else extra)
@@ -91,6 +93,10 @@ class SupervisedEstimator(TopicEstimator):
         numbers = numbers[:, 0] if len(self._targets) == 1 else numbers
         self._response().check(numbers)
         return numbers
+
+    def _as_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
+        """(D, P): what joins the topics in the linear predictor."""
+        return _as_covariates(covariates, n_documents)
 
     def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
         """The coefficients once more, on topics that have not seen y.
@@ -182,7 +188,7 @@ class SupervisedEstimator(TopicEstimator):
         return means, found
 
     def _new_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
-        extra = _read_covariates(covariates, n_documents)
+        extra = self._as_covariates(covariates, n_documents)
         if extra.shape[1] != self._n_covariates:
             raise ValueError(f"covariates: got {extra.shape[1]} columns, expected {self._n_covariates} as in fit")
         return extra
@@ -224,8 +230,13 @@ class SupervisedEstimator(TopicEstimator):
     def _users_coefficients(self, model: Model) -> tuple[np.ndarray, np.ndarray]:
         """(C, K + P) coefficients and standard errors, on the scale that users know."""
         gram, dispersion = self._state.learned()
-        coef = self._state.coef.astype(np.float64)
         deviation = np.stack([model.coef_prior.deviation(one) for one in gram])
+        return self._unscale(self._state.coef.astype(np.float64), deviation, dispersion)
+
+    def _unscale(
+        self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        coef, deviation = coef.copy(), deviation.copy()
         for _, part in self._parts():
             topics = (part.columns, slice(0, self.n_topics))
             others = (part.columns, slice(self.n_topics, None))
@@ -233,6 +244,14 @@ class SupervisedEstimator(TopicEstimator):
             coef[topics], deviation[topics] = part.response.unscale(coef[topics], deviation[topics], numbers)
             coef[others], deviation[others] = _unshifted(part.response, coef[others], deviation[others], numbers)
         return coef, deviation
+
+    def _keep(self, model: Model, fit: Fit) -> None:
+        if "coef" in fit.draws:
+            pairs = zip(fit.draws["coef"], fit.draws["dispersion"], strict=True)
+            users = np.array([self._unscale(coef, np.zeros_like(coef), dispersion)[0] for coef, dispersion in pairs])
+            fit.draws = {**fit.draws, "coef": users}
+            self._mean_shares = fit.draws.pop("shares")
+        super()._keep(model, fit)
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
@@ -286,7 +305,7 @@ def _unshifted(
     return coef - zero, deviation
 
 
-def _read_covariates(covariates: Any, n_documents: int) -> np.ndarray:
+def _as_covariates(covariates: Any, n_documents: int) -> np.ndarray:
     """(D, P) finite numbers; (D, 0) for None."""
     if covariates is None:
         return np.zeros((n_documents, 0))

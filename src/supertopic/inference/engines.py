@@ -92,6 +92,12 @@ class Watch:
         if self._checkpoint is not None and self._checkpoint.due():
             self._checkpoint.save({"done": done, "trace": self.trace, **more}, arrays())
 
+    def fork(self, place: int) -> Watch:
+        """The watch of one of several fits that run at once: with a file of its own; the first one reports."""
+        file = self._checkpoint
+        own = None if file is None else Checkpoint(f"{file.path}.{place}", fingerprint=file.fingerprint)
+        return Watch(self._report if place == 0 else lambda *_, **__: None, own)
+
     def finish(self) -> None:
         if self._checkpoint is not None:
             self._checkpoint.finish()

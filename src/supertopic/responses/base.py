@@ -7,17 +7,43 @@ E-step and to the sampler it speaks through two (D, C) arrays, in one of two lan
     quadratic   E[log p(y)] = const + slope·E[s] - curvature/2·E[s²]
     product     E[log p(y)] = const + slope·E[s] - curvature·E[exp s]
 
+A Gibbs sampler knows s itself, and asks for random (slope, curvature), given which the same holds exactly (`augment`).
 A document without a label has slope = curvature = 0. A new response is one class in one file that registers itself;
 tests, documentation, command line and estimators walk `registry()`.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 _REGISTRY: dict[str, type[Response]] = {}
+LOG_SPREAD = (
+    2.0  # a sampler's prior on what dispersion is positive (but a variance): its logarithm is N(0, LOG_SPREAD²)
+)
+
+
+class Draws(Protocol):
+    """Random numbers as a sampler hands them to a response: arrays, of the shape of the parameters."""
+
+    def polya_gamma(self, shape: np.ndarray, tilt: np.ndarray) -> np.ndarray: ...
+
+    def truncated_normal(self, location: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray: ...
+
+    def gamma(self, shape: np.ndarray, rate: np.ndarray) -> np.ndarray: ...
+
+    def slice(self, log_density: Callable[[float], float], start: float) -> float: ...
+
+
+def draw_log_normal(draw: Draws, log_likelihood: Callable[[float], float], start: float) -> float:
+    """A positive number under the prior log x ~ N(0, LOG_SPREAD²), by a slice sampler's step in log x."""
+
+    def log_density(log_x: float) -> float:
+        return log_likelihood(float(np.exp(log_x))) - 0.5 * (log_x / LOG_SPREAD) ** 2
+
+    return float(np.exp(draw.slice(log_density, float(np.log(start)))))
 
 
 class Response:
@@ -35,6 +61,8 @@ class Response:
     ordered: ClassVar[bool] = False  # whether classes have to come in an order
     max_margin: ClassVar[bool] = False  # whether duals in the State speak for it, beside `speak`
     n_dispersion: ClassVar[int] = 0  # P
+    sampled: bool = False  # whether a Gibbs sampler can take it …
+    whole_weights: ClassVar[bool] = False  # … with labels that count or do not, but not with weights in between
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -48,6 +76,15 @@ class Response:
     @property
     def n_columns(self) -> int:
         return len(self.is_product)
+
+    @property
+    def is_probit(self) -> np.ndarray:
+        """(C,): columns with p(y | s) = Phi(s) for y = 1 and Phi(-s) for y = 0, which a sampler may use as it is."""
+        return np.zeros(self.n_columns, dtype=bool)
+
+    def signs(self, y: np.ndarray) -> np.ndarray:
+        """(D, C): 1 for y = 1, -1 for y = 0, 0 for a missing one; of probit columns only."""
+        return np.zeros((len(y), self.n_columns))
 
     def check(self, y: np.ndarray) -> None:
         """ValueError in one sentence when the numbers y (NaN: missing) cannot come from this response."""
@@ -89,6 +126,49 @@ class Response:
     ) -> np.ndarray:  # fmt: skip
         """The dispersion that fits best, or (rate < 1) part of the way there."""
         return dispersion
+
+    def check_sampler(self, weight: np.ndarray) -> None:
+        """ValueError in one sentence when no Gibbs sampler can take this response, or these weights (D,) of labels."""
+        if not self.sampled:
+            names = ", ".join(repr(name) for name, response in _REGISTRY.items() if response.sampled)
+            raise ValueError(
+                f"inference: got 'gibbs', which has no sampler for response={self.name!r} with this link; "
+                f"expected one of {names}"
+            )
+        if self.whole_weights and np.any((weight != 0) & (weight != 1)):
+            raise ValueError(
+                f"inference: got 'gibbs' with weights of labels (supervision times sample_weight and class_weight) "
+                f"other than 0 and 1, which response={self.name!r} cannot take; 'logit' and 'softmax' can"
+            )
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(slope, curvature), each (D, C): drawn given s such that, given them, p(y | s)^weight is a function of s in
+        each column's language, exactly. As it stands for a response that speaks so already, with nothing to draw.
+        """
+        slope, curvature = self.speak(y, score, score, dispersion)
+        return weight[:, None] * slope, weight[:, None] * curvature
+
+    def augment_column(
+        self, y: np.ndarray, score: np.ndarray, column: int, weight: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """(slope, curvature), each (D,): quadratic in the s of one column given the others; None where none is known.
+
+        Enough to draw the coefficients of a column, but not for topics, which move all columns at once.
+        """
+        return None
+
+    def draw_dispersion(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> np.ndarray:
+        """Dispersion drawn given s, whatever `augment` draws being integrated out."""
+        return dispersion
+
+    def log_likelihood(self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> float:
+        """sum_d weight log p(y | s), exactly: bounds are tight where s is known."""
+        moment = np.where(self.is_product, np.exp(np.minimum(score, 300.0)), score**2)
+        return float(weight @ self.log_density(y, score, moment, dispersion))
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         """E[y] (D,) of documents without a label; (D, n_classes) probabilities for a response of kind "class"."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 
-from supertopic.responses.base import Response, only_known
+from supertopic.responses.base import Draws, Response, only_known
 
 
 def half_tanh(c: np.ndarray) -> np.ndarray:
@@ -24,12 +24,20 @@ class Logit(Response):
     kind = "class"
     two_classes = True
     is_product = np.zeros(1, dtype=bool)
+    sampled = True
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         slope, curvature = only_known(y, y[:, None] - 0.5, half_tanh(np.sqrt(np.maximum(moment, 0.0))))
         return slope, curvature
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """p(y | s)^w = ∫ exp(w (y - ½) s - omega s²/2) PG(omega; w, 0): omega ~ PG(w, s) (Polson, Scott & Windle)."""
+        (shape,) = only_known(y, weight[:, None])
+        return np.where(shape > 0, shape * (y[:, None] - 0.5), 0.0), draw.polya_gamma(shape, score)
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         """At the tight c the quadratic terms cancel: (y - ½) E[s] - log(2 cosh(c/2))."""
@@ -57,6 +65,16 @@ class Probit(Response):
     kind = "class"
     two_classes = True
     is_product = np.zeros(1, dtype=bool)
+    sampled = True
+    whole_weights = True  # Phi(s)^w is no mixture of normals
+
+    @property
+    def is_probit(self) -> np.ndarray:
+        return np.ones(1, dtype=bool)
+
+    def signs(self, y: np.ndarray) -> np.ndarray:
+        (sign,) = only_known(y, 2 * y[:, None] - 1)
+        return sign
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -65,6 +83,15 @@ class Probit(Response):
         towards = sign * score
         ratio = np.exp(-0.5 * towards**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(towards))
         slope, curvature = only_known(y, score + sign * ratio, np.ones_like(score))
+        return slope, curvature
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The latent itself, N(s, 1) on y's side of zero (Albert & Chib)."""
+        above = y[:, None] == 1
+        latent = draw.truncated_normal(score, np.where(above, 0.0, -np.inf), np.where(above, np.inf, 0.0))
+        slope, curvature = only_known(y, weight[:, None] * latent, weight[:, None] * np.ones_like(score))
         return slope, curvature
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
-from supertopic.responses.base import Response, only_known, product_variance
+from supertopic.responses.base import Draws, Response, draw_log_normal, only_known, product_variance
 
 
 class Softmax(Response):
@@ -17,6 +17,7 @@ class Softmax(Response):
 
     name = "softmax"
     kind = "class"
+    sampled = True
 
     def __init__(self, n_classes: int = 0) -> None:
         super().__init__(n_classes)
@@ -36,6 +37,29 @@ class Softmax(Response):
         total = np.broadcast_to(moment.sum(axis=1, keepdims=True), score.shape)
         slope, curvature = only_known(y, self._is_class(y), 1.0 / np.maximum(total, 1e-300))
         return slope, curvature
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """p(y | s)^w ∝ ∫ exp(w s_y - e sum_b exp s_b) e^(w - 1) de:  e ~ Gamma(w, sum_b exp s_b).
+
+        A token moves the s of all classes at once. A Pólya-Gamma for each class given the others (`augment_column`)
+        says nothing of such moves; this does, and its columns are independent.
+        """
+        (shape,) = only_known(y, weight)
+        top = score.max(axis=1)
+        e = draw.gamma(np.where(shape > 0, shape, 1.0), np.exp(score - top[:, None]).sum(axis=1)) * np.exp(-top)
+        curvature = np.where(shape > 0, e, 0.0)[:, None] * np.ones_like(score)
+        return shape[:, None] * self._is_class(y), curvature
+
+    def augment_column(
+        self, y: np.ndarray, score: np.ndarray, column: int, weight: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A logit in s_c - log sum_{b != c} exp s_b (Holmes & Held), by a Pólya-Gamma draw."""
+        (shape,) = only_known(y, weight)
+        rest = logsumexp(np.delete(score, column, axis=1), axis=1)
+        omega = draw.polya_gamma(shape, score[:, column] - rest)
+        return shape * (self._is_class(y)[:, column] - 0.5) + omega * rest, omega
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         own = (self._is_class(y) * score).sum(axis=1)
@@ -70,6 +94,8 @@ class Ordinal(Response):
     kind = "class"
     is_product = np.zeros(1, dtype=bool)
     ordered = True
+    sampled = True
+    whole_weights = True
 
     @property
     def n_dispersion(self) -> int:  # type: ignore[override]
@@ -107,6 +133,32 @@ class Ordinal(Response):
         at_low, at_high = self._slopes(*self._ends(y, score[:, 0], dispersion))
         slope, curvature = only_known(y, score + (at_low - at_high)[:, None], np.ones_like(score))
         return slope, curvature
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The latent itself, N(s, 1) between y's cut-points (Albert & Chib)."""
+        low, high = self._ends(y, np.zeros(len(y)), dispersion)
+        latent = draw.truncated_normal(score, low[:, None], high[:, None])
+        slope, curvature = only_known(y, weight[:, None] * latent, weight[:, None] * np.ones_like(score))
+        return slope, curvature
+
+    def draw_dispersion(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> np.ndarray:
+        """The gaps between cut-points, each by a slice sampler's step in its logarithm, the latents integrated out.
+
+        Given the latents a cut-point is uniform between those of its neighbours, and hardly moves among many documents.
+        """
+        gaps = np.diff(dispersion)
+        for place in range(len(gaps)):
+
+            def likelihood(gap: float, place: int = place) -> float:
+                others = np.concatenate([gaps[:place], [gap], gaps[place + 1 :]])
+                return self.log_likelihood(y, score, weight, dispersion[0] + np.cumsum([0.0, *others]))
+
+            gaps[place] = draw_log_normal(draw, likelihood, gaps[place])
+        return dispersion[0] + np.cumsum([0.0, *gaps])
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from supertopic.responses.base import Response, only_known
+from supertopic.responses.base import Draws, Response, only_known
+
+VARIANCE_PRIOR = (2.0, 0.2)  # shape and scale of a sampler's inverse gamma: four observations, of variance 0.1
 
 
 class Gaussian(Response):
@@ -19,6 +21,12 @@ class Gaussian(Response):
     is_product = np.zeros(1, dtype=bool)
     steady = True
     n_dispersion = 3
+    sampled = True
+
+    def __init__(self, n_classes: int = 0, sigma: float | None = None) -> None:
+        """sigma : the deviation of y round its mean, on y's own scale, where that is not to be learned."""
+        super().__init__(n_classes)
+        self.sigma = sigma
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         known = ~np.isnan(y)
@@ -30,7 +38,8 @@ class Gaussian(Response):
             weight = np.ones_like(weight)
         center = np.average(y[known], weights=weight[known])
         scale = np.sqrt(np.average((y[known] - center) ** 2, weights=weight[known]))
-        return np.array([1.0, center, scale if scale > 0 else 1.0])
+        scale = scale if scale > 0 else 1.0
+        return np.array([1.0 if self.sigma is None else (self.sigma / scale) ** 2, center, scale])
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -56,10 +65,21 @@ class Gaussian(Response):
         rate: float,
     ) -> np.ndarray:  # fmt: skip
         known = ~np.isnan(y) & (weight > 0)
-        if not known.any():
+        if not known.any() or self.sigma is not None:
             return dispersion
         best = np.average(self._squares(y, score, moment, dispersion)[known], weights=weight[known])
         return np.array([(1 - rate) * dispersion[0] + rate * max(best, 1e-6), *dispersion[1:]])
+
+    def draw_dispersion(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> np.ndarray:
+        """variance ~ InverseGamma(a + sum w/2, b + sum w (u - s)²/2), with VARIANCE_PRIOR = (a, b)."""
+        if self.sigma is not None:
+            return dispersion
+        squares, counted = only_known(y, weight * self._squares(y, score, score**2, dispersion), weight)
+        shape, scale = VARIANCE_PRIOR[0] + 0.5 * counted.sum(), VARIANCE_PRIOR[1] + 0.5 * squares.sum()
+        precision = draw.gamma(np.array([shape]), np.array([scale]))
+        return np.array([1.0 / precision[0], *dispersion[1:]])
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return dispersion[1] + dispersion[2] * score[:, 0]

@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammaln
 from scipy.stats import nbinom, poisson
 
-from supertopic.responses.base import Response, known_mean, only_known, product_variance
+from supertopic.responses.base import Draws, Response, draw_log_normal, known_mean, only_known, product_variance
 from supertopic.responses.binary import half_tanh
 
 
@@ -28,6 +28,7 @@ class Poisson(Count):
     name = "poisson"
     is_product = np.ones(1, dtype=bool)
     steady = True
+    sampled = True
 
     def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return np.array([np.log(max(known_mean(y, weight), 0.5 / (~np.isnan(y)).sum()))])
@@ -67,6 +68,7 @@ class NegativeBinomial(Count):
     name = "negative_binomial"
     is_product = np.zeros(1, dtype=bool)
     n_dispersion = 1
+    sampled = True
 
     def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
         known = ~np.isnan(y) & (weight > 0) if np.any(weight > 0) else ~np.isnan(y)
@@ -80,6 +82,24 @@ class NegativeBinomial(Count):
         curvature = (y[:, None] + r) * half_tanh(np.sqrt(np.maximum(moment, 0.0)))
         slope, curvature = only_known(y, 0.5 * (y[:, None] - r), curvature)
         return slope, curvature
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """omega ~ PG(w (y + r), s), as in Logit."""
+        r = dispersion[0]
+        slope, shape = only_known(y, weight[:, None] * 0.5 * (y[:, None] - r), weight[:, None] * (y[:, None] + r))
+        return slope, draw.polya_gamma(shape, score)
+
+    def draw_dispersion(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> np.ndarray:
+        """r by a slice sampler's step in log r."""
+
+        def likelihood(r: float) -> float:
+            return self.log_likelihood(y, score, weight, np.array([r]))
+
+        return np.array([draw_log_normal(draw, likelihood, dispersion[0])])
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         (density,) = only_known(y, self._bound(y, score[:, 0], moment[:, 0], dispersion[0]))

@@ -18,7 +18,15 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import gamma, invgauss
 
-from supertopic.responses.base import Response, exp_of_product, known_mean, only_known, product_variance
+from supertopic.responses.base import (
+    Draws,
+    Response,
+    draw_log_normal,
+    exp_of_product,
+    known_mean,
+    only_known,
+    product_variance,
+)
 
 
 class Positive(Response):
@@ -72,6 +80,16 @@ class Positive(Response):
         best = minimize_scalar(loss, bounds=(now - 1.0, now + 1.0), method="bounded", options={"xatol": 1e-7}).x
         return np.array([np.exp(now + rate * (np.clip(best, np.log(1e-4), np.log(1e6)) - now)), dispersion[1]])
 
+    def draw_dispersion(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> np.ndarray:
+        """The shape by a slice sampler's step in its logarithm."""
+
+        def likelihood(shape: float) -> float:
+            return self.log_likelihood(y, score, weight, np.array([shape, dispersion[1]]))
+
+        return np.array([draw_log_normal(draw, likelihood, dispersion[0]), dispersion[1]])
+
 
 class _Delta(Positive):
     """A log-density l(s) with its first two derivatives, in the scale of u and for a shape of 1: l scales with it."""
@@ -122,6 +140,7 @@ class Gamma(Positive):
     links: ClassVar[tuple[str, ...]] = ("log", "canonical")
     is_product = np.ones(1, dtype=bool)
     steady = True
+    sampled = True
 
     def __new__(cls, n_classes: int = 0, link: str = "auto") -> Any:
         return super().__new__(CanonicalGamma if link == "canonical" else cls)
@@ -162,6 +181,7 @@ class CanonicalGamma(_Delta, Gamma):
     links = ("canonical",)
     is_product = np.zeros(1, dtype=bool)
     steady = False
+    sampled = False
 
     def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
         constant = shape * np.log(shape) - gammaln(shape) + (shape - 1) * np.log(u)
@@ -256,6 +276,7 @@ class Weibull(Positive):
     name = "weibull"
     is_product = np.ones(1, dtype=bool)
     steady = True
+    sampled = True
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supertopic.responses.base import Response
+from supertopic.responses.base import Draws, Response
 
 
 @dataclass(frozen=True)
@@ -99,3 +99,41 @@ class Several(Response):
             for part in self.parts()
         ]  # fmt: skip
         return np.concatenate(updated)
+
+    @property
+    def is_probit(self) -> np.ndarray:
+        return np.concatenate([response.is_probit for response in self.responses])
+
+    def signs(self, y: np.ndarray) -> np.ndarray:
+        return np.hstack([part.response.signs(y[:, part.label]) for part in self.parts()])
+
+    def check_sampler(self, weight: np.ndarray) -> None:
+        for response in self.responses:
+            response.check_sampler(weight)
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        drawn = [
+            part.response.augment(y[:, part.label], score[:, part.columns], weight, dispersion[part.numbers], draw)
+            for part in self.parts()
+        ]
+        return np.hstack([slope for slope, _ in drawn]), np.hstack([curvature for _, curvature in drawn])
+
+    def augment_column(
+        self, y: np.ndarray, score: np.ndarray, column: int, weight: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        part = next(part for part in self.parts() if column < part.columns.stop)
+        own = column - part.columns.start
+        return part.response.augment_column(y[:, part.label], score[:, part.columns], own, weight, draw)
+
+    def draw_dispersion(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> np.ndarray:
+        drawn = [
+            part.response.draw_dispersion(
+                y[:, part.label], score[:, part.columns], weight, dispersion[part.numbers], draw
+            )
+            for part in self.parts()
+        ]
+        return np.concatenate(drawn)

@@ -1,0 +1,77 @@
+"""Random numbers of one sweep, as responses and priors ask for them: arrays from `supertopic.kernels.draws`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from supertopic.kernels import draws as kernels
+
+_STEPS_OUT = 100  # of a slice, each of length 1: far enough for any number that is a logarithm
+
+
+class SweepDraws:
+    """Draws of one sweep. Each call has streams of its own, so that the order of the calls decides the numbers."""
+
+    def __init__(self, seed: int, sweep: int) -> None:
+        self.seed, self.sweep, self._purpose = seed, sweep, 0
+
+    def purpose(self) -> int:
+        """A number that no other draw of this sweep has."""
+        self._purpose += 1
+        return self._purpose
+
+    def _fill(self, kernel: Callable[..., None], *parameters: np.ndarray) -> np.ndarray:
+        given = np.broadcast_arrays(*parameters)
+        flat = [np.ascontiguousarray(values, dtype=np.float64).ravel() for values in given]
+        out = np.empty(flat[0].size)
+        kernel(0, len(out), self.seed, self.sweep, self.purpose(), *flat, out)
+        return out.reshape(given[0].shape)
+
+    def polya_gamma(self, shape: np.ndarray, tilt: np.ndarray) -> np.ndarray:
+        """PG(shape, tilt); 0 for a shape of 0."""
+        return self._fill(kernels.draw_polya_gamma, shape, tilt)
+
+    def truncated_normal(self, location: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """N(location, 1) between lower and upper."""
+        return self._fill(kernels.draw_truncated_normal, location, np.ones_like(location), lower, upper)
+
+    def gamma(self, shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """Gamma of mean shape/rate."""
+        return self._fill(kernels.draw_gamma, shape, rate)
+
+    def inverse_gaussian(self, mean: np.ndarray, shape: np.ndarray) -> np.ndarray:
+        """Inverse Gaussian of variance mean³/shape."""
+        return self._fill(kernels.draw_inverse_gaussian, mean, shape)
+
+    def normal(self, size: int) -> np.ndarray:
+        out = np.empty(size)
+        kernels.draw_normal(0, size, self.seed, self.sweep, self.purpose(), out)
+        return out
+
+    def uniform(self, size: int) -> np.ndarray:
+        """In (0, 1)."""
+        return np.exp(-self._fill(kernels.draw_exponential, np.ones(size)))
+
+    def slice(self, log_density: Callable[[float], float], start: float) -> float:
+        """One step of a slice sampler (Neal 2003) that steps out by 1, then shrinks."""
+        height, place, share = self.uniform(3)
+        level = log_density(start) + np.log(height)
+        low = start - place
+        high = low + 1.0
+        left = int(share * _STEPS_OUT)  # a random split of the steps keeps the move reversible
+        for _ in range(left):
+            if not log_density(low) > level:
+                break
+            low -= 1.0
+        for _ in range(_STEPS_OUT - 1 - left):
+            if not log_density(high) > level:
+                break
+            high += 1.0
+        while high - low > 1e-12:
+            there = low + (high - low) * float(self.uniform(1)[0])
+            if log_density(there) > level:
+                return there
+            low, high = (there, high) if there < start else (low, there)
+        return start

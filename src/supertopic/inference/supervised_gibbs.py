@@ -1,0 +1,329 @@
+"""Collapsed Gibbs sampling with a response: shares and topics integrated out, all else drawn.
+
+A sweep draws, each given all others,
+
+    dispersion | s                          by the response (`draw_dispersion`), what augments it integrated out
+    coef | slope, curvature, Zbar           N(P^-1 l, P^-1),  P = Zbar' diag(curvature) Zbar + prior precision,
+                                            l = Zbar' slope; a product column by `draw_log_linear`
+    slope, curvature | s                    by the response (`augment`), once for the coefficients, once for the tokens
+    z | slope, curvature, coef              every token (`kernels.gibbs_documents`, `kernels.gibbs_likelihood`)
+
+with s = coef·(Zbar, covariates) and Zbar the shares of a document's tokens. A Laplace prior on coef is normal given
+precisions of its own, 1/lambda_k ~ InverseGaussian(1/(scale |coef_k|), 1/scale²) (Park & Casella 2008).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import digamma, gammaln
+
+from supertopic.coefficients import CoefPrior
+from supertopic.emissions.dirichlet import integrable_prior
+from supertopic.inference.coef_draw import draw_coefficients, draw_log_linear
+from supertopic.inference.draws import SweepDraws
+from supertopic.inference.engines import Fit, Task, Watch, first_state, require_whole_counts
+from supertopic.inference.variational import start_state
+from supertopic.kernels import gibbs_documents, gibbs_likelihood
+from supertopic.kernels.gibbs_layout import random_topics
+from supertopic.kernels.lasso import descend
+from supertopic.model import Model, State
+
+_SWEEPS_BETWEEN_LOOKS = 10  # at the likelihood, and at alpha
+_FIRST_ALPHA = 10  # sweeps before alpha is learned: before that it would learn the start
+_BEFORE_ALL_SWEEPS = 1 << 40  # numbers of the first two sweeps, whose random numbers no other sweep uses
+RATE_PRIOR = (2.0, 1.0)  # shape and rate of the gamma of 1/scale, where it is learned
+_FLAT = 1e-6  # the precision that stands for a flat prior: a topic of no document has to have some coefficient
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a sampler may do beside: SSTM's part."""
+
+    integrate_latents: bool = False  # weigh topics by Phi itself in probit columns (the paper's partial collapse)
+    learn_scale: bool = False  # of a Laplace prior: 1/scale ~ Gamma(*RATE_PRIOR)
+    learn_topic_prior: bool = False  # beta, by Minka's fixed point
+
+
+def fit_supervised_gibbs(task: Task, watch: Watch, options: Options = Options()) -> Fit:  # noqa: B008 (it is frozen)
+    """`max_iter` sweeps; all is averaged over every `thin`-th sweep after `burn_in`, the last one always among them.
+
+    The draws: `coef` (S, C, K + P), `dispersion` (S, …), `coef_scale` (S,), and every tenth sweep `log_joint` per token
+    and `alpha`. `shares` are the documents' mean Zbar, and `inclusion` (C, K + P), for a Laplace prior, says in which
+    part of the draws the mode of a coefficient, given all else in the draw, is not zero.
+    """
+    model, settings = task.model, task.settings
+    require_whole_counts(task.counts)
+    model.response.check_sampler(task.weight)
+    given = (model, task.counts, task.y, task.weight, task.covariates, task.seed)
+    sampler = SupervisedSampler(*given, options)
+    sums = Sums(sampler)
+    first, alphas = 0, []
+    found = watch.resume()
+    if found is not None:
+        first, alphas = found[0]["done"], found[0]["alphas"]
+        sampler.take(**{name: found[1].pop(name) for name in ("topic", "coef", "dispersion", "alpha")})
+        sampler.beta, scale = found[1].pop("priors").tolist()
+        sampler.coef_prior = replace(sampler.coef_prior, scale=scale)
+        sums.resume(found[1])
+    else:
+        sampler.start(task.start.copy() if task.start else first_state(task))
+    for sweep in range(first, settings.max_iter):
+        sampler.sweep(sweep)
+        left = settings.max_iter - 1 - sweep
+        if left % _SWEEPS_BETWEEN_LOOKS == 0:
+            if sweep >= _FIRST_ALPHA:
+                sampler.learn_alpha()
+                sampler.learn_beta()
+            watch.trace.append(sampler.log_joint() / max(len(sampler.topic), 1))
+            alphas.append(sampler.alpha.tolist())
+        if sweep >= settings.burn_in and left % settings.thin == 0:
+            sums.add(sampler)
+        watch.step(sweep + 1, partial(_arrays, sampler, sums), alphas=alphas)
+    return sums.fit(sampler, watch.trace, settings.max_iter, np.asarray(alphas))
+
+
+def _arrays(sampler: SupervisedSampler, sums: Sums) -> dict[str, np.ndarray]:
+    """All that it takes to go on."""
+    state = {"topic": sampler.topic, "coef": sampler.coef, "dispersion": sampler.dispersion, "alpha": sampler.alpha}
+    priors = np.array([sampler.beta, sampler.coef_prior.scale])
+    return {**state, "priors": priors, **sums.arrays()}
+
+
+class SupervisedSampler:
+    """Tokens and their topics, coefficients and dispersion, and all counts, which follow from them."""
+
+    def __init__(
+        self, model: Model, counts: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, covariates: np.ndarray | None,
+        seed: int, options: Options = Options(),  # noqa: B008 (it is frozen)
+    ) -> None:  # fmt: skip
+        self.options, self.coef_prior = options, model.coef_prior
+        self.model, self.seed, self.beta = model, seed, integrable_prior(model.emission)
+        self.lengths = np.asarray(counts.sum(axis=1), dtype=np.int64).ravel()
+        self.doc_ptr = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.token_word = np.empty(self.doc_ptr[-1], dtype=np.int32)
+        gibbs_documents.expand_documents(counts.indptr, counts.indices, counts.data, self.doc_ptr, self.token_word)
+        self.y = y
+        self.weight = np.where(self.lengths > 0, weight, 0.0)  # a document of no words has no Zbar
+        self.covariates = np.zeros((len(self.lengths), 0)) if covariates is None else covariates
+        n_columns = model.response.n_columns
+        self.coef = np.zeros((n_columns, model.n_topics + model.n_covariates))
+        self.dispersion = np.zeros(0)
+        self.alpha = model.doc_topic_prior.start.copy()
+        self.gram = np.zeros((n_columns, self.coef.shape[1], self.coef.shape[1]))
+        self.cross = np.zeros(self.coef.shape)
+        self.word_topic = np.zeros((counts.shape[1], model.n_topics), dtype=np.int32)
+        self.doc_topic = np.zeros((len(self.lengths), model.n_topics), dtype=np.float32)
+        self._fast = gibbs_documents.make_scratch(model.n_topics, n_columns)
+        self._slow = gibbs_likelihood.make_scratch(model.n_topics, n_columns)
+
+    def start(self, state: State) -> None:
+        """Topics of the tokens drawn from a State's topics, without y; coefficients and dispersion as there."""
+        assert state.dispersion is not None
+        topic = np.empty(len(self.token_word), dtype=np.uint16)
+        random_topics(self.seed, self.model.n_topics, 0, len(topic), topic)
+        self.take(topic, state.coef.astype(np.float64), state.dispersion, state.alpha)
+        topics = self.model.emission.probabilities(state.word_topic, by_word=True)
+        silent = np.zeros((len(self.lengths), len(self.coef)))
+        for number in range(2):
+            self._sweep_fast(silent, silent, topics, _BEFORE_ALL_SWEEPS + number)
+        self.take(self.topic, self.coef, self.dispersion, self.alpha)
+
+    def take(self, topic: np.ndarray, coef: np.ndarray, dispersion: np.ndarray, alpha: np.ndarray) -> None:
+        """Take these, and count."""
+        self.topic, self.coef, self.dispersion, self.alpha = topic, coef, dispersion, alpha
+        self.word_topic[:] = 0
+        gibbs_documents.count_words(self.token_word, topic, 0, len(topic), self.word_topic)
+        self.topic_count = self.word_topic.sum(axis=0, dtype=np.int64)
+        doc = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        size = len(self.lengths) * self.model.n_topics
+        counts = np.bincount(doc * self.model.n_topics + topic, minlength=size)
+        self.doc_topic = counts.reshape(len(self.lengths), -1).astype(np.float32)
+
+    @property
+    def design(self) -> np.ndarray:
+        """(D, K + P): Zbar and the covariates."""
+        shares = self.doc_topic.astype(np.float64) / np.maximum(self.lengths, 1)[:, None]
+        return np.hstack([shares, self.covariates])
+
+    def sweep(self, number: int) -> None:
+        """Draw everything once."""
+        response, draw = self.model.response, SweepDraws(self.seed, number)
+        given = (self.y, self.design @ self.coef.T, self.weight)
+        self.dispersion = response.draw_dispersion(*given, self.dispersion, draw)
+        self.draw_coef(draw)
+        self.draw_scale(draw)
+        score = self.design @ self.coef.T
+        slope, curvature = response.augment(self.y, score, self.weight, self.dispersion, draw)
+        self.draw_topics(slope, curvature, number)
+
+    def draw_coef(self, draw: SweepDraws) -> None:
+        """The coefficients of all columns, given what else there is."""
+        response, design = self.model.response, self.design
+        score = design @ self.coef.T
+        precision = prior_precision(self.coef_prior, self.coef, draw)
+        slope, curvature = response.augment(self.y, score, self.weight, self.dispersion, draw)
+        for c in range(len(self.coef)):
+            alone = response.augment_column(self.y, score, c, self.weight, draw)
+            if alone is None and response.is_product[c]:
+                args = (design, slope[:, c], curvature[:, c], precision[c])
+                self.coef[c] = draw_log_linear(*args, self.coef[c], draw)
+                weight = curvature[:, c] * np.exp(np.minimum(design @ self.coef[c], 300.0))
+                self.gram[c] = (design * weight[:, None]).T @ design
+                self.cross[c] = design.T @ (slope[:, c] - weight) + self.gram[c] @ self.coef[c]
+            else:
+                linear, weight = (slope[:, c], curvature[:, c]) if alone is None else alone
+                self.gram[c] = (design * weight[:, None]).T @ design
+                self.cross[c] = design.T @ linear
+                names = (self.seed, draw.sweep, draw.purpose())
+                self.coef[c] = draw_coefficients(self.gram[c] + np.diag(precision[c]), self.cross[c], *names)
+            score[:, c] = design @ self.coef[c]
+
+    def draw_scale(self, draw: SweepDraws) -> None:
+        """1/scale ~ Gamma(a + number of coefficients, b + sum |coef|), their precisions integrated out."""
+        if self.options.learn_scale:
+            shape, rate = RATE_PRIOR[0] + self.coef.size, RATE_PRIOR[1] + np.abs(self.coef).sum()
+            inverse = draw.gamma(np.array([shape]), np.array([rate]))[0]
+            self.coef_prior = replace(self.coef_prior, scale=float(1.0 / inverse))
+
+    def draw_topics(self, slope: np.ndarray, curvature: np.ndarray, number: int) -> None:
+        """The topic of every token, given what the response says in each column's language."""
+        response = self.model.response
+        offset = self.covariates @ self.coef[:, self.model.n_topics :].T
+        kind = np.where(response.is_product, gibbs_likelihood.PRODUCT, gibbs_likelihood.QUADRATIC)
+        if self.options.integrate_latents:
+            kind[response.is_probit] = gibbs_likelihood.PROBIT
+            signs = response.signs(self.y) * self.weight[:, None]
+            slope, curvature = np.where(response.is_probit, signs, slope), np.where(response.is_probit, 1.0, curvature)
+        if np.any(kind != gibbs_likelihood.QUADRATIC):
+            self._sweep_slow(kind, slope, curvature, offset, number)
+        else:
+            self._sweep_fast(slope - curvature * offset, curvature, np.zeros((0, 0), dtype=np.float32), number)
+
+    def _sweep_fast(self, slope: np.ndarray, curvature: np.ndarray, topics: np.ndarray, number: int) -> None:
+        """Quadratic columns; topics integrated out, or given (V, K)."""
+        self.doc_topic[:] = 0
+        n_topics = self.model.n_topics
+        said = [np.ascontiguousarray(a, dtype=np.float32) for a in (slope, curvature, self.coef[:, :n_topics])]
+        gibbs_documents.sweep_documents(
+            0, len(self.lengths), self.doc_ptr, self.token_word, self.topic, self.doc_topic, *said, self.word_topic,
+            self.topic_count, topics, self.alpha.astype(np.float32), np.float32(self.beta),
+            np.float32(self.beta * len(self.word_topic)), len(topics) == 0, self.seed, number, self._fast,
+        )  # fmt: skip
+
+    def _sweep_slow(
+        self, kind: np.ndarray, slope: np.ndarray, curvature: np.ndarray, offset: np.ndarray, number: int
+    ) -> None:
+        """Columns of any kind, each `gibbs_likelihood`'s."""
+        self.doc_topic[:] = 0
+        coef = self.coef[:, : self.model.n_topics]
+        slope, curvature, offset, coef = (np.ascontiguousarray(a) for a in (slope, curvature, offset, coef))
+        gibbs_likelihood.sweep_likelihood(
+            0, len(self.lengths), self.doc_ptr, self.token_word, self.topic, self.doc_topic, kind, slope, curvature,
+            offset, coef, self.word_topic, self.topic_count, self.alpha, self.beta, self.seed, number, self._slow,
+        )  # fmt: skip
+
+    def learn_alpha(self) -> None:
+        """Minka's fixed point on the topic counts of the documents."""
+        counts = self.doc_topic.astype(np.int64)
+        size = int(counts.max(initial=0)) + 1
+        histogram = np.stack([np.bincount(column, minlength=size) for column in counts.T])
+        self.alpha = self.model.doc_topic_prior.update_from_counts(self.alpha, histogram, self.lengths)
+
+    def learn_beta(self) -> None:
+        """Minka's fixed point on the word counts of the topics, beta being the same for all words."""
+        if not self.options.learn_topic_prior:
+            return
+        met, n_words = self.word_topic[self.word_topic > 0], len(self.word_topic)
+        for _ in range(20):
+            gain = (digamma(met + self.beta) - digamma(self.beta)).sum()
+            loss = n_words * (digamma(self.topic_count + n_words * self.beta) - digamma(n_words * self.beta)).sum()
+            self.beta = float(np.clip(self.beta * gain / loss, 1e-6, 1e3))
+
+    def log_joint(self) -> float:
+        """log p(words, topics of the tokens, y, coef), shares and topics integrated out."""
+        total = self.beta * len(self.word_topic)
+        words = (gammaln(total) - gammaln(self.topic_count + total)).sum()
+        words += (gammaln(self.word_topic[self.word_topic > 0] + self.beta) - gammaln(self.beta)).sum()
+        documents = (gammaln(self.alpha.sum()) - gammaln(self.lengths + self.alpha.sum())).sum()
+        documents += (gammaln(self.doc_topic + self.alpha) - gammaln(self.alpha)).sum()
+        score = self.design @ self.coef.T
+        answers = self.model.response.log_likelihood(self.y, score, self.weight, self.dispersion)
+        return float(words + documents) + answers + self.coef_prior.log_density(self.coef)
+
+
+def prior_precision(prior: CoefPrior, coef: np.ndarray, draw: SweepDraws) -> np.ndarray:
+    """The precisions of independent normal coefficients, drawn given the coefficients where the prior is Laplace's."""
+    if prior.name == "laplace":
+        mean = 1.0 / (prior.scale * np.maximum(np.abs(coef), 1e-300))
+        return draw.inverse_gaussian(np.minimum(mean, 1e300), np.full(coef.shape, prior.scale**-2.0))
+    return np.full(coef.shape, prior.scale**-2.0 if prior.name == "normal" else _FLAT)
+
+
+def _modes(sampler: SupervisedSampler) -> np.ndarray:
+    """The coefficients' modes under the Laplace prior, given all else."""
+    modes = sampler.coef.copy()
+    penalty, slope = np.full(modes.shape[1], 1.0 / sampler.coef_prior.scale), np.empty(modes.shape[1])
+    for gram, cross, mode in zip(sampler.gram, sampler.cross, modes, strict=True):
+        descend(gram, cross, penalty, mode, slope, 500, 1e-6)
+    return modes
+
+
+class Sums:
+    """What is averaged over sweeps, and the draws that are kept."""
+
+    def __init__(self, sampler: SupervisedSampler) -> None:
+        self.word_topic = np.zeros(sampler.word_topic.shape, dtype=np.float32)
+        self.doc_topic = np.zeros(sampler.doc_topic.shape, dtype=np.float32)
+        self.gram = np.zeros(sampler.gram.shape)
+        self.inclusion = np.zeros(sampler.coef.shape)
+        self.scale: list[float] = []
+        self.coef: list[np.ndarray] = []
+        self.dispersion: list[np.ndarray] = []
+
+    def add(self, sampler: SupervisedSampler) -> None:
+        self.word_topic += sampler.word_topic
+        self.doc_topic += sampler.doc_topic
+        self.gram += sampler.gram
+        self.scale.append(sampler.coef_prior.scale)
+        if sampler.coef_prior.name == "laplace":
+            self.inclusion += _modes(sampler) != 0
+        self.coef.append(sampler.coef.copy())
+        self.dispersion.append(sampler.dispersion.copy())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        sums: dict[str, np.ndarray] = {
+            "sum_words": self.word_topic,
+            "sum_documents": self.doc_topic,
+            "sum_gram": self.gram,
+        }
+        draws = {"coefs": np.asarray(self.coef), "dispersions": np.asarray(self.dispersion)}
+        return {**sums, **draws, "inclusion": self.inclusion, "scales": np.asarray(self.scale)}
+
+    def resume(self, found: dict[str, np.ndarray]) -> None:
+        self.word_topic, self.doc_topic, self.gram = found["sum_words"], found["sum_documents"], found["sum_gram"]
+        self.coef, self.dispersion = list(found["coefs"]), list(found["dispersions"])
+        self.inclusion, self.scale = found["inclusion"], found["scales"].tolist()
+
+    def fit(self, sampler: SupervisedSampler, trace: list[float], n_iter: int, alphas: np.ndarray) -> Fit:
+        """The means over the draws, as a State."""
+        n_draws = len(self.coef)
+        coef, dispersion = np.mean(self.coef, axis=0), np.mean(self.dispersion, axis=0)
+        word_topic = self.word_topic / np.float32(n_draws) + np.float32(sampler.beta)
+        state = start_state(sampler.model, word_topic, dispersion)
+        state.alpha, state.coef, state.gram = sampler.alpha, coef.astype(np.float32), self.gram / n_draws
+        draws: dict[str, Any] = {
+            "coef": np.asarray(self.coef),
+            "dispersion": np.asarray(self.dispersion),
+            "log_joint": np.asarray(trace),
+            "alpha": alphas,
+            "coef_scale": np.asarray(self.scale),
+            "shares": self.doc_topic / np.float32(n_draws) / np.maximum(sampler.lengths, 1)[:, None].astype(np.float32),
+        }
+        if sampler.coef_prior.name == "laplace":
+            draws["inclusion"] = self.inclusion / n_draws
+        return Fit(state, trace, n_iter, draws)

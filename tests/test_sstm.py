@@ -1,0 +1,241 @@
+"""The sparse supervised topic model: exact zeros where they belong, budgets, uncertainty, classes."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+
+from supertopic import SSTMClassifier, SSTMRegressor, datasets, load
+from supertopic.inference.chains import effective_size, match_topics, split_r_hat
+from supertopic.inference.sparse_mode import mode_within_budget, sparse_mode
+from supertopic.kernels.lasso import descend
+from supertopic.responses.binary import Probit
+from supertopic.responses.continuous import Gaussian
+from supertopic.responses.counts import Poisson
+
+COEF = np.array([3.0, -3.0, 0.0, 0.0, 0.0, 0.0])
+
+
+def regression(response, seed=0):
+    rng = np.random.default_rng(seed)
+    design = rng.dirichlet(np.full(8, 0.3), size=300)
+    s = design @ np.array([2.0, -2.0, 1.0, 0, 0, 0, 0, 0])
+    if isinstance(response, Gaussian):
+        return design, s + 0.5 * rng.normal(size=300), np.array([0.25, 0.0, 1.0])
+    if isinstance(response, Probit):
+        return design, (s + rng.normal(size=300) > 0).astype(float), np.zeros(0)
+    return design, rng.poisson(np.exp(s)).astype(float), np.zeros(0)
+
+
+@pytest.mark.parametrize("response", [Gaussian(), Probit(), Poisson()], ids=lambda response: response.name)
+def test_the_mode_satisfies_the_conditions_of_an_l1_problem(response):
+    """The gradient is at most the penalty, and is the penalty times the sign where a coefficient is not zero."""
+    design, y, dispersion = regression(response)
+    y[:10] = np.nan
+    weight = np.random.default_rng(1).uniform(0.5, 2, size=300)
+    for penalty in (0.5, 4.0):
+        coef, _ = sparse_mode(response, design, y, weight, dispersion, np.full(8, penalty), np.zeros(8))
+        s = design @ coef
+        if response.name == "gaussian":
+            slope = (y - s) / 0.25
+        elif response.name == "poisson":
+            slope = y - np.exp(s)
+        else:
+            towards = (2 * y - 1) * s
+            slope = (2 * y - 1) * np.exp(-0.5 * towards**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(towards))
+        gradient = design.T @ np.nan_to_num(weight * slope)
+        used = coef != 0
+        np.testing.assert_allclose(gradient[used], penalty * np.sign(coef[used]), rtol=1e-3)
+        assert np.all(np.abs(gradient[~used]) <= penalty * (1 + 1e-6))
+        assert 0 < used.sum() < 8 or penalty < 1
+
+
+def test_coordinate_descent_keeps_to_what_is_ruled_out():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(20, 5))
+    gram, cross, coef = root.T @ root, rng.normal(size=5) * 10, rng.normal(size=5)
+    penalty = np.array([0.0, 0.0, np.inf, 0.0, 0.0])
+    descend(gram, cross, penalty, coef, np.empty(5), 2000, 1e-12)
+    kept = [0, 1, 3, 4]
+    np.testing.assert_allclose(coef[kept], np.linalg.solve(gram[np.ix_(kept, kept)], cross[kept]))
+    assert coef[2] == 0
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3])
+def test_a_budget_keeps_the_topics_that_matter_most(budget):
+    design, y, dispersion = regression(Gaussian())
+    weight = np.ones(300)
+    coef, _, scale = mode_within_budget(Gaussian(), design, y, weight, dispersion, 100.0, 8, budget)
+    assert 0 < np.count_nonzero(coef) <= budget and scale < 100
+    assert set(np.flatnonzero(coef)) <= {0, 1, 2}
+    chosen = np.flatnonzero(coef)
+    ridge = np.linalg.lstsq(design[:, chosen], y, rcond=None)[0]
+    np.testing.assert_allclose(coef[chosen], ridge, atol=0.02)  # not shrunk by the scale that chose them
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    return datasets.simulate(400, 6, 100, 60, response="gaussian", coef=COEF, dispersion=0.25, seed=1)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return datasets.simulate(400, 6, 100, 60, response="probit", coef=COEF, seed=1)
+
+
+def order(model, data):
+    """The fitted topic of each true one."""
+    return (np.sqrt(model.components_) @ np.sqrt(data.components).T).argmax(axis=0)
+
+
+def test_a_budget_of_two_finds_the_two_topics_that_make_y(numbers):
+    model = SSTMRegressor(6, max_iter=120, thin=2, max_nonzero=2).fit(numbers.counts, 100 + 10 * numbers.y)
+    found = order(model, numbers)
+    assert set(np.flatnonzero(model.coef_)) == set(found[:2])
+    np.testing.assert_allclose(model.coef_[found[:2]], [30, -30], atol=6)
+    assert abs(model.intercept_ - 100) < 3
+    assert np.all(model.inclusion_[found[:2]] == 1)
+    np.testing.assert_allclose(model.sign_probability_[found[:2]], [1, 0])
+    low, high = model.coef_interval_
+    assert np.all(low < high) and np.all((low < model.coef_mean_) & (model.coef_mean_ < high))
+    assert np.mean((low[found] < 10 * COEF + 1.0) & (high[found] > 10 * COEF - 1.0)) > 0.6
+    predicted = model.predict(numbers.counts)
+    np.testing.assert_allclose(predicted, model.intercept_ + model.doc_topic_ @ model.coef_, atol=2.0)
+    assert np.corrcoef(predicted, numbers.y)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("collapsed", [True, False])
+def test_the_classifier_finds_the_same_two_topics(labels, collapsed):
+    params = dict(max_iter=160, thin=2, sparsity=0.34, collapsed=collapsed, coef_scale=0.5, sigma=0.5)
+    model = SSTMClassifier(6, **params).fit(labels.counts, np.array(["no", "yes"])[labels.y.astype(int)])
+    found = order(model, labels)
+    assert set(np.flatnonzero(model.coef_[0])) == set(found[:2])
+    assert model.coef_[0, found[0]] > 0.5 and model.coef_[0, found[1]] < -0.5
+    assert model.coef_scale_ == pytest.approx(0.5)
+    probabilities = model.predict_proba(labels.counts)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    score = model.decision_function(labels.counts)
+    assert np.all((score > 0) == (model.predict(labels.counts) == "yes"))
+    assert np.corrcoef(score, labels.score)[0, 1] > 0.85
+
+
+def test_more_than_two_classes_have_topics_of_their_own(tmp_path):
+    coef = np.zeros((3, 6))
+    coef[[0, 1, 2], [0, 1, 2]] = 8.0
+    data = datasets.simulate(400, 6, 100, 60, response="softmax", coef=coef, seed=5)
+    names = np.array(["a", "b", "c"])[data.y.astype(int)]
+    model = SSTMClassifier(6, max_iter=120, max_nonzero=2).fit(data.counts, names)
+    found = order(model, data)
+    assert model.coef_.shape == (3, 6) and np.all((model.coef_ != 0).sum(axis=1) <= 2)
+    assert len(set(found)) == 6  # all topics are found
+    for c in range(3):
+        assert model.coef_[c].argmax() == found[c]
+    np.testing.assert_allclose(model.predict_proba(data.counts).sum(axis=1), 1)
+    assert set(model.predict(data.counts)) == {"a", "b", "c"}
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    for name in ("coef_", "inclusion_", "coef_interval_", "classes_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    np.testing.assert_array_equal(again.predict(data.counts), model.predict(data.counts))
+
+
+def test_priors_that_are_learned_come_near_the_truth(numbers):
+    params = dict(doc_topic_prior="symmetric", topic_word_prior="auto", coef_scale="auto", max_iter=120)
+    model = SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)
+    assert 0.1 < model.alpha_[0] < 0.4  # 0.2
+    assert 0.1 < model.coef_scale_ < 3
+    fixed = SSTMRegressor(6, sigma=0.7, max_iter=20).fit(numbers.counts, numbers.y)
+    assert fixed.dispersion_ == pytest.approx(0.49)
+
+
+def test_several_responses_have_topics_of_their_own(numbers):
+    shares = numbers.topic_shares
+    y = np.column_stack([numbers.y, 5 * shares[:, 4] + 0.3 * np.random.default_rng(0).normal(size=len(shares))])
+    model = SSTMRegressor(6, max_iter=120, max_nonzero=2).fit(numbers.counts, y)
+    found = order(model, numbers)
+    assert set(np.flatnonzero(model.coef_[0])) == set(found[:2])
+    assert found[4] in np.flatnonzero(model.coef_[1]) and model.intercept_.shape == (2,)
+
+
+def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeypatch):
+    from supertopic.checkpoint import Checkpoint
+
+    params = dict(max_iter=30, topic_word_prior="auto", thin=3)
+    whole = SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)
+    saved = Checkpoint.save
+    monkeypatch.setattr(Checkpoint, "due", lambda self: True)
+
+    def save_and_die(self, state, arrays):
+        saved(self, state, arrays)
+        if state["done"] == 22:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", save_and_die)
+    with pytest.raises(KeyboardInterrupt):
+        SSTMRegressor(6, checkpoint=tmp_path / "c", **params).fit(numbers.counts, numbers.y)
+    monkeypatch.setattr(Checkpoint, "save", saved)
+    resumed = SSTMRegressor(6, checkpoint=tmp_path / "c", **params).fit(numbers.counts, numbers.y)
+    for name in ("coef_", "inclusion_", "components_"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
+    np.testing.assert_array_equal(whole.draws_["coef_scale"], resumed.draws_["coef_scale"])
+
+
+def test_chains_are_matched_and_compared(numbers):
+    params = dict(max_iter=120, thin=2, n_chains=2)
+    model = SSTMRegressor(6, n_jobs=2, **params).fit(numbers.counts, numbers.y)
+    again = SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)
+    np.testing.assert_array_equal(model.draws_["coef"], again.draws_["coef"])
+    assert model.draws_["coef"].shape == (60, 1, 6)
+    halves = model.draws_["coef"].reshape(2, 30, 6)
+    found = order(model, numbers)
+    np.testing.assert_allclose(halves.mean(axis=1)[:, found[:2]], [[3, -3]] * 2, atol=0.7)  # topics are the same ones
+    assert not np.array_equal(halves[0], halves[1])
+    assert model.r_hat_.shape == (6,) and model.r_hat_[found[:2]].max() < 1.1
+    assert np.all((model.n_effective_ > 1) & (model.n_effective_ <= 60))
+
+
+def test_topics_are_matched_whatever_their_order():
+    counts = np.random.default_rng(0).gamma(0.3, size=(50, 7))
+    order = np.array([3, 0, 6, 2, 1, 5, 4])
+    np.testing.assert_array_equal(match_topics(counts, counts[:, np.argsort(order)]), order)
+
+
+def test_measures_of_mixing():
+    """White noise, an autoregression whose effective size is known, and chains that sit apart."""
+    rng = np.random.default_rng(0)
+    white = rng.normal(size=(4, 1000))
+    assert split_r_hat(white) < 1.01 and 3000 < effective_size(white) <= 4000
+    slow = np.zeros((4, 4000))
+    for i in range(1, 4000):
+        slow[:, i] = 0.8 * slow[:, i - 1] + rng.normal(size=4)
+    assert abs(effective_size(slow) / (16000 * (1 - 0.8) / (1 + 0.8)) - 1) < 0.2
+    assert split_r_hat(white + np.arange(4)[:, None]) > 1.3
+    assert effective_size(white + np.arange(4)[:, None]) < 20
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_draws_go_to_arviz(numbers):
+    arviz = pytest.importorskip("arviz")
+    model = SSTMRegressor(6, max_iter=40, thin=1, n_chains=2).fit(numbers.counts, numbers.y)
+    data = model.to_arviz()
+    assert data.posterior["coef"].shape == (2, 20, 1, 6)
+    ours, theirs = model.r_hat_, arviz.rhat(data, method="split")["coef"].to_numpy()[0]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+REFUSED = [
+    ({"n_chains": 0}, "n_chains: got 0, expected a whole number >= 1"),
+    ({"coef_scale": 0}, "coef_scale: got 0, expected a number > 0, or 'auto'"),
+    ({"sigma": "large"}, "sigma: got 'large', expected a number > 0, or 'auto'"),
+    ({"topic_word_prior": -1}, "topic_word_prior: got -1, expected a number > 0, or 'auto'"),
+    ({"max_nonzero": 0}, "max_nonzero: got 0, expected a whole number >= 1"),
+    ({"sparsity": 2}, "sparsity: got 2, expected a share of the topics between 0 and 1"),
+    ({"sparsity": 0.1, "max_nonzero": 3}, "sparsity: got a number beside max_nonzero"),
+]
+
+
+@pytest.mark.parametrize(("params", "message"), REFUSED)
+def test_nonsense_is_refused_in_a_sentence(numbers, params, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)

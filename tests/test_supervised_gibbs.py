@@ -1,0 +1,238 @@
+"""Gibbs sampling with a response: against enumerated posteriors, and against the joint distribution it must keep."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import log_ndtr
+
+from supertopic.coefficients import CoefPrior
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.draws import SweepDraws
+from supertopic.inference.supervised_gibbs import RATE_PRIOR, Options, SupervisedSampler, prior_precision
+from supertopic.kernels import gibbs_likelihood
+from supertopic.model import Model
+from supertopic.responses import base
+from tests import naive_supervised as naive
+
+NAMES = naive.sampled_names()
+ALPHA, BETA = np.array([0.7, 0.5, 0.9]), 0.4
+TINY = np.array([[1, 2, 0], [1, 0, 1]])
+
+
+def sampler_of(name, counts, y, weight=None, prior=("normal", 1.0), seed=0, covariates=None, options=None):
+    response, dispersion = naive.make(name)
+    n_covariates = 0 if covariates is None else covariates.shape[1]
+    model = Model(
+        len(ALPHA), DirichletTopics(BETA), DocTopicPrior(ALPHA, "nothing"), response, CoefPrior(*prior),
+        n_covariates=n_covariates,
+    )  # fmt: skip
+    weight = np.ones(len(y)) if weight is None else weight
+    counts = sp.csr_matrix(counts.astype(np.float32))
+    sampler = SupervisedSampler(model, counts, np.asarray(y, float), weight, covariates, seed, options or Options())
+    sampler.take(np.zeros(len(sampler.token_word), np.uint16), sampler.coef, dispersion, ALPHA)
+    return sampler
+
+
+def test_every_response_but_those_of_canonical_links_has_a_sampler():
+    assert sorted(NAMES) == sorted(
+        ["gaussian", "logit", "probit", "softmax", "ordinal", "poisson", "negative_binomial", "gamma", "weibull"]
+    )
+
+
+def test_topics_under_a_collapsed_probit_follow_the_enumerated_posterior():
+    follow_enumerated("probit", 1.0, Options(integrate_latents=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("weight", [1.0, 2.5])
+def test_topics_follow_the_enumerated_posterior(name, weight):
+    """Augmented topics given coefficients: p(z | w, y) with what was augmented integrated out."""
+    follow_enumerated(name, weight)
+
+
+def follow_enumerated(name, weight, options=None):
+    y = np.array([1.0, 0.0]) if name not in ("gamma", "weibull", "gaussian") else np.array([2.5, 0.4])
+    if name in ("poisson", "negative_binomial"):
+        y = np.array([3.0, 0.0])
+    sampler = sampler_of(name, TINY, y, np.array([weight, weight]), options=options)
+    if weight != 1 and sampler.model.response.whole_weights:
+        with pytest.raises(ValueError, match="weights of labels"):
+            sampler.model.response.check_sampler(sampler.weight)
+        return
+    rng = np.random.default_rng(5)
+    sampler.coef = rng.normal(size=sampler.coef.shape) * 1.5
+    coef, dispersion, response = sampler.coef, sampler.dispersion, sampler.model.response
+    states, expected = naive.enumerate_topics(
+        TINY, ALPHA, BETA, lambda d, shares: weight * naive.log_density(name, y[d], coef @ shares, dispersion)
+    )
+    without = naive.enumerate_topics(TINY, ALPHA, BETA, lambda d, shares: 0.0)[1]
+    assert np.abs(expected - without).sum() > 0.2  # the response does speak
+    n, seen = 20000, np.zeros(len(states))
+    powers = len(ALPHA) ** np.arange(states.shape[1])[::-1]
+    for number in range(n):
+        score = sampler.design @ coef.T
+        said = response.augment(sampler.y, score, sampler.weight, dispersion, SweepDraws(1, number))
+        sampler.draw_topics(*said, number)
+        seen[sampler.topic @ powers] += 1
+    assert np.abs(seen / n - expected).sum() < 0.09, np.abs(seen / n - expected).sum()
+    by_share = [np.bincount((states == k).sum(1), seen / n - expected) for k in range(3)]
+    assert max(np.abs(difference).max() for difference in by_share) < 0.015
+
+
+KINDS = [gibbs_likelihood.QUADRATIC, gibbs_likelihood.PRODUCT, gibbs_likelihood.PROBIT]
+
+
+@pytest.mark.parametrize("length", [4, 60])
+@pytest.mark.parametrize("kinds", [[kind] for kind in KINDS] + [KINDS])
+def test_same_topics_as_the_naive_sweep(kinds, length):
+    """Short documents ask for the functions themselves, long ones for their Taylor series."""
+    rng = np.random.default_rng(length)
+    n_docs, n_words, n_topics, n_columns = 6, 12, 5, len(kinds)
+    documents = [np.sort(rng.integers(n_words, size=length)) for _ in range(n_docs)]
+    topic = rng.integers(n_topics, size=n_docs * length).astype(np.uint16)
+    slope = rng.normal(size=(n_docs, n_columns)) * 3
+    curvature, coef = rng.gamma(2.0, size=(n_docs, n_columns)), rng.normal(size=(n_columns, n_topics)) * 2
+    alpha, beta, offset = rng.gamma(2.0, size=n_topics), 0.3, rng.normal(size=(n_docs, n_columns))
+
+    def function(d, c, s):
+        s = s + offset[d, c]
+        b, omega = slope[d, c], curvature[d, c]
+        if kinds[c] == gibbs_likelihood.QUADRATIC:
+            return b * s - 0.5 * omega * s**2
+        if kinds[c] == gibbs_likelihood.PRODUCT:
+            return b * s - omega * np.exp(s)
+        return abs(b) * log_ndtr(np.sign(b) * omega * s)
+
+    word_topic = np.zeros((n_words, n_topics), np.int32)
+    np.add.at(word_topic, (np.concatenate(documents), topic), 1)
+    expected, found = topic.astype(int), topic.copy()
+    doc_ptr, doc_topic = np.arange(n_docs + 1) * length, np.zeros((n_docs, n_topics), np.float32)
+    scratch = gibbs_likelihood.make_scratch(n_topics, n_columns)
+    count = word_topic.sum(0).astype(np.int64)
+    for number in range(3):
+        doc_topic[:] = 0
+        changed = gibbs_likelihood.sweep_likelihood(
+            0, n_docs, doc_ptr, np.concatenate(documents).astype(np.int32), found, doc_topic, np.array(kinds), slope,
+            curvature, offset, coef, word_topic, count, alpha, beta, 7, number, scratch,
+        )  # fmt: skip
+        expected = naive.sweep(documents, expected, function, coef, alpha, beta, n_words, 7, number)
+        assert changed > 0
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(word_topic.sum(0), count)
+    np.testing.assert_array_equal(doc_topic.sum(0), count)
+
+
+def test_taylor_series_of_the_likelihood_and_its_remainder():
+    """The polynomial differs from f by less than the bound it states, from far tail to far tail."""
+    for kind in KINDS:
+        for s in [-200.0, -30.0, -8.0, -1.0, 0.0, 0.7, 3.0, 9.0]:
+            for slope, curvature in [(1.0, 1.0), (-2.0, 1.7)]:
+                *p, left_out = gibbs_likelihood._taylor(kind, s, slope, curvature, 0.1)
+                for x in (-0.1, 0.03, 0.1):
+                    value = x * (p[0] + x * (p[1] + x * (p[2] + x * p[3])))
+                    f = gibbs_likelihood._function
+                    exact = f(kind, s + x, slope, curvature) - f(kind, s, slope, curvature)
+                    slack = 1e-12 * max(1.0, abs(f(kind, s, slope, curvature))) + 1e-9
+                    assert abs(value - exact) <= left_out + slack, (kind, s, slope, x)
+
+
+@pytest.mark.parametrize("scale", [0.3, 2.0])
+def test_precisions_of_a_laplace_prior_keep_it(scale):
+    """|coef| of Laplace(0, scale) is exponential, and stays so through precisions and coefficients drawn in turn."""
+    coef = np.random.default_rng(0).laplace(scale=scale, size=(1, 200_000))
+    for number in range(3):
+        draw = SweepDraws(3, number)
+        coef = draw.normal(coef.size) / np.sqrt(prior_precision(CoefPrior("laplace", scale), coef, draw))
+    sizes = np.abs(coef) / scale
+    np.testing.assert_allclose([sizes.mean(), (sizes**2).mean(), (sizes > 3).mean()], [1, 2, np.exp(-3)], rtol=0.02)
+
+
+def prior_dispersion(name, rng):
+    _, dispersion = naive.make(name)
+    if name == "gaussian":
+        dispersion[0] = 0.2 / rng.gamma(2.0)
+    elif name == "ordinal":
+        dispersion[1] = dispersion[0] + np.exp(base.LOG_SPREAD * rng.normal())
+    elif len(dispersion):
+        dispersion[0] = np.exp(base.LOG_SPREAD * rng.normal())
+    return dispersion
+
+
+def statistics(sampler, name):
+    """Numbers whose expectation must not move: of coefficients, topics, dispersion, and all of them with y."""
+    coef, response = sampler.coef, sampler.model.response
+    score = sampler.design @ coef.T
+    y = np.arctan(sampler.y)
+    fit = response.log_likelihood(sampler.y, score, sampler.weight, sampler.dispersion)
+    same = (sampler.doc_topic**2).sum()
+    values = [np.tanh(coef).mean(), np.tanh(coef[0, 0]), (np.tanh(coef) ** 2).mean(), same, (coef[0] * coef[-1]).sum()]
+    values += [np.tanh(score[:, 0]) @ y, np.tanh(score).mean() ** 2, np.tanh(fit / 10), sampler.doc_topic[0, 0]]
+    topics_alone = sampler.design[:, : len(ALPHA)] @ coef[:, : len(ALPHA)].T
+    values += [column @ np.tanh(topics_alone[:, 0]) * coef[0, -1] for column in sampler.covariates.T]
+    values += [np.log(sampler.coef_prior.scale), np.log(sampler.coef_prior.scale) * (np.tanh(coef) ** 2).mean()]
+    if len(sampler.dispersion) and name != "ordinal":
+        values += [np.log(sampler.dispersion[0]), np.log(sampler.dispersion[0]) * y.sum()]
+    if name == "ordinal":
+        values += [np.log(np.diff(sampler.dispersion)[0]), np.log(np.diff(sampler.dispersion)[0]) * y.sum()]
+    return np.array(values)
+
+
+def joint_test(name, prior, n_replicates, n_sweeps, covariates=False, options=None):
+    """Largest |z| of paired differences: all drawn from the model, then some sweeps given words and y.
+
+    Parameters and topics before and after have the same distribution, jointly with the data (Geweke 2004, with
+    independent replicates as in Gandy & Scott 2020).
+    """
+    differences, n_docs, length, n_words = [], 5, 4, 4
+    for replicate in range(n_replicates):
+        rng = np.random.default_rng([replicate, 17])
+        topics = rng.dirichlet(np.full(n_words, BETA), size=len(ALPHA))
+        z = np.concatenate([rng.choice(len(ALPHA), length, p=rng.dirichlet(ALPHA)) for _ in range(n_docs)])
+        words = np.array([rng.choice(n_words, p=topics[k]) for k in z]).reshape(n_docs, length)
+        order = np.argsort(words, axis=1, kind="stable")
+        z = np.take_along_axis(z.reshape(n_docs, length), order, axis=1).ravel()
+        counts = np.stack([np.bincount(row, minlength=n_words) for row in words])
+        extra = rng.normal(size=(n_docs, 1)) if covariates else None
+        if options is not None and options.learn_scale:
+            prior = (prior[0], 1.0 / rng.gamma(RATE_PRIOR[0], 1.0 / RATE_PRIOR[1]))
+        sampler = sampler_of(
+            name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra, options=options
+        )
+        draw = rng.normal if prior[0] == "normal" else rng.laplace
+        coef, dispersion = draw(scale=prior[1], size=sampler.coef.shape), prior_dispersion(name, rng)
+        sampler.take(z.astype(np.uint16), coef, dispersion, ALPHA)
+        sampler.y = naive.draw_y(name, sampler.design @ coef.T, dispersion, rng)
+        before = statistics(sampler, name)
+        for number in range(n_sweeps):
+            sampler.sweep(number)
+        differences.append(statistics(sampler, name) - before)
+    differences = np.array(differences)
+    differences = differences[:, differences.any(axis=0)]  # what is not drawn does not move
+    return np.abs(differences.mean(0) / (differences.std(0) / np.sqrt(n_replicates) + 1e-300))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_sweeps_keep_the_joint_distribution(name, monkeypatch):
+    monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
+    scale = {"logit": 4.0, "softmax": 3.0}.get(name, 1.0)  # s has to be large for the tilt of a Pólya-Gamma to matter
+    z = joint_test(name, ("normal", scale), 1500, 3)
+    assert z.max() < 4.0, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian", "probit", "poisson"])
+def test_sweeps_keep_the_joint_distribution_under_a_laplace_prior_and_covariates(name, monkeypatch):
+    monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
+    z = joint_test(name, ("laplace", 1.5), 1500, 3, covariates=True)
+    assert z.max() < 4.0, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian", "probit"])
+def test_sweeps_of_sparse_models_keep_the_joint_distribution(name):
+    """SSTM: the probit's latent integrated out of the topics' draws, the scale of the Laplace prior drawn."""
+    options = Options(integrate_latents=True, learn_scale=True)
+    z = joint_test(name, ("laplace", 1.0), 1500, 3, covariates=True, options=options)
+    assert z.max() < 4.0, z
