@@ -1,7 +1,7 @@
 """SAGE on real corpora: 20 Newsgroups by size of the training set, and NIPS topics by held-out perplexity.
 
-    SUPERTOPIC_DATA=... python experiments/sage.py newsgroups
-    SUPERTOPIC_DATA=... python experiments/sage.py nips
+    python -m experiments.sage newsgroups
+    python -m experiments.sage nips [--topics 25] [--runs 2]
 
 Newsgroups: Rennie's word counts, his split of 11,269 and 7,505 documents, all 53,975 terms of the training documents,
 no stop-word list. Beside SAGE stand naive Bayes with a Dirichlet prior whose precision is fitted by Minka's Newton
