@@ -154,6 +154,9 @@ def test_text_words_and_explanations():
         model.top_words(3, "magic")
     told = model.explain("the goal the team missed")
     assert isinstance(told, pd.DataFrame) and set(told["word"]) == {"the", "goal", "team"}
+    goal = int(np.flatnonzero(model.feature_names_in_ == "goal")[0])
+    expected = np.log(model.components_[1, goal]) - model.background_[goal]
+    np.testing.assert_allclose(told.set_index("word").loc["goal", "sport"], expected, rtol=1e-5)
     scores = told[["politics", "sport"]].sum().to_numpy()
     odds = model.predict_proba(["the goal the team missed"])[0]
     np.testing.assert_allclose(np.log(odds[1] / odds[0]), scores[1] - scores[0], rtol=1e-3)
