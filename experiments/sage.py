@@ -1,14 +1,16 @@
 """SAGE on real corpora: 20 Newsgroups by size of the training set, and NIPS topics by held-out perplexity.
 
-    SUPERTOPIC_DATA=... python experiments/sage.py newsgroups
-    SUPERTOPIC_DATA=... python experiments/sage.py nips
+    python -m experiments.sage newsgroups
+    python -m experiments.sage nips [--topics 25] [--runs 2]
 
 Newsgroups: Rennie's word counts, his split of 11,269 and 7,505 documents, all 53,975 terms of the training documents,
 no stop-word list. Beside SAGE stand naive Bayes with a Dirichlet prior whose precision is fitted by Minka's Newton
 (the paper's baseline) and naive Bayes whose smoothing is chosen by cross-validation. SAGE stands at its defaults; they
 are what did best on held-out parts of the training documents.
 
-NIPS: 10 % of the tokens, the 10,000 terms in most documents, a fifth of the documents held out.
+NIPS: 10 % of the tokens, the 10,000 terms in most documents, a fifth of the documents held out. LDA stands at several
+smoothings, the best of which is its due. Perplexity left to right and by document completion: Chib's estimate, the
+paper's, came out 2 % above the left-to-right one for LDA and 9 % above it for SAGE.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from supertopic.datasets import load
 
 SIZES = {0.05: 5, 0.1: 5, 0.2: 5, 0.5: 3, 1.0: 1}  # share of the training set: subsamples drawn
 SMOOTHING = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
-TOPIC_WORD_PRIORS = (0.05, 0.1, 0.2, 0.5)
+TOPIC_WORD_PRIORS = (0.1, 0.2, 0.5)
+MEASURES = ("left_to_right", "completion")
 
 
 class DirichletNaiveBayes:
@@ -152,10 +155,10 @@ def nips(n_topics: int, n_runs: int) -> pd.DataFrame:
     for seed in range(n_runs):
         for name, model in models.items():
             model.set_params(random_state=seed).fit(training)
-            perplexities = {m: model.perplexity(held_out, m) for m in ("completion", "chib")}
+            perplexities = {m: model.perplexity(held_out, m) for m in MEASURES}
             rows.append({"model": name, "run": seed, "zeros": getattr(model, "sparsity_", 0.0), **perplexities})
             print(rows[-1], flush=True)
-    return pd.DataFrame(rows).pivot(index="model", columns="run", values=["chib", "completion", "zeros"])
+    return pd.DataFrame(rows).pivot(index="model", columns="run", values=[*MEASURES, "zeros"])
 
 
 def main() -> None:
@@ -165,7 +168,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2)
     asked = parser.parse_args()
     table = newsgroups() if asked.what == "newsgroups" else nips(asked.topics, asked.runs)
-    print(table.round(4).T.to_string())
+    print((table if asked.what == "nips" else table.T).round(4).to_string())
 
 
 if __name__ == "__main__":

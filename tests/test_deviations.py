@@ -1,5 +1,7 @@
 """Sparse deviations: derivatives, the Newton step, the two priors, ascent, recovery."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -26,13 +28,13 @@ def random_counts(seed=0, n_classes=3, n_words=60, tokens=400):
     return counts.astype(np.float64)
 
 
-def one_step(counts, background, eta, prior):
-    """The deviations of one class after one step of the kernel."""
+def one_step(counts, background, eta, prior, n_steps=1):
+    """The deviations of one class after one step of the kernel, or several."""
     eta, n_words = eta[None].copy(), len(background)
     numbers, scratch = np.empty((2, 1)), np.empty((4, n_words))
     words = np.empty(n_words, dtype=np.int32)
     fit_classes(
-        0, 1, counts[None], np.exp(background), prior.rate, penalty_table(), 1, eta, *numbers, words, scratch
+        0, 1, counts[None], np.exp(background), prior.rate, penalty_table(), n_steps, eta, *numbers, words, scratch
     )  # fmt: skip
     return eta[0]
 
@@ -127,19 +129,32 @@ def test_the_penalised_objective_never_falls(name, background, seed):
 
 @pytest.mark.parametrize("name", PRIORS)
 def test_what_is_left_is_stationary_and_small_deviations_are_exactly_zero(name):
-    counts = random_counts(3)
-    found = fit(counts, PRIORS[name], max_iter=5000, tol=-np.inf)
+    counts, prior = random_counts(3), replace(PRIORS[name], unseen=100.0)
+    found = fit(counts, prior, max_iter=5000, tol=-np.inf)
     beta = softmax(found.background + found.eta, axis=1)
     totals = counts.sum(axis=1, keepdims=True)
     free = found.eta != 0
-    weight = np.array([weigh(value, PRIORS[name].rate, penalty_table())[0] for value in found.eta[free]])
+    weight = np.array([weigh(value, prior.rate, penalty_table())[0] for value in found.eta[free]])
     slope = (counts - totals * beta)[free]
     np.testing.assert_allclose(slope, weight * found.eta[free], atol=2e-2)
     if name == "jeffreys":
         np.testing.assert_allclose(slope * found.eta[free], 1.0, atol=2e-2)
     assert 0.3 < np.mean(~free) < 1 and np.abs(found.eta[free]).min() > FLOOR
-    by_word = counts.sum(axis=0)
-    np.testing.assert_allclose((totals * beta).sum(axis=0)[by_word > 0], by_word[by_word > 0], rtol=2e-2)
+    unseen = np.where(counts.sum(axis=0) > 0, 0.0, prior.unseen)  # they belong to no class: the background's
+    expected = (totals * beta).sum(axis=0) + unseen.sum() * np.exp(found.background)
+    np.testing.assert_allclose(expected, counts.sum(axis=0) + unseen, rtol=2e-2)
+    np.testing.assert_allclose(np.exp(found.background).sum(), 1)
+
+
+def test_many_steps_are_one_step_many_times():
+    """Deviations fall to zero on the way, and the share of the words that do not deviate has to follow."""
+    counts, background = random_counts(8)[0], np.log(np.full(60, 1 / 60))
+    once = many = np.log((counts + 0.01) / (counts.sum() / 60))
+    many = one_step(counts, background, many, PRIORS["jeffreys"], n_steps=12)
+    for _ in range(12):
+        once = one_step(counts, background, once, PRIORS["jeffreys"])
+    assert 10 < np.count_nonzero(many == 0) < 60
+    np.testing.assert_allclose(many, once, rtol=1e-9)
 
 
 def test_zeros_of_the_start_stay():
@@ -151,7 +166,7 @@ def test_zeros_of_the_start_stay():
 
 
 def test_simulated_deviations_are_recovered():
-    """Words that are rare, but not where they deviate; of frequent ones Jeffreys keeps what is 2 deviations off."""
+    """Words rare but where they deviate; of frequent ones Jeffreys keeps all that are two errors off."""
     rng = np.random.default_rng(5)
     n_classes, n_words = 20, 1500
     true = np.where(rng.random((n_classes, n_words)) < 0.08, rng.uniform(4, 5, (n_classes, n_words)), 0.0)

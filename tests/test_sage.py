@@ -9,13 +9,15 @@ import scipy.sparse as sp
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import SAGEClassifier, SAGETopics, load
+from supertopic import SAGEClassifier, SAGETopics, SLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
 from supertopic.emissions.deviations import SparsePrior
 from supertopic.emissions.sage import SAGETopics as Emission
 from supertopic.emissions.sage import unpack
+from supertopic.estimators import saving
+from tests.cli_tools import ANIMALS, run, write_corpus
 
 TEXTS = ["goal match goal team the", "the team scored a goal", "vote party the vote", "party election the law"] * 5
 LABELS = ["sport", "sport", "politics", "politics"] * 5
@@ -152,6 +154,9 @@ def test_text_words_and_explanations():
         model.top_words(3, "magic")
     told = model.explain("the goal the team missed")
     assert isinstance(told, pd.DataFrame) and set(told["word"]) == {"the", "goal", "team"}
+    goal = int(np.flatnonzero(model.feature_names_in_ == "goal")[0])
+    expected = np.log(model.components_[1, goal]) - model.background_[goal]
+    np.testing.assert_allclose(told.set_index("word").loc["goal", "sport"], expected, rtol=1e-5)
     scores = told[["politics", "sport"]].sum().to_numpy()
     odds = model.predict_proba(["the goal the team missed"])[0]
     np.testing.assert_allclose(np.log(odds[1] / odds[0]), scores[1] - scores[0], rtol=1e-3)
@@ -231,6 +236,36 @@ def test_emission_is_a_drop_in(corpus):
     np.testing.assert_allclose(np.exp(logs), weights, rtol=1e-5)
     np.testing.assert_array_equal(emission.probabilities(first).T, weights)
     assert weights.dtype == np.float32 and second.shape == (50, 7)
+
+
+@pytest.mark.parametrize("inference", ["vb", "svi"])
+def test_sage_topics_with_a_response(inference):
+    """The emission in a supervised model: it predicts, its topics are sparse, and it goes on from itself only."""
+    data = simulate(n_documents=500, n_topics=4, n_words=300, mean_length=80, response="gaussian", seed=2)
+
+    class SparseRegressor(SLDARegressor):
+        emission = "sage"
+
+    del saving.ESTIMATORS["SparseRegressor"]
+    model = SparseRegressor(4, inference=inference, max_iter=20, warm_start=True).fit(data.counts[:400], data.y[:400])
+    assert model.score(data.counts[400:], data.y[400:]) > 0.5
+    assert 0.2 < np.mean(unpack(model._state.word_topic)[0] == 0) < 1
+    assert model._fits(data.counts)
+    model.emission = "dirichlet"
+    assert not model._fits(data.counts)
+    model.emission = "magic"
+    with pytest.raises(ValueError, match="emission: got 'magic', expected 'dirichlet' or 'sage'"):
+        model.fit(data.counts, data.y)
+
+
+def test_command_line(tmp_path):
+    write_corpus(tmp_path / "data.csv")
+    fitted = tmp_path / "m.supertopic"
+    done = run("fit", tmp_path / "data.csv", "--model", "sage", "--text", "body", "-k", 2, "-o", fitted)
+    assert done.exit_code == 0 and "Fitted SAGETopics (vb) with 2 topics" in done.stdout, done.output
+    lines = run("topics", fitted, "--words", 3).stdout.splitlines()
+    words = [set(line.split("%")[1].replace(",", " ").split()) for line in lines if "%" in line]
+    assert len(words) == 2 and {w <= set(ANIMALS.split()) for w in words} == {True, False}
 
 
 @pytest.mark.slow

@@ -40,6 +40,7 @@ class Entry:
 MODELS: dict[str, Entry] = {
     "lda": Entry("every word has its topic", {"none": "LDA"}),
     "mixture": Entry("every document has one topic", {"none": "MixtureOfCategoricals"}),
+    "sage": Entry("topics that add a few words to a background", {"none": "SAGETopics"}),
     "slda": Entry("topics that predict the column --target", {"number": "SLDARegressor", "class": "SLDAClassifier"}),
     "medlda": Entry(
         "topics that keep the values of --target apart by a margin",

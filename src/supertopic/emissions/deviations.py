@@ -6,7 +6,7 @@
 
 The paper fixes the background m at the corpus's frequencies. A word that only one class uses is then counted as
 background too, and the class's deviation comes out too small. Fitting m by iterative scaling, which raises F, was worth
-3.7 points of accuracy on 5 % of 20 Newsgroups and 1.3 on all of it.
+4.0 points of accuracy on 5 % of 20 Newsgroups and 1.4 on all of it.
 """
 
 from __future__ import annotations

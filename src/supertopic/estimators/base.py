@@ -293,7 +293,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _fits(self, corpus: Corpus) -> bool:
         state = getattr(self, "_state", None)
-        return state is not None and state.word_topic.shape == (corpus.n_words, self.n_topics)
+        return state is not None and (len(state.word_topic), len(state.alpha)) == (corpus.n_words, self.n_topics)
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):

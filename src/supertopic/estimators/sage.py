@@ -347,7 +347,3 @@ class SAGETopics(_Deviating, UnsupervisedEstimator):
     def _model(self) -> Model:
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
         return Model(self.n_topics, self._emission_of(), prior)
-
-    def _fits(self, corpus: Corpus) -> bool:
-        state = getattr(self, "_state", None)
-        return state is not None and state.word_topic.shape == (corpus.n_words, 2 * self.n_topics + 1)

@@ -15,7 +15,10 @@ from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.base import Emission
+from supertopic.emissions.deviations import SparsePrior
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.emissions.sage import SAGETopics
 from supertopic.estimators.base import TopicEstimator
 from supertopic.estimators.labels import Target, as_table
 from supertopic.estimators.tuning import choose_supervision
@@ -34,6 +37,7 @@ class SupervisedEstimator(TopicEstimator):
     _targets: list[Target]
     _n_covariates: int = 0
     words: bool = False
+    emission: str = "dirichlet"  # or "sage": how topics make words
     supervision_: float
     _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
 
@@ -145,13 +149,24 @@ class SupervisedEstimator(TopicEstimator):
             raise ValueError("covariates: a canonical link needs a positive linear predictor; use link='log'")
         return Model(
             n_topics=self.n_topics,
-            emission=DirichletTopics(self.topic_word_prior),
+            emission=self._topics_model(),
             doc_topic_prior=DocTopicPrior.parse(self._alpha(), self.n_topics),
             response=response,
             coef_prior=CoefPrior.parse(self.coef_prior, self.coef_scale),
             own_terms=bool(self.own_terms),
             n_covariates=self._n_covariates,
         )
+
+    def _topics_model(self) -> Emission:
+        """How topics make words: by `emission`."""
+        if self.emission not in ("dirichlet", "sage"):
+            raise ValueError(f"emission: got {self.emission!r}, expected 'dirichlet' or 'sage'")
+        if self.emission == "sage":
+            return SAGETopics(SparsePrior("exponential"), self.n_jobs)
+        return DirichletTopics(self.topic_word_prior)
+
+    def _fits(self, corpus: Corpus) -> bool:
+        return super()._fits(corpus) and self._emission.name == self.emission
 
     def _alpha(self) -> Any:
         return self.doc_topic_prior
