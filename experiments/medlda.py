@@ -120,7 +120,6 @@ def films() -> None:
             "sLDA": lambda seed, k=n_topics: SLDARegressor(k, n_jobs=1),
             "sLDA, supervision 10": lambda seed, k=n_topics: SLDARegressor(k, supervision=10, n_jobs=1),
             "MedLDA": lambda seed, k=n_topics: MedLDARegressor(k, n_jobs=1),
-            "MedLDA, lda": lambda seed, k=n_topics: MedLDARegressor(k, likelihood="lda", n_jobs=1),
         }
         for name, make in models.items():
             row("reviews", name, n_topics, *timed(make, parts)[:2])

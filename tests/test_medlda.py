@@ -1,10 +1,13 @@
 """MedLDA: its steps against the Lagrangian written down, its objective, and the estimators as users meet them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import softmax
+from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
 from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
@@ -15,11 +18,11 @@ from supertopic.corpus import EmptyDocumentWarning
 from supertopic.datasets import simulate
 from supertopic.inference.batches import Batch
 from supertopic.inference.local import local_step
-from supertopic.inference.maximum_margin import fit_margin
+from supertopic.inference.maximum_margin import fit_margin, maximise_margin
 from supertopic.inference.regression import Design
 from supertopic.inference.responding import LocalLimits
 from supertopic.model import State
-from supertopic.responses.margin import EpsilonInsensitive, Hinge
+from supertopic.responses.margin import EpsilonInsensitive, Hinge, Solution
 from tests.naive_medlda import document_lagrangian, regression_objective
 
 FITS = {
@@ -163,6 +166,47 @@ def test_m_step_of_classes(n_classes, slack):
         assert value(found.coef + 0.3 * rng.normal(size=start.shape)) > best - 3e-3 * best
     again = response.solve(x, y, weight, start, np.eye(4)[None] / 1.7**2, nothing, found)
     np.testing.assert_allclose(value(again.coef), best, rtol=3e-3)
+
+
+def test_documents_are_told_an_average_of_the_duals():
+    """The duals of step t weigh 2/(t + 2) against those before, and at least a tenth."""
+    counts, y = drawn("two", 60)
+    model = build("two")
+    model._read_y(y, 60)
+    model = model._model()
+    batch = Batch(counts, y.astype(float), np.ones(60), 4)
+    rng = np.random.default_rng(0)
+    gamma = (0.3 + rng.dirichlet(np.ones(4), 60) * batch.lengths[:, None]).astype(np.float32)
+    before = State(
+        np.ones((80, 4), np.float32), np.full(4, 0.3), np.zeros((1, 4), np.float32), np.zeros((0, 4, 4), np.float32),
+        gram=np.zeros((1, 4, 4)), dispersion=np.zeros(0),
+    )  # fmt: skip
+    first = maximise_margin(model, before, before, gamma, batch)
+    assert first.n_support.tolist() == [np.count_nonzero(first.dual)] == [first.support.sum()]
+    for steps, mix in ((1, 2 / 3), (5, 2 / 7), (50, 0.1)):
+        told = replace(first, dual=rng.normal(size=(60, 1)), n_support=np.full(steps, 60))
+        start = Solution(told.coef, told.dual)
+        design = Design.of(gamma, told.alpha, batch.lengths, batch.extra)
+        alone = fit_margin(
+            model.response, model.coef_prior, design, batch.y, batch.weight, told.coef, told.coef_cov, told.dispersion,
+            start,
+        ).solution  # fmt: skip
+        after = maximise_margin(model, told, told, gamma, batch)
+        np.testing.assert_allclose(after.dual, (1 - mix) * told.dual + mix * alone.dual)
+        np.testing.assert_array_equal(after.support, alone.dual[:, 0] != 0)
+        assert len(after.n_support) == steps + 1
+
+
+def test_spread_of_the_coefficients_in_the_evidence():
+    """E[log p(eta) - log q(eta)] of a normal q, but for the constant of the prior's mode, by Monte Carlo."""
+    rng = np.random.default_rng(0)
+    root, mean, prior = rng.normal(size=(3, 3)), rng.normal(size=3), CoefPrior("normal", 1.5)
+    cov = root @ root.T + 0.1 * np.eye(3)
+    draws = rng.multivariate_normal(mean, cov, size=400_000)
+    q, p = multivariate_normal(mean, cov), multivariate_normal(np.zeros(3), 1.5**2 * np.eye(3))
+    found = prior.log_density(mean) + prior.spread_evidence(cov[None].astype(np.float32))
+    assert found == pytest.approx(float(np.mean(p.logpdf(draws) - q.logpdf(draws))), abs=0.02)
+    assert prior.spread_evidence(np.zeros((0, 3, 3))) == 0
 
 
 # --- the whole fit ----------------------------------------------------------------------------------------------------

@@ -5,9 +5,12 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import MedLDAClassifier, MedLDARegressor
+from supertopic import LDA, MedLDAClassifier, MedLDARegressor
+from supertopic.datasets import load as load_corpus
 
 X = sp.csr_matrix(np.array([[2, 1, 0], [0, 1, 3], [1, 1, 1], [2, 0, 0]], dtype=np.float32))
 REFUSED = {
@@ -60,3 +63,20 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.slow
+def test_two_newsgroups(data_dir):
+    """Test accuracy of the paper's binary problem: above the SVM on LDA's topics."""
+    data = load_corpus("20newsgroups_bow", data_dir)
+    two = data.frame["label"].isin(["alt.atheism", "talk.religion.misc"]).to_numpy()
+    train = two & (data.frame["split"] == "train").to_numpy()
+    counts, y = data.counts.counts, data.frame["label"].to_numpy()
+    common = np.array([word not in ENGLISH_STOP_WORDS for word in data.counts.vocabulary])
+    common &= np.asarray((counts[train] > 0).sum(axis=0)).ravel() >= 2
+    X, new = counts[train][:, common], counts[two & ~train][:, common]
+    found = MedLDAClassifier(10).fit(X, y[train]).score(new, y[two & ~train])
+    plain = LDA(10).fit(X)
+    svm = SVC(kernel="linear", C=10.0).fit(plain.doc_topic_, y[train])
+    assert found > 0.8
+    assert found > svm.score(plain.transform(new), y[two & ~train])
