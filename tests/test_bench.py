@@ -1,12 +1,14 @@
 """The benchmark's own arithmetic: a bench that reads its curves wrongly would flatter somebody."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 pytest.importorskip("threadpoolctl")
 
-from bench import ours, peers, report, sampling, variational
+from bench import memory, ours, peers, report, sampling, threads, variational
 from bench.corpus import ALPHA, Documents, choose_terms
 from supertopic.datasets import simulate
 
@@ -93,3 +95,23 @@ def test_a_page_keeps_the_sections_that_were_not_run(tmp_path):
 
 def test_priors_are_the_same_for_all():
     assert ours.lda(3, "vb", 1).doc_topic_prior == ALPHA
+
+
+def test_memory_needed_is_counted_in_full():
+    matrix = sp.csr_matrix(np.array([[2, 0, 1], [0, 3, 0]], dtype=np.float32))
+    documents, by_word, by_document = 3 * 8 + 3 * 4, 2 * 4 * 3 * 5, 4 * 2 * 5
+    assert memory.needed(matrix, "vb", 5) == documents + by_word + by_document
+    assert memory.needed(matrix, "gibbs", 5) == documents + by_word + by_document + 2 * 6
+
+
+def test_the_ceiling_compares_the_same_work():
+    assert threads.ceiling(lambda n: time.sleep(n / 1000), n=20) == pytest.approx(2.0, rel=0.3)
+    assert threads.multiply(3) == pytest.approx(3 * 2048, rel=1e-2) and threads.hash_on(1) != threads.hash_on(2)
+
+
+def test_a_run_over_threads_is_timed_to_its_end(documents):
+    run = threads.run_ours(documents, 3, "vb", 2)
+    assert run.seconds > 0 and run.whole > 0 and run.topics.shape == (60, 3)
+    slow, quick = run._replace(whole=3.0), run._replace(whole=1.5)
+    assert threads.whole_fits([slow, run._replace(whole=9.0)], [quick]) == ("3.00", "1.50", report.times(2.0))
+    assert threads.whole_fits([run._replace(whole=None)], [quick]) == (None, None, None)

@@ -183,8 +183,10 @@ def test_long_corpora_are_cut_into_blocks(monkeypatch):
     from supertopic.inference import batches
 
     counts = simulate(n_documents=100, n_topics=3, n_words=50, seed=1).counts.counts
-    whole = LDA(3, max_iter=3).fit(counts)
+    whole = [kind(3, max_iter=3).fit(counts) for kind in (LDA, MixtureOfCategoricals)]
     monkeypatch.setattr(batches, "_SHARE_BYTES", 4 * 3 * 60)
-    assert len(unlabelled(counts, 3).blocks) > 10
-    cut = LDA(3, max_iter=3).fit(counts)
-    np.testing.assert_allclose(cut.components_, whole.components_, rtol=1e-4, atol=1e-7)
+    monkeypatch.setattr(batches, "_PLAIN_BYTES", 4 * 3 * 60)
+    assert min(len(unlabelled(counts, 3).blocks), len(unlabelled(counts, 3).plain_blocks)) > 10
+    for model, n_jobs in zip(whole, (1, 2), strict=True):
+        cut = type(model)(3, max_iter=3, n_jobs=n_jobs).fit(counts)
+        np.testing.assert_allclose(cut.components_, model.components_, rtol=1e-4, atol=1e-7)

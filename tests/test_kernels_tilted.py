@@ -25,7 +25,7 @@ def tilt(slope, curvature, coef, is_product, *, passes=200, tol=0.0, fresh=True,
     tilt_documents(
         0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, passes, tol, fresh,
         np.array([slope]), np.array([curvature]), np.asarray(coef, np.float32), coef_cov, np.asarray(is_product),
-        *out.values(), np.zeros((3, K), np.float32),
+        np.ones(1, bool), *out.values(), np.zeros((3, K), np.float32),
     )  # fmt: skip
     return out
 
@@ -141,7 +141,8 @@ def test_empty_document_gets_the_prior_mean():
     gamma, score, moment, bound = np.zeros((1, K), np.float32), np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1)
     tilt_documents(
         0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, 5, 0.0, True, np.ones((1, 2)), np.ones((1, 2)),
-        coef, POINT, is_product, np.zeros((1, 2)), gamma, np.zeros((0, K), np.float32), bound, np.zeros(1, np.int32),
+        coef, POINT, is_product, np.ones(1, bool), np.zeros((1, 2)), gamma, np.zeros((0, K), np.float32), bound,
+        np.zeros(1, np.int32),
         score, moment, np.zeros((3, K), np.float32),
     )  # fmt: skip
     np.testing.assert_array_equal(gamma[0], ALPHA)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numba import njit
-from scipy.special import digamma
+from scipy.special import digamma, gammaln
 
 from supertopic.backends.threads import Threads
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.inference.batches import Batch
+from supertopic.inference.batches import order_entries
 from supertopic.kernels import variational as kernel
 from supertopic.kernels.response import respond_documents
-from supertopic.kernels.topics import add_by_word
+from supertopic.kernels.topics import add_by_word, add_shares_by_word
 from tests import naive
 
 K, V = 3, 6
@@ -89,6 +89,52 @@ def test_plain_inference_equals_the_slow_one():
         np.testing.assert_allclose(phi, slow_phi, rtol=5e-5)
         expected = naive.word_bound(WORDS, COUNTS, WEIGHTS, ALPHA, gamma[0].astype(float), phi.astype(float))
         assert bound[0] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [ALPHA, np.array([0.3, 0.05, 0.3], np.float32), np.array([40, 7, 40], np.float32)])
+@pytest.mark.parametrize("passes", [0, 1, 4])
+def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
+    """A topic with next to no part in the document (alpha small, or weights small beside it) takes the series."""
+    weights = WEIGHTS * np.array([1.0, 1e-6, 1.0], np.float32)
+    gamma, theta, ratio, bound = (
+        np.zeros((1, K), np.float32),
+        np.zeros((1, K), np.float32),
+        np.zeros(3, "f4"),
+        np.zeros(1),
+    )
+    kernel.infer_plain_documents(
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, weights, alpha, passes, 0.0, True,
+        gamma, theta, ratio, bound, np.zeros((3, K), np.float32),
+    )  # fmt: skip
+    slow_gamma, slow_phi = naive.infer_document(WORDS, COUNTS, weights.astype(float), alpha.astype(float), passes)
+    np.testing.assert_allclose(gamma[0], slow_gamma, rtol=2e-5)
+    phi = ratio[:, None] * theta * weights[WORDS] / COUNTS[:, None]
+    np.testing.assert_allclose(phi, slow_phi, rtol=5e-5)
+    expected = naive.word_bound(WORDS, COUNTS, weights, alpha.astype(float), slow_gamma, slow_phi)
+    assert bound[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_series_stands_for_small_shares_in_the_bound():
+    alpha, theta = np.array([0.3, 1e-3, 7.0, 7.0], np.float32), np.array([1e-5, 0.2, 3.0, 5.0], np.float32)
+    gammas = np.zeros((4, 3))
+    kernel._gammas_of(alpha, gammas)
+    prior = alpha.astype(float)
+    for part in (1e-14, 1e-9, 1e-4, 0.99e-3, 1.01e-3, 0.3, 20.0):
+        shares = (part * alpha).astype(np.float32)
+        gamma = prior + shares
+        expected = gammaln(prior.sum()) - gammaln(gamma.sum())
+        expected += (gammaln(gamma) - gammaln(prior) - shares * np.log(theta.astype(float))).sum()
+        assert kernel._dirichlet_terms(alpha, gammas, theta, shares) == pytest.approx(expected, rel=1e-7, abs=3e-9)
+
+
+def test_expected_log_shares_are_summed_as_written_down():
+    alpha = np.array([0.3, 0.3, 0.02], np.float32)
+    gamma = alpha + RNG.gamma(0.2, size=(40, K)).astype(np.float32) ** 4  # many of them next to nothing
+    sums = np.full(K, 7.0)
+    kernel.sum_log_theta(5, 40, alpha, gamma, sums)
+    exact = gamma[5:].astype(np.float64)
+    expected = (digamma(exact) - digamma(exact.sum(axis=1, keepdims=True))).sum(axis=0)
+    np.testing.assert_allclose(sums, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", RESPONSES)
@@ -226,10 +272,37 @@ def test_words_are_added_up_by_word():
     counts = sp.random(30, 20, density=0.2, random_state=3, format="csr", dtype=np.float32)
     counts.data[:] = RNG.integers(1, 5, counts.nnz)
     phi = RNG.dirichlet(np.ones(4), counts.nnz).astype(np.float32)
-    (block,) = Batch(counts, np.full(30, np.nan), np.ones(30), 4).blocks
+    words, first, entry, _ = order_entries(np.arange(30), counts)
     word_topic = np.zeros((20, 4), np.float32)
-    by_word = (block.words, block.word_start, block.order)
-    add_by_word(0, len(block.words), *by_word, counts.data, phi, word_topic, np.zeros(4, np.float32))
+    add_by_word(0, len(words), words, first, entry, counts.data, phi, word_topic, np.zeros(4, np.float32))
     expected = np.zeros((20, 4))
     np.add.at(expected, counts.indices, counts.data[:, None] * phi)
     np.testing.assert_allclose(word_topic, expected, rtol=1e-5)
+
+
+def test_entries_lie_by_word_and_document():
+    counts = sp.random(30, 20, density=0.2, random_state=3, format="csr", dtype=np.float32)
+    documents = np.array([7, 2, 29, 11])
+    some = counts[documents]
+    words, first, entry, doc = order_entries(documents, counts)
+    np.testing.assert_array_equal(words, np.unique(some.indices))
+    order = np.argsort(some.indices, kind="stable")
+    np.testing.assert_array_equal(entry, order)
+    np.testing.assert_array_equal(doc, np.repeat(np.arange(4), np.diff(some.indptr))[order])
+    np.testing.assert_array_equal(np.repeat(words, np.diff(first)), some.indices[order])
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_shares_are_added_up_from_their_factors(same):
+    counts = sp.random(30, 20, density=0.4, random_state=3, format="csr", dtype=np.float32)
+    documents = RNG.permutation(30)[:25]
+    ratio = RNG.gamma(1.0, size=counts[documents].nnz).astype(np.float32)
+    theta, weights = RNG.gamma(1.0, size=(25, 5)).astype(np.float32), RNG.gamma(1.0, size=(20, 5)).astype(np.float32)
+    out = weights.copy() if same else np.ones_like(weights)
+    by_word = order_entries(documents, counts)
+    product = sp.csr_matrix((ratio, counts[documents].indices, counts[documents].indptr), shape=(25, 20)).T @ theta
+    expected = out + 0.5 * (weights + 0.25) * product
+    for ends in ((0, 6), (6, len(by_word.words))):
+        given = (out if same else weights, np.float32(0.25), np.float32(0.5))
+        add_shares_by_word(*ends, *by_word, ratio, theta, *given, out, np.zeros(5, np.float32))
+    np.testing.assert_allclose(out, expected, rtol=1e-5)

@@ -86,7 +86,7 @@ def test_normal_equations_equal_enumeration(own, is_product):
             moments[d] += probability * np.array([s, np.exp(s) if is_product else s * s])
 
     parts = (mean, lengths, covariates)
-    design = TokenDesign(*parts, phi, counts.data, counts.indptr) if own else Design(*parts)
+    design = TokenDesign(*parts, phi=phi, counts=counts.data, indptr=counts.indptr) if own else Design(*parts)
     product = np.array([is_product])
     if not own:
         np.testing.assert_allclose(np.hstack(design.moments(coef, product)), moments, rtol=1e-6)

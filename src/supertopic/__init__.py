@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         SLDARegressor,
         SSTMClassifier,
         SSTMRegressor,
+        TopicModel,
         load,
     )
     from supertopic.selection import select_topics
@@ -33,6 +34,7 @@ __all__ = [
     "SSTMClassifier",
     "SSTMRegressor",
     "Stream",
+    "TopicModel",
     "Vectorizer",
     "datasets",
     "load",

@@ -45,6 +45,10 @@ class CoefPrior:
             ridge += self.scale**-2
         return gram + ridge * np.eye(len(gram))
 
+    def gradient(self, coef: np.ndarray) -> np.ndarray:
+        """Of log p(eta), where it has one: flat and normal."""
+        return -coef / self.scale**2 if self.name == "normal" else np.zeros_like(coef)
+
     def log_density(self, coef: np.ndarray) -> float:
         """log p(eta), without its constant."""
         if self.name == "normal":

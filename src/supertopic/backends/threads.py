@@ -6,35 +6,51 @@ bit for bit, for every number of threads.
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
 
 Task = Callable[[int, int], None]
 
 
 class Threads:
-    """A pool of `n_jobs` threads (scikit-learn's meaning: None is 1, -1 is all cores); a context manager."""
+    """A pool of `n_jobs` threads (scikit-learn's meaning: None is 1, -1 is all cores); a context manager.
+
+    Inside, matrix products keep to one thread: theirs would fight with these for the cores.
+    """
 
     def __init__(self, n_jobs: int | None = None) -> None:
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
             raise ValueError(f"n_jobs: got {n_jobs!r}, expected a whole number other than 0, or None")
         self.n_threads = effective_n_jobs(n_jobs)
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._kept = threading.local()
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def __enter__(self) -> Self:
+        self._products = threadpool_limits(limits=1, user_api="blas")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._products.restore_original_limits()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+    def scratch(self, n_rows: int, n_columns: int) -> np.ndarray:
+        """A float32 array of the calling thread to write over: kept, since the pages of a new one cost time."""
+        room = getattr(self._kept, "room", None)
+        if room is None or len(room) < n_rows * n_columns:
+            room = self._kept.room = np.empty(n_rows * n_columns, dtype=np.float32)
+        return room[: n_rows * n_columns].reshape(n_rows, n_columns)
 
     def over_range(self, n: int, task: Task) -> None:
         """task(start, stop) over [0, n), cut evenly."""
@@ -42,21 +58,38 @@ class Threads:
 
     def over_weights(self, cumulative: np.ndarray, task: Task) -> None:
         """task(start, stop) over items whose running total of work is `cumulative` (one longer than the items)."""
+        self.all([(task, *ends) for ends in self.cut(cumulative)])
+
+    def cut(self, cumulative: np.ndarray) -> list[tuple[int, int]]:
+        """Ranges (start, stop) of items of about equal work, whose running total is `cumulative`, for the threads."""
         n = len(cumulative) - 1
         if self._pool is None or n < 2:
-            if n > 0:
-                task(0, n)
-            return
-        parts = min(4 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
+            return [(0, n)] if n > 0 else []
+        parts = min(8 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
         goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (np.arange(1, parts) / parts)
         cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
-        self.all([(task, int(a), int(b)) for a, b in pairwise(cuts)])
+        return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
     def all(self, calls: Sequence[tuple]) -> None:
-        """Run calls (function, *arguments) that share no output; an error in one is raised here."""
-        if self._pool is None:
-            for function, *arguments in calls:
+        """Run calls (function, *arguments) that share no output; an error in one is raised here.
+
+        Whoever is free takes the next call, this thread too: a wave of many small calls costs little.
+        """
+        left = deque(calls)
+
+        def work() -> None:
+            while True:
+                try:
+                    function, *arguments = left.popleft()
+                except IndexError:
+                    return
                 function(*arguments)
-            return
-        for future in [self._pool.submit(*call) for call in calls]:
-            future.result()
+
+        helpers = [self._pool.submit(work) for _ in calls[1 : self.n_threads]] if self._pool is not None else []
+        try:
+            work()
+        finally:
+            left.clear()  # after an error here, nobody begins another
+            wait(helpers)
+        for helper in helpers:
+            helper.result()

@@ -9,12 +9,13 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from supertopic.emissions.base import Emission
-from supertopic.kernels.topics import expect_logs, topic_evidence
+from supertopic.kernels.topics import add_rows, expect_logs, topic_evidence
 from supertopic.kernels.variational import expect_topics
 
 if TYPE_CHECKING:
     from supertopic.backends.threads import Threads
 
+_WORDS_AT_ONCE = 1024
 _NOTHING = np.float32(1e-30)  # stands for zero where it would be divided by, or its logarithm taken
 
 
@@ -39,7 +40,7 @@ class DirichletTopics:
     def expect(
         self, word_topic: np.ndarray, backend: Threads, *, log: bool = False, out: np.ndarray | None = None
     ) -> np.ndarray:
-        totals = word_topic.sum(axis=0, dtype=np.float64)
+        totals = _totals(word_topic, backend)
         if self.prior == 0.0:
             weights = (word_topic / np.maximum(totals, _NOTHING)).astype(np.float32)
             return np.log(np.maximum(weights, _NOTHING)) if log else weights
@@ -52,7 +53,7 @@ class DirichletTopics:
     def evidence(self, word_topic: np.ndarray, backend: Threads) -> float:
         if self.prior == 0.0:
             return 0.0
-        totals = word_topic.sum(axis=0, dtype=np.float64)
+        totals = _totals(word_topic, backend)
         psi_totals = digamma(totals)
         by_word = np.empty(len(word_topic))
 
@@ -66,7 +67,8 @@ class DirichletTopics:
         np.add(counts, np.float32(self.prior), out=counts)
         if rate < 1.0:
             counts *= np.float32(rate)
-            counts += np.float32(1.0 - rate) * word_topic
+            for rows in _parts(len(counts)):  # in parts, for little memory
+                counts[rows] += np.float32(1.0 - rate) * word_topic[rows]
         return counts
 
     def probabilities(self, word_topic: np.ndarray, *, by_word: bool = False) -> np.ndarray:
@@ -74,6 +76,19 @@ class DirichletTopics:
         components += _NOTHING  # a topic of no words at all, under maximum likelihood, is uniform and not NaN
         components /= components.sum(axis=0 if by_word else 1, keepdims=True, dtype=np.float64)
         return components
+
+
+def _parts(n_words: int) -> list[slice]:
+    """Ranges of words, always the same."""
+    return [slice(start, start + _WORDS_AT_ONCE) for start in range(0, n_words, _WORDS_AT_ONCE)]
+
+
+def _totals(word_topic: np.ndarray, backend: Threads) -> np.ndarray:
+    """sum_w lambda_wk, float64: parts are added in their order, so that the sum does not depend on threads."""
+    parts = _parts(len(word_topic))
+    sums = np.zeros((len(parts), word_topic.shape[1]))
+    backend.all([(add_rows, word_topic[rows], sums[i]) for i, rows in enumerate(parts)])
+    return sums.sum(axis=0)
 
 
 def integrable_prior(emission: Emission) -> float:

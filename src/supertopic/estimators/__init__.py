@@ -5,5 +5,15 @@ from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.saving import load
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
+from supertopic.estimators.topic_model import TopicModel
 
-__all__ = ["LDA", "MixtureOfCategoricals", "SLDAClassifier", "SLDARegressor", "SSTMClassifier", "SSTMRegressor", "load"]
+__all__ = [
+    "LDA",
+    "MixtureOfCategoricals",
+    "SLDAClassifier",
+    "SLDARegressor",
+    "SSTMClassifier",
+    "SSTMRegressor",
+    "TopicModel",
+    "load",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,8 @@ def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", None) and hasattr(y, "cat"):  # an ordered categorical: its codes are its order
         y = y.cat.codes.where(y.cat.codes >= 0, np.nan)
-    table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    mixed = isinstance(y, (list, tuple)) and any(isinstance(value, str) for value in y)
+    table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y, dtype=object if mixed else None)
     if np.iscomplexobj(table):
         raise ValueError("Complex data not supported in y")
     if table.ndim == 1:
@@ -119,6 +120,20 @@ def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) ->
     return codes, classes
 
 
+def one_each(response: Any, names: list[str]) -> list[Any]:
+    """One response per column, from what the user wrote."""
+    if isinstance(response, Mapping):
+        wrong = [name for name in names if name not in response]
+        if wrong:
+            raise ValueError(f"response: got no entry for the column {wrong[0]!r} of y")
+        return [response[name] for name in names]
+    if isinstance(response, str) or not isinstance(response, Sequence):
+        return [response] * len(names)
+    if len(response) != len(names):
+        raise ValueError(f"response: got {len(response)} names, expected one for each of the {len(names)} columns of y")
+    return list(response)
+
+
 def require_order(classes: np.ndarray, name: str) -> None:
     """Classes of an ordered response are numbers: text would be put in the order of the alphabet."""
     if classes.dtype.kind not in "iufb":
@@ -137,9 +152,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _missing_labels(y: np.ndarray) -> np.ndarray:
-    """Where a label is missing: None, NaN, or -1 beside two other whole numbers or more."""
+    """Where a label is missing: None, NaN, or -1 beside two or more whole numbers that are not below 0."""
     missing = np.array([value is None or value != value for value in y], dtype=bool)
     others = {value for value in y[~missing] if value != -1}
-    if len(others) > 1 and all(isinstance(value, (int, np.integer)) for value in others):
+    if len(others) > 1 and all(isinstance(value, (int, np.integer)) and value >= 0 for value in others):
         missing |= np.array([not isinstance(value, bool) and value == -1 for value in y], dtype=bool)
     return missing

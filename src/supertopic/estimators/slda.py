@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.estimators.base import Engine
-from supertopic.estimators.labels import Target, as_codes, as_numbers, find_response, require_order
+from supertopic.estimators.labels import Target, as_codes, as_numbers, find_response, one_each, require_order
 from supertopic.estimators.supervised import SupervisedEstimator
 from supertopic.inference.engines import fit_batch, fit_stochastic
 from supertopic.inference.supervised_gibbs import fit_supervised_gibbs
@@ -22,8 +22,8 @@ from supertopic.responses.base import registry
 _DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
 
 
-class _SLDA(SupervisedEstimator):
-    """The parameters that regressor and classifier share."""
+class SupervisedTopics(SupervisedEstimator):
+    """The parameters that all of them share."""
 
     engines: ClassVar[dict[str, tuple[Engine, int]]] = {
         "vb": (fit_batch, 60),
@@ -39,6 +39,7 @@ class _SLDA(SupervisedEstimator):
         link: str = "auto",
         supervision: float | str = 1.0,
         refit: bool = True,
+        words: bool = False,
         coef_prior: str = "normal",
         coef_scale: float = 10.0,
         own_terms: bool = False,
@@ -69,6 +70,7 @@ class _SLDA(SupervisedEstimator):
         self.link = link
         self.supervision = supervision
         self.refit = refit
+        self.words = words
         self.coef_prior = coef_prior
         self.coef_scale = coef_scale
         self.own_terms = own_terms
@@ -98,7 +100,7 @@ class _SLDA(SupervisedEstimator):
         return min(1.0, _DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
 
 
-class SLDARegressor(RegressorMixin, _SLDA):
+class SLDARegressor(RegressorMixin, SupervisedTopics):
     """theta ~ Dirichlet(alpha);  z, w as in LDA;  y ~ response(eta·Zbar), Zbar the document's topic frequencies.
 
     Parameters
@@ -115,6 +117,9 @@ class SLDARegressor(RegressorMixin, _SLDA):
         "auto" chooses among 1, 3, 10 and 30 by cross-validation on the training documents (twelve more fits).
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
+    words : bool
+        Word features (tf-idf) join the linear predictor beside the topics, fitted jointly in the refit by an elastic
+        net whose penalty a held-out part of the documents chooses: `word_coef_`.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on eta (for "gaussian", of y standardised), and its scale. "laplace" gives exact zeros.
     own_terms : bool
@@ -147,13 +152,14 @@ class SLDARegressor(RegressorMixin, _SLDA):
     covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates
     draws_ : dict of ndarray ("gibbs"): coef (S, M, K + P) on the scale of `coef_`, dispersion (S, …), and log_joint per
         token and alpha every tenth sweep. They are of topics that have seen y; `refit` makes `coef_` another number.
+    word_coef_ : (M, V) ndarray, with `words=True`
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         who = type(self).__name__
-        responses = _one_each(self.response, names)
+        responses = one_each(self.response, names)
         targets = [
             Target(name, find_response(response, ("number",), "gaussian"), self.link)
             for name, response in zip(names, responses, strict=True)
@@ -204,7 +210,7 @@ class SLDARegressor(RegressorMixin, _SLDA):
         return tags
 
 
-class SLDAClassifier(ClassifierMixin, _SLDA):
+class SLDAClassifier(ClassifierMixin, SupervisedTopics):
     """As `SLDARegressor`, for documents of two or more classes: P(y = class) = response(eta·Zbar).
 
     Parameters
@@ -236,6 +242,7 @@ class SLDAClassifier(ClassifierMixin, _SLDA):
         class_weight: Mapping[Any, float] | str | None = None,
         supervision: float | str = 1.0,
         refit: bool = True,
+        words: bool = False,
         coef_prior: str = "normal",
         coef_scale: float = 10.0,
         own_terms: bool = False,
@@ -262,7 +269,7 @@ class SLDAClassifier(ClassifierMixin, _SLDA):
         backend: str = "threads",
     ) -> None:
         super().__init__(
-            n_topics, response=response, supervision=supervision, refit=refit, coef_prior=coef_prior,
+            n_topics, response=response, supervision=supervision, refit=refit, words=words, coef_prior=coef_prior,
             coef_scale=coef_scale, own_terms=own_terms, inference=inference, doc_topic_prior=doc_topic_prior,
             topic_word_prior=topic_word_prior, max_iter=max_iter, tol=tol, init=init, n_init=n_init,
             burn_in=burn_in, thin=thin, batch_size=batch_size, learning_delay=learning_delay,
@@ -335,17 +342,3 @@ class SLDAClassifier(ClassifierMixin, _SLDA):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features speaks to it
         return tags
-
-
-def _one_each(response: Any, names: list[str]) -> list[Any]:
-    """One response per column, from what the user wrote."""
-    if isinstance(response, Mapping):
-        wrong = [name for name in names if name not in response]
-        if wrong:
-            raise ValueError(f"response: got no entry for the column {wrong[0]!r} of y")
-        return [response[name] for name in names]
-    if isinstance(response, str) or not isinstance(response, Sequence):
-        return [response] * len(names)
-    if len(response) != len(names):
-        raise ValueError(f"response: got {len(response)} names, expected one for each of the {len(names)} columns of y")
-    return list(response)

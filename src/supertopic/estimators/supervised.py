@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from supertopic.backends.threads import Threads
@@ -21,6 +22,7 @@ from supertopic.estimators.tuning import choose_supervision
 from supertopic.inference import prediction
 from supertopic.inference.engines import Fit, Settings, Task
 from supertopic.inference.regression import Design, regress
+from supertopic.inference.words import regress_with_words, word_features, word_scale
 from supertopic.model import Model
 from supertopic.responses.base import Response
 from supertopic.responses.several import Part, Several
@@ -56,6 +58,8 @@ class SupervisedEstimator(TopicEstimator):
         """
         engine, settings = self._settings()
         self._check_supervision()
+        if self.words and not self.refit:
+            raise ValueError("words: got True with refit=False, but words are fitted with the refitted coefficients")
         corpus = self._read(X)
         numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
@@ -99,13 +103,40 @@ class SupervisedEstimator(TopicEstimator):
         In training, E[Zbar] of a document has been pulled towards its y; at prediction it has not. Coefficients
         fitted on the first are wrong for the second, the more so the harder the response pulls.
         """
-        model, state = self._model(), self._state
+        model, state = self._model(), replace(self._state, word_coef=None, word_scale=None)
+        self._state = state
         design = Design(self._scores(corpus, extra).mean_topics, np.full(len(y), np.inf), extra)
-        coef, gram, dispersion = regress(
-            model.response, model.coef_prior, design, y, weight, state.coef, state.learned()[1]
-        )
+        if self.words:
+            self._refit_with_words(model, corpus, design, y, weight)
+            return
+        with Threads(1):
+            coef, gram, dispersion = regress(
+                model.response, model.coef_prior, design, y, weight, state.coef, state.learned()[1]
+            )
         self._state = replace(state, coef=coef.astype(np.float32), gram=gram, dispersion=dispersion)
         self._derive(model)
+
+    def _refit_with_words(
+        self, model: Model, corpus: Corpus, design: Design, y: np.ndarray, weight: np.ndarray
+    ) -> None:
+        scale = word_scale(corpus.counts)
+        given = (y, weight, self._state.coef, self._state.learned()[1])
+        with Threads(1):
+            found = regress_with_words(
+                model.response, model.coef_prior, design, word_features(corpus.counts, scale), *given
+            )
+        self._state = replace(
+            self._state, coef=found.coef.astype(np.float32), gram=found.information, dispersion=found.dispersion,
+            word_coef=found.word_coef.astype(np.float32), word_scale=scale,
+        )  # fmt: skip
+        self._derive(model)
+
+    def _words_part(self, counts: sp.csr_matrix) -> np.ndarray | float:
+        """(D, C) what words add to the linear predictors."""
+        state = self._state
+        if state.word_coef is None or state.word_scale is None:
+            return 0.0
+        return word_features(counts, state.word_scale) @ state.word_coef.T.astype(np.float64)
 
     def _model(self) -> Model:
         response = self._response()
@@ -139,7 +170,8 @@ class SupervisedEstimator(TopicEstimator):
         topics = np.ascontiguousarray(state.coef[:, : self.n_topics])
         with Threads(self.n_jobs) as backend:
             found = prediction.score(state.alpha, self._weights(), topics, is_product, corpus.counts, backend)
-        return found.shifted(extra @ state.coef[:, self.n_topics :].T.astype(np.float64), is_product)
+        offset = extra @ state.coef[:, self.n_topics :].T.astype(np.float64) + self._words_part(corpus.counts)
+        return found.shifted(offset, is_product)
 
     def _predicted(self, X: Any, covariates: Any = None) -> tuple[list[np.ndarray], prediction.Scores]:
         """What each response predicts, and the scores behind it."""
@@ -185,6 +217,11 @@ class SupervisedEstimator(TopicEstimator):
         shares = frame.filter(like="topic ").to_numpy()
         coef = np.atleast_2d(self.coef_)
         contribution = frame["count"].to_numpy()[:, None] * (shares @ coef.T) / frame["count"].sum()
+        if self._state.word_coef is not None and self._state.word_scale is not None:
+            counts = self._as_corpus([doc] if isinstance(doc, str) else doc).counts
+            features = word_features(counts, self._state.word_scale)
+            own = features.data[:, None] * self.word_coef_[:, features.indices].T
+            contribution += own[np.argsort(-counts.data, kind="stable")]
         for place, (name, column) in enumerate(zip(self._column_names(), contribution.T, strict=True)):
             frame.insert(2 + place, f"contribution {name}".strip(), column)
         return frame
@@ -203,10 +240,8 @@ class SupervisedEstimator(TopicEstimator):
             topics = (part.columns, slice(0, self.n_topics))
             others = (part.columns, slice(self.n_topics, None))
             numbers = dispersion[part.numbers]
-            zero = part.response.unscale(np.zeros(1), np.zeros(1), numbers)[0][0]
             coef[topics], deviation[topics] = part.response.unscale(coef[topics], deviation[topics], numbers)
-            coef[others], deviation[others] = part.response.unscale(coef[others], deviation[others], numbers)
-            coef[others] -= zero  # the intercept belongs to the topics
+            coef[others], deviation[others] = _unshifted(part.response, coef[others], deviation[others], numbers)
         return coef, deviation
 
     def _keep(self, model: Model, fit: Fit) -> None:
@@ -221,6 +256,12 @@ class SupervisedEstimator(TopicEstimator):
         super()._derive(model)
         coef, deviation = self._users_coefficients(model)
         self._columns_coef, self._columns_std = coef[:, : self.n_topics], deviation[:, : self.n_topics]
+        if self._state.word_coef is not None:
+            self.word_coef_ = self._state.word_coef.astype(np.float64)
+            for _, part in self._parts():
+                numbers = self._state.learned()[1][part.numbers]
+                columns = self.word_coef_[part.columns]
+                self.word_coef_[part.columns] = _unshifted(part.response, columns, np.zeros_like(columns), numbers)[0]
         if self._n_covariates:
             self.covariate_coef_, self.covariate_std_ = coef[:, self.n_topics :], deviation[:, self.n_topics :]
 
@@ -252,6 +293,15 @@ class SupervisedEstimator(TopicEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _unshifted(
+    response: Response, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients on the scale that users know, without the intercept: that belongs to the topics."""
+    zero = response.unscale(np.zeros(1), np.zeros(1), dispersion)[0]
+    coef, deviation = response.unscale(coef, deviation, dispersion)
+    return coef - zero, deviation
 
 
 def _as_covariates(covariates: Any, n_documents: int) -> np.ndarray:

@@ -5,22 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-_SHARE_BYTES = 8 << 20  # of responsibilities held at a time: about the second-level cache, and little memory
+from supertopic.kernels.topics import order_by_word
+
+_SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
+_PLAIN_BYTES = 1 << 20  # held about a block's documents where there is no response: they stay in the second-level cache
 
 
-@dataclass
-class Block:
-    """Documents [start, stop) of a batch, with its entries also in the order of their words."""
+class Block(NamedTuple):
+    """Documents [start, stop) of a batch."""
 
     start: int
     stop: int
+
+
+class ByWord(NamedTuple):
+    """The entries of some documents in the order of their words."""
+
     words: np.ndarray  # distinct words
-    word_start: np.ndarray  # where each word's entries begin in `order`, and the end
-    order: np.ndarray  # entries (counted from the block's first), by word
+    start: np.ndarray  # where each word begins in the next two, and the end
+    entry: np.ndarray  # entries, counted over these documents
+    doc: np.ndarray  # which of these documents
+
+
+def order_entries(documents: np.ndarray, counts: sp.csr_matrix) -> ByWord:
+    """Entries of the documents named, by word: quick enough to be done each time, and never kept."""
+    n_entries = int((counts.indptr[documents + 1] - counts.indptr[documents]).sum(dtype=np.int64))
+    most = min(n_entries, counts.shape[1])
+    words, start, entry, doc = (np.empty(n, dtype=np.int32) for n in (most, most + 1, n_entries, n_entries))
+    place = np.zeros(counts.shape[1], dtype=np.int32)
+    n_words = order_by_word(documents, counts.indptr, counts.indices, place, words, start, entry, doc)
+    return ByWord(words[:n_words], start[: n_words + 1], entry, doc)
 
 
 @dataclass
@@ -54,23 +73,24 @@ class Batch:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """Runs of documents whose responsibilities take at most a few megabytes (a longer document stands alone)."""
-        indptr = self.counts.indptr
-        entries = max(1, _SHARE_BYTES // (4 * self.n_topics))
+        """Blocks of which each entry's topic shares are held."""
+        return self._cut(4 * self.n_topics, 0, _SHARE_BYTES)
+
+    @cached_property
+    def plain_blocks(self) -> list[Block]:
+        """Blocks of which each document's topic shares are held, and of each entry a ratio, its place and document."""
+        return self._cut(12, 4 * self.n_topics, _PLAIN_BYTES)
+
+    def _cut(self, entry_bytes: int, document_bytes: int, most: int) -> list[Block]:
+        """Runs of documents of at most `most` bytes (a longer document stands alone)."""
+        size = entry_bytes * self.counts.indptr.astype(np.int64) + document_bytes * np.arange(len(self) + 1)
         blocks, start = [], 0
         while start < len(self):
-            stop = int(np.searchsorted(indptr, indptr[start] + entries, side="right")) - 1
+            stop = int(np.searchsorted(size, size[start] + most, side="right")) - 1
             stop = min(max(stop, start + 1), len(self))
-            blocks.append(_block(self.counts, start, stop))
+            blocks.append(Block(start, stop))
             start = stop
         return blocks
-
-
-def _block(counts: sp.csr_matrix, start: int, stop: int) -> Block:
-    indices = counts.indices[counts.indptr[start] : counts.indptr[stop]]
-    order = np.argsort(indices, kind="stable").astype(np.int32)
-    words, first = np.unique(indices[order], return_index=True)
-    return Block(start, stop, words, np.append(first, len(order)).astype(np.int32), order)
 
 
 def mini_batches(

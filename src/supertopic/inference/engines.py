@@ -21,7 +21,7 @@ from supertopic.inference.batches import Batch, mini_batches
 from supertopic.inference.local import local_step
 from supertopic.inference.online import near_uniform_counts, online_counts
 from supertopic.inference.responding import LocalLimits
-from supertopic.inference.variational import Schedule, global_evidence, global_step, start_state, take_step
+from supertopic.inference.variational import Schedule, global_evidence, global_step, start_state
 from supertopic.model import Model, State
 from supertopic.progress import track
 
@@ -110,7 +110,7 @@ def first_state(task: Task) -> State:
     if task.settings.init == "uniform":
         counts = near_uniform_counts(task.counts, model.n_topics, task.seed)
     else:
-        counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.n_documents)
+        counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.backend, task.n_documents)
     state = start_state(model, model.emission.update(counts, counts, 1.0), dispersion, coef)
     if task.settings.init == "uniform":  # topics start alike, so that the coefficients have to tell them apart
         state.coef[:, : model.n_topics] += np.linspace(-1.0, 1.0, model.n_topics, dtype=np.float32)
@@ -148,18 +148,20 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         state = task.start.copy() if task.start else first_state(task)
     batch = Batch(task.counts, task.y, task.weight, model.n_topics, task.covariates)
     n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
+    spare = np.empty_like(state.word_topic)
     for done in range(first, settings.max_iter):
         evidence = global_evidence(model, state, task.backend)
         # in place: after this the parameters themselves are not needed any more
         weights = model.emission.expect(state.word_topic, task.backend, log=model.single, out=state.word_topic)
         given = (model, state, weights, batch, task.backend, settings.limits)
-        stats, found = local_step(*given, None if fresh else doc_topic)
+        stats, found = local_step(*given, None if fresh else doc_topic, spare)
         bound = (stats.bound + evidence) / n_tokens
         if fresh and watch.trace and watch.trace[-1] - bound > settings.tol * abs(bound):
             fresh = False
-            stats, found = local_step(*given, doc_topic)
+            stats, found = local_step(*given, doc_topic, spare)
             bound = (stats.bound + evidence) / n_tokens
         state, doc_topic = global_step(model, state, stats, found, batch), found.doc_topic
+        spare = weights
         del weights, given, stats, found
         watch.trace.append(bound)
         watch.step(done + 1, partial(dict, state.arrays(), doc_topic=doc_topic), fresh=fresh)
@@ -204,19 +206,22 @@ def fit_epochs(
     settings = task.settings
     first = number = 0
     bounds: list[float] = []  # of the batches done in the current epoch
-    found = watch.resume()
-    if found is not None:
-        state, first, number, bounds = State(**found[1]), found[0]["done"], found[0]["number"], found[0]["bounds"]
+    resumed = watch.resume()
+    if resumed is not None:
+        about, arrays = resumed
+        state, first, number, bounds = State(**arrays), about["done"], about["number"], about["bounds"]
     else:
-        state = task.start or first_state(task)
+        state = task.start.copy() if task.start else first_state(task)
+    model = task.model
+    weights, spare = np.empty_like(state.word_topic), np.empty_like(state.word_topic)
     for done in range(first, settings.max_iter):
         for batch in itertools.islice(epoch(done), len(bounds), None):
-            rate = settings.learning.rate(number)
-            step = take_step(
-                task.model, state, batch, task.backend, settings.limits, n_documents=n_documents, rate=rate
-            )
-            state, number = step.state, number + 1
-            bounds.append(step.document_bound)
+            scale, rate = n_documents / len(batch), settings.learning.rate(number)
+            weights = model.emission.expect(state.word_topic, task.backend, log=model.single, out=weights)
+            stats, found = local_step(model, state, weights, batch, task.backend, settings.limits, out=spare)
+            spare = state.word_topic
+            state, number = global_step(model, state, stats, found, batch, scale, rate), number + 1
+            bounds.append(scale * stats.bound)
             watch.step(done, state.arrays, number=number, bounds=bounds)
         evidence = global_evidence(task.model, state, task.backend)
         watch.trace.append((float(np.mean(bounds)) + evidence) / max(n_tokens, 1.0))

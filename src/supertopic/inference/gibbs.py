@@ -34,7 +34,7 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
     model, settings = task.model, task.settings
     sampler = Sampler.of(task)
     first = n_samples = 0
-    sums = np.zeros(sampler.word_topic.shape, dtype=np.float32)
+    sums = np.empty(sampler.word_topic.shape, dtype=np.float32)
     alphas: list[list[float]] = []
     found = watch.resume()
     if found is not None:
@@ -42,7 +42,8 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
         sums, sampler.alpha = found[1]["sums"], found[1]["alpha"]
         sampler.take(found[1]["topic"])
     else:
-        sampler.start(task)
+        sampler.start(task, room=sums)
+        sums[:] = 0.0
     for sweep in range(first, settings.max_iter):
         sampler.sweep(sweep, None if settings.collapsed else sampler.draw_topics(sweep))
         left = settings.max_iter - 1 - sweep
@@ -88,18 +89,21 @@ class Sampler:
         alpha = task.model.doc_topic_prior.start.copy()
         return cls(tokens, task.model.n_topics, alpha, prior, task.seed, task.backend)
 
-    def start(self, task: Task) -> None:
+    def start(self, task: Task, room: np.ndarray) -> None:
         """First topics of the tokens: drawn from soft topics found quickly, or from those of an earlier fit.
 
         More than a few hundred topics are first looked for as groups of several, which are then split at random.
+        `room` is a (V, K) float32 array to work in.
         """
         if task.start is not None:
-            self._draw_given(task.start.word_topic.copy())
+            room[:] = task.start.word_topic
+            self._draw_given(room)
             return
         parts = -(-self.n_topics // _MOST_FOUND_AT_ONCE)
         n_found = -(-self.n_topics // parts)
         alpha = np.full(n_found, self.alpha.mean())
-        found = online_counts(task.counts, n_found, alpha, self.seed)
+        out = room.reshape(-1)[: len(room) * n_found].reshape(len(room), n_found)
+        found = online_counts(task.counts, n_found, alpha, self.seed, self.backend, out=out)
         if parts == 1:
             self._draw_given(found)
             return
@@ -123,9 +127,13 @@ class Sampler:
     def take(self, topic: np.ndarray) -> None:
         """Take these topics of the tokens, and count."""
         self.topic = topic
-        layout.count_words(self.tokens.word_ptr, topic, 0, len(self.word_topic), self.word_topic)
+
+        def count(start: int, stop: int) -> None:
+            layout.count_words(self.tokens.word_ptr, topic, start, stop, self.word_topic)
+
+        self.backend.over_range(len(self.word_topic), count)
         self.topic_count = self.word_topic.sum(axis=0, dtype=np.int64)
-        self.documents = layout.count_topics(self.tokens, topic, self.n_topics)
+        self.documents = layout.count_topics(self.tokens, topic, self.n_topics, run=self.backend.all)
 
     def sweep(self, number: int, topics: np.ndarray | None = None) -> None:
         """Every token once, the topics integrated out, or given as distributions over words (V, K).
@@ -135,7 +143,10 @@ class Sampler:
         all in small corpora, which are one task, nor when the topics are given).
         """
         if len(self.documents.doc_topic) == 0:
-            layout.sort_lists(*self.documents[1:], 0, len(self.documents.start))
+            lists = self.documents[1:]
+            self.backend.over_range(
+                len(self.documents.start), lambda start, stop: layout.sort_lists(*lists, start, stop)
+            )
         collapsed = topics is None
         topics = np.zeros((0, 0), dtype=np.float32) if topics is None else topics
         alpha = np.zeros(layout.padded(self.n_topics), dtype=np.float32)
@@ -182,37 +193,27 @@ class Sampler:
 
     def topic_histogram(self) -> np.ndarray:
         """(K, L): documents that hold topic k exactly n times."""
-        n_documents, doc_topic = len(self.tokens.doc_length), self.documents.doc_topic
-        if len(doc_topic):
-            size = int(doc_topic.max(initial=0)) + 1
-            return np.stack([np.bincount(doc_topic[:, k], minlength=size) for k in range(self.n_topics)])
-        shift, mask = self.documents.shift, np.uint32((1 << int(self.documents.shift)) - 1)
-        size = int(self.documents.entries.max(initial=0) >> shift) + 1
-        histogram = np.zeros((self.n_topics, size), dtype=np.int32)
-        for part in np.array_split(self.documents.entries, max(1, len(self.documents.entries) >> 18)):
-            kept = part[part > mask]
-            np.add.at(histogram, (kept & mask, kept >> shift), 1)
-        histogram[:, 0] = n_documents - histogram.sum(axis=1)
+        doc_topic, entries, _, _, shift = self.documents
+        most = doc_topic.max(initial=0) if len(doc_topic) else entries.max(initial=0) >> shift
+        histogram = np.zeros((self.n_topics, int(most) + 1), dtype=np.int32)
+        layout.count_documents(self.documents, histogram)
+        histogram[:, 0] = len(self.tokens.doc_length) - histogram[:, 1:].sum(axis=1)
         return histogram
 
     def log_joint(self, histogram: np.ndarray) -> float:
         """log p(words, topics of the tokens), topic shares and topics integrated out."""
         total = self.prior * len(self.word_topic)
         words = (gammaln(total) - gammaln(self.topic_count + total)).sum()
-        starts = range(0, len(self.word_topic), 256)
-        by_part = np.zeros(len(starts))  # added up in a fixed order
-
-        def add(i: int, start: int) -> None:
-            part = self.word_topic[start : start + 256]
-            met = part[part > 0]
-            by_part[i] = (gammaln(met + self.prior) - gammaln(self.prior)).sum()
-
-        self.backend.all([(add, i, start) for i, start in enumerate(starts)])
-        words += by_part.sum()
-        sizes = np.arange(histogram.shape[1])
+        values = gammaln(np.arange(int(self.word_topic.max(initial=0)) + 1) + self.prior) - gammaln(self.prior)
+        by_word = np.empty(len(self.word_topic))
+        self.backend.over_range(
+            len(by_word), lambda start, stop: layout.sum_values(self.word_topic, values, start, stop, by_word)
+        )
+        words += by_word.sum()
         documents = 0.0
         for counts, alpha in zip(histogram, self.alpha, strict=True):
-            documents += counts @ (gammaln(sizes + alpha) - gammaln(alpha))
+            sizes = np.flatnonzero(counts)
+            documents += counts[sizes] @ (gammaln(sizes + alpha) - gammaln(alpha))
         lengths = self.tokens.doc_length
         documents += (gammaln(self.alpha.sum()) - gammaln(lengths + self.alpha.sum())).sum()
         return float(words + documents)

@@ -8,11 +8,12 @@ import numpy as np
 from scipy.special import digamma
 
 from supertopic.backends.threads import Threads
-from supertopic.inference.batches import Batch, Block
+from supertopic.inference.batches import Batch, Block, order_entries
+from supertopic.inference.plain import add_plain_blocks
 from supertopic.inference.responding import LabelledBlock, LocalLimits
 from supertopic.kernels.mixture import share_documents
 from supertopic.kernels.topics import add_by_word
-from supertopic.kernels.variational import infer_documents
+from supertopic.kernels.variational import sum_log_theta
 from supertopic.model import Model, State, Stats
 
 
@@ -33,27 +34,48 @@ def local_step(
     backend: Threads,
     limits: LocalLimits,
     doc_topic: np.ndarray | None = None,
+    out: np.ndarray | None = None,
 ) -> tuple[Stats, Locals]:
-    """Stats of a batch and what it found about its documents, given the topics' weights (logarithms, for a mixture)."""
+    """Stats of a batch and what it found about its documents, given the topics' weights (logarithms, for a mixture).
+
+    The word counts are written over `out`, (V, K), where it is given: engines go from one pair of arrays to the other.
+    """
     fresh = doc_topic is None
     n_topics, n_columns, n_coef = model.n_topics, model.response.n_columns, model.n_topics + model.n_covariates
     doc_topic = np.empty((len(batch), n_topics), dtype=np.float32) if doc_topic is None else doc_topic.copy()
     found = Locals(doc_topic, np.zeros((len(batch), n_columns)), np.zeros((len(batch), n_columns)))
     stats = Stats(
-        word_topic=np.zeros_like(weights),
+        word_topic=np.empty_like(weights) if out is None else out,
         log_theta=np.zeros(n_topics),
         n_documents=float(len(batch)),
         bound=0.0,
         gram=np.zeros((n_columns, n_coef, n_coef)),
         cross=np.zeros((n_columns, n_coef)),
     )
-    most = max((len(block.order) for block in batch.blocks), default=0)
-    shares = np.empty((most, n_topics), dtype=np.float32)
-    for block in batch.blocks:
-        task = _BlockTask(model, state, weights, limits, batch, block, found, shares[: len(block.order)], fresh)
-        task.run(backend, stats)
-    stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64) if model.single else _sum_log_theta(doc_topic, backend)
+    stats.word_topic[:] = 0.0
+    if model.single or (n_columns and np.any(batch.weight > 0)):  # no weight at all: y has no say, and this is LDA
+        _add_blocks(model, state, weights, batch, backend, limits, found, stats, fresh)
+    else:
+        given = (limits.max_passes, limits.tol, fresh)
+        add_plain_blocks(batch, weights, state.alpha.astype(np.float32), *given, doc_topic, stats, backend)
+    if model.single:
+        stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64)
+    else:
+        stats.log_theta = _sum_log_theta(state.alpha.astype(np.float32), doc_topic, backend)
     return stats, found
+
+
+def _add_blocks(
+    model: Model, state: State, weights: np.ndarray, batch: Batch, backend: Threads, limits: LocalLimits, found: Locals,
+    stats: Stats, fresh: bool,
+) -> None:  # fmt: skip
+    """Block by block, the topic shares of all entries of a block at hand: a response needs them."""
+    indptr = batch.counts.indptr
+    most = max((int(indptr[stop] - indptr[start]) for start, stop in batch.blocks), default=0)
+    shares = np.empty((most, model.n_topics), dtype=np.float32)
+    for block in batch.blocks:
+        phi = shares[: indptr[block.stop] - indptr[block.start]]
+        _BlockTask(model, state, weights, limits, batch, block, found, phi, fresh).run(backend, stats)
 
 
 class _BlockTask:
@@ -66,7 +88,8 @@ class _BlockTask:
         documents = slice(block.start, block.stop)
         indptr = batch.counts.indptr[block.start : block.stop + 1]
         entries = slice(indptr[0], indptr[-1])
-        self.model, self.state, self.weights, self.limits, self.block = model, state, weights, limits, block
+        self.model, self.state, self.weights, self.limits = model, state, weights, limits
+        self.batch, self.documents = batch, np.arange(block.start, block.stop)
         self.indptr = indptr - indptr[0]
         self.indices, self.counts = batch.counts.indices[entries], batch.counts.data[entries]
         self.y, self.weight, self.longest = batch.y[documents], batch.weight[documents], batch.longest
@@ -76,16 +99,13 @@ class _BlockTask:
         self.phi, self.fresh = phi, fresh
         self.alpha = state.alpha.astype(np.float32)
         self.bound = np.zeros(len(self.doc_topic))
-        self.passes = np.zeros(len(self.doc_topic), dtype=np.int32)
 
     def run(self, backend: Threads, stats: Stats) -> None:
         """Infer, and add what was found to `stats`."""
         if self.model.single:
             backend.over_weights(self.indptr, self._share)
-        elif self.model.response.n_columns:
-            self._respond(backend, stats)
         else:
-            backend.over_weights(self.indptr, self._infer)
+            self._respond(backend, stats)
         self._add_words(stats.word_topic, backend)
         stats.bound += float(self.bound.sum())
 
@@ -95,15 +115,6 @@ class _BlockTask:
         share_documents(
             start, stop, self.indptr, self.indices, self.counts, self.weights, log_shares,
             self.doc_topic, self.phi, self.bound,
-        )  # fmt: skip
-
-    def _infer(self, start: int, stop: int) -> None:
-        """Inference without a response."""
-        rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
-        infer_documents(
-            start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
-            self.limits.max_passes, self.limits.tol, self.fresh,
-            self.doc_topic, self.phi, self.bound, self.passes, rows,
         )  # fmt: skip
 
     def _respond(self, backend: Threads, stats: Stats) -> None:
@@ -118,23 +129,21 @@ class _BlockTask:
         stats.cross += cross
 
     def _add_words(self, word_topic: np.ndarray, backend: Threads) -> None:
-        block = self.block
+        words, first, entry, _ = order_entries(self.documents, self.batch.counts)
 
         def add(start: int, stop: int) -> None:
             row = np.empty(self.phi.shape[1], dtype=np.float32)
-            add_by_word(start, stop, block.words, block.word_start, block.order, self.counts, self.phi, word_topic, row)
+            add_by_word(start, stop, words, first, entry, self.counts, self.phi, word_topic, row)
 
-        backend.over_weights(block.word_start, add)
+        backend.over_weights(first, add)
 
 
-def _sum_log_theta(gamma: np.ndarray, backend: Threads) -> np.ndarray:
+def _sum_log_theta(alpha: np.ndarray, gamma: np.ndarray, backend: Threads) -> np.ndarray:
     """sum_d psi(gamma_dk) - psi(sum_k gamma_dk): parts of fixed size, so that the sum does not depend on threads."""
     starts = range(0, len(gamma), 512)
     sums = np.zeros((len(starts), gamma.shape[1]))
-
-    def add(part: int, start: int) -> None:
-        some = gamma[start : start + 512].astype(np.float64)
-        sums[part] = (digamma(some) - digamma(some.sum(axis=1, keepdims=True))).sum(axis=0)
-
-    backend.all([(add, part, start) for part, start in enumerate(starts)])
+    backend.all([
+        (sum_log_theta, start, min(start + 512, len(gamma)), alpha, gamma, sums[part])
+        for part, start in enumerate(starts)
+    ])  # fmt: skip
     return sums.sum(axis=0)

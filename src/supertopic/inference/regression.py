@@ -16,9 +16,10 @@ A response's expectation is linear in these (`supertopic.responses.base`), so th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import minimize
 
 from supertopic.coefficients import CoefPrior
 from supertopic.responses.base import Response
@@ -39,6 +40,7 @@ class Design:
     mean: np.ndarray  # (D, K) expected topic shares
     lengths: np.ndarray  # (D,) tokens; infinity where the shares are known exactly
     covariates: np.ndarray  # (D, P)
+    offset: np.ndarray | None = None  # (D, C) what else is known of s
 
     @classmethod
     def of(cls, doc_topic: np.ndarray, alpha: np.ndarray, lengths: np.ndarray, covariates: np.ndarray) -> Design:
@@ -52,20 +54,24 @@ class Design:
         """(D, K + P)."""
         return np.hstack([self.mean, self.covariates]) if self.covariates.shape[1] else self.mean
 
+    def others(self, coef: np.ndarray) -> np.ndarray:
+        """(D, C) the part of s that does not come from topics."""
+        part = self.covariates @ coef[:, self.mean.shape[1] :].T
+        return part if self.offset is None else part + self.offset
+
     def moments(self, coef: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[s] and E[s²] or E[exp s], each (D, C), for coef (C, K + P)."""
-        n_topics = self.mean.shape[1]
-        topics, others = coef[:, :n_topics], self.covariates @ coef[:, n_topics:].T
+        topics, others = coef[:, : self.mean.shape[1]], self.others(coef)
         score = self.mean @ topics.T
         variance = np.maximum(self.mean @ (topics**2).T - score**2, 0.0)
         moment = (score + others) ** 2 + variance / self.lengths[:, None]
         finite = np.isfinite(self.lengths)
+        n, some = self.lengths[finite], self.mean[finite]
         for c in np.flatnonzero(is_product):
             log_moment = score[:, c].copy()
-            n = self.lengths[finite]
-            less_one = (self.mean[finite] * np.expm1(topics[c] / n[:, None])).sum(axis=1)
+            less_one = (some * np.expm1(topics[c] / n[:, None])).sum(axis=1)
             log_moment[finite] = n * np.log1p(np.maximum(less_one, -1 + 1e-9))
-            moment[:, c] = np.exp(np.minimum(log_moment + others[:, c], 300.0))
+            moment[:, c] = np.exp(np.clip(log_moment + others[:, c], -300.0, 300.0))
         return score + others, moment
 
     def normal_equations(
@@ -85,16 +91,37 @@ class Design:
             gram[c][diagonal, diagonal] += (weight / self.lengths) @ shares
             if is_product[c]:
                 cross[c] += gram[c] @ coef[c] - weight @ columns
+            elif self.offset is not None:
+                cross[c] -= (weight * self.offset[:, c]) @ columns
         return gram, cross
+
+    def gradient(
+        self, coef: np.ndarray, is_product: np.ndarray, moment: np.ndarray, slope: np.ndarray, curvature: np.ndarray
+    ) -> np.ndarray:
+        """(C, K + P): cross - gram·coef, without gram."""
+        n_topics = self.mean.shape[1]
+        topics, others = coef[:, :n_topics], self.others(coef)
+        score = self.mean @ topics.T
+        quadratic = np.where(is_product, 0.0, curvature)
+        own = quadratic / self.lengths[:, None]  # of a token's own variance
+        result = (slope - quadratic * (score + others)).T @ self.columns
+        result[:, :n_topics] += (own * score).T @ self.mean - topics * (own.T @ self.mean)
+        for c in np.flatnonzero(is_product):
+            result[c] -= (curvature[:, c] * moment[:, c]) @ np.hstack([self.tilted(topics[c]), self.covariates])
+        return result
+
+    def tilted(self, tilt: np.ndarray) -> np.ndarray:
+        """(D, K) shares t ∝ m exp(tilt/N)."""
+        if np.isinf(self.lengths).all():
+            return self.mean
+        shares = self.mean * np.exp(tilt / self.lengths[:, None])
+        return shares / shares.sum(axis=1, keepdims=True)
 
     def tokens(self, tilt: np.ndarray | None, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(D, K) mean shares of each document's tokens, tilted by exp(tilt/N) or not, and the sum over documents of
         weight times the tokens' mean outer product (K, K): all tokens of a document have the same shares.
         """
-        shares = self.mean
-        if tilt is not None:
-            shares = shares * np.exp(tilt / self.lengths[:, None])
-            shares /= shares.sum(axis=1, keepdims=True)
+        shares = self.mean if tilt is None else self.tilted(tilt)
         return shares, (shares * weight[:, None]).T @ shares
 
     def solve(
@@ -109,9 +136,9 @@ class Design:
 class TokenDesign(Design):
     """A design that knows the shares of each token; `mean` is theirs."""
 
-    phi: np.ndarray  # (entries, K)
-    counts: np.ndarray  # (entries,)
-    indptr: np.ndarray
+    phi: np.ndarray = field(kw_only=True)  # (entries, K)
+    counts: np.ndarray = field(kw_only=True)  # (entries,)
+    indptr: np.ndarray = field(kw_only=True)
 
     def tokens(self, tilt: np.ndarray | None, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         per_document = np.diff(self.indptr)
@@ -131,9 +158,25 @@ def regress(
     response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
     dispersion: np.ndarray, max_iter: int = 200, tol: float = 1e-8,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """(coef, gram, dispersion) of a regression of y on a design: the M-step, until it no longer gains."""
-    coef = coef.astype(np.float64)
-    gram = np.zeros((len(coef), coef.shape[1], coef.shape[1]))
+    """(coef, information, dispersion) of a regression of y on a design: the M-step, until it no longer gains.
+
+    Columns that depend on one another (softmax) climb together along gradients; all others solve their own equations.
+    The information (C, K + P, K + P) is what standard errors come from.
+    """
+    given = (response, prior, design, y, weight, coef.astype(np.float64), dispersion, max_iter, tol)
+    joint = response.n_columns > 3 and response.n_dispersion == 0 and prior.name != "laplace"
+    coef, dispersion = _climb(*given) if joint else _solve_by_turns(*given)
+    score, moment = design.moments(coef, response.is_product)
+    information = weight[:, None] * response.information(y, score, moment, dispersion)
+    curvature = np.where(response.is_product, information / np.maximum(moment, 1e-300), information)
+    gram, _ = design.normal_equations(coef, response.is_product, moment, np.zeros_like(score), curvature)
+    return coef, gram, dispersion
+
+
+def _solve_by_turns(
+    response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
+    dispersion: np.ndarray, max_iter: int, tol: float,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     before = -np.inf
     for _ in range(max_iter):
         score, moment = design.moments(coef, response.is_product)
@@ -146,4 +189,24 @@ def regress(
         slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
         gram, cross = design.normal_equations(coef, response.is_product, moment, slope, curvature)
         coef = design.solve(prior, response, gram, cross, coef)
-    return coef, gram, dispersion
+    return coef, dispersion
+
+
+def _climb(
+    response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
+    dispersion: np.ndarray, max_iter: int, tol: float,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """L-BFGS: a bound that is tight where it stands has the slope of what it bounds, so `speak` gives the gradient."""
+    scale = max(float(weight.sum()), 1e-300)
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        coef = flat.reshape(-1, design.mean.shape[1] + design.covariates.shape[1])
+        score, moment = design.moments(coef, response.is_product)
+        value = float((weight * response.log_density(y, score, moment, dispersion)).sum()) + prior.log_density(coef)
+        slope, curvature = response.speak(y, score, moment, dispersion)
+        slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
+        gradient = design.gradient(coef, response.is_product, moment, slope, curvature) + prior.gradient(coef)
+        return -value / scale, -gradient.ravel() / scale
+
+    found = minimize(loss, coef.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": tol})
+    return found.x.reshape(coef.shape), dispersion

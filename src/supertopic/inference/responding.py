@@ -70,7 +70,8 @@ class LabelledBlock:
     def _design(self) -> Design:
         design = Design.of(self.doc_topic, self.alpha, self.lengths, self.covariates)
         if self.model.own_terms:
-            return TokenDesign(design.mean, self.lengths, self.covariates, self.phi, self.counts, self.indptr)
+            own = {"phi": self.phi, "counts": self.counts, "indptr": self.indptr}
+            return TokenDesign(design.mean, self.lengths, self.covariates, **own)
         return design
 
     def _whole(self) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +89,7 @@ class LabelledBlock:
     def _tilt(self, backend: Threads, fresh: bool) -> None:
         """What y says to all tokens of a document alike; a response that listens to the scores first hears them."""
         slope, curvature = np.zeros((2, *self.score.shape))
-        factors = np.full_like(self.score, np.nan)
+        factors, active = np.full_like(self.score, np.nan), np.ones(len(self.y), dtype=bool)
         if fresh:  # a document that has no topics yet is pulled gently at first
             factors[:, ~self.model.response.is_product] = 0.0
 
@@ -98,7 +99,7 @@ class LabelledBlock:
                 tilt_documents(
                     start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha, max_passes,
                     self.limits.tol, fresh, slope, curvature, self.coef, self.state.coef_cov,
-                    self.model.response.is_product, factors, self.doc_topic, self.phi, self.bound, self.passes,
+                    self.model.response.is_product, active, factors, self.doc_topic, self.phi, self.bound, self.passes,
                     self.score, self.moment, rows,
                 )  # fmt: skip
 
@@ -113,7 +114,8 @@ class LabelledBlock:
         for _ in range(0, most, _PASSES_BETWEEN_REFRESHES):
             slope, curvature = self._listen()
             run(_PASSES_BETWEEN_REFRESHES, False)
-            if self.passes.max(initial=0) < _PASSES_BETWEEN_REFRESHES:
+            active &= self.passes > 1  # the others stayed where they were although they were told anew
+            if not active.any():
                 break
 
     def _go_on(self, backend: Threads) -> None:

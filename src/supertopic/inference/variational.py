@@ -20,7 +20,7 @@ from supertopic.inference.regression import Design, regress
 from supertopic.inference.responding import LocalLimits
 from supertopic.model import Model, State, Stats
 
-_M_STEPS = 10  # turns of the response's M-step in one step of batch inference
+_M_STEPS, _FEW_M_STEPS = 10, 3  # turns of the response's M-step in one step of batch inference; with many columns
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,9 @@ def respond_globally(
     response, prior, coef = model.response, model.coef_prior, before.coef.astype(np.float64)
     design = Design.of(found.doc_topic, before.alpha, batch.lengths, batch.extra)
     if rate == 1.0 and scale == 1.0 and not model.own_terms:
+        turns = _M_STEPS if response.n_columns <= 3 else _FEW_M_STEPS
         coef, gram, dispersion = regress(
-            response, prior, design, batch.y, batch.weight, coef, before.dispersion, max_iter=_M_STEPS, tol=1e-5
+            response, prior, design, batch.y, batch.weight, coef, before.dispersion, max_iter=turns, tol=1e-5
         )
         cross = stats.cross
     else:

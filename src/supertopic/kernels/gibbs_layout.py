@@ -7,6 +7,7 @@ the tokens of task (i, j), document group i and word group j, are one contiguous
 The topics of the tokens are the whole state: every count is rebuilt from them, to the bit.
 """
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -74,8 +75,20 @@ def lay_out(
     return Tokens(token_doc, word_ptr, doc_bounds, word_bounds, doc_length)
 
 
-def count_topics(tokens: Tokens, topic: np.ndarray, n_topics: int, dense: bool | None = None) -> Documents:
-    """The documents' topic counts, rebuilt from the topics of the tokens."""
+def run_in_turn(calls: Sequence[tuple]) -> None:
+    """Run calls (function, *arguments)."""
+    for function, *arguments in calls:
+        function(*arguments)
+
+
+def count_topics(
+    tokens: Tokens,
+    topic: np.ndarray,
+    n_topics: int,
+    dense: bool | None = None,
+    run: Callable[[Sequence[tuple]], None] = run_in_turn,
+) -> Documents:
+    """The documents' topic counts, rebuilt from the topics of the tokens; `run` may run groups of documents at once."""
     width = padded(n_topics)
     shift = np.uint32(width.bit_length())
     n_docs, longest = len(tokens.doc_length), int(tokens.doc_length.max(initial=0))
@@ -84,9 +97,10 @@ def count_topics(tokens: Tokens, topic: np.ndarray, n_topics: int, dense: bool |
             f"n_topics is {n_topics} and the longest document has {longest} tokens; expected at most "
             f"{MAX_TOPICS} topics and {(1 << (32 - int(shift))) - 1} tokens in a document"
         )
+    groups = [(int(row[0]), int(row[-1])) for row in tokens.word_ptr]
     if (n_topics <= DENSE_TOPICS if dense is None else dense) and longest <= np.iinfo(np.uint16).max:
         doc_topic = np.zeros((n_docs, width), np.uint16)
-        add_documents(tokens.doc, topic, 0, len(topic), doc_topic)
+        run([(add_documents, tokens.doc, topic, *ends, doc_topic) for ends in groups])
         none = np.zeros(0, np.int64)
         return Documents(doc_topic, none.astype(np.uint32), none, none.astype(np.int32), shift)
     room = np.minimum(tokens.doc_length, n_topics)
@@ -94,7 +108,7 @@ def count_topics(tokens: Tokens, topic: np.ndarray, n_topics: int, dense: bool |
     start = np.concatenate(([0], np.cumsum(room)))
     entries = np.full(start[-1], (1 << int(shift)) - 1, np.uint32)
     lists = Documents(np.zeros((0, width), np.uint16), entries, start[:-1], np.zeros(n_docs, np.int32), shift)
-    fill_lists(tokens.doc, topic, 0, len(topic), entries, lists.start, lists.length, shift)
+    run([(fill_lists, tokens.doc, topic, *ends, entries, lists.start, lists.length, shift) for ends in groups])
     return lists
 
 
@@ -156,6 +170,30 @@ def add_documents(token_doc, topic, start, stop, doc_topic):
     """Add tokens start : stop to n_dk; doc_topic is (D, K or more), any number type."""
     for token in range(start, stop):
         doc_topic[token_doc[token], topic[token]] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_documents(documents, histogram):
+    """Add to histogram (K, L) the documents that hold topic k exactly n > 0 times, n < L."""
+    doc_topic, entries, _, _, shift = documents
+    for doc in range(doc_topic.shape[0]):
+        for k in range(histogram.shape[0]):
+            histogram[k, doc_topic[doc, k]] += 1
+    mask = (np.uint32(1) << shift) - np.uint32(1)
+    for place in range(entries.shape[0]):
+        if entries[place] > mask:
+            histogram[entries[place] & mask, entries[place] >> shift] += 1
+
+
+@njit(cache=True, nogil=True)
+def sum_values(word_topic_count, values, start, stop, sums):
+    """sums_w = sum_k values[n_wk], words start : stop."""
+    for word in range(start, stop):
+        total = 0.0
+        for k in range(word_topic_count.shape[1]):
+            if word_topic_count[word, k] > 0:
+                total += values[word_topic_count[word, k]]
+        sums[word] = total
 
 
 @njit(cache=True, nogil=True)

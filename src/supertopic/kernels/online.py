@@ -5,6 +5,7 @@ Given expected counts n_wk (their sum over words n_k), a document's shares and i
     phi_jk ∝ theta_k (n_wk + beta) / (n_k + V beta)          theta_k ∝ alpha_k + sum_j c_j phi_jk
 
 and a batch moves the counts by a rate rho: n_wk <- (1 - rho) n_wk + rho · growth · sum over its words of c phi.
+`topics.add_shares_by_word` makes that sum from what is found here.
 """
 
 import numpy as np
@@ -15,70 +16,69 @@ _TINY = np.float32(1e-30)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def learn_batch(
-    documents, indptr, indices, counts, word_topic, topic_total, alpha, beta, scale, rate, growth, passes,
-    batch_words, touched, words, scratch,
-):  # fmt: skip
-    """One step on the documents named; returns the new scale.
+def _pass_over_words(rows, counts, theta, gained, ratio):
+    """ratio_j = c_j / (rows_j·theta) and gained_k = sum_j ratio_j rows_jk, four words at a time."""
+    n_topics, n_words = theta.shape[0], counts.shape[0]
+    for k in range(n_topics):
+        gained[k] = np.float32(0.0)
+    fours = n_words - n_words % 4
+    for j in range(0, fours, 4):
+        a, b, c, d = rows[j], rows[j + 1], rows[j + 2], rows[j + 3]
+        norm_a = norm_b = norm_c = norm_d = _TINY
+        for k in range(n_topics):
+            weight = theta[k]
+            norm_a += a[k] * weight
+            norm_b += b[k] * weight
+            norm_c += c[k] * weight
+            norm_d += d[k] * weight
+        by_a, by_b = counts[j] / norm_a, counts[j + 1] / norm_b
+        by_c, by_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        ratio[j], ratio[j + 1], ratio[j + 2], ratio[j + 3] = by_a, by_b, by_c, by_d
+        for k in range(n_topics):
+            gained[k] += by_a * a[k] + by_b * b[k] + by_c * c[k] + by_d * d[k]
+    for j in range(fours, n_words):
+        norm = _TINY
+        for k in range(n_topics):
+            norm += rows[j, k] * theta[k]
+        ratio[j] = counts[j] / norm
+        for k in range(n_topics):
+            gained[k] += ratio[j] * rows[j, k]
 
-    Only rows of words that stand in the batch are written: the decay (1 - rate) of all others goes into `scale`, and
-    n_wk = scale · word_topic_wk.
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def learn_documents(
+    start, stop, documents, first_entry, indptr, indices, counts, word_topic, smoothing, inverse, alpha, passes,
+    theta, gained, ratio, rows,
+):  # fmt: skip
+    """Topic shares of the batch's documents [start, stop), and what they say of the counts.
 
     Parameters
     ----------
-    documents : (B,) int64; indptr, indices, counts : CSR, counts float32
-    word_topic : (V, K) float32, in and out; topic_total : (K,) float32, in and out: n_k itself
-    alpha : (K,) float32; beta, scale, rate, growth : float32
+    documents : (B,) int64; first_entry : (B,) int64, entries of the batch before each of them
+    indptr, indices, counts : CSR, counts float32
+    word_topic : (V, K) float32, and smoothing, float32: n_wk + beta is proportional to word_topic_wk + smoothing
+    inverse : (K,) float32, 1 / (n_k + V beta); alpha : (K,) float32
     passes : inner passes per document
-    batch_words : (V, K) float32, zero, and zero again on return
-    touched : (V,) bool, False, and False again on return; words : (V,) int32 scratch
-    scratch : (4, K) float32
+    theta, ratio : (B, K) and (entries of the batch,) float32, out
+        c_j phi_jk = ratio_j theta_k (word_topic_wk + smoothing), so theta is the shares over n_k + V beta.
+    gained : (B, K) float32, out: sum_j c_j phi_jk
+    rows : (longest document, K) float32, scratch
     """
-    n_words, n_topics = word_topic.shape
-    theta, gained, inverse, total = scratch[0], scratch[1], scratch[2], scratch[3]
-    smoothing = beta / scale
-    n_touched = 0
-    for k in range(n_topics):
-        inverse[k] = np.float32(1.0) / (topic_total[k] + beta * np.float32(n_words))
-        total[k] = np.float32(0.0)
-    for d in documents:
+    n_topics = word_topic.shape[1]
+    for i in range(start, stop):
+        first, last = indptr[documents[i]], indptr[documents[i] + 1]
+        for j in range(last - first):
+            row = word_topic[indices[first + j]]
+            for k in range(n_topics):
+                rows[j, k] = row[k] + smoothing
+        count, share, gain = counts[first:last], theta[i], gained[i]
+        ratios = ratio[first_entry[i] : first_entry[i] + last - first]
         for k in range(n_topics):
-            theta[k] = inverse[k]
+            share[k] = inverse[k]
         for _ in range(passes):
+            _pass_over_words(rows, count, share, gain, ratios)
             for k in range(n_topics):
-                gained[k] = np.float32(0.0)
-            for j in range(indptr[d], indptr[d + 1]):
-                row = word_topic[indices[j]]
-                norm = _TINY
-                for k in range(n_topics):
-                    norm += theta[k] * (row[k] + smoothing)
-                ratio = counts[j] / norm
-                for k in range(n_topics):
-                    gained[k] += ratio * (row[k] + smoothing)
-            for k in range(n_topics):
-                theta[k] = (theta[k] * gained[k] + alpha[k]) * inverse[k]
-        for j in range(indptr[d], indptr[d + 1]):
-            word = indices[j]
-            if not touched[word]:
-                touched[word] = True
-                words[n_touched] = word
-                n_touched += 1
-            row, sums = word_topic[word], batch_words[word]
-            norm = _TINY
-            for k in range(n_topics):
-                norm += theta[k] * (row[k] + smoothing)
-            ratio = counts[j] / norm
-            for k in range(n_topics):
-                sums[k] += ratio * theta[k] * (row[k] + smoothing)
-    scale *= np.float32(1.0) - rate
-    step = rate * growth / scale
-    for i in range(n_touched):
-        word = words[i]
-        touched[word] = False
+                share[k] = (share[k] * gain[k] + alpha[k]) * inverse[k]
+        _pass_over_words(rows, count, share, gain, ratios)
         for k in range(n_topics):
-            total[k] += batch_words[word, k]
-            word_topic[word, k] += step * batch_words[word, k]
-            batch_words[word, k] = np.float32(0.0)
-    for k in range(n_topics):
-        topic_total[k] = (np.float32(1.0) - rate) * topic_total[k] + rate * growth * total[k]
-    return scale
+            gain[k] *= share[k]

@@ -281,7 +281,7 @@ def _score(c, coef, coef_cov, features, is_product, n_tokens, mean):
 def tilt_documents(
     start, stop, indptr, indices, counts, weights, alpha, max_passes, tol, fresh,
     slope, curvature, coef, coef_cov, is_product,
-    factors, gamma, phi, bound, passes, score, moment, rows,
+    active, factors, gamma, phi, bound, passes, score, moment, rows,
 ):  # fmt: skip
     """E-step of documents [start, stop) with C response columns; one without a label gets what LDA would give it.
 
@@ -294,6 +294,7 @@ def tilt_documents(
     coef : (C, K) float32; coef_cov : (C, K, K) float32, or (0, K, K) for a point estimate
     is_product : (C,) bool, the language of each column
     factors : (D, C) float64, in and out: A; NaN where it shall start at what gamma asks for
+    active : (D,) bool; other documents are left as they are
     bound : (D,) float64, out: words' part only; the responses add their own from score and moment
     passes : (D,) int32, out
     score, moment : (D, C) float64, out: E[s], and E[s²] (quadratic) or E[exp s] (product)
@@ -303,6 +304,8 @@ def tilt_documents(
     mean, tilt, fixed = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     features, goals, ranges = np.empty((n_columns, n_topics), np.float32), np.empty(n_columns), np.empty(n_columns)
     for d in range(start, stop):
+        if not active[d]:
+            continue
         first, last = indptr[d], indptr[d + 1]
         count = counts[first:last]
         n_tokens = np.float64(count.sum())

@@ -1,4 +1,4 @@
-"""Word-major kernels: adding up responsibilities by word, and the evidence of Dirichlet topics.
+"""Word-major kernels: entries in the order of their words, their sums by word, and the evidence of Dirichlet topics.
 
 A kernel works on the words [start, stop), whose rows no other call touches: threads need no copies of the
 (V, K) statistics, and the sums run in the same order whatever the number of threads.
@@ -31,6 +31,79 @@ def add_by_word(start, stop, words, word_start, order, counts, phi, word_topic, 
         word = words[i]
         for k in range(n_topics):
             word_topic[word, k] += row[k]
+
+
+@njit(cache=True, nogil=True)
+def order_by_word(documents, indptr, indices, place, words, word_start, entry, doc):
+    """The entries of the documents named, by word and then by document; returns how many distinct words they have.
+
+    documents : (B,) int64; indptr, indices : CSR
+    place : (V,) int32 zeros, scratch
+    words, word_start : (min(V, nnz) and one more,) int32, out: distinct words, where each begins in `entry`, the end
+    entry, doc : (nnz,) int32, out: entries counted over the documents named, and which of those they belong to
+    """
+    for d in documents:
+        for j in range(indptr[d], indptr[d + 1]):
+            place[indices[j]] += 1
+    n_words = total = 0
+    for word in range(place.shape[0]):
+        if place[word] > 0:
+            words[n_words], word_start[n_words] = word, total
+            n_words += 1
+            total += place[word]
+            place[word] = total - place[word]
+    word_start[n_words] = total
+    number = 0
+    for i in range(documents.shape[0]):
+        for j in range(indptr[documents[i]], indptr[documents[i] + 1]):
+            position = place[indices[j]]
+            entry[position], doc[position] = number, i
+            place[indices[j]] = position + 1
+            number += 1
+    return n_words
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def add_shares_by_word(
+    start, stop, words, word_start, entry, doc, ratio, theta, weights, offset, step, word_topic, row
+):
+    """word_topic_wk += step (weights_wk + offset) sum over the occurrences i of word w of ratio_i theta_(doc of i) k.
+
+    With ratio = count / sum_k theta_k (weights_wk + offset) that is the sum of count · phi, and phi is never held.
+
+    words, word_start, entry, doc : as `order_by_word` gives them
+    ratio : (nnz,) float32, by entry; theta : (B, K) float32
+    weights, word_topic : (V, K) float32, possibly the same array; offset, step : float32; row : (K,) float32 scratch
+    """
+    n_topics = theta.shape[1]
+    for i in range(start, stop):
+        first, last = word_start[i], word_start[i + 1]
+        for k in range(n_topics):
+            row[k] = np.float32(0.0)
+        fours = last - (last - first) % 4
+        for p in range(first, fours, 4):  # four at a time: row travels through the registers once for four
+            a, b, c, d = theta[doc[p]], theta[doc[p + 1]], theta[doc[p + 2]], theta[doc[p + 3]]
+            by_a, by_b = ratio[entry[p]], ratio[entry[p + 1]]
+            by_c, by_d = ratio[entry[p + 2]], ratio[entry[p + 3]]
+            for k in range(n_topics):
+                row[k] += by_a * a[k] + by_b * b[k] + by_c * c[k] + by_d * d[k]
+        for p in range(fours, last):
+            one, by_one = theta[doc[p]], ratio[entry[p]]
+            for k in range(n_topics):
+                row[k] += by_one * one[k]
+        word = words[i]
+        for k in range(n_topics):  # two loops of two arrays each: they vectorise although weights may be word_topic
+            row[k] *= step * (weights[word, k] + offset)
+        for k in range(n_topics):
+            word_topic[word, k] += row[k]
+
+
+@njit(cache=True, nogil=True)
+def add_rows(word_topic, total):
+    """total_k += sum_w word_topic_wk, float64."""
+    for w in range(word_topic.shape[0]):
+        for k in range(word_topic.shape[1]):
+            total[k] += word_topic[w, k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -14,7 +14,7 @@ from numba import njit
 
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
-_SMALLEST_WEIGHT = np.float32(1e-18)  # products of smaller ones would be denormal numbers: loops run ten times slower
+WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights: products of smaller ones would be denormal, ten times slower
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
@@ -66,25 +66,54 @@ def digamma(x):
 
 
 @njit(cache=True, nogil=True)
-def _dirichlet_terms(alpha, gamma, log_theta_used, phi_sum):
-    """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log_theta_used_k), at gamma."""
-    alpha_total = 0.0
-    gamma_total = 0.0
+def _trigamma(x):
+    """psi'(x) in float64 for x > 0."""
+    shift = 0.0
+    while x < 8.0:
+        shift += 1.0 / (x * x)
+        x += 1.0
+    inv2 = 1.0 / (x * x)
+    tail = inv2 * (1 / 6 - inv2 * (1 / 30 - inv2 * (1 / 42 - inv2 * (1 / 30 - inv2 * (5 / 66)))))
+    return shift + (1.0 + tail) / x + 0.5 * inv2
+
+
+@njit(cache=True, nogil=True)
+def _gammas_of(alpha, gammas):
+    """Columns of gammas (K, 3), float64: log Gamma(alpha_k), psi(alpha_k), psi'(alpha_k). Equal neighbours are free."""
     for k in range(alpha.shape[0]):
-        alpha_total += alpha[k]
-        gamma_total += gamma[k]
-    psi_total = digamma(gamma_total)
-    bound = math.lgamma(alpha_total) - math.lgamma(gamma_total)
+        if k > 0 and alpha[k] == alpha[k - 1]:
+            gammas[k] = gammas[k - 1]
+        else:
+            value = np.float64(alpha[k])
+            gammas[k, 0], gammas[k, 1], gammas[k, 2] = math.lgamma(value), digamma(value), _trigamma(value)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _dirichlet_terms(alpha, gammas, theta, phi_sum):
+    """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log theta_k) at gamma = alpha + phi_sum:
+
+    log Gamma(sum alpha) - log Gamma(sum gamma) + sum_k log Gamma(gamma_k) - log Gamma(alpha_k) - phi_sum_k log theta_k,
+
+    since E[log theta] cancels. Most topics have next to no part in a document: a series does for them.
+    """
+    alpha_total = total = bound = 0.0
     for k in range(alpha.shape[0]):
-        log_theta = digamma(gamma[k]) - psi_total
-        bound += math.lgamma(gamma[k]) - math.lgamma(alpha[k]) + (alpha[k] - gamma[k]) * log_theta
-        bound += phi_sum[k] * (log_theta - log_theta_used[k])
-    return bound
+        share, prior = np.float64(phi_sum[k]), np.float64(alpha[k])
+        alpha_total += prior
+        total += share
+        if share < 1e-12:
+            continue
+        bound -= share * math.log(theta[k])
+        if share < 1e-3 * prior:
+            bound += share * (gammas[k, 1] + 0.5 * share * gammas[k, 2])
+        else:
+            bound += math.lgamma(prior + share) - gammas[k, 0]
+    return bound + math.lgamma(alpha_total) - math.lgamma(alpha_total + total)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _pass_over_words(rows, counts, theta, total):
-    """One pass: total_k = sum_j c_j rows_jk / (rows_j·theta). Then gamma = alpha + theta·total.
+def _pass_over_words(rows, counts, theta, total, ratio):
+    """One pass: ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk. Then gamma = alpha + theta·total.
 
     Four words at a time: theta and total then travel through the registers once for four rows.
     """
@@ -102,17 +131,18 @@ def _pass_over_words(rows, counts, theta, total):
             norm_b += b[k] * weight
             norm_c += c[k] * weight
             norm_d += d[k] * weight
-        norm_a, norm_b = counts[j] / norm_a, counts[j + 1] / norm_b
-        norm_c, norm_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        by_a, by_b = counts[j] / norm_a, counts[j + 1] / norm_b
+        by_c, by_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        ratio[j], ratio[j + 1], ratio[j + 2], ratio[j + 3] = by_a, by_b, by_c, by_d
         for k in range(n_topics):
-            total[k] += norm_a * a[k] + norm_b * b[k] + norm_c * c[k] + norm_d * d[k]
+            total[k] += by_a * a[k] + by_b * b[k] + by_c * c[k] + by_d * d[k]
     for j in range(fours, n_words):
         norm = _TINY
         for k in range(n_topics):
             norm += rows[j, k] * theta[k]
-        ratio = counts[j] / norm
+        ratio[j] = counts[j] / norm
         for k in range(n_topics):
-            total[k] += ratio * rows[j, k]
+            total[k] += ratio[j] * rows[j, k]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -151,24 +181,17 @@ def _share_words(rows, counts, theta, phi, phi_sum):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _infer_one(rows, count, alpha, max_passes, tol, gamma, phi, theta, total, log_theta):
-    """Coordinate ascent for one document without a response; returns (passes, bound). Leave phi empty to skip both."""
-    n_topics = alpha.shape[0]
-    for k in range(n_topics):
+def _ascend(rows, count, alpha, max_passes, tol, gamma, theta, total, ratio):
+    """Coordinate ascent for one document without a response; returns the passes it took. theta = exp psi(gamma)."""
+    for k in range(alpha.shape[0]):
         theta[k] = _exp_digamma(gamma[k])
     done = 0
     while done < max_passes and count.shape[0] > 0:
-        _pass_over_words(rows, count, theta, total)
+        _pass_over_words(rows, count, theta, total, ratio)
         done += 1
         if _update_gamma(alpha, theta, total, gamma) < tol:
             break
-    if phi.shape[0] == 0 and count.shape[0] > 0:
-        return done, 0.0
-    log_norms = _share_words(rows, count, theta, phi, total)
-    for k in range(n_topics):
-        log_theta[k] = math.log(theta[k] + _TINY)
-        gamma[k] = alpha[k] + total[k]
-    return done, log_norms + _dirichlet_terms(alpha, gamma, log_theta, total)
+    return done
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -178,7 +201,7 @@ def _start_document(fresh, first, last, indices, counts, weights, alpha, gamma, 
     for j in range(last - first):
         word = indices[first + j]
         for k in range(alpha.shape[0]):
-            rows[j, k] = max(weights[word, k], _SMALLEST_WEIGHT)
+            rows[j, k] = weights[word, k] + WEIGHT_OFFSET
         n_tokens += counts[first + j]
     if fresh:
         share = n_tokens / np.float32(alpha.shape[0])
@@ -207,14 +230,71 @@ def infer_documents(
     """
     theta = np.empty(alpha.shape[0], np.float32)
     total = np.empty(alpha.shape[0], np.float32)
-    log_theta = np.empty(alpha.shape[0], np.float64)
+    ratio = np.empty(rows.shape[0], np.float32)
+    gammas = np.empty((alpha.shape[0], 3))
+    _gammas_of(alpha, gammas)
     for d in range(start, stop):
         first, last = indptr[d], indptr[d + 1]
         _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
-        shares = phi[first:last] if phi.shape[0] > 0 else phi
-        passes[d], bound[d] = _infer_one(
-            rows[: last - first], counts[first:last], alpha, max_passes, tol, gamma[d], shares, theta, total, log_theta
-        )
+        count = counts[first:last]
+        passes[d] = _ascend(rows, count, alpha, max_passes, tol, gamma[d], theta, total, ratio)
+        bound[d] = 0.0
+        if phi.shape[0] > 0 or last == first:
+            log_norms = _share_words(rows, count, theta, phi[first:last], total)
+            bound[d] = log_norms + _dirichlet_terms(alpha, gammas, theta, total)
+            for k in range(alpha.shape[0]):
+                gamma[d, k] = alpha[k] + total[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def infer_plain_documents(
+    start, stop, indptr, indices, counts, weights, alpha, max_passes, tol, fresh, gamma, theta, ratio, bound, rows
+):
+    """As `infer_documents`, but phi_jk c_j = ratio_j (weights_jk + WEIGHT_OFFSET) theta_k is left in its factors.
+
+    theta : (D, K) float32, out; ratio : (nnz,) float32, out
+    """
+    total = np.empty(alpha.shape[0], np.float32)
+    gammas = np.empty((alpha.shape[0], 3))
+    _gammas_of(alpha, gammas)
+    for d in range(start, stop):
+        first, last = indptr[d], indptr[d + 1]
+        _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
+        count, ratios = counts[first:last], ratio[first:last]
+        _ascend(rows, count, alpha, max_passes, tol, gamma[d], theta[d], total, ratios)
+        _pass_over_words(rows, count, theta[d], total, ratios)
+        log_norms = 0.0
+        for j in range(last - first):
+            log_norms += count[j] * math.log(count[j] / ratios[j])
+        for k in range(alpha.shape[0]):
+            total[k] *= theta[d, k]
+            gamma[d, k] = alpha[k] + total[k]
+        bound[d] = log_norms + _dirichlet_terms(alpha, gammas, theta[d], total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_log_theta(start, stop, alpha, gamma, sums):
+    """sums_k = sum over documents [start, stop) of E[log theta_k] = psi(gamma_k) - psi(sum_k gamma_k).
+
+    alpha : (K,) float32; gamma : (D, K) float32; sums : (K,) float64, out. A series does for topics that a document
+    has next to no part of.
+    """
+    gammas = np.empty((alpha.shape[0], 3))
+    _gammas_of(alpha, gammas)
+    sums[:] = 0.0
+    for d in range(start, stop):
+        total = 0.0
+        for k in range(alpha.shape[0]):
+            value = np.float64(gamma[d, k])
+            share = value - alpha[k]
+            total += value
+            if share < 1e-4 * alpha[k]:
+                sums[k] += gammas[k, 1] + share * gammas[k, 2]
+            else:
+                sums[k] += digamma(value)
+        total = digamma(total)
+        for k in range(alpha.shape[0]):
+            sums[k] -= total
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")

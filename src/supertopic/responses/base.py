@@ -114,6 +114,11 @@ class Response:
         """(D,) E[log p(y | s)], or its bound, whose slope and curvature `speak` gives; zero where y is missing."""
         return np.zeros(len(score))
 
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(D, C) -d²/ds² E[log p(y | s)], for standard errors; a bound is steeper than what it bounds."""
+        _, curvature = self.speak(y, score, moment, dispersion)
+        return np.where(self.is_product, curvature * moment, curvature)
+
     def update(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
         rate: float,
@@ -211,7 +216,11 @@ def known_mean(y: np.ndarray, weight: np.ndarray) -> float:
     return float(np.average(y[some], weights=weight[some]) if some.any() else y[known].mean())
 
 
+def product_variance(score: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """Var[s] from E[s] and E[exp s], as if s were normal; none where E[exp s] is too small for a number."""
+    return np.where(moment > 1e-300, np.maximum(2.0 * (np.log(np.maximum(moment, 1e-300)) - score), 0.0), 0.0)
+
+
 def exp_of_product(score: np.ndarray, moment: np.ndarray, power: float) -> np.ndarray:
     """E[exp(power·s)] from E[s] and E[exp s], as if s were normal."""
-    variance = np.maximum(2.0 * (np.log(np.maximum(moment, 1e-300)) - score), 0.0)
-    return np.exp(np.minimum(power * score + 0.5 * power**2 * variance, 300.0))
+    return np.exp(np.minimum(power * score + 0.5 * power**2 * product_variance(score, moment), 300.0))

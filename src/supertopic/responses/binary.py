@@ -45,6 +45,10 @@ class Logit(Response):
         (density,) = only_known(y, (y - 0.5) * score[:, 0] - np.logaddexp(0.5 * c, -0.5 * c))
         return density
 
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        (found,) = only_known(y, expit(score) * expit(-score))
+        return found
+
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
         one = expit(score[:, 0] / np.sqrt(1 + np.pi * variance / 8))  # MacKay: E of a logistic over a normal
@@ -94,6 +98,12 @@ class Probit(Response):
         variance = moment[:, 0] - score[:, 0] ** 2
         (density,) = only_known(y, log_ndtr((2 * y - 1) * score[:, 0]) - 0.5 * variance)
         return density
+
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        towards = (2 * y[:, None] - 1) * score
+        ratio = np.exp(-0.5 * towards**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(towards))
+        (found,) = only_known(y, ratio * (ratio + towards))
+        return found
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         one = ndtr(score[:, 0] / np.sqrt(1 + np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)))

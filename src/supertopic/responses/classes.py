@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
-from supertopic.responses.base import Draws, Response, draw_log_normal, only_known
+from supertopic.responses.base import Draws, Response, draw_log_normal, only_known, product_variance
 
 
 class Softmax(Response):
@@ -28,7 +28,7 @@ class Softmax(Response):
 
     def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         shares = (weight + 1e-12) @ self._is_class(y)
-        logs = np.log((shares + 0.5 * shares.sum() / len(y)) / shares.sum())
+        logs = np.log((shares + 0.5 * shares.sum() / (~np.isnan(y)).sum()) / shares.sum())
         return logs - logs.mean()
 
     def speak(
@@ -66,8 +66,20 @@ class Softmax(Response):
         (density,) = only_known(y, own - np.log(np.maximum(moment.sum(axis=1), 1e-300)))
         return density
 
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        share = moment / np.maximum(moment.sum(axis=1, keepdims=True), 1e-300)
+        (found,) = only_known(y, share * (1.0 - share))
+        return found
+
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        return moment / moment.sum(axis=1, keepdims=True)
+        """P(c) ∝ 1 / sum_b exp((s_b - s_c) / sqrt(1 + pi/8 (Var[s_b] + Var[s_c]))): in pairs, as in Logit."""
+        variance = product_variance(score, moment)
+        columns = []
+        for c in range(self.n_classes):
+            behind = (score - score[:, [c]]) / np.sqrt(1 + np.pi / 8 * (variance + variance[:, [c]]))
+            columns.append(1.0 / np.exp(np.minimum(behind, 300.0)).sum(axis=1))
+        shares = np.column_stack(columns)
+        return shares / shares.sum(axis=1, keepdims=True)
 
 
 class Ordinal(Response):
@@ -152,6 +164,13 @@ class Ordinal(Response):
         variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
         (density,) = only_known(y, self._log_stretch(*self._ends(y, score[:, 0], dispersion)) - 0.5 * variance)
         return density
+
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        low, high = self._ends(y, score[:, 0], dispersion)
+        at_low, at_high = self._slopes(low, high)
+        low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
+        (found,) = only_known(y, (high * at_high - low * at_low + (at_high - at_low) ** 2)[:, None])
+        return found
 
     def update(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 from scipy.stats import nbinom, poisson
 
-from supertopic.responses.base import Draws, Response, draw_log_normal, known_mean, only_known
+from supertopic.responses.base import Draws, Response, draw_log_normal, known_mean, only_known, product_variance
 from supertopic.responses.binary import half_tanh
 
 
@@ -31,7 +31,7 @@ class Poisson(Count):
     sampled = True
 
     def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        return np.array([np.log(max(known_mean(y, weight), 0.5 / len(y)))])
+        return np.array([np.log(max(known_mean(y, weight), 0.5 / (~np.isnan(y)).sum()))])
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -49,7 +49,14 @@ class Poisson(Count):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        return poisson.ppf(0.5 * (1 - probability), moment[:, 0]), poisson.ppf(0.5 * (1 + probability), moment[:, 0])
+        """Of a mean that varies as if it were gamma distributed, y is negative binomial."""
+        mean, doubt = moment[:, 0], np.expm1(np.minimum(product_variance(score, moment)[:, 0], 300.0))
+        r = 1.0 / np.maximum(doubt, 1e-9)
+        ends = [
+            np.where(doubt > 1e-9, nbinom.ppf(tail, r, r / (r + mean)), poisson.ppf(tail, mean))
+            for tail in (0.5 * (1 - probability), 0.5 * (1 + probability))
+        ]
+        return ends[0], ends[1]
 
 
 class NegativeBinomial(Count):
@@ -104,6 +111,10 @@ class NegativeBinomial(Count):
         words = gammaln(y + r) - gammaln(r) - gammaln(y + 1)
         return words + 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c)
 
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        (found,) = only_known(y, (y[:, None] + dispersion[0]) * expit(score) * expit(-score))
+        return found
+
     def update(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
         rate: float,
@@ -127,6 +138,7 @@ class NegativeBinomial(Count):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        r, mean = dispersion[0], self.predict(score, moment, dispersion)
+        mean, variance = self.predict(score, moment, dispersion), np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
+        r = 1.0 / ((1 + 1 / dispersion[0]) * np.exp(np.minimum(variance, 300.0)) - 1)  # so that E[y²] is right
         tail = 0.5 * (1 - probability)
         return nbinom.ppf(tail, r, r / (r + mean)), nbinom.ppf(1 - tail, r, r / (r + mean))

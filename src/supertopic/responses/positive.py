@@ -10,6 +10,7 @@ log-density at E[s],
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,15 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import gamma, invgauss
 
-from supertopic.responses.base import Draws, Response, draw_log_normal, exp_of_product, known_mean, only_known
+from supertopic.responses.base import (
+    Draws,
+    Response,
+    draw_log_normal,
+    exp_of_product,
+    known_mean,
+    only_known,
+    product_variance,
+)
 
 
 class Positive(Response):
@@ -32,7 +41,7 @@ class Positive(Response):
         if link not in ("auto", *self.links):
             names = ", ".join(map(repr, ("auto", *self.links)))
             raise ValueError(f"link: got {link!r}, expected one of {names} for response={self.name!r}")
-        self.link = "log" if link == "auto" else link
+        self.link = self.links[0] if link == "auto" else link
 
     def check(self, y: np.ndarray) -> None:
         wrong = y[~np.isnan(y) & (y <= 0)]
@@ -45,6 +54,10 @@ class Positive(Response):
     def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
         """(D,) E[log p(u | s)]."""
         raise NotImplementedError
+
+    def _doubt(self, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
+        """(D,) the variance over s of y's mean given s, over its squared mean."""
+        return np.expm1(np.minimum(product_variance(score, moment), 300.0))
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         shape, scale = dispersion
@@ -124,7 +137,7 @@ class Gamma(Positive):
     """
 
     name = "gamma"
-    links = ("log", "canonical")
+    links: ClassVar[tuple[str, ...]] = ("log", "canonical")
     is_product = np.ones(1, dtype=bool)
     steady = True
     sampled = True
@@ -149,7 +162,8 @@ class Gamma(Positive):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        mean, shape = self.predict(score, moment, dispersion), dispersion[0]
+        mean = self.predict(score, moment, dispersion)
+        shape = 1.0 / ((1 + 1 / dispersion[0]) * (1 + self._doubt(score[:, 0], moment[:, 0])) - 1)  # E[y²] is right
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
         return gamma.ppf(low, shape, scale=mean / shape), gamma.ppf(high, shape, scale=mean / shape)
 
@@ -164,6 +178,7 @@ class Gamma(Positive):
 class CanonicalGamma(_Delta, Gamma):
     """u ~ Gamma(shape, mean 1/s), s > 0:  log p = shape (log s - u s) + terms without s."""
 
+    links = ("canonical",)
     is_product = np.zeros(1, dtype=bool)
     steady = False
     sampled = False
@@ -177,6 +192,9 @@ class CanonicalGamma(_Delta, Gamma):
 
     def _curvature(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         return s**-2.0 + 0.0 * u
+
+    def _doubt(self, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
+        return np.maximum(moment / score**2 - 1.0, 0.0)
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         s, variance = score[:, 0], np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
@@ -194,7 +212,8 @@ class InverseGaussian(_Delta):
 
     def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
         inverse = np.exp(-s) if self.link == "log" else np.sqrt(s)  # 1/mu
-        return -0.5 * shape * (u * inverse - 1) ** 2 / u + 0.5 * np.log(shape / (2 * np.pi * u**3))
+        root = (u * inverse - 1) / np.sqrt(u)
+        return 0.5 * (np.log(shape / (2 * np.pi)) - 3 * np.log(u) - shape * root**2)
 
     def _slope(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         if self.link == "log":
@@ -206,6 +225,16 @@ class InverseGaussian(_Delta):
             return np.maximum(2 * u * np.exp(-2 * s) - np.exp(-s), np.exp(-s))
         return 0.25 * s**-1.5 + 0.0 * u
 
+    def _doubt(self, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
+        variance = np.maximum(moment - score**2, 0.0)
+        return np.expm1(np.minimum(variance, 100.0)) if self.link == "log" else 0.25 * variance / score**2
+
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        if self.link != "log":
+            return super().information(y, score, moment, dispersion)
+        (found,) = only_known(y, dispersion[0] * np.exp(-score))  # its expectation over y
+        return found
+
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         s, variance = score[:, 0], np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
         if self.link == "log":
@@ -215,10 +244,13 @@ class InverseGaussian(_Delta):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        shape = dispersion[0] * dispersion[1]
-        ratio = self.predict(score, moment, dispersion) / shape
+        mean, doubt = self.predict(score, moment, dispersion), self._doubt(score[:, 0], moment[:, 0])
+        ratio = mean / (dispersion[0] * dispersion[1]) * (1 + doubt) ** 3 + doubt  # y's variance over its squared mean
+        shape = mean / ratio
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
-        return invgauss.ppf(low, ratio, scale=shape), invgauss.ppf(high, ratio, scale=shape)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # scipy's search complains at times, and finds them
+            return invgauss.ppf(low, ratio, scale=shape), invgauss.ppf(high, ratio, scale=shape)
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.link == "log":
@@ -228,6 +260,11 @@ class InverseGaussian(_Delta):
     def spread(self, dispersion: np.ndarray) -> float:
         """The variance over the cubed mean."""
         return float(1.0 / (dispersion[0] * dispersion[1]))
+
+
+def _power(u: np.ndarray, shape: float, factor: np.ndarray | float = 1.0) -> np.ndarray:
+    """factor·u^shape, as far as there are numbers."""
+    return np.exp(np.minimum(shape * np.log(u) + np.log(np.maximum(factor, 1e-300)), 690.0))
 
 
 class Weibull(Positive):
@@ -245,11 +282,11 @@ class Weibull(Positive):
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         shape, scale = dispersion
-        slope, curvature = only_known(y, np.ones_like(score), (y[:, None] / scale) ** shape)
+        slope, curvature = only_known(y, np.ones_like(score), _power(y[:, None] / scale, shape))
         return slope, curvature
 
     def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
-        return np.log(shape) + (shape - 1) * np.log(u) + score - np.minimum(u**shape, 1e300) * moment
+        return np.log(shape) + (shape - 1) * np.log(u) + score - _power(u, shape, moment)
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         shape, scale = dispersion
@@ -258,8 +295,9 @@ class Weibull(Positive):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        shape, scale = dispersion
-        center = scale * np.exp(-score[:, 0] / shape)
+        """The variance of log y is that of the Weibull with this shape."""
+        center = dispersion[1] * np.exp(-score[:, 0] / dispersion[0])
+        shape = dispersion[0] / np.sqrt(1 + 6 / np.pi**2 * product_variance(score, moment)[:, 0])
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
         return center * (-np.log1p(-low)) ** (1 / shape), center * (-np.log1p(-high)) ** (1 / shape)
 

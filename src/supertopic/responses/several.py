@@ -78,6 +78,15 @@ class Several(Response):
         ]
         return np.sum(densities, axis=0)
 
+    def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        found = [
+            part.response.information(
+                y[:, part.label], score[:, part.columns], moment[:, part.columns], dispersion[part.numbers]
+            )
+            for part in self.parts()
+        ]
+        return np.hstack(found)
+
     def update(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
         rate: float,

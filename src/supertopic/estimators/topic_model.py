@@ -1,0 +1,99 @@
+"""The grid itself: topics with any mixture of responses, numbers and classes side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from supertopic.estimators.labels import Target, as_codes, as_numbers, find_response, one_each, require_order
+from supertopic.estimators.slda import SupervisedTopics
+from supertopic.metrics import predictive_r2
+from supertopic.model import Model
+from supertopic.responses.base import registry
+
+
+class TopicModel(SupervisedTopics):
+    """Topics that explain several things at once: a frame y with one column per response, of mixed kinds.
+
+    Parameters
+    ----------
+    response : "auto", str, list or mapping
+        A response of the registry for each column of y: one for all, one per column, or by the columns' names. "auto"
+        takes text, booleans and categoricals as classes, and numbers as "gaussian".
+    n_topics, link, supervision, refit, coef_prior, coef_scale, own_terms, inference, doc_topic_prior, ...
+        As in `SLDARegressor`.
+
+    Attributes
+    ----------
+    coef_, coef_std_ : DataFrame, a row per column of coefficients (response, or response and class), a column per topic
+    dispersion_ : dict of each response's own parameters, where it has some
+    classes_ : dict of each class column's classes
+    components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
+        As in `LDA`.
+    """
+
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+        columns, targets = [], []
+        for column, name, response in zip(table.T, names, one_each(self.response, names), strict=True):
+            found = find_response(response, ("number", "class"), "softmax" if _is_label(column) else "gaussian")
+            kind = registry()[found]
+            if kind.kind == "number":
+                columns.append(as_numbers(column, "TopicModel"))
+                targets.append(Target(name, found, self.link if hasattr(kind, "links") else "auto"))
+                continue
+            codes, classes = as_codes(column, "TopicModel")
+            if response == "auto" and len(classes) == 2:
+                found = "logit"
+            if kind.ordered:
+                require_order(classes, found)
+            if registry()[found].two_classes and len(classes) > 2:
+                raise ValueError(f"response: {found!r} is for two classes, but {name} holds {len(classes)}")
+            columns.append(codes)
+            targets.append(Target(name, found, classes=classes))
+        return np.column_stack(columns), targets
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        names = [name or self._targets[0].name for name in self._column_names()]
+        self.coef_ = pd.DataFrame(self._columns_coef, index=names)
+        self.coef_std_ = pd.DataFrame(self._columns_std, index=names)
+        dispersion = self._state.learned()[1]
+        self.dispersion_ = {
+            target.name: part.response.spread(dispersion[part.numbers])
+            for target, part in self._parts()
+            if part.response.n_dispersion
+        }
+        self.classes_ = {target.name: target.classes for target in self._targets if target.classes is not None}
+
+    def predict(self, X: Any, covariates: Any = None) -> pd.DataFrame:
+        """A column per response: E[y], or the class."""
+        means, _ = self._predicted(X, covariates)
+        columns = {}
+        for (target, part), mean in zip(self._parts(), means, strict=True):
+            columns[target.name] = mean if target.classes is None else target.classes[part.response.decide(mean)]
+        return pd.DataFrame(columns)
+
+    def predict_proba(self, X: Any, covariates: Any = None) -> dict[str, pd.DataFrame]:
+        """Probabilities of the classes, by the name of the response."""
+        means, _ = self._predicted(X, covariates)
+        return {
+            target.name: pd.DataFrame(mean, columns=target.classes)
+            for target, mean in zip(self._targets, means, strict=True)
+            if target.classes is not None
+        }
+
+    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
+        """The mean over responses of predictive R² (numbers) and accuracy (classes)."""
+        predicted, truth = self.predict(X, covariates), pd.DataFrame(y)
+        scores = []
+        for place, target in enumerate(self._targets):
+            true, guess = truth.iloc[:, place].to_numpy(), predicted[target.name].to_numpy()
+            scores.append(float(predictive_r2(true, guess) if target.classes is None else np.mean(true == guess)))
+        return float(np.mean(scores))
+
+
+def _is_label(column: np.ndarray) -> bool:
+    known = [value for value in column if value is not None and value == value]
+    return any(isinstance(value, (str, bool, np.bool_)) for value in known)

@@ -1,0 +1,318 @@
+"""The M-step on known shares is any generalised linear model: against statsmodels, and scipy's optimisers."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import minimize
+from scipy.special import digamma
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import statsmodels.api as sm
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+from supertopic.coefficients import CoefPrior
+from supertopic.inference.regression import Design, regress
+from supertopic.responses.several import Several
+from tests.naive_responses import EXAMPLES, build, moments
+
+K, D, FLAT = 3, 300, CoefPrior("flat")
+FOREVER = {"max_iter": 500, "tol": 0.0}  # until the value no longer rises at all
+
+
+@dataclass
+class Data:
+    design: Design
+    y: np.ndarray
+
+    @property
+    def columns(self):
+        return self.design.columns
+
+
+def known(shares, covariates):
+    return Design(shares, np.full(len(shares), np.inf), covariates)
+
+
+def simulate(key, n_covariates=0, strength=1.0):
+    """Documents with known shares, and y from the law that `naive_responses` writes in scipy."""
+    rng = np.random.default_rng(17)
+    design = known(rng.dirichlet(np.full(K, 0.5), size=D), rng.normal(size=(D, n_covariates)))
+    response, example = build(key), EXAMPLES[key]
+    coef = rng.normal(size=(response.n_columns, K + n_covariates)) * strength
+    if "canonical" in key:
+        coef = 0.5 + np.abs(coef)
+    law = example.law(design.columns @ coef.T, np.array(example.dispersion))
+    if example.n_classes:
+        return Data(design, (rng.random((D, 1)) > np.cumsum(law, axis=1)).sum(axis=1).astype(float))
+    return Data(design, law.rvs(random_state=rng).astype(float))
+
+
+def first(response, design, y, weight):
+    """Where an engine starts: (coef, dispersion)."""
+    dispersion = response.start(y, weight)
+    coef = np.zeros((response.n_columns, design.columns.shape[1]))
+    coef[:, :K] = response.start_coef(y, weight, dispersion)[:, None]
+    return coef, dispersion
+
+
+def fit(response, data, prior=FLAT, weight=None, **how):
+    weight = np.ones(len(data.y)) if weight is None else weight
+    start = first(response, data.design, data.y, weight)
+    return regress(response, prior, data.design, data.y, weight, *start, **(how or FOREVER))
+
+
+def users(response, found):
+    """(coef, standard errors) of a response with one column, as users see them; a shift of s is the topics' alone."""
+    coef, gram, dispersion = found
+    outside, error = response.unscale(coef[0], FLAT.deviation(gram[0]), dispersion)
+    shift = response.unscale(np.zeros(1), np.zeros(1), dispersion)[0]
+    outside[K:] -= shift
+    return outside, error
+
+
+FAMILIES = {
+    "poisson": lambda: sm.families.Poisson(),
+    "gamma": lambda: sm.families.Gamma(sm.families.links.Log()),
+    "gamma canonical": lambda: sm.families.Gamma(sm.families.links.InversePower()),
+    "inverse_gaussian": lambda: sm.families.InverseGaussian(sm.families.links.Log()),
+    "inverse_gaussian canonical": lambda: sm.families.InverseGaussian(sm.families.links.InverseSquared()),
+    "gaussian": lambda: sm.families.Gaussian(),
+    "logit": lambda: sm.families.Binomial(),
+    "probit": lambda: sm.families.Binomial(sm.families.links.Probit()),
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "n_covariates"), [(key, p) for key in FAMILIES for p in (0, 2) if p == 0 or "canonical" not in key]
+)
+def test_it_is_a_generalised_linear_model(key, n_covariates):
+    response, data = build(key), simulate(key, n_covariates)
+    found = fit(response, data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a canonical link may leave its domain, says statsmodels
+        model = sm.GLM(data.y, data.columns, family=FAMILIES[key]())
+        expected = model.fit(tol=1e-12)
+    coef, error = users(response, found)
+    np.testing.assert_allclose(coef, expected.params, rtol=1e-4, atol=1e-4 * np.abs(expected.params).max())
+    spread = 1.0 if key in ("logit", "probit") else response.spread(found[2])
+    observed = key != "inverse_gaussian"  # with the log link its information is the expected one, which is never < 0
+    information = -model.hessian(expected.params, scale=spread, observed=observed)
+    np.testing.assert_allclose(error, np.sqrt(np.diag(np.linalg.inv(information))), rtol=1e-3)
+    mean, y = expected.fittedvalues, data.y
+    if key.startswith("gaussian"):
+        assert response.spread(found[2]) == pytest.approx(np.mean((y - mean) ** 2), rel=1e-4)
+    if key.startswith("inverse_gaussian"):
+        assert response.spread(found[2]) == pytest.approx(np.mean((y - mean) ** 2 / (mean**2 * y)), rel=1e-4)
+    if key.startswith("gamma"):  # the likelihood's own equation for the shape
+        shape = 1 / response.spread(found[2])
+        assert np.log(shape) - digamma(shape) == pytest.approx(np.mean(y / mean - 1 - np.log(y / mean)), rel=1e-4)
+
+
+@pytest.mark.parametrize("n_covariates", [0, 2])
+def test_negative_binomial_regression(n_covariates):
+    """statsmodels has the mean r exp(s) as exp(x·params), and 1/r."""
+    response, data = build("negative_binomial"), simulate("negative_binomial", n_covariates)
+    coef, _, dispersion = fit(response, data)
+    expected = sm.NegativeBinomial(data.y, data.columns).fit(disp=0, maxiter=500, method="bfgs", gtol=1e-8).params
+    assert dispersion[0] == pytest.approx(1 / expected[-1], rel=1e-3)
+    params = expected[:-1].copy()
+    params[:K] -= np.log(dispersion[0])
+    np.testing.assert_allclose(coef[0], params, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("n_covariates", [0, 2])
+def test_softmax_regression(n_covariates):
+    """Coefficients are known up to what all classes share."""
+    response, data = build("softmax"), simulate("softmax", n_covariates)
+    coef, _, dispersion = fit(response, data)
+    expected = sm.MNLogit(data.y, data.columns).fit(disp=0, method="newton", tol=1e-12)
+    np.testing.assert_allclose(coef[1:] - coef[0], expected.params.T, rtol=1e-4, atol=2e-4)
+    score, moment = data.design.moments(coef, response.is_product)
+    np.testing.assert_allclose(response.predict(score, moment, dispersion), expected.predict(), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_covariates", [0, 2])
+def test_ordinal_regression(n_covariates):
+    """statsmodels has no intercept, so that shares sum to one, the last one's coefficient joins the cut-points."""
+    response, data = build("ordinal"), simulate("ordinal", n_covariates)
+    coef, _, cuts = fit(response, data)
+    others = np.delete(data.columns, K - 1, axis=1)
+    model = OrderedModel(data.y.astype(int), others, distr="probit")
+    expected = model.fit(disp=0, method="bfgs", gtol=1e-8, maxiter=1000).params
+    relative = np.delete(coef[0] - coef[0, K - 1] * (np.arange(coef.shape[1]) < K), K - 1)
+    np.testing.assert_allclose(relative, expected[: len(relative)], rtol=1e-3, atol=1e-3)
+    thresholds = model.transform_threshold_params(expected)[1:-1]
+    np.testing.assert_allclose(cuts - coef[0, K - 1], thresholds, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("n_covariates", [0, 2])
+def test_weibull_regression(n_covariates):
+    """The likelihood itself, by a general optimiser; errors for a known shape."""
+    response, data = build("weibull"), simulate("weibull", n_covariates)
+
+    def loss(parameters):
+        shape = np.exp(parameters[-1])
+        return -stats.weibull_min.logpdf(data.y, shape, scale=np.exp(data.columns @ parameters[:-1])).sum()
+
+    expected = minimize(loss, np.zeros(K + n_covariates + 1), method="BFGS", options={"gtol": 1e-3}).x
+    found = fit(response, data)
+    coef, error = users(response, found)
+    shape = response.spread(found[2])
+    np.testing.assert_allclose(coef, expected[:-1], rtol=1e-3, atol=1e-3)
+    assert shape == pytest.approx(np.exp(expected[-1]), rel=1e-3)
+    weight = shape**2 * (data.y * np.exp(-data.columns @ coef)) ** shape
+    information = (data.columns * weight[:, None]).T @ data.columns
+    np.testing.assert_allclose(error, np.sqrt(np.diag(np.linalg.inv(information))), rtol=1e-3)
+
+
+@pytest.mark.parametrize("key", list(EXAMPLES))
+def test_a_weight_counts_a_document_so_often(key):
+    response, data = build(key), simulate(key)
+    weight = np.arange(D) % 3
+    rows = np.repeat(np.arange(D), weight)
+    twice = Data(known(data.design.mean[rows], np.zeros((len(rows), 0))), data.y[rows])
+    scale = slice(1, 3) if response.n_dispersion in (2, 3) and not response.n_classes else slice(0, 0)
+    found = fit(response, data, weight=weight.astype(float), max_iter=200, tol=1e-12)
+    expected = fit(response, twice, max_iter=200, tol=1e-12)
+    np.testing.assert_allclose(found[2][scale], expected[2][scale])
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=2e-3 * np.abs(theirs).max(initial=0.0))
+
+
+@pytest.mark.parametrize("prior", [CoefPrior("normal", 0.4), CoefPrior("laplace", 0.05)], ids=["normal", "laplace"])
+@pytest.mark.parametrize("key", [key for key in EXAMPLES if "canonical" not in key])
+def test_with_a_prior_it_is_the_best_there_is(key, prior):
+    """No optimiser finds better coefficients, of scipy's density times the prior's."""
+    response, data = build(key), simulate(key, 2)
+    coef, _, dispersion = fit(response, data, prior)
+    half = coef.size
+
+    def loss(halves):  # the coefficient as a difference of two parts, which makes the Laplace density smooth
+        eta = (halves[:half] - halves[half:]).reshape(coef.shape)
+        density = EXAMPLES[key].log_p(data.y, data.columns @ eta.T, dispersion).sum()
+        if prior.name == "normal":
+            return -density + 0.5 * (eta**2).sum() / prior.scale**2
+        return -density + halves.sum() / prior.scale
+
+    start = np.concatenate([np.maximum(coef.ravel(), 0.0), np.maximum(-coef.ravel(), 0.0)])
+    best = minimize(loss, start + 0.05, method="L-BFGS-B", bounds=[(0, None)] * (2 * half), options={"maxiter": 5000})
+    assert loss(start) <= best.fun + 2e-3
+    eta = (best.x[:half] - best.x[half:]).reshape(coef.shape)
+    np.testing.assert_allclose(coef, eta, atol=0.01)
+    if prior.name == "laplace":
+        assert np.all(np.abs(eta[coef == 0]) < 1e-3)
+
+
+def climb(response, design, y, prior, n_iter):
+    """(values, predictions) over single iterations from where an engine starts."""
+    weight = np.ones(len(y))
+    coef, dispersion = first(response, design, y, weight)
+    values, predictions = [], []
+    for _ in range(n_iter):
+        coef, _, dispersion = regress(response, prior, design, y, weight, coef, dispersion, max_iter=1)
+        score, moment = design.moments(coef, response.is_product)
+        values.append(response.log_density(y, score, moment, dispersion).sum() + prior.log_density(coef))
+        predictions.append(response.predict(score, moment, dispersion))
+    return np.array(values), np.array(predictions)
+
+
+@pytest.mark.parametrize("length", [np.inf, 5.0])
+@pytest.mark.parametrize("key", [key for key, example in EXAMPLES.items() if example.how != "delta"])
+def test_the_value_never_falls(key, length):
+    """From the start of an engine, with covariates, strong effects, shares known exactly or five tokens of them."""
+    response, data = build(key), simulate(key, 1, strength=2.0)
+    design = Design(data.design.mean, np.full(D, length), data.design.covariates)
+    for prior in (FLAT, CoefPrior("normal", 0.5) if length == 5.0 else CoefPrior("laplace", 0.1)):
+        values, _ = climb(response, design, data.y, prior, 40)
+        assert np.all(np.isfinite(values))
+        assert np.diff(values).min() > -1e-7 * np.abs(values).max()
+        assert values[-1] > values[0]
+
+
+# iterations to 1e-6 of the last prediction; EM (probit, ordinal) and separate classes (softmax) take their time
+ITERATIONS = {
+    "gaussian": 2, "poisson": 5, "gamma": 5, "gamma canonical": 6, "inverse_gaussian": 20,
+    "inverse_gaussian canonical": 6, "weibull": 12, "logit": 6, "softmax": 12, "probit": 25, "ordinal": 25,
+    "negative_binomial": 120,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", list(EXAMPLES))
+def test_iterations_to_get_there(key):
+    data = simulate(key)
+    _, predictions = climb(build(key), data.design, data.y, FLAT, 250)
+    off = np.abs(predictions - predictions[-1]) / np.maximum(np.abs(predictions[-1]), 1e-3)
+    needed = int(np.argmax(off.reshape(len(off), -1).max(axis=1) < 1e-6)) + 1
+    assert needed <= ITERATIONS[key]
+
+
+@pytest.mark.parametrize("key", list(EXAMPLES))
+def test_shares_of_a_few_tokens(key):
+    """At the end the value is flat: moments of five tokens' mean shares and their normal equations belong together."""
+    response, data = build(key), simulate(key, 0 if "canonical" in key else 1)
+    design = Design(data.design.mean, np.full(D, 5.0), data.design.covariates)
+    whole = Data(design, data.y)
+    coef, _, dispersion = fit(response, whole, CoefPrior("normal", 1.0), max_iter=400, tol=-np.inf)
+
+    def value(eta, at=None):
+        """For the delta method the density keeps its expansion where the coefficients are."""
+        score, moment = design.moments(eta, response.is_product)
+        density = response.log_density(data.y, score, moment, dispersion)
+        if EXAMPLES[key].how == "delta":
+            slope, curvature = at
+            density = slope[:, 0] * score[:, 0] - 0.5 * curvature[:, 0] * moment[:, 0]
+        return density.sum() - 0.5 * (eta**2).sum()
+
+    at = response.speak(data.y, *design.moments(coef, response.is_product), dispersion)
+    step = 1e-5
+    for index in np.ndindex(coef.shape):
+        along = np.zeros_like(coef)
+        along[index] = step
+        assert abs(value(coef + along, at) - value(coef - along, at)) / (2 * step) < 0.02
+
+
+def test_several_responses_are_each_alone():
+    """Two columns and more at once, one of them missing here and there: block by block what each finds alone."""
+    keys = ["poisson", "softmax", "gamma", "ordinal"]
+    data, parts = [simulate(key, 1) for key in keys], [build(key) for key in keys]
+    y = np.column_stack([one.y for one in data])
+    y[::3, 0] = y[1::4, 1] = y[5:90, 3] = np.nan
+    design, weight, together = data[0].design, np.linspace(0.5, 2.0, D), Several(parts)
+    rule = {"max_iter": 60, "tol": -np.inf}  # the search for a shape is exact to 1e-7
+    coef, gram, dispersion = regress(together, FLAT, design, y, weight, *first(together, design, y, weight), **rule)
+    for part in together.parts():
+        own = y[:, part.label]
+        start = first(part.response, design, own, weight)
+        alone = regress(part.response, FLAT, design, own, weight, *start, **rule)
+        np.testing.assert_allclose(coef[part.columns], alone[0], rtol=1e-6)
+        np.testing.assert_allclose(gram[part.columns], alone[1], rtol=1e-6)
+        np.testing.assert_allclose(dispersion[part.numbers], alone[2], rtol=1e-6)
+        seen = ~np.isnan(own)
+        fewer = known(design.mean[seen], design.covariates[seen])
+        start = first(part.response, fewer, own[seen], weight[seen])
+        without = regress(part.response, FLAT, fewer, own[seen], weight[seen], *start, **rule)
+        for found in (coef[part.columns], without[0]):
+            if len(found) > 1:  # what all classes share is not known
+                found -= found.mean(axis=0)
+        np.testing.assert_allclose(coef[part.columns], without[0], rtol=1e-4, atol=1e-4)
+
+
+def test_moments_of_the_mean_of_a_few_draws():
+    """E[s], E[s²] and E[exp s] of s = coef·(Zbar, x), against all outcomes of three tokens."""
+    rng = np.random.default_rng(2)
+    mean, covariates, coef = rng.dirichlet(np.ones(K), size=4), rng.normal(size=(4, 2)), rng.normal(size=(2, K + 2))
+    lengths, is_product = np.full(4, 3.0), np.array([False, True])
+    score, moment = Design(mean, lengths, covariates).moments(coef, is_product)
+    draws = np.array(list(np.ndindex(K, K, K)))
+    zbar = np.stack([(draws == k).mean(axis=1) for k in range(K)], axis=1)
+    probability = mean[:, draws].prod(axis=2)  # (4, outcomes)
+    s = (zbar @ coef[:, :K].T)[None] + (covariates @ coef[:, K:].T)[:, None]  # (4, outcomes, 2)
+    np.testing.assert_allclose(score, np.einsum("do,doc->dc", probability, s))
+    np.testing.assert_allclose(moment[:, 0], np.einsum("do,do->d", probability, s[..., 0] ** 2))
+    np.testing.assert_allclose(moment[:, 1], np.einsum("do,do->d", probability, np.exp(s[..., 1])))
+    exact = known(mean, covariates).moments(coef, is_product)
+    np.testing.assert_allclose(exact[1], moments(Several([build("logit"), build("poisson")]), score, 0.0))

@@ -1,0 +1,173 @@
+"""sLDA beyond one number or two classes: many classes, an order, several responses, covariates, and how it is tuned."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+
+RNG = np.random.default_rng(4)
+D, K, V = 400, 3, 30
+TOPICS = RNG.dirichlet(np.full(V, 0.08), K)
+SHARES = RNG.dirichlet(np.full(K, 0.3), D)
+X = sp.csr_matrix(np.stack([RNG.multinomial(60, theta @ TOPICS) for theta in SHARES]).astype(np.float32))
+LINE = SHARES @ np.array([-2.0, 0.0, 2.0])
+CLASSES = np.array(["a", "b", "c"])[SHARES.argmax(axis=1)]
+GRADES = np.digitize(LINE + 0.3 * RNG.normal(size=D), [-1.0, 0.0, 1.0]) + 1
+NUMBER = LINE + 0.2 * RNG.normal(size=D)
+COUNT = RNG.poisson(np.exp(0.5 + LINE))
+TIME = np.exp(LINE) * RNG.gamma(5.0, 0.2, D)
+
+
+def test_many_classes(tmp_path):
+    model = SLDAClassifier(K, max_iter=20).fit(X, CLASSES)
+    assert model.score(X, CLASSES) > 0.9
+    probabilities = model.predict_proba(X)
+    assert probabilities.shape == (D, 3) and model.coef_.shape == (3, K)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
+    assert sorted(model.coef_.argmax(axis=1)) == [0, 1, 2]  # each class has a topic of its own
+    frame = model.explain(X[0])
+    assert [name for name in frame if name.startswith("contribution")] == [f"contribution {c}" for c in "abc"]
+    model.save(tmp_path / "m.supertopic")
+    again = load(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(again.predict_proba(X), probabilities)
+
+
+def test_ordered_classes_know_their_order():
+    model = SLDAClassifier(K, response="ordinal", max_iter=20).fit(X, GRADES)
+    softmax = SLDAClassifier(K, response="softmax", max_iter=20).fit(X, GRADES)
+    error = np.abs(model.predict(X) - GRADES).mean()
+    assert error < 0.35 and error < np.abs(softmax.predict(X) - GRADES).mean() + 0.03
+    assert np.all(np.diff(model.dispersion_) > 0) and len(model.dispersion_) == 3 and model.coef_.shape == (1, K)
+    cumulative = np.cumsum(model.predict_proba(X), axis=1)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(cumulative < 0.5).sum(axis=1)])
+    ordered = pd.Series(pd.Categorical(GRADES.astype(str), ["1", "2", "3", "4"], ordered=True))
+    same = SLDAClassifier(K, response="ordinal", max_iter=20).fit(X, ordered)
+    np.testing.assert_allclose(same.coef_, model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("response", "y"),
+    [("poisson", COUNT), ("negative_binomial", COUNT), ("gamma", TIME), ("inverse_gaussian", TIME), ("weibull", TIME)],
+)
+def test_numbers_of_every_kind(response, y):
+    model = SLDARegressor(K, response=response, max_iter=25).fit(X, y)
+    predicted = model.predict(X)
+    assert np.corrcoef(np.log(predicted), LINE)[0, 1] > 0.95
+    assert np.average(predicted) == pytest.approx(np.average(y), rel=0.15)
+    mean, low, high = model.predict(X, return_interval=0.9)
+    assert 0.8 < np.mean((low <= y) & (y <= high)) <= 0.99 and np.all(low <= mean) and np.all(mean <= high)
+    shift = {"poisson": 0.5, "negative_binomial": 0.5 - np.log(model.dispersion_)}.get(response, 0.0)
+    np.testing.assert_allclose(np.sort(model.coef_), shift + np.array([-2.0, 0.0, 2.0]), atol=0.6)
+    assert model.log_density(X, y).mean() > SLDARegressor(K, max_iter=25).fit(X, y).log_density(X, y).mean()
+
+
+def test_several_numbers_at_once_some_missing():
+    y = np.column_stack([NUMBER, COUNT.astype(float)])
+    y[::4, 0], y[1::4, 1] = np.nan, np.nan
+    model = SLDARegressor(K, response=["gaussian", "poisson"], max_iter=20).fit(X, y)
+    predicted = model.predict(X)
+    assert predicted.shape == (D, 2) and model.coef_.shape == (2, K) and model.dispersion_.shape == (2,)
+    missing = np.isnan(y)
+    assert np.corrcoef(predicted[missing[:, 0], 0], NUMBER[missing[:, 0]])[0, 1] > 0.9
+    assert np.corrcoef(predicted[missing[:, 1], 1], np.exp(LINE[missing[:, 1]]))[0, 1] > 0.9
+    named = SLDARegressor(K, response={"n": "gaussian", "c": "poisson"}, max_iter=20).fit(
+        X, pd.DataFrame(y, columns=["n", "c"])
+    )
+    np.testing.assert_array_equal(named.coef_, model.coef_)
+
+
+def test_mixed_kinds_in_one_frame(tmp_path):
+    y = pd.DataFrame({"number": NUMBER, "class": CLASSES, "grade": GRADES})
+    model = TopicModel(K, response={"number": "auto", "class": "auto", "grade": "ordinal"}, max_iter=20).fit(X, y)
+    predicted = model.predict(X)
+    assert list(predicted) == ["number", "class", "grade"] and list(model.classes_) == ["class", "grade"]
+    assert np.corrcoef(predicted["number"], NUMBER)[0, 1] > 0.9 and (predicted["class"] == CLASSES).mean() > 0.9
+    assert list(model.coef_.index) == ["number", "class a", "class b", "class c", "grade"]
+    assert model.score(X, y) > 0.8
+    model.save(tmp_path / "m.supertopic")
+    pd.testing.assert_frame_equal(load(tmp_path / "m.supertopic").predict(X), predicted)
+    with pytest.raises(ValueError, match="response: got no entry for the column 'class'"):
+        TopicModel(K, response={"number": "auto"}).fit(X, y)
+
+
+def test_covariates_take_what_is_theirs():
+    extra = RNG.normal(size=(D, 2))
+    y = NUMBER + extra @ np.array([1.5, -0.7])
+    model = SLDARegressor(K, max_iter=20).fit(X, y, covariates=extra)
+    np.testing.assert_allclose(model.covariate_coef_[0], [1.5, -0.7], atol=0.1)
+    assert model.score(X, y, covariates=extra) > 0.93 > SLDARegressor(K, max_iter=20).fit(X, y).score(X, y)
+    with pytest.raises(ValueError, match="covariates: got 0 columns, expected 2 as in fit"):
+        model.predict(X)
+    with pytest.raises(ValueError, match="covariates: got NaN or infinity"):
+        model.predict(X, covariates=np.full((D, 2), np.nan))
+    counts = SLDARegressor(K, response="poisson", max_iter=20).fit(X, COUNT, covariates=extra)
+    np.testing.assert_allclose(counts.covariate_coef_, 0.0, atol=0.2)
+
+
+def test_class_weight_moves_the_border():
+    few = np.where(CLASSES == "a", 1, 0)
+    plain = SLDAClassifier(K, max_iter=15).fit(X, few)
+    heavy = SLDAClassifier(K, max_iter=15, class_weight={0: 1.0, 1: 20.0}).fit(X, few)
+    assert heavy.predict(X).sum() > plain.predict(X).sum()
+    balanced = SLDAClassifier(K, max_iter=15, class_weight="balanced").fit(X, few)
+    assert balanced.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean()
+
+
+def test_supervision_is_chosen_on_the_training_documents():
+    model = SLDARegressor(K, supervision="auto", max_iter=5).fit(X, NUMBER)
+    assert set(model.supervision_scores_) == {1.0, 3.0, 10.0, 30.0}
+    assert model.supervision_ == max(model.supervision_scores_, key=model.supervision_scores_.get)
+    fixed = SLDARegressor(K, supervision=model.supervision_, max_iter=5).fit(X, NUMBER)
+    np.testing.assert_array_equal(fixed.coef_, model.coef_)
+    with pytest.raises(ValueError, match="supervision: got 'much', expected a number >= 0, or 'auto'"):
+        SLDARegressor(K, supervision="much").fit(X, NUMBER)
+
+
+def test_restarts_keep_the_highest_bound():
+    alone = [SLDARegressor(K, max_iter=4, tol=0, random_state=seed).fit(X, NUMBER) for seed in (5, 6, 7)]
+    best = SLDARegressor(K, max_iter=4, tol=0, random_state=5, n_init=3).fit(X, NUMBER)
+    assert best.bound_[-1] == max(model.bound_[-1] for model in alone)
+    uniform = SLDARegressor(K, init="uniform", max_iter=60).fit(X, NUMBER)
+    assert uniform.score(X, NUMBER) > 0.5
+    assert uniform.bound_[0] < alone[0].bound_[0]
+
+
+def test_own_terms_are_near_and_no_worse():
+    shared = SLDARegressor(K, max_iter=15, refit=False).fit(X, NUMBER)
+    own = SLDARegressor(K, max_iter=15, refit=False, own_terms=True).fit(X, NUMBER)
+    assert own.bound_[-1] > shared.bound_[-1]
+    np.testing.assert_allclose(np.sort(own.coef_), np.sort(shared.coef_), atol=0.15)
+    product = SLDARegressor(K, response="poisson", max_iter=15, refit=False, own_terms=True).fit(X, COUNT)
+    assert np.diff(product.bound_).min() > -1e-4
+
+
+def test_nan_among_text_and_minus_one_on_a_scale():
+    some = [label if i % 5 else float("nan") for i, label in enumerate(CLASSES)]
+    assert list(SLDAClassifier(K, max_iter=2).fit(X, some).classes_) == ["a", "b", "c"]
+    scale = np.clip(np.rint(LINE), -2, 2).astype(int)
+    assert list(SLDAClassifier(K, max_iter=2).fit(X, scale).classes_) == [-2, -1, 0, 1, 2]
+    codes = np.where(np.arange(D) % 5 == 0, -1, SHARES.argmax(axis=1))
+    assert list(SLDAClassifier(K, max_iter=2).fit(X, codes).classes_) == [0, 1, 2]
+
+
+def test_words_join_the_topics(tmp_path):
+    """A word that no topic knows of decides y: topics alone cannot see it."""
+    counts = sp.hstack([X, sp.csr_matrix(RNG.random((D, 1)) < 0.3).astype(np.float32)]).tocsr()
+    y = NUMBER + 2.0 * counts[:, -1].toarray().ravel()
+    plain = SLDARegressor(K, max_iter=15).fit(counts[:300], y[:300])
+    model = SLDARegressor(K, max_iter=15, words=True).fit(counts[:300], y[:300])
+    assert model.score(counts[300:], y[300:]) > plain.score(counts[300:], y[300:]) + 0.15
+    assert model.word_coef_.shape == (1, V + 1) and model.word_coef_[0].argmax() == V
+    frame = model.explain(counts[0])
+    assert frame["contribution"].sum() == pytest.approx(model.predict(counts[:1])[0], rel=1e-4)
+    model.save(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(load(tmp_path / "m.supertopic").predict(counts), model.predict(counts))
+    classes = SLDAClassifier(K, max_iter=10, words=True).fit(counts[:300], (y > 0)[:300])
+    assert classes.score(counts[300:], (y > 0)[300:]) > 0.85
+    numbers = SLDARegressor(K, response="poisson", max_iter=10, words=True).fit(X, COUNT)
+    assert np.isfinite(numbers.predict(X)).all()
+    with pytest.raises(ValueError, match="words: got True with refit=False"):
+        SLDARegressor(K, words=True, refit=False).fit(X, NUMBER)

@@ -1,0 +1,64 @@
+"""Threads: every call once, errors come out, and cuts cover the range."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from supertopic.backends.threads import Threads
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, 3])
+@pytest.mark.parametrize("n_calls", [0, 1, 2, 50])
+def test_each_call_runs_once(n_jobs, n_calls):
+    done = np.zeros(n_calls, dtype=int)
+
+    def call(i, by):
+        done[i] += by
+
+    with Threads(n_jobs) as backend:
+        backend.all([(call, i, i + 1) for i in range(n_calls)])
+    np.testing.assert_array_equal(done, np.arange(1, n_calls + 1))
+
+
+def test_the_calling_thread_takes_its_share():
+    meet = threading.Barrier(2, timeout=10)
+    with Threads(2) as backend:
+        backend.all([(meet.wait,), (meet.wait,)])  # two at once, though the pool has one thread
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("error", [ValueError, IndexError])
+@pytest.mark.parametrize("bad", [0, 7, 19])
+def test_an_error_is_raised_where_the_calls_were_made(n_jobs, error, bad):
+    def call(i):
+        if i == bad:
+            raise error("here")
+
+    with Threads(n_jobs) as backend:
+        with pytest.raises(error, match="here"):
+            backend.all([(call, i) for i in range(20)])
+        backend.all([(call, i) for i in range(20) if i != bad])  # and the pool still works
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+@pytest.mark.parametrize("weights", [[], [3.0], [0, 0, 0], [1, 90, 1, 1, 1, 1], [2] * 300])
+def test_ranges_cover_all_items_in_order(n_jobs, weights):
+    with Threads(n_jobs) as backend:
+        ends = backend.cut(np.concatenate([[0], np.cumsum(weights)]))
+    assert [i for start, stop in ends for i in range(start, stop)] == list(range(len(weights)))
+    assert all(start < stop for start, stop in ends)
+
+
+def test_scratch_belongs_to_one_thread():
+    meet, found = threading.Barrier(2, timeout=10), []
+
+    def call():
+        found.append(backend.scratch(3, 4))
+        meet.wait()
+
+    with Threads(2) as backend:
+        backend.all([(call,), (call,)])
+        assert found[0].shape == (3, 4) and not np.shares_memory(*found)
+        assert np.shares_memory(backend.scratch(2, 5), backend.scratch(4, 3))
+        assert backend.scratch(7, 9).shape == (7, 9)
