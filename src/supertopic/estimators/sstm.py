@@ -41,7 +41,15 @@ class _SSTM(SupervisedEstimator):
     supervision: Any
     batch_size: Any
     # what other estimators let users choose
-    inference, coef_prior, own_terms, supervision, init, n_init = "gibbs", "laplace", False, 1.0, "online", 1
+    inference, coef_prior, own_terms, words, supervision, init, n_init = (
+        "gibbs",
+        "laplace",
+        False,
+        False,
+        1.0,
+        "online",
+        1,
+    )
     tol, batch_size, learning_delay, learning_decay, max_doc_iter, doc_tol = 0.0, None, 10.0, 0.7, 100, 1e-2
     _prior_unit: float = 1.0  # of `coef_scale`: what it is divided by
     _unit: float = 1.0  # of `coef_`: what it is multiplied by

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from supertopic.backends.threads import Threads
 from supertopic.inference.engines import Fit, Task, Watch
 
 _SEEDS_APART = 1009  # so that chains of neighbouring seeds are not each other's
@@ -31,7 +32,9 @@ def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n
     watches = [watch.fork(chain) for chain in range(n_chains)]
 
     def run_one(chain: int) -> None:
-        fits[chain] = engine(replace(task, seed=task.seed + _SEEDS_APART * chain), watches[chain])
+        with Threads(1) as alone:  # the pool runs chains: one that waited for a place in it would wait for ever
+            own = replace(task, seed=task.seed + _SEEDS_APART * chain, backend=alone)
+            fits[chain] = engine(own, watches[chain])
 
     task.backend.all([(run_one, chain) for chain in range(n_chains)])
     for one in watches:
