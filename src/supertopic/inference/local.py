@@ -38,14 +38,15 @@ def local_step(
 ) -> tuple[Stats, Locals]:
     """Stats of a batch and what it found about its documents, given the topics' weights (logarithms, for a mixture).
 
-    The word counts are written over `out`, (V, K), where it is given: engines go from one pair of arrays to the other.
+    The word counts are written over `out` where it is given and of their shape: engines go from one pair of arrays to
+    the other, and some emissions have more parameters than topics.
     """
     fresh = doc_topic is None
     n_topics, n_columns, n_coef = model.n_topics, model.response.n_columns, model.n_topics + model.n_covariates
     doc_topic = np.empty((len(batch), n_topics), dtype=np.float32) if doc_topic is None else doc_topic.copy()
     found = Locals(doc_topic, np.zeros((len(batch), n_columns)), np.zeros((len(batch), n_columns)))
     stats = Stats(
-        word_topic=np.empty_like(weights) if out is None else out,
+        word_topic=np.empty_like(weights) if out is None or out.shape != weights.shape else out,
         log_theta=np.zeros(n_topics),
         n_documents=float(len(batch)),
         bound=0.0,
