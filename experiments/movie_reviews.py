@@ -47,7 +47,7 @@ def one_fold(texts: np.ndarray, y: np.ndarray, groups: np.ndarray, test: np.ndar
     test_counts = vectorizer.transform(texts[test].tolist())
     tfidf = TfidfTransformer(sublinear_tf=True).fit(train_counts)
     scores = {}
-    lasso = LassoCV(alphas=np.logspace(-4, -2.5, 6), cv=3, tol=1e-2)
+    lasso = LassoCV(alphas=np.logspace(-5, -3, 6), cv=3, tol=1e-2)
     for name, model in (("ridge, words", RidgeCV(np.logspace(-1, 1, 9))), ("lasso, words", lasso)):
         model.fit(tfidf.transform(train_counts), y[~test])
         scores[name] = predictive_r2(y[test], model.predict(tfidf.transform(test_counts)))
