@@ -153,7 +153,7 @@ BROKEN = [
     ),
     ("all.csv", b"text,y\na,1,2\nb,2,3\n", "all.csv' has rows that do not fit its header"),
     ("quote.csv", b'text,y\n"a,1\n', "rows that do not fit its header: EOF inside string"),
-    ("cut.csv.gz", gzip.compress(b"text\n" + b"a b c\n" * 999)[:40], "cut.csv.gz' cannot be read"),
+    ("cut.csv.gz", gzip.compress(b"text\n" + b"a b c\n" * 999, mtime=0)[:40], "cut.csv.gz' cannot be read"),
     ("no.csv.gz", b"text\na\n", "no.csv.gz' cannot be read: Not a gzipped file"),
 ]
 
