@@ -273,7 +273,7 @@ def test_comments_of_talks_are_counts(tmp_path, data_dir):
         talks[talks["split"] == part].to_csv(tmp_path / f"{part}.csv", index=False)
     model = tmp_path / "m.supertopic"
     done = run("fit", tmp_path / "train.csv", "--model", "slda", "--target", "num_comments", "-k", 10,
-               "--supervision", 5, "--iterations", 15, "-o", model)  # fmt: skip
+               "--supervision", 10, "--iterations", 15, "-o", model)  # fmt: skip
     assert done.exit_code == 0 and "taken as counts (negative_binomial)" in done.stderr
     done = run("evaluate", model, tmp_path / "test.csv", "--target", "num_comments", "--json")
     figures = json.loads(done.stdout)

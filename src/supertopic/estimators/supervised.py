@@ -68,7 +68,7 @@ class SupervisedEstimator(TopicEstimator):
         corpus = self._read(X)
         numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
-        extra = self._as_covariates(covariates, len(corpus))
+        extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
         self.supervision_ = (
             choose_supervision(self, corpus.counts, y, weight, None if covariates is None else extra)
@@ -98,7 +98,7 @@ class SupervisedEstimator(TopicEstimator):
         self._response().check(numbers)
         return numbers
 
-    def _as_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
+    def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
         """(D, P): what joins the topics in the linear predictor."""
         return _as_covariates(covariates, n_documents)
 
@@ -203,7 +203,7 @@ class SupervisedEstimator(TopicEstimator):
         return means, found
 
     def _new_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
-        extra = self._as_covariates(covariates, n_documents)
+        extra = self._read_covariates(covariates, n_documents)
         if extra.shape[1] != self._n_covariates:
             raise ValueError(f"covariates: got {extra.shape[1]} columns, expected {self._n_covariates} as in fit")
         return extra

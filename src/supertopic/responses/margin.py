@@ -123,6 +123,7 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
 
     name = "epsilon_insensitive"
     kind = "margin"
+    sampled = False
 
     def __init__(self, n_classes: int = 0, C: float = 1.0, epsilon: float = 0.1, likelihood: bool = True) -> None:
         super().__init__(n_classes)
