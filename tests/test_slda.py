@@ -254,12 +254,12 @@ def test_missing_labels_in_three_spellings(labels):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_no_supervision_is_lda(name):
+def test_no_supervision_is_lda_to_the_bit(name):
     counts, y, _ = drawn(name)
-    same = {"max_iter": 8, "tol": 0, "doc_tol": 1e-6, "max_doc_iter": 2000, "topic_word_prior": 0.05, "random_state": 3}
+    same = {"max_iter": 8, "tol": 0, "doc_tol": 1e-2, "max_doc_iter": 100, "topic_word_prior": 0.05, "random_state": 3}
     plain = LDA(4, inference="vb", doc_topic_prior="auto", **same).fit(counts)
     model = KINDS[name](4, response=name, supervision=0, doc_topic_prior="auto", **same).fit(counts, y)
-    np.testing.assert_allclose(model.components_, plain.components_, rtol=0.01, atol=1e-5)
+    np.testing.assert_array_equal(model.components_, plain.components_)
 
 
 def test_more_supervision_serves_y_more():
