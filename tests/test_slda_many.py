@@ -171,3 +171,26 @@ def test_words_join_the_topics(tmp_path):
     assert np.isfinite(numbers.predict(X)).all()
     with pytest.raises(ValueError, match="words: got True with refit=False"):
         SLDARegressor(K, words=True, refit=False).fit(X, NUMBER)
+
+
+def test_density_of_labels_that_lack_a_class():
+    """New labels are places among the classes of the fit, and leave the model as it was."""
+    model = SLDAClassifier(K, max_iter=10).fit(X, CLASSES)
+    rows = np.flatnonzero(CLASSES != "a")
+    expected = np.log(
+        model.predict_proba(X[rows])[np.arange(len(rows)), np.searchsorted(["a", "b", "c"], CLASSES[rows])]
+    )
+    found = model.log_density(X[rows], CLASSES[rows])
+    assert list(model.classes_) == ["a", "b", "c"]
+    np.testing.assert_allclose(found, expected, atol=0.35)
+    assert np.corrcoef(found, expected)[0, 1] > 0.98
+    with pytest.raises(ValueError, match="y holds the class 'd', which is none of the 3 known ones"):
+        model.log_density(X[:2], ["a", "d"])
+
+
+def test_missing_classes_are_not_scored_when_supervision_is_chosen():
+    """-1 is no class: no model could predict it, and it would count as an error."""
+    codes = SHARES.argmax(axis=1)
+    half = np.where(np.arange(D) % 2 == 0, -1, codes)
+    model = SLDAClassifier(K, supervision="auto", max_iter=5).fit(X, half)
+    assert max(model.supervision_scores_.values()) > 0.8

@@ -133,6 +133,7 @@ def test_more_than_two_classes_have_topics_of_their_own(tmp_path):
         assert model.coef_[c].argmax() == found[c]
     np.testing.assert_allclose(model.predict_proba(data.counts).sum(axis=1), 1)
     assert set(model.predict(data.counts)) == {"a", "b", "c"}
+    assert model.log_density(data.counts[:3], names[:3]).shape == (3,) and list(model.classes_) == ["a", "b", "c"]
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     for name in ("coef_", "inclusion_", "coef_interval_", "classes_"):

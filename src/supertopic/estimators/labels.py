@@ -25,6 +25,10 @@ class Target:
     classes: np.ndarray | None = None
     options: dict[str, Any] = field(default_factory=dict)  # further arguments of the response
 
+    def encode(self, column: np.ndarray, who: str) -> np.ndarray:
+        """Values as the response takes them: numbers, or places among the classes known."""
+        return as_numbers(column, who) if self.classes is None else as_codes(column, who, self.classes)[0]
+
     def make(self) -> Response:
         """The response itself."""
         kind = registry()[self.response]

@@ -18,7 +18,7 @@ from supertopic.corpus import Corpus
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.base import Engine
-from supertopic.estimators.labels import Target, as_codes
+from supertopic.estimators.labels import Target, as_codes, as_table
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.supervised import SupervisedEstimator
 from supertopic.inference.chains import effective_size, fit_chains, split_r_hat
@@ -337,8 +337,19 @@ class SSTMClassifier(_SSTM, SLDAClassifier):
         codes, self.classes_ = as_codes(table[:, 0], who)
         if len(self.classes_) == 2:
             return codes[:, None], [Target(names[0], "probit", classes=self.classes_)]
-        each = np.where(np.isnan(codes)[:, None], np.nan, codes[:, None] == np.arange(len(self.classes_)))
-        return each, [Target(str(label), "probit", classes=np.array([0, 1])) for label in self.classes_]
+        return self._one_against_others(codes), [
+            Target(str(label), "probit", classes=np.array([0, 1])) for label in self.classes_
+        ]
+
+    def _one_against_others(self, codes: np.ndarray) -> np.ndarray:
+        """(D, C) whether a document is of each class, NaN where its label is missing."""
+        return np.where(np.isnan(codes)[:, None], np.nan, codes[:, None] == np.arange(len(self.classes_)))
+
+    def _new_labels(self, y: Any, n_documents: int) -> np.ndarray:
+        if len(self.classes_) == 2:
+            return super()._new_labels(y, n_documents)
+        table, _ = as_table(y, n_documents, type(self).__name__)
+        return self._one_against_others(as_codes(table[:, 0], type(self).__name__, self.classes_)[0])
 
     def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
         """With a constant behind them for more than two classes."""

@@ -71,7 +71,7 @@ class SupervisedEstimator(TopicEstimator):
         extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
         self.supervision_ = (
-            choose_supervision(self, corpus.counts, y, weight, None if covariates is None else extra)
+            choose_supervision(self, corpus.counts, y, numbers, weight, None if covariates is None else extra)
             if self.supervision == "auto"
             else float(self.supervision)
         )
@@ -211,10 +211,17 @@ class SupervisedEstimator(TopicEstimator):
     def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
         """(D,) log p(y | document), or its bound, of new documents; zero where y is missing."""
         _, found = self._predicted(X, covariates)
-        table, names = as_table(y, len(found.score), type(self).__name__)
-        numbers = self._read_targets(table, names)[0]
-        numbers = numbers[:, 0] if len(self._targets) == 1 else numbers
+        numbers = self._new_labels(y, len(found.score))
         return self._response().log_density(numbers, found.score, found.moment, self._state.learned()[1])
+
+    def _new_labels(self, y: Any, n_documents: int) -> np.ndarray:
+        """Labels of new documents as numbers, classes by their place among those of the fit."""
+        table, _ = as_table(y, n_documents, type(self).__name__)
+        if table.shape[1] != len(self._targets):
+            raise ValueError(f"y has {table.shape[1]} columns, expected {len(self._targets)} as in fit")
+        pairs = zip(self._targets, table.T, strict=True)
+        numbers = np.column_stack([target.encode(column, type(self).__name__) for target, column in pairs])
+        return numbers[:, 0] if len(self._targets) == 1 else numbers
 
     def _column_names(self) -> list[str]:
         """One per column of coefficients: the class for classes, the response's name among several."""

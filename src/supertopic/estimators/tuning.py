@@ -14,9 +14,14 @@ _FOLDS = 3
 
 
 def choose_supervision(
-    estimator: Any, counts: sp.csr_matrix, y: Any, weight: np.ndarray, covariates: np.ndarray | None
-) -> float:
-    """The weight of a short grid whose fits predict best (the estimator's own `score`), the smallest of equals."""
+    estimator: Any, counts: sp.csr_matrix, y: Any, numbers: np.ndarray, weight: np.ndarray,
+    covariates: np.ndarray | None,
+) -> float:  # fmt: skip
+    """The weight of a short grid whose fits predict best (the estimator's own `score`), the smallest of equals.
+
+    numbers : y as the response takes it, NaN where missing; documents with all their labels are scored
+    """
+    labelled = ~np.isnan(numbers.reshape(len(numbers), -1)).any(axis=1)
     table = y.iloc if hasattr(y, "iloc") else np.asarray(y)
     folds = list(KFold(_FOLDS, shuffle=True, random_state=estimator._seed()).split(np.arange(counts.shape[0])))
     means = []
@@ -26,16 +31,9 @@ def choose_supervision(
             model = clone(estimator).set_params(supervision=supervision, vectorizer=None, checkpoint=None, verbose=0)
             extra = {} if covariates is None else {"covariates": covariates[train]}
             model.fit(counts[train], table[train], sample_weight=weight[train], **extra)
-            known = test[_known(y, test)]
+            known = test[labelled[test]]
             extra = {} if covariates is None else {"covariates": covariates[known]}
             scores.append(model.score(counts[known], table[known], **extra))
         means.append(float(np.mean(scores)))
     estimator.supervision_scores_ = dict(zip(_GRID, means, strict=True))
     return _GRID[int(np.argmax(np.round(means, 4)))]
-
-
-def _known(y: Any, rows: np.ndarray) -> np.ndarray:
-    """Which of the rows have all their labels."""
-    values = (y.iloc[rows].to_numpy() if hasattr(y, "iloc") else np.asarray(y)[rows]).astype(object)
-    values = values[:, None] if values.ndim == 1 else values
-    return np.array([all(value is not None and value == value for value in row) for row in values], dtype=bool)
