@@ -224,8 +224,8 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
     ----------
     response : {"auto", "logit", "probit", "softmax", "ordinal"}
         "auto" is "logit" for two classes and "softmax" for more; "ordinal" is for classes in an order (ratings), which
-        it predicts by the median; its labels are numbers, or an ordered pandas categorical, whose places 0, 1, … then are
-        the classes.
+        it predicts by the median; its labels are numbers, or an ordered pandas categorical, whose places 0, 1, … are
+        then the classes.
     class_weight : dict, "balanced" or None
         Weights of the classes' responses.
     n_topics, supervision, refit, coef_prior, coef_scale, own_terms, inference, ...
