@@ -1,11 +1,13 @@
 """Movie reviews (Pang & Lee): log rating from the words, five folds, as in the sLDA paper.
 
-    python -m experiments.movie_reviews [--topics 5,10,20,30,50] [--folds 0,1,2,3,4]
+    python -m experiments.movie_reviews [--topics 5,10,20,30,50] [--folds 0,1,2,3,4] [--constant 1]
 
 Stop words are kept; the 5,000 terms of the highest tf-idf are chosen inside the fold; identical reviews stay in one
 fold. K and `supervision` of sLDA are chosen on a quarter of the training documents that is held out for it, and the
 model is then fitted to all of them: the test fold is looked at once. LDA + ridge has the same topics' number, and
 ridge and lasso on tf-idf the same terms; their penalties are chosen by cross-validation on the training documents.
+The response is log(constant + rating): four ratings are 0, and the smaller the constant, the longer the tail to the left
+(skewness -0.5 at 1, -1.1 at 0.1, -2.1 at 0.01), and the lower every method's R².
 """
 
 from __future__ import annotations
@@ -60,6 +62,8 @@ def one_fold(texts: np.ndarray, y: np.ndarray, groups: np.ndarray, test: np.ndar
         scores[f"sLDA, K={n_topics}"] = model.score(test_counts, y[test])
     best = max(topics, key=lambda k: chosen[k][0])
     scores["sLDA, K and supervision chosen inside"] = scores[f"sLDA, K={best}"]
+    with_words = SLDARegressor(best, supervision=chosen[best][1], words=True).fit(train_counts, y[~test])
+    scores["… with words=True"] = with_words.score(test_counts, y[test])
     print("  chosen:", {k: s for k, (_, s) in chosen.items()}, f"K={best}", flush=True)
     return scores
 
@@ -68,11 +72,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--topics", default="5,10,20,30,50")
     parser.add_argument("--folds", default="0,1,2,3,4")
+    parser.add_argument("--constant", type=float, default=1.0)
     options = parser.parse_args()
     topics = [int(k) for k in options.topics.split(",")]
     data = load("movie_reviews_scale", Path(os.environ["SUPERTOPIC_DATA"]))
     texts = np.array(data.text, dtype=object)
-    y = np.log(data.frame["rating"].to_numpy() + 0.1)  # four ratings are 0
+    y = np.log(data.frame["rating"].to_numpy() + options.constant)
     groups = np.unique(texts, return_inverse=True)[1]
     fold = np.random.default_rng(0).integers(0, 5, groups.max() + 1)[groups]
     rows: dict[str, list[float]] = {}

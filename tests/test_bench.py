@@ -1,6 +1,5 @@
 """The benchmark's own arithmetic: a bench that reads its curves wrongly would flatter somebody."""
 
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

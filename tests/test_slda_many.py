@@ -171,6 +171,8 @@ def test_words_join_the_topics(tmp_path):
     assert np.isfinite(numbers.predict(X)).all()
     with pytest.raises(ValueError, match="words: got True with refit=False"):
         SLDARegressor(K, words=True, refit=False).fit(X, NUMBER)
+    with pytest.raises(ValueError, match="words: a canonical link"):
+        SLDARegressor(K, words=True, response="gamma", link="canonical").fit(X, COUNT + 1)
 
 
 def test_density_of_labels_that_lack_a_class():

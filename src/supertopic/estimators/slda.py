@@ -125,8 +125,8 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool
-        Word features (tf-idf) join the linear predictor beside the topics, fitted jointly in the refit by an elastic
-        net whose penalty a held-out part of the documents chooses: `word_coef_`.
+        Word features (tf-idf) join the linear predictor beside the topics, with a sparse prior: `word_coef_`. A second
+        fit, which does not see a quarter of the labels, tells how far topics are to be trusted beside them.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on eta (for "gaussian", of y standardised), and its scale. "laplace" gives exact zeros.
     own_terms : bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -25,7 +26,7 @@ from supertopic.estimators.tuning import choose_supervision
 from supertopic.inference import prediction
 from supertopic.inference.engines import Fit, Settings, Task
 from supertopic.inference.regression import Design, regress
-from supertopic.inference.words import regress_with_words, word_features, word_scale
+from supertopic.inference.words import Labels, choose_words, fit_words, hold_out, word_features, word_scale
 from supertopic.model import Model
 from supertopic.responses.base import Response
 from supertopic.responses.several import Part, Several
@@ -111,30 +112,45 @@ class SupervisedEstimator(TopicEstimator):
         model, state = self._model(), replace(self._state, word_coef=None, word_scale=None)
         self._state = state
         design = Design(self._scores(corpus, extra).mean_topics, np.full(len(y), np.inf), extra)
-        if self.words:
-            self._refit_with_words(model, corpus, design, y, weight)
-            return
         with Threads(1):
             coef, gram, dispersion = regress(
                 model.response, model.coef_prior, design, y, weight, state.coef, state.learned()[1]
             )
         self._state = replace(state, coef=coef.astype(np.float32), gram=gram, dispersion=dispersion)
         self._derive(model)
+        if self.words:
+            self._refit_with_words(corpus, y, weight, extra)
 
-    def _refit_with_words(
-        self, model: Model, corpus: Corpus, design: Design, y: np.ndarray, weight: np.ndarray
-    ) -> None:
-        scale = word_scale(corpus.counts)
-        given = (y, weight, self._state.coef, self._state.learned()[1])
+    def _refit_with_words(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
+        """Words beside the topics: how far, a fit says that has not seen a quarter of the labels (`inference.words`)."""
+        features = word_features(corpus.counts, scale := word_scale(corpus.counts))
+        held_out = hold_out(y, self._seed())
+        pilot = copy(self)
+        pilot.words, pilot.checkpoint, pilot.verbose = False, None, 0
+        hidden = np.where(held_out if y.ndim == 1 else held_out[:, None], np.nan, y)
+        pilot._fit_corpus(corpus, *pilot._settings(), hidden, self.supervision_ * weight, extra)
+        pilot._refit(corpus, hidden, weight, extra)
         with Threads(1):
-            found = regress_with_words(
-                model.response, model.coef_prior, design, word_features(corpus.counts, scale), *given
-            )
+            chosen, seen_there = choose_words(pilot._labels(corpus, y, weight, extra, features), held_out)
+            labels = self._labels(corpus, y, weight, extra, features)
+            words = fit_words(labels, chosen.trust, chosen.penalty, start=chosen)
+        coef, topics = self._state.coef.astype(np.float64), slice(0, self.n_topics)
+        coef[:, topics] = labels.level[:, None] + words.trust * (coef[:, topics] - labels.level[:, None])
+        coef[:, topics] += words.intercept[:, None]
+        honest = self._response().kind == "number"  # of classes, it is cut-points, which all documents tell better
         self._state = replace(
-            self._state, coef=found.coef.astype(np.float32), gram=found.information, dispersion=found.dispersion,
-            word_coef=found.word_coef.astype(np.float32), word_scale=scale,
+            self._state, coef=coef.astype(np.float32), word_coef=words.coef.astype(np.float32), word_scale=scale,
+            dispersion=seen_there if honest else labels.dispersion_at(words.score(labels)),
         )  # fmt: skip
-        self._derive(model)
+        self._derive(self._model())
+
+    def _labels(
+        self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray, features: sp.csr_matrix
+    ) -> Labels:
+        """The documents as the words' fit sees them, by this model's topics."""
+        others = extra @ self._state.coef[:, self.n_topics :].T.astype(np.float64)
+        topics = self._scores(corpus, extra).score - others
+        return Labels(self._response(), y, weight, topics, others, self._state.learned()[1], features)
 
     def _words_part(self, counts: sp.csr_matrix) -> np.ndarray | float:
         """(D, C) what words add to the linear predictors."""
@@ -145,8 +161,9 @@ class SupervisedEstimator(TopicEstimator):
 
     def _model(self) -> Model:
         response = self._response()
-        if self._n_covariates and getattr(response, "link", "log") == "canonical":
-            raise ValueError("covariates: a canonical link needs a positive linear predictor; use link='log'")
+        if (self._n_covariates or self.words) and getattr(response, "link", "log") == "canonical":
+            which = "covariates" if self._n_covariates else "words"
+            raise ValueError(f"{which}: a canonical link needs a positive linear predictor; use link='log'")
         return Model(
             n_topics=self.n_topics,
             emission=self._topics_model(),

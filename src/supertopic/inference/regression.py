@@ -40,7 +40,6 @@ class Design:
     mean: np.ndarray  # (D, K) expected topic shares
     lengths: np.ndarray  # (D,) tokens; infinity where the shares are known exactly
     covariates: np.ndarray  # (D, P)
-    offset: np.ndarray | None = None  # (D, C) what else is known of s
 
     @classmethod
     def of(cls, doc_topic: np.ndarray, alpha: np.ndarray, lengths: np.ndarray, covariates: np.ndarray) -> Design:
@@ -56,8 +55,7 @@ class Design:
 
     def others(self, coef: np.ndarray) -> np.ndarray:
         """(D, C) the part of s that does not come from topics."""
-        part = self.covariates @ coef[:, self.mean.shape[1] :].T
-        return part if self.offset is None else part + self.offset
+        return self.covariates @ coef[:, self.mean.shape[1] :].T
 
     def moments(self, coef: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[s] and E[s²] or E[exp s], each (D, C), for coef (C, K + P)."""
@@ -91,8 +89,6 @@ class Design:
             gram[c][diagonal, diagonal] += (weight / self.lengths) @ shares
             if is_product[c]:
                 cross[c] += gram[c] @ coef[c] - weight @ columns
-            elif self.offset is not None:
-                cross[c] -= (weight * self.offset[:, c]) @ columns
         return gram, cross
 
     def gradient(

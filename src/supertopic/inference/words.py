@@ -1,28 +1,30 @@
-"""Words beside topics in the linear predictor:  s = coef·(Zbar, x) + word_coef·u.
+"""Words beside topics in the linear predictor:  s = level + trust·(coef·Zbar - level) + word_coef·u.
 
 u is the document's tf-idf row of length 1. Topics summarise, words remember: with both, a model need not lose to a
-regression on words. Given the topics, both sets of coefficients are fitted jointly, by turns, each to what the other
-leaves: the response's quadratic surrogate (`regression`) is a weighted least-squares problem in s, and the words' part
-of it an elastic net (scikit-learn's coordinate descent), whose penalty a held-out part of the documents chooses.
+regression on words. But topics were made to fit these very labels, and promise more of them than of new ones (R² 0.72
+against 0.51 on movie reviews); beside them words would be left with too little to explain. So a *pilot* fit, which does
+not see the labels of a quarter of the documents, tells on that quarter how far topics are to be trusted, and how much
+words are to be penalised. With both known, the words' coefficients maximise
+
+    sum_d weight E[log p(y | s)] - penalty·(½ |word_coef|² + sparsity·|word_coef|_1),
+
+by L-BFGS on the positive and negative parts of word_coef, which end at exact zeros.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import ElasticNet, Ridge
+from scipy.optimize import minimize
 
-from supertopic.coefficients import CoefPrior
-from supertopic.inference.regression import Design, regress
 from supertopic.responses.base import Response
 
-_PENALTIES = np.logspace(-1.5, 1.5, 7)  # of a ridge regression on rows of length 1
-_SPARSITY = 0.01  # share of the absolute values in the elastic net's penalty
-_TURNS = 8
+_PENALTIES = np.logspace(-1, 1, 5)  # of a ridge regression on rows of length 1
+_TRUSTS = (0.25, 0.5, 0.75, 1.0)
+_SPARSITY = 0.2
+_HELD_OUT = 0.25
 
 
 def word_scale(counts: sp.csr_matrix) -> np.ndarray:
@@ -40,82 +42,124 @@ def word_features(counts: sp.csr_matrix, scale: np.ndarray) -> sp.csr_matrix:
     return features
 
 
+def hold_out(y: np.ndarray, seed: int) -> np.ndarray:
+    """(D,) True for about a quarter of the documents, with and without labels: those a pilot fit does not see."""
+    return np.random.default_rng([seed, 5]).random(len(y)) < _HELD_OUT
+
+
 @dataclass(frozen=True)
-class JointFit:
-    """Coefficients of topics and covariates, and of words."""
+class Labels:
+    """Documents as the words' fit sees them."""
 
-    coef: np.ndarray  # (C, K + P)
-    word_coef: np.ndarray  # (C, V)
-    information: np.ndarray
+    response: Response
+    y: np.ndarray
+    weight: np.ndarray  # (D,)
+    topics: np.ndarray  # (D, C) the topics' part of the linear predictors …
+    others: np.ndarray  # (D, C) … and the covariates'
     dispersion: np.ndarray
+    features: sp.csr_matrix
+
+    def only(self, rows: np.ndarray) -> Labels:
+        """Those documents, the others without weight (they keep their place)."""
+        return replace(self, weight=np.where(rows, self.weight, 0.0))
+
+    @property
+    def level(self) -> np.ndarray:
+        """(C,) mean of the topics' part."""
+        return self.topics.mean(axis=0)
+
+    def trusting(self, trust: float) -> np.ndarray:
+        """(D, C) linear predictors without words, the topics' part drawn towards its mean."""
+        return self.level + trust * (self.topics - self.level) + self.others
+
+    def moments(self, score: np.ndarray) -> np.ndarray:
+        """(D, C) s² or exp s."""
+        return np.where(self.response.is_product, np.exp(np.clip(score, -300.0, 300.0)), score**2)
+
+    def log_density(self, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """sum_d weight log p(y | s)."""
+        return float(self.weight @ self.response.log_density(self.y, score, self.moments(score), dispersion))
+
+    def slope(self, score: np.ndarray) -> np.ndarray:
+        """(D, C) d/ds of it: a bound that is tight where it stands has the slope of what it bounds."""
+        moment = self.moments(score)
+        slope, curvature = self.response.speak(self.y, score, moment, self.dispersion)
+        return self.weight[:, None] * (slope - curvature * np.where(self.response.is_product, moment, score))
+
+    def dispersion_at(self, score: np.ndarray) -> np.ndarray:
+        """The dispersion that fits best."""
+        return self.response.update(self.y, score, self.moments(score), self.weight, self.dispersion, 1.0)
 
 
-def regress_with_words(
-    response: Response, prior: CoefPrior, design: Design, features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray,
-    coef: np.ndarray, dispersion: np.ndarray,
-) -> JointFit:  # fmt: skip
-    """The joint fit, by turns; words begin, since topics are the smaller and more supervised set."""
-    word_coef = np.zeros((response.n_columns, features.shape[1]))
-    start = coef
-    coef, information, dispersion = regress(response, prior, design, y, weight, coef, dispersion)
-    penalty, by_word = None, features.tocsc()
-    for _ in range(_TURNS):
-        offset = features @ word_coef.T
-        score, moment = replace(design, offset=offset).moments(coef, response.is_product)
-        dispersion = response.update(y, score, moment, weight, dispersion, 1.0)
-        target, strength = _working_response(response, y, score, moment, weight, dispersion)
-        topics_part = score - offset
-        if penalty is None:
-            penalty = _choose_penalty(features, target - topics_part, strength)
-        rest = target - topics_part
-        found = np.stack([_net(by_word, rest[:, c], strength[:, c], penalty, word_coef[c]) for c in range(len(coef))])
-        reach = np.abs(features @ (found - word_coef).T).max(axis=0, initial=0.0)
-        word_coef = response.step(word_coef, found, reach)
-        shifted_design = replace(design, offset=features @ word_coef.T)
-        coef, information, dispersion = regress(response, prior, shifted_design, y, weight, start, dispersion)
-    return JointFit(coef, word_coef, information, dispersion)
+@dataclass(frozen=True)
+class Words:
+    """What words add: score = trusting(trust) + intercept + features·coef'."""
+
+    trust: float
+    penalty: float
+    intercept: np.ndarray  # (C,)
+    coef: np.ndarray  # (C, V)
+
+    def score(self, labels: Labels) -> np.ndarray:
+        """(D, C) linear predictors of topics and words."""
+        return labels.trusting(self.trust) + self.intercept + labels.features @ self.coef.T
 
 
-def _working_response(
-    response: Response, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(target, weight), each (D, C), of the least-squares problem that the response is, seen from here."""
-    slope, curvature = response.speak(y, score, moment, dispersion)
-    strength = np.where(response.is_product, curvature * moment, curvature)
-    step = np.where(response.is_product, slope - strength, slope - strength * score)
-    return score + step / np.maximum(strength, 1e-12), weight[:, None] * strength
+def fit_words(labels: Labels, trust: float, penalty: float, start: Words | None = None, tol: float = 1e-7) -> Words:
+    """The words' coefficients and an intercept, given how far topics are trusted."""
+    n_columns, n_words = labels.response.n_columns, labels.features.shape[1]
+    topics = labels.trusting(trust)
+    total = max(float(labels.weight.sum()), 1e-300)
+    ridge = penalty * _strength(labels, topics)
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        intercept, (plus, minus) = flat[:n_columns], flat[n_columns:].reshape(2, n_columns, n_words)
+        coef = plus - minus
+        score = topics + intercept + labels.features @ coef.T
+        value = labels.log_density(score, labels.dispersion)
+        value -= 0.5 * ridge @ (coef**2).sum(axis=1) + _SPARSITY * ridge @ (plus + minus).sum(axis=1)
+        slope = labels.slope(score)
+        by_word = (labels.features.T @ slope).T - ridge[:, None] * coef
+        sparse = _SPARSITY * ridge[:, None]
+        gradient = np.concatenate([slope.sum(axis=0), (by_word - sparse).ravel(), (-by_word - sparse).ravel()])
+        return -value / total, -gradient / total
+
+    first = np.zeros(n_columns * (1 + 2 * n_words))
+    if start is not None:
+        first = np.concatenate([start.intercept, np.maximum(start.coef, 0).ravel(), np.maximum(-start.coef, 0).ravel()])
+    bounds = (np.repeat([-np.inf, 0.0], [n_columns, len(first) - n_columns]), np.full(len(first), np.inf))
+    options = {"maxiter": 500, "ftol": tol, "gtol": tol}
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=np.transpose(bounds), options=options).x
+    plus, minus = found[n_columns:].reshape(2, n_columns, n_words)
+    return Words(trust, penalty, found[:n_columns], plus - minus)
 
 
-def _choose_penalty(features: sp.csr_matrix, target: np.ndarray, strength: np.ndarray) -> float:
-    """The ridge penalty that predicts a held-out quarter of the documents best."""
-    known = np.flatnonzero(strength.sum(axis=1) > 0)
-    held_out = np.random.default_rng(0).random(len(known)) < 0.25
-    train, test = known[~held_out], known[held_out]
-    if len(train) < 2 or len(test) < 2:
-        return 1.0
-    losses = []
-    for penalty in _PENALTIES:
-        loss = 0.0
-        for c in range(target.shape[1]):
-            scale = max(strength[train, c].mean(), 1e-300)
-            model = Ridge(penalty, fit_intercept=False, solver="sparse_cg", tol=1e-3)
-            model.fit(features[train], target[train, c], sample_weight=strength[train, c] / scale)
-            loss += float((strength[test, c] / scale) @ (target[test, c] - model.predict(features[test])) ** 2)
-        losses.append(loss)
-    return float(_PENALTIES[int(np.argmin(losses))])
+def _strength(labels: Labels, score: np.ndarray) -> np.ndarray:
+    """(C,) mean curvature of a document's log-density: what a penalty is measured in."""
+    known = labels.weight > 0
+    information = labels.response.information(labels.y, score, labels.moments(score), labels.dispersion)
+    return np.maximum(np.average(information[known], axis=0, weights=labels.weight[known]), 1e-6)
 
 
-def _net(
-    features: sp.csc_matrix, target: np.ndarray, strength: np.ndarray, penalty: float, start: np.ndarray
-) -> np.ndarray:
-    """Elastic net with the ridge part `penalty`, and a small share of absolute values for exact zeros.
+def choose_words(pilot: Labels, held_out: np.ndarray) -> tuple[Words, np.ndarray]:
+    """The trust and penalty that suit the held-out labels best, as the pilot's fit, and the dispersion seen there.
 
-    It goes on from where the last turn ended, and need not come to its end in one.
+    By turns: the penalty at middling trust, then the trust, then the penalty's neighbours.
     """
-    total = max(strength.sum(), 1e-300)
-    alpha = penalty * strength.mean() / total / (1 - _SPARSITY)
-    model = ElasticNet(alpha=alpha, l1_ratio=_SPARSITY, fit_intercept=False, tol=1e-3, max_iter=100, warm_start=True)
-    model.coef_ = start.copy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(features, target, sample_weight=strength).coef_
+    seen, unseen = pilot.only(~held_out), pilot.only(held_out)
+    tried: dict[tuple[float, float], tuple[float, Words, np.ndarray]] = {}
+    best = (_TRUSTS[1], float(_PENALTIES[len(_PENALTIES) // 2]))
+
+    def try_all(settings: list[tuple[float, float]]) -> tuple[float, float]:
+        for setting in settings:
+            if setting not in tried:
+                words = fit_words(seen, *setting, start=tried[best][1] if best in tried else None)
+                score = words.score(pilot)
+                dispersion = unseen.dispersion_at(score)
+                tried[setting] = unseen.log_density(score, dispersion), words, dispersion
+        return max(tried, key=lambda setting: tried[setting][0])
+
+    best = try_all([(best[0], float(penalty)) for penalty in _PENALTIES])
+    best = try_all([(trust, best[1]) for trust in _TRUSTS])
+    best = try_all([(best[0], best[1] * factor) for factor in (0.56, 1.78)])
+    return tried[best][1:]
