@@ -6,8 +6,8 @@ Stop words are kept; the 5,000 terms of the highest tf-idf are chosen inside the
 fold. K and `supervision` of sLDA are chosen on a quarter of the training documents that is held out for it, and the
 model is then fitted to all of them: the test fold is looked at once. LDA + ridge has the same topics' number, and
 ridge and lasso on tf-idf the same terms; their penalties are chosen by cross-validation on the training documents.
-The response is log(constant + rating): four ratings are 0, and the smaller the constant, the longer the tail to the left
-(skewness -0.5 at 1, -1.1 at 0.1, -2.1 at 0.01), and the lower every method's R².
+The response is log(constant + rating): four ratings are 0, and the smaller the constant, the longer the tail on the
+left (skewness -0.5 at 1, -1.1 at 0.1, -2.1 at 0.01), and the lower every method's R².
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class SupervisedEstimator(TopicEstimator):
             self._refit_with_words(corpus, y, weight, extra)
 
     def _refit_with_words(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
-        """Words beside the topics: how far, a fit says that has not seen a quarter of the labels (`inference.words`)."""
+        """Words beside the topics, whom a fit that has not seen a quarter of the labels says how far to trust."""
         features = word_features(corpus.counts, scale := word_scale(corpus.counts))
         held_out = hold_out(y, self._seed())
         pilot = copy(self)
