@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench import clock, first_use, memory, sampling, supervised, threads, variational
+from bench import clock, first_use, memory, responses, sampling, supervised, threads, variational
 from bench.corpus import read_documents
 from bench.peers import missing
 from bench.plan import Plan
@@ -18,6 +18,7 @@ TABLES = {
     "memory": memory.table,
     "first-use": first_use.table,
     "supervised": supervised.table,
+    "responses": responses.table,
 }
 
 
