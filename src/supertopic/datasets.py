@@ -182,8 +182,8 @@ def _softmax(rng: np.random.Generator, score: np.ndarray, dispersion: float | No
 
 
 def _ordinal(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, n_classes: int) -> np.ndarray:
-    """y = the number of cut points below s + ε, ε logistic; the cuts share the latent values out evenly."""
-    latent = score + rng.logistic(size=score.shape)
+    """y = the number of cut points below s + ε, ε ~ N(0, 1); the cuts share the latent values out evenly."""
+    latent = score + rng.standard_normal(score.shape)
     cuts = np.quantile(latent, np.arange(1, n_classes) / n_classes)
     return np.searchsorted(cuts, latent)
 
