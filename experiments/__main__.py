@@ -1,0 +1,36 @@
+"""`python -m experiments [--list] [NAME ...] [--quick] [--out FOLDER]`"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from experiments.book import FOLDER, carry_out, experiments
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments", description="The papers' tables and figures.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="such as slda.figure2; all by default")
+    parser.add_argument("--list", action="store_true", help="name them all")
+    parser.add_argument("--quick", action="store_true", help="small versions; fails if an ordering is reversed")
+    parser.add_argument("--out", type=Path, default=FOLDER / "results", help="where tables and pictures go")
+    options = parser.parse_args()
+    known = experiments()
+    if unknown := set(options.names) - set(known):
+        parser.error(f"no experiment {', '.join(sorted(unknown))}; --list names them")
+    if options.list:
+        for experiment in known.values():
+            print(f"{experiment.name:24} {experiment.what}")
+        return
+    reversed_ones = []
+    for name in options.names or known:
+        outcome = carry_out(known[name], options.quick, options.out)
+        print(f"\n## {name}\n\n{outcome.markdown()}\n", flush=True)
+        reversed_ones += [f"{name}: {claim}" for claim, held in outcome.claims.items() if not held]
+    if options.quick and reversed_ones:
+        sys.exit("Not as the papers say: " + "; ".join(reversed_ones))
+
+
+if __name__ == "__main__":
+    main()

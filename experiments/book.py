@@ -1,0 +1,107 @@
+"""The papers' tables and figures, one function each: found by name, run, drawn, written down.
+
+A function `figure2(quick)` marked `@reproduces("slda", …)` is the experiment "slda.figure2". It returns an `Outcome`:
+rows with the paper's figure beside ours, a drawing, and the orderings that the paper claims, true or not.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import importlib
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+MODULES = ("lda", "slda_figures")
+_FOUND: dict[str, Experiment] = {}
+
+
+@dataclass
+class Outcome:
+    """What an experiment found."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    note: str  # data, seeds, how settings were chosen, how it differs from the paper
+    figure: Any = None  # a matplotlib Figure
+    claims: dict[str, bool] = field(default_factory=dict)  # what the paper says, and whether it is so here
+
+    def markdown(self) -> str:
+        lines = [self.columns, ["---"] * len(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
+        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        claims = "".join(f"\n- {claim}: **{'yes' if held else 'no'}**" for claim, held in self.claims.items())
+        return f"{table}\n{claims}\n\n{self.note}" if claims else f"{table}\n\n{self.note}"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    what: str
+    run: Callable[[bool], Outcome]
+
+
+def reproduces(paper: str, what: str) -> Callable[[Callable[[bool], Outcome]], Callable[[bool], Outcome]]:
+    """Register a function (quick) -> Outcome as the experiment "paper.function"."""
+
+    def register(run: Callable[[bool], Outcome]) -> Callable[[bool], Outcome]:
+        name = f"{paper}.{run.__name__}"
+        _FOUND[name] = Experiment(name, what, run)
+        return run
+
+    return register
+
+
+def experiments() -> dict[str, Experiment]:
+    """All of them by name."""
+    for module in MODULES:
+        importlib.import_module(f"experiments.{module}")
+    return dict(_FOUND)
+
+
+def carry_out(experiment: Experiment, quick: bool, out: Path) -> Outcome:
+    """Run it; write its PNG and CSV into `out`, and its section into RESULTS.md there."""
+    start = time.perf_counter()
+    outcome = experiment.run(quick)
+    seconds = time.perf_counter() - start
+    out.mkdir(parents=True, exist_ok=True)
+    picture = out / f"{experiment.name}.png"
+    if outcome.figure is not None:
+        outcome.figure.savefig(picture, dpi=110, bbox_inches="tight")
+    with open(out / f"{experiment.name}.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([outcome.columns, *outcome.rows])
+    command = f"python -m experiments {experiment.name}{' --quick' if quick else ''}"
+    about = f"*`{command}`, {seconds:.0f} s, commit {_commit()}, {datetime.date.today().isoformat()}*"
+    drawn = f"\n\n![{experiment.what}]({picture.name})" if outcome.figure is not None else ""
+    write_section(
+        out / "RESULTS.md", f"{experiment.name}: {experiment.what}", f"{outcome.markdown()}{drawn}\n\n{about}"
+    )
+    return outcome
+
+
+def write_section(path: Path, title: str, text: str) -> None:
+    """Put a section into the page in place of the one of the same title, or at its place in the alphabet."""
+    head, sections = "# The papers' tables and figures, ours beside theirs\n", {}
+    if path.exists():
+        head, *parts = path.read_text(encoding="utf-8").split("\n## ")
+        sections = dict(part.split("\n", 1) for part in parts)
+    sections[title] = f"\n{text}\n"
+    body = "".join(f"\n## {name}\n{section.rstrip()}\n" for name, section in sorted(sections.items()))
+    path.write_text(head.rstrip() + "\n" + body, encoding="utf-8")
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return "–"
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+
+
+def _commit() -> str:
+    found = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=FOLDER, check=False
+    )
+    return found.stdout.strip() or "unknown"

@@ -1,0 +1,47 @@
+"""The book of experiments: names, files that a run leaves, sections that replace one another."""
+
+import csv
+import subprocess
+import sys
+
+import pytest
+
+from experiments.book import Experiment, Outcome, carry_out, experiments, write_section
+
+
+def test_every_experiment_has_a_paper_and_says_what_it_is():
+    found = experiments()
+    assert {name.split(".")[0] for name in found} >= {"lda", "slda"}
+    assert all(experiment.what and experiment.run.__name__ == name.split(".")[1] for name, experiment in found.items())
+
+
+def test_a_run_leaves_a_table_a_picture_and_a_section(tmp_path):
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    def run(quick):
+        rows = [["ours", 0.51234, None], ["theirs", 0.5, "±"]]
+        return Outcome(["who", "figure", "more"], rows, f"A note, quick {quick}.", Figure(), {"ours is higher": True})
+
+    outcome = carry_out(Experiment("paper.figure7", "figure 7", run), True, tmp_path)
+    assert outcome.rows[0][1] == 0.51234
+    with open(tmp_path / "paper.figure7.csv", newline="") as file:
+        assert list(csv.reader(file))[1] == ["ours", "0.51234", ""]
+    assert (tmp_path / "paper.figure7.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "RESULTS.md").read_text()
+    assert "## paper.figure7: figure 7\n" in page and "| ours | 0.512 | – |" in page
+    assert "ours is higher: **yes**" in page and "`python -m experiments paper.figure7 --quick`" in page
+
+
+def test_sections_are_replaced_and_the_others_stay(tmp_path):
+    page = tmp_path / "RESULTS.md"
+    for title, text in (("b", "first"), ("a", "other"), ("b", "second")):
+        write_section(page, title, text)
+    assert page.read_text().split("\n## ")[1:] == ["a\n\nother\n", "b\n\nsecond\n"]
+
+
+def test_an_unknown_name_is_refused_and_known_ones_are_listed():
+    done = subprocess.run([sys.executable, "-m", "experiments", "lda.figure99"], capture_output=True, text=True)
+    assert done.returncode == 2 and "no experiment lda.figure99" in done.stderr
+    done = subprocess.run([sys.executable, "-m", "experiments", "--list"], capture_output=True, text=True)
+    assert done.returncode == 0 and "lda.topics" in done.stdout and "slda.figure2" in done.stdout
