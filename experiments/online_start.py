@@ -36,7 +36,7 @@ OTHERS: tuple[dict[str, float], ...] = (
     {"batches": 80, "batch_size": 125},
     {"passes": 4},
     {"passes": 12},
-    {"delay": 1.0},
+    {"delay": 2.0},
     {"delay": 16.0},
     {"decay": 0.5},
     {"decay": 0.75},

@@ -19,7 +19,7 @@ from supertopic.kernels.topics import add_shares_by_word
 
 
 class QuickPasses(NamedTuple):
-    """How the passes go: chosen on training documents of several corpora (`experiments/online_start.py`)."""
+    """How the passes go; `experiments/online_start.py` compares others."""
 
     epochs: int = 3  # at least
     steps: int = 100  # at least, so that few documents are passed more often
