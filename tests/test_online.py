@@ -57,6 +57,23 @@ def test_threads_change_no_bit():
     np.testing.assert_array_equal(found[0], found[2])
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_what_is_put_in_order_ahead_changes_no_bit(n_jobs):
+    counts = simulate(n_documents=60, n_topics=4, n_words=50, mean_length=30, seed=3).counts.counts
+    batches = np.array_split(np.random.default_rng(1).permutation(60), 4)
+    wrong = batches[0][::-1].copy()
+    found = []
+    for ahead in ([None] * 4, [*batches[1:], None], [wrong] * 4):  # not at all, the next one, another than comes
+        word_topic = np.random.default_rng(2).gamma(1.0, size=(50, 5)).astype(np.float32)
+        with Threads(n_jobs) as backend:
+            learner = Learner(counts, word_topic, np.full(5, 0.1), 0.05, 4, backend)
+            for documents, following in zip(batches, ahead, strict=True):
+                learner.step(documents, 0.3, 4.0, following)
+        found.append(word_topic)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
 @pytest.mark.parametrize("n_documents", [150, 2000])
 def test_quick_passes_find_simulated_topics(n_documents):
     data = simulate(n_documents=n_documents, n_topics=4, n_words=100, mean_length=80, seed=3)

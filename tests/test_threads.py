@@ -50,6 +50,14 @@ def test_ranges_cover_all_items_in_order(n_jobs, weights):
     assert all(start < stop for start, stop in ends)
 
 
+def test_ranges_get_smaller_so_that_nobody_waits_long():
+    with Threads(2) as backend:
+        work = [stop - start for start, stop in backend.cut(np.arange(10_001))]
+        assert work == sorted(work, reverse=True)
+        assert work[0] < 10_000 / 4 and work[-1] < 10_000 / 100
+        assert backend.cut(np.array([0, 1, 2])) == [(0, 1), (1, 2)]  # one each: there is nothing to share out better
+
+
 def test_scratch_belongs_to_one_thread():
     meet, found = threading.Barrier(2, timeout=10), []
 

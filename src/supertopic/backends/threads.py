@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from types import TracebackType
 from typing import Self
@@ -61,12 +61,15 @@ class Threads:
         self.all([(task, *ends) for ends in self.cut(cumulative)])
 
     def cut(self, cumulative: np.ndarray) -> list[tuple[int, int]]:
-        """Ranges (start, stop) of items of about equal work, whose running total is `cumulative`, for the threads."""
-        n = len(cumulative) - 1
-        if self._pool is None or n < 2:
+        """Ranges (start, stop) of items of less and less work, whose running total is `cumulative`, for the threads."""
+        n, parts = len(cumulative) - 1, 8 * self.n_threads
+        if self._pool is None:
             return [(0, n)] if n > 0 else []
-        parts = min(8 * self.n_threads, n)  # more parts than threads: one slow part does not hold up the rest
-        goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (np.arange(1, parts) / parts)
+        if n <= parts:
+            return [(i, i + 1) for i in range(n)]
+        # more parts than threads: one slow part does not hold up the rest,
+        left = np.arange(parts - 1, 0, -1) / parts  # and ever smaller ones: at the end nobody waits long
+        goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (1.0 - left * left)
         cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
         return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
@@ -90,6 +93,6 @@ class Threads:
             work()
         finally:
             left.clear()  # after an error here, nobody begins another
-            wait(helpers)
-        for helper in helpers:
-            helper.result()
+            errors = [helper.exception() for helper in helpers]  # waits for each
+        for error in filter(None, errors):
+            raise error

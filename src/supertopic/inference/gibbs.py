@@ -155,16 +155,18 @@ class Sampler:
         groups = len(self.tokens.word_ptr)
         for epoch in range(groups):
             copies = [self.topic_count.copy() for _ in range(groups)]
-            calls = []
+            calls, sizes = [], []
             for i in range(groups):
                 j = (i + epoch) % groups
                 words = (int(self.tokens.word_bounds[j]), int(self.tokens.word_bounds[j + 1]))
+                tokens = self.tokens.word_ptr[i]
+                sizes.append(int(tokens[words[1]] - tokens[words[0]]))
                 calls.append((
-                    sweep_task, words, self.tokens.word_ptr[i], self.tokens.doc, self.topic, self.documents,
+                    sweep_task, words, tokens, self.tokens.doc, self.topic, self.documents,
                     self.word_topic, copies[i], topics, alpha, beta, beta_sum, collapsed,
                     self.seed, number, self._scratch[i],
                 ))  # fmt: skip
-            self.backend.all(calls)
+            self.backend.all([calls[i] for i in np.argsort(sizes)[::-1]])  # the longest first: nobody waits long
             self.topic_count = self.topic_count + sum(copy - self.topic_count for copy in copies)
 
     def draw_topics(self, number: int) -> np.ndarray:
