@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
-_GRID = (1.0, 3.0, 10.0, 30.0)
+_GRID = (1.0, 3.0, 10.0, 30.0, 100.0)
 _FOLDS = 3
 
 
