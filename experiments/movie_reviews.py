@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LassoCV, RidgeCV
+from sklearn.model_selection import KFold
 
 from supertopic import LDA, SLDARegressor, Vectorizer
 from supertopic.datasets import load
@@ -51,7 +52,8 @@ def one_fold(texts: np.ndarray, y: np.ndarray, groups: np.ndarray, test: np.ndar
     test_counts = vectorizer.transform(texts[test].tolist())
     tfidf = TfidfTransformer(sublinear_tf=True).fit(train_counts)
     scores = {}
-    lasso = LassoCV(alphas=np.logspace(-5, -3, 6), cv=3, tol=1e-2)
+    shuffled = KFold(3, shuffle=True, random_state=0)  # reviews come by author
+    lasso = LassoCV(alphas=np.std(y) * np.logspace(-4, -2, 8), cv=shuffled, tol=1e-2)
     for name, model in (("ridge, words", RidgeCV(np.logspace(-1, 1, 9))), ("lasso, words", lasso)):
         model.fit(tfidf.transform(train_counts), y[~test])
         scores[name] = predictive_r2(y[test], model.predict(tfidf.transform(test_counts)))

@@ -118,7 +118,7 @@ def test_class_weight_moves_the_border():
 
 def test_supervision_is_chosen_on_the_training_documents():
     model = SLDARegressor(K, supervision="auto", max_iter=5).fit(X, NUMBER)
-    assert set(model.supervision_scores_) == {1.0, 3.0, 10.0, 30.0}
+    assert set(model.supervision_scores_) == {1.0, 3.0, 10.0, 30.0, 100.0}
     assert model.supervision_ == max(model.supervision_scores_, key=model.supervision_scores_.get)
     fixed = SLDARegressor(K, supervision=model.supervision_, max_iter=5).fit(X, NUMBER)
     np.testing.assert_array_equal(fixed.coef_, model.coef_)
