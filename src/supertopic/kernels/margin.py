@@ -235,7 +235,7 @@ def sweep_classes(x, weight, variance, label, cost, bound, seed, epoch, coef, du
 def sweep_classes_sparse(
     indptr, indices, data, weight, label, cost, bound, seed, epoch, coef, dual, order, n, slope, new
 ):
-    """`sweep_classes` with x as CSR arrays, variances of one, and coef (K, M): the classes of a feature lie together."""
+    """`sweep_classes` with x as CSR arrays, variances of one, and coef (K, M): a feature's classes lie together."""
     n_classes = coef.shape[1]
     _shuffle(order, n, seed, epoch)
     busy = 0

@@ -124,9 +124,7 @@ class Classes:
         if sp.issparse(self.x):
             x = (self.x.indptr, self.x.indices, self.x.data)
             return sweep_classes_sparse(*x, self.weight, *problem, self.coef.T, self.dual, order, n, *scratch)
-        return sweep_classes(
-            self.x, self.weight, self.variance, *problem, self.coef, self.dual, order, n, *scratch
-        )
+        return sweep_classes(self.x, self.weight, self.variance, *problem, self.coef, self.dual, order, n, *scratch)
 
     def leap(self, budget: int) -> int:
         free = np.flatnonzero(((self.dual > 0) & (self.dual < self.bound[:, None])).any(axis=1) & self.live)

@@ -39,13 +39,22 @@ class MaxMargin(Response):
     max_margin = True
 
     def solve(
-        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
         """The best mean of q(eta) for features x (D, n), with q(eta) ∝ N(mean, precision⁻¹) without the losses.
 
-        mean : (C, n), precision : (C, n, n); start : the solution of a problem nearby
+        mean : (C, n), precision : (C, n, n); None for zeros and ones, as sparse x need
+        start : the solution of a problem nearby
         """
+        raise NotImplementedError
+
+    def beside_words(self, C: float) -> tuple[MaxMargin, float]:
+        """This loss at another C and a margin of one, for rows of length one; and the margin to multiply coef by."""
+        raise NotImplementedError
+
+    def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """How well scores predict the labels there are: the more the better."""
         raise NotImplementedError
 
 
@@ -77,11 +86,11 @@ class Hinge(MaxMargin):
         return -self.C * self.loss(y, score)
 
     def solve(
-        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
         """As in `MaxMargin`, where the mean is zero and all columns have one diagonal precision."""
-        diagonal = np.diagonal(precision[0])
+        diagonal = None if precision is None else np.diagonal(precision[0])
         if self.slack == "1":
             return self._solve_one_slack(x, y, weight, diagonal, start, tol)
         common: Any = {"C": self.C, "cost": self.cost, "weight": weight, "precision": diagonal, "tol": tol}
@@ -95,7 +104,7 @@ class Hinge(MaxMargin):
         return Solution(fit.coef, self._signed(y, fit.dual))
 
     def _solve_one_slack(
-        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, precision: np.ndarray, start: Solution | None,
+        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, precision: np.ndarray | None, start: Solution | None,
         tol: float,
     ) -> Solution:  # fmt: skip
         two = self.n_classes == 2  # the binary problem at C is that of two classes at C/2
@@ -107,6 +116,14 @@ class Hinge(MaxMargin):
         if two:
             coef, dual = coef[1:] - coef[:1], 2 * dual[:, 1:]
         return Solution(coef, dual, fit.planes)
+
+    def beside_words(self, C: float) -> tuple[MaxMargin, float]:
+        return Hinge(self.n_classes, C, 1.0), self.cost
+
+    def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """The share of labels predicted."""
+        known = ~np.isnan(y)
+        return float(np.mean(self.predict(score, score, dispersion).argmax(axis=1)[known] == y[known]))
 
     def _signed(self, y: np.ndarray, dual: np.ndarray) -> np.ndarray:
         """mu_d^c, zero for the own class, as the slopes of the columns."""
@@ -146,13 +163,22 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
         return density - self.C * self.loss(y, score, dispersion)
 
     def solve(
-        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
         """As in `MaxMargin`; y is standardised, as the coefficients are."""
         _, center, scale = dispersion
         fit = solve_regression(
-            x, (y - center) / scale, self.C, self.epsilon, weight=weight, mean=mean[0], precision=precision[0],
-            warm=None if start is None else start.dual[:, 0], tol=tol,
+            x, (y - center) / scale, self.C, self.epsilon, weight=weight, mean=None if mean is None else mean[0],
+            precision=None if precision is None else precision[0], tol=tol,
+            warm=None if start is None else start.dual[:, 0],
         )  # fmt: skip
         return Solution(fit.coef[None], fit.dual[:, None])
+
+    def beside_words(self, C: float) -> tuple[MaxMargin, float]:
+        return EpsilonInsensitive(0, C, self.epsilon, self.likelihood), 1.0
+
+    def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """Minus the mean squared error of y standardised."""
+        known = ~np.isnan(y)
+        return -float(np.mean(self._squares(y, score, score**2, dispersion)[known]))
