@@ -17,6 +17,7 @@ from supertopic.inference.engines import Fit, Settings, Task, fit_batch
 from supertopic.inference.margin_words import Balance, choose_balance, fit_words
 from supertopic.inference.maximum_margin import fit_margin
 from supertopic.inference.regression import Design
+from supertopic.inference.supervised_gibbs import fit_supervised_gibbs
 from supertopic.inference.words import word_features, word_scale
 from supertopic.model import Model
 from supertopic.responses.margin import MaxMargin
@@ -29,8 +30,11 @@ _LEAST_HELD_OUT = 10  # documents without which nothing is held out
 class MaxMarginEstimator(SupervisedEstimator):
     """Base of both."""
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 40)}
-    burn_in, thin, batch_size, learning_delay, learning_decay = None, 1, None, 1.0, 0.0  # of other engines
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {
+        "vb": (fit_batch, 40),
+        "gibbs": (fit_supervised_gibbs, 100),
+    }
+    batch_size, learning_delay, learning_decay = None, 1.0, 0.0  # of other engines
     supervision, own_terms, coef_prior = 1.0, False, "normal"  # of other models
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
@@ -77,6 +81,10 @@ class MaxMarginEstimator(SupervisedEstimator):
             state, coef=found.solution.coef.astype(np.float32), coef_cov=found.coef_cov.astype(np.float32),
             gram=found.gram, dispersion=found.dispersion,
         )  # fmt: skip
+        if state.support is None:  # a sampler has no duals
+            self._state.dual = found.solution.dual
+            self._state.support = np.any(found.solution.dual, axis=1)
+            self._state.n_support = np.array([np.count_nonzero(self._state.support)])
         if self.words:
             self._add_words(corpus, y, weight, extra)
         self._derive(model)
@@ -131,9 +139,9 @@ class MaxMarginEstimator(SupervisedEstimator):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        assert self._state.support is not None and self._state.n_support is not None
-        self.support_, self.n_support_ = np.flatnonzero(self._state.support), self._state.n_support
-        self.dual_coef_ = self._state.dual
+        if self._state.support is not None:
+            self.support_, self.n_support_ = np.flatnonzero(self._state.support), self._state.n_support
+            self.dual_coef_ = self._state.dual
 
     def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} has a loss, no density of y")

@@ -41,12 +41,15 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         quarter of the documents, held out of a fit of its own, says how much either may say.
     coef_scale : float
         Standard deviation of the prior on eta, of y standardised.
-    inference : {"vb"}
+    inference : {"vb", "gibbs"}
+        Variational EM, whose E-step hears the duals; or a collapsed Gibbs sampler with exp(-C loss) for a likelihood.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default as in `SLDARegressor`.
     topic_word_prior, max_iter, tol, init, n_init, max_doc_iter, doc_tol
         As in `SLDARegressor`; `max_iter` is 40 EM steps by default, and it stops when five of them together gain less
-        than `tol`.
+        than `tol`; or 100 sweeps of the sampler.
+    burn_in, thin : int
+        Of the sampler: sweeps before any is kept (half of them), and every how many-th is.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -79,6 +82,8 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         tol: float = 1e-4,
         init: str = "online",
         n_init: int = 1,
+        burn_in: int | None = None,
+        thin: int = 5,
         max_doc_iter: int = 100,
         doc_tol: float = 1e-2,
         vectorizer: Any = None,
@@ -103,6 +108,8 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.burn_in = burn_in
+        self.thin = thin
         self.max_doc_iter = max_doc_iter
         self.doc_tol = doc_tol
         self.vectorizer = vectorizer
@@ -177,7 +184,10 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         Standard deviation of the prior on eta.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 0.1 for each topic.
-    inference, topic_word_prior, max_iter, tol, ...
+    inference : {"vb", "gibbs"}
+        As in `MedLDARegressor`; the sampler's loss is of each class against the rest, sum_c max(0, cost ∓ eta_c·Zbar),
+        and the refitted coefficients are of the loss above.
+    topic_word_prior, max_iter, tol, ...
         As in `MedLDARegressor`.
 
     Attributes
@@ -211,6 +221,8 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         tol: float = 1e-4,
         init: str = "online",
         n_init: int = 1,
+        burn_in: int | None = None,
+        thin: int = 5,
         max_doc_iter: int = 100,
         doc_tol: float = 1e-2,
         vectorizer: Any = None,
@@ -236,6 +248,8 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.burn_in = burn_in
+        self.thin = thin
         self.max_doc_iter = max_doc_iter
         self.doc_tol = doc_tol
         self.vectorizer = vectorizer
@@ -254,7 +268,8 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
             raise ValueError(f"slack: got {self.slack!r}, expected 'n' or '1'")
         options = {"C": self._at_least_zero("C"), "cost": self._at_least_zero("cost"), "slack": self.slack}
         codes, self.classes_ = as_codes(table[:, 0], who)
-        return codes[:, None], [Target(names[0], "hinge", classes=self.classes_, options=options)]
+        name = "hinge_each" if self.inference == "gibbs" else "hinge"
+        return codes[:, None], [Target(names[0], name, classes=self.classes_, options=options)]
 
     def _alpha(self) -> Any:
         return _CLASS_ALPHA if self.doc_topic_prior is None else self.doc_topic_prior

@@ -7,6 +7,12 @@ E-step: a column of the linear predictor gets the slope dual_dc, in all three pr
 
 which is mu_d - mu*_d (regression), s_d mu_d (two classes, s_d = ±1), and 1(c = y_d) sum_b mu_d^b - mu_d^c (classes).
 C is per document: the paper's C where it sums the slacks, its C/D where it takes their mean.
+
+A sampler takes exp(-C w loss) for a likelihood (Zhu, Chen, Perkins & Zhang 2014): with 2c = C w,
+
+    exp(-2c max(0, zeta)) = ∫ exp(-(lambda + c zeta)²/(2 lambda)) / sqrt(2 pi lambda) d lambda
+
+given zeta, 1/lambda is inverse Gaussian of mean 1/(c |zeta|) and shape 1; given lambda, this is quadratic in zeta.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from supertopic.margin import solve_binary, solve_classes, solve_one_slack, solv
 from supertopic.responses.base import Response, only_known
 from supertopic.responses.continuous import Gaussian
 
+_MOST_CERTAIN = 1e6  # 1/lambda: at zeta = 0 its law has no mean, and a number for it has to fit into single precision
 TOLERANCE = 3e-3  # of the duality gap, relative to the objective: an M-step that is followed by others
 
 
@@ -56,6 +63,16 @@ class MaxMargin(Response):
     def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
         """How well scores predict the labels there are: the more the better."""
         raise NotImplementedError
+
+
+def _augment_hinge(
+    intercept: np.ndarray, sign: np.ndarray, score: np.ndarray, c: np.ndarray, draw: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """(slope, curvature) of exp(-2c max(0, zeta)) in s, zeta = intercept - sign·s, of signs ±1; all of one shape."""
+    reach = np.maximum(c * np.abs(intercept - sign * score), 1e-12)
+    certainty = np.minimum(draw.inverse_gaussian(1.0 / reach, np.ones_like(reach)), _MOST_CERTAIN)
+    curvature = c**2 * certainty
+    return sign * (c + curvature * intercept), curvature
 
 
 class Hinge(MaxMargin):
@@ -135,16 +152,46 @@ class Hinge(MaxMargin):
         return np.hstack([-score, score]) if self.n_classes == 2 else score
 
 
+class HingeEach(Hinge):
+    """loss = sum_c max(0, cost - s_c) for the own class c and max(0, cost + s_c) for others: one against the rest.
+
+    What a sampler can take of several classes. The coefficients, given the topics, are `Hinge`'s.
+    """
+
+    name = "hinge_each"
+
+    def __init__(self, n_classes: int = 0, C: float = 1.0, cost: float = 1.0, slack: str = "n") -> None:
+        super().__init__(n_classes, C, cost, slack)
+        self.sampled = True
+
+    def _signs(self, y: np.ndarray) -> np.ndarray:
+        """(D, C) ±1."""
+        own = np.ones(1) if self.n_classes == 2 else np.arange(self.n_classes)
+        return np.where(y[:, None] == own, 1.0, -1.0)
+
+    def loss(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
+        return only_known(y, np.maximum(self.cost - self._signs(y) * score, 0.0).sum(axis=1))[0]
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        c = np.broadcast_to(0.5 * self.C * weight[:, None], score.shape)
+        slope, curvature = _augment_hinge(np.full(score.shape, self.cost), self._signs(y), score, c, draw)
+        slope, curvature = only_known(y, slope, curvature)
+        return slope, curvature
+
+
 class EpsilonInsensitive(MaxMargin, Gaussian):
     """loss = max(0, |u - s| - epsilon), u = (y - center)/scale; beside it u ~ N(s, variance), if `likelihood`."""
 
     name = "epsilon_insensitive"
     kind = "margin"
-    sampled = False
+    sampled = False  # as a kind of its own: the tests of likelihoods are not for it
 
     def __init__(self, n_classes: int = 0, C: float = 1.0, epsilon: float = 0.1, likelihood: bool = True) -> None:
         super().__init__(n_classes)
         self.C, self.epsilon, self.likelihood = C, epsilon, likelihood
+        self.sampled = True
 
     def loss(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         """(D,), zero where y is missing."""
@@ -157,6 +204,23 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
         if self.likelihood:
             return super().speak(y, score, moment, dispersion)
         return np.zeros_like(score), np.zeros_like(score)
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Two hinges, u - s - epsilon and s - u - epsilon, beside the likelihood."""
+        slope, curvature = self.speak(y, score, score, dispersion)
+        slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
+        u, c = ((np.nan_to_num(y) - dispersion[1]) / dispersion[2])[:, None], 0.5 * self.C * weight[:, None]
+        for sign in (np.ones_like(score), -np.ones_like(score)):
+            more = only_known(y, *_augment_hinge(sign * u - self.epsilon, sign, score, c, draw))
+            slope, curvature = slope + more[0], curvature + more[1]
+        return slope, curvature
+
+    def draw_dispersion(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
+    ) -> np.ndarray:
+        return super().draw_dispersion(y, score, weight, dispersion, draw) if self.likelihood else dispersion
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         density = super().log_density(y, score, moment, dispersion) if self.likelihood else 0.0
