@@ -15,7 +15,7 @@ from supertopic.estimators.labels import Target
 from supertopic.estimators.supervised import SupervisedEstimator
 from supertopic.inference.engines import Fit, Settings, Task, fit_batch
 from supertopic.inference.margin_words import Balance, choose_balance, fit_words
-from supertopic.inference.maximum_margin import fit_margin
+from supertopic.inference.maximum_margin import fit_margin, without_smallest
 from supertopic.inference.regression import Design
 from supertopic.inference.supervised_gibbs import fit_supervised_gibbs
 from supertopic.inference.words import word_features, word_scale
@@ -23,6 +23,7 @@ from supertopic.model import Model
 from supertopic.responses.margin import MaxMargin
 
 _REFIT_TOL = 1e-4  # of the duality gap: no step follows that could make up for it
+_REFIT_TURNS = 50
 _HELD_OUT = 0.25  # of the documents, to find out what topics should say beside words
 _LEAST_HELD_OUT = 10  # documents without which nothing is held out
 
@@ -35,7 +36,7 @@ class MaxMarginEstimator(SupervisedEstimator):
         "gibbs": (fit_supervised_gibbs, 100),
     }
     batch_size, learning_delay, learning_decay = None, 1.0, 0.0  # of other engines
-    supervision, own_terms, coef_prior = 1.0, False, "normal"  # of other models
+    supervision, own_terms = 1.0, False  # of other models
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Find topics in X that separate y; documents whose y is missing take part without it.
@@ -53,6 +54,10 @@ class MaxMarginEstimator(SupervisedEstimator):
         if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
             raise ValueError(f"{name}: got {value!r}, expected a finite number >= 0")
         return float(value)
+
+    def _check_prior(self) -> None:
+        if self.coef_prior not in ("normal", "laplace"):
+            raise ValueError(f"coef_prior: got {self.coef_prior!r}, expected 'normal' or 'laplace'")
 
     def _task(
         self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None,
@@ -75,10 +80,11 @@ class MaxMarginEstimator(SupervisedEstimator):
         design = Design(self._scores(corpus, extra).mean_topics, np.full(len(corpus), np.inf), extra)
         found = fit_margin(
             cast(MaxMargin, model.response), model.coef_prior, design, y, weight, state.coef, state.coef_cov,
-            state.learned()[1], turns=20, tol=_REFIT_TOL,
+            state.learned()[1], turns=_REFIT_TURNS, tol=_REFIT_TOL,
         )  # fmt: skip
+        coef = without_smallest(model.coef_prior, found.solution.coef)
         self._state = replace(
-            state, coef=found.solution.coef.astype(np.float32), coef_cov=found.coef_cov.astype(np.float32),
+            state, coef=coef.astype(np.float32), coef_cov=found.coef_cov.astype(np.float32),
             gram=found.gram, dispersion=found.dispersion,
         )  # fmt: skip
         if state.support is None:  # a sampler has no duals

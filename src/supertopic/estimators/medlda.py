@@ -39,8 +39,10 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
     words : bool
         Words join the topics in the linear predictor: an epsilon-SVR on tf-idf rows, and the topics' own predictor. A
         quarter of the documents, held out of a fit of its own, says how much either may say.
+    coef_prior : {"normal", "laplace"}
+        "laplace" makes coefficients exactly zero; with likelihood="lda" only.
     coef_scale : float
-        Standard deviation of the prior on eta, of y standardised.
+        Standard deviation of the prior on eta, or mean absolute value, of y standardised.
     inference : {"vb", "gibbs"}
         Variational EM, whose E-step hears the duals; or a collapsed Gibbs sampler with exp(-C loss) for a likelihood.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
@@ -74,6 +76,7 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         likelihood: str = "slda",
         refit: bool = True,
         words: bool = False,
+        coef_prior: str = "normal",
         coef_scale: float = 10.0,
         inference: str = "vb",
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
@@ -100,6 +103,7 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         self.likelihood = likelihood
         self.refit = refit
         self.words = words
+        self.coef_prior = coef_prior
         self.coef_scale = coef_scale
         self.inference = inference
         self.doc_topic_prior = doc_topic_prior
@@ -128,6 +132,9 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
             raise ValueError(f"likelihood: got {self.likelihood!r}, expected 'slda' or 'lda'")
         options = {"C": self._at_least_zero("C"), "epsilon": self._at_least_zero("epsilon")}
         options["likelihood"] = self.likelihood == "slda"
+        self._check_prior()
+        if self.coef_prior == "laplace" and self.likelihood == "slda":
+            raise ValueError("coef_prior: got 'laplace' with likelihood='slda'; expected 'normal', or likelihood='lda'")
         numbers = as_numbers(table[:, 0], who)
         return numbers[:, None], [Target(names[0], "epsilon_insensitive", options=options)]
 
@@ -180,8 +187,10 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
     words : bool
         Words join the topics in the discriminant: an SVM on tf-idf rows, and the topics' own. A quarter of the
         documents, held out of a fit of its own, says how much either may say.
+    coef_prior : {"normal", "laplace"}
+        "laplace" makes coefficients exactly zero.
     coef_scale : float
-        Standard deviation of the prior on eta.
+        Standard deviation of the prior on eta, or mean absolute value.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 0.1 for each topic.
     inference : {"vb", "gibbs"}
@@ -213,6 +222,7 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         refit: bool = True,
         words: bool = False,
+        coef_prior: str = "normal",
         coef_scale: float = 1.0,
         inference: str = "vb",
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
@@ -240,6 +250,7 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         self.class_weight = class_weight
         self.refit = refit
         self.words = words
+        self.coef_prior = coef_prior
         self.coef_scale = coef_scale
         self.inference = inference
         self.doc_topic_prior = doc_topic_prior
@@ -264,6 +275,7 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
+        self._check_prior()
         if self.slack not in ("n", "1"):
             raise ValueError(f"slack: got {self.slack!r}, expected 'n' or '1'")
         options = {"C": self._at_least_zero("C"), "cost": self._at_least_zero("cost"), "slack": self.slack}
