@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from supertopic.corpus import Corpus
 from supertopic.estimators.base import Engine
@@ -148,6 +149,23 @@ class MaxMarginEstimator(SupervisedEstimator):
         if self._state.support is not None:
             self.support_, self.n_support_ = np.flatnonzero(self._state.support), self._state.n_support
             self.dual_coef_ = self._state.dual
+
+    def plot_support(self) -> Any:
+        """A figure: documents that carried the model after each step, `n_support_` (needs matplotlib)."""
+        check_is_fitted(self, "support_")
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ValueError("plots need matplotlib: pip install 'supertopic[plots]'") from error
+        figure, axis = plt.subplots(figsize=(4.2, 2.9), layout="constrained")
+        counts = np.asarray(self.n_support_)
+        axis.plot(np.arange(1, len(counts) + 1), counts, color="#1f4e79", marker="o", markersize=3, linewidth=1.3)
+        axis.set_title("support documents", loc="left", fontsize=10)
+        axis.set_xlabel("step", fontsize=8)
+        axis.set_ylim(0, None)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+        return figure
 
     def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} has a loss, no density of y")

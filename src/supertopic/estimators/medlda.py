@@ -39,6 +39,8 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
     words : bool
         Words join the topics in the linear predictor: an epsilon-SVR on tf-idf rows, and the topics' own predictor. A
         quarter of the documents, held out of a fit of its own, says how much either may say.
+    emission : {"dirichlet", "sage"}
+        How topics make words; "sage": sparse deviations from a background.
     coef_prior : {"normal", "laplace"}
         "laplace" makes coefficients exactly zero; with likelihood="lda" only.
     coef_scale : float
@@ -76,6 +78,7 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         likelihood: str = "slda",
         refit: bool = True,
         words: bool = False,
+        emission: str = "dirichlet",
         coef_prior: str = "normal",
         coef_scale: float = 10.0,
         inference: str = "vb",
@@ -103,6 +106,7 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         self.likelihood = likelihood
         self.refit = refit
         self.words = words
+        self.emission = emission
         self.coef_prior = coef_prior
         self.coef_scale = coef_scale
         self.inference = inference
@@ -187,6 +191,8 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
     words : bool
         Words join the topics in the discriminant: an SVM on tf-idf rows, and the topics' own. A quarter of the
         documents, held out of a fit of its own, says how much either may say.
+    emission : {"dirichlet", "sage"}
+        As in `MedLDARegressor`.
     coef_prior : {"normal", "laplace"}
         "laplace" makes coefficients exactly zero.
     coef_scale : float
@@ -222,6 +228,7 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         class_weight: Mapping[Any, float] | str | None = None,
         refit: bool = True,
         words: bool = False,
+        emission: str = "dirichlet",
         coef_prior: str = "normal",
         coef_scale: float = 1.0,
         inference: str = "vb",
@@ -250,6 +257,7 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         self.class_weight = class_weight
         self.refit = refit
         self.words = words
+        self.emission = emission
         self.coef_prior = coef_prior
         self.coef_scale = coef_scale
         self.inference = inference
