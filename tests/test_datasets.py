@@ -125,6 +125,30 @@ def test_simulated_words_follow_their_topics():
     assert np.abs(data.topic_shares - data.doc_topic).mean() < 0.05
 
 
+def test_words_and_theta_make_y():
+    components, words = np.eye(2, 4), np.array([0.0, 3.0, 5.0, 7.0])
+    data = datasets.simulate(
+        50, 2, 4, 20, response="gaussian", coef=np.array([1.0, -1.0]), components=components, word_coef=words,
+        by_theta=True,
+    )  # fmt: skip
+    counts = data.counts.counts.toarray()
+    np.testing.assert_allclose(data.score, data.doc_topic @ [1.0, -1.0] + counts @ words)
+    np.testing.assert_allclose(counts[:, :2], data.topic_shares * counts.sum(axis=1, keepdims=True))
+    with pytest.raises(ValueError, match=r"components has shape \(2, 3\); expected \(2, 4\)"):
+        datasets.simulate(5, 2, 4, components=components[:, :3])
+    with pytest.raises(ValueError, match="word_coef has shape"):
+        datasets.simulate(5, 2, 4, response="gaussian", word_coef=np.ones(3))
+
+
+@pytest.mark.parametrize(("setting", "n_topics", "deviation"), [(1, 40, 0.05), (2, 150, 3.2), (3, 150, 5.0)])
+def test_settings_of_the_medlda_paper(setting, n_topics, deviation):
+    data = datasets.simulate_margin(setting, 100, 300, seed=1)
+    assert data.components.shape == (n_topics, 500) and set(data.y) == {0, 1}
+    assert data.score.std() == pytest.approx(deviation, rel=0.25)
+    with pytest.raises(ValueError, match="setting is 4; expected 1, 2 or 3"):
+        datasets.simulate_margin(4, 100)
+
+
 def test_same_seed_same_data():
     first, second, other = (
         simulate(seed=3, response="logit"),

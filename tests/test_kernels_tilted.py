@@ -136,6 +136,20 @@ def test_uncertain_coefficients_enter_the_second_moment():
         assert abs(values[0] - values[1]) / 2e-4 < 5e-4
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("steep", [1.0, 10.0])
+def test_settles_whatever_the_spread_of_the_coefficients(scale, steep):
+    """What covariances say jumps to and fro between topics for ever, where it is heard at once."""
+    slope, curvature, coef, is_product = RESPONSES["quadratic"]
+    root = np.random.default_rng(1).normal(size=(K, K)).astype(np.float32)
+    cov = (root @ root.T)[None] * np.float32(scale)
+    given = (slope, [steep * curvature[0]], coef, is_product)
+    out = tilt(*given, coef_cov=cov, passes=400, tol=1e-4)
+    assert out["passes"][0] < 400 or scale * steep > 100  # where digits of the mean itself are worth 1e-3 of a tilt
+    more = tilt(*given, coef_cov=cov, passes=2000)
+    np.testing.assert_allclose(COUNTS @ shares(out)[1] / N, COUNTS @ shares(more)[1] / N, atol=2e-3)
+
+
 def test_empty_document_gets_the_prior_mean():
     coef, is_product = np.array([[2.0, -1.0, 0.5], [1.0, 0.0, 0.0]], np.float32), np.array([False, True])
     gamma, score, moment, bound = np.zeros((1, K), np.float32), np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1)

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from supertopic.kernels import margin as kernels
 from supertopic.margin import solve_binary, solve_classes, solve_one_slack, solve_regression
@@ -39,13 +40,15 @@ def problem(kind, seed):
         y = (y > np.median(y)).astype(float) if kind == "binary" else y
     y[6] = y.max() - y[7]
     y[4] = np.nan
-    return {"x": x, "y": y, "C": C, "weight": weight, "precision": precision, "mean": rng.normal(size=n_topics)}
+    mean = rng.normal(size=n_topics)
+    found = {"x": x, "y": y, "C": C, "weight": weight, "precision": precision, "mean": mean}
+    return {**found, "n_classes": n_classes}
 
 
 def solve(kind, data, **options):
     x, y, C, common = data["x"], data["y"], data["C"], {"weight": data["weight"], "precision": data["precision"]}
     if kind == "classes":
-        return solve_classes(x, y, len(data["precision"]), C, COSTS[kind], **common, **options)
+        return solve_classes(x, y, data["n_classes"], C, COSTS[kind], **common, **options)
     solver = solve_regression if kind == "regression" else solve_binary
     return solver(x, y, C, COSTS[kind], mean=data["mean"], **common, **options)
 
@@ -91,6 +94,21 @@ def test_the_objective_is_the_oracles(kind, seed):
     best = optimum(kind, data)
     assert objective(kind, data, fit.coef) == pytest.approx(best, rel=1e-6)
     assert fit.primal == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_features_have_the_same_optimum(kind, seed):
+    data = problem(kind, seed)
+    data["x"][data["x"] < 0.1] = 0.0
+    data["precision"] = np.ones_like(data["precision"]) if kind == "classes" else np.eye(data["x"].shape[1])
+    best, dense = optimum(kind, data), data["x"]
+    fit = solve(kind, {**data, "x": sp.csr_matrix(dense), "precision": None}, **TIGHT)
+    assert fit.converged
+    assert objective(kind, data, fit.coef) == pytest.approx(best, rel=1e-6)
+    assert dual_objective(kind, data, fit.dual) == pytest.approx(best, rel=1e-6)
+    with pytest.raises(ValueError, match="precision: got one with a sparse x, expected None"):
+        solve(kind, {**data, "x": sp.csr_matrix(dense)})
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,15 +2,20 @@
 
 import re
 
+import matplotlib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import LDA, MedLDAClassifier, MedLDARegressor
+from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
 from supertopic.datasets import load as load_corpus
+from supertopic.datasets import simulate
+
+matplotlib.use("Agg")
 
 X = sp.csr_matrix(np.array([[2, 1, 0], [0, 1, 3], [1, 1, 1], [2, 0, 0]], dtype=np.float32))
 REFUSED = {
@@ -63,6 +68,32 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_support_documents_are_plotted_step_by_step():
+    data = simulate(100, 3, n_words=40, mean_length=30, response="logit", seed=1)
+    model = MedLDAClassifier(3, C=1.0, cost=8.0, max_iter=6, tol=0.0).fit(data.counts, data.y)
+    figure = model.plot_support()
+    (line,) = figure.axes[0].lines
+    np.testing.assert_array_equal(line.get_ydata(), model.n_support_)
+    assert list(line.get_xdata()) == [1, 2, 3, 4, 5, 6]
+    matplotlib.pyplot.close(figure)
+
+
+@pytest.mark.parametrize("kind", ["number", "two"])
+def test_sparse_topics_serve_a_margin_too(kind, tmp_path):
+    """SAGE topics: the response does not ask how topics make words."""
+    data = simulate(400, 4, n_words=80, mean_length=40, response="gaussian", seed=2)
+    y = data.y if kind == "number" else (data.y > 0).astype(int)
+    common = {"max_iter": 10, "emission": "sage", "C": 1.0}
+    model = MedLDARegressor(4, **common) if kind == "number" else MedLDAClassifier(4, cost=8.0, **common)
+    model.fit(data.counts.counts[:300], y[:300])
+    assert model.score(data.counts.counts[300:], y[300:]) > (0.5 if kind == "number" else 0.75)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(data.counts.counts), model.predict(data.counts.counts))
+    with pytest.raises(ValueError, match="inference: got 'gibbs', which needs Dirichlet topics"):
+        clone(model).set_params(inference="gibbs").fit(data.counts.counts, y)
 
 
 @pytest.mark.slow

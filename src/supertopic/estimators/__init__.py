@@ -2,6 +2,7 @@
 
 from supertopic.estimators.lda import LDA
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
+from supertopic.estimators.medlda_cv import MedLDAClassifierCV, MedLDARegressorCV
 from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.sage import SAGEClassifier, SAGETopics
 from supertopic.estimators.saving import load
@@ -12,7 +13,9 @@ from supertopic.estimators.topic_model import TopicModel
 __all__ = [
     "LDA",
     "MedLDAClassifier",
+    "MedLDAClassifierCV",
     "MedLDARegressor",
+    "MedLDARegressorCV",
     "MixtureOfCategoricals",
     "SAGEClassifier",
     "SAGETopics",

@@ -3,93 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from numbers import Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.corpus import Corpus
-from supertopic.estimators.base import Engine
 from supertopic.estimators.labels import Target, as_codes, as_numbers, class_weights
-from supertopic.estimators.supervised import SupervisedEstimator
-from supertopic.inference.engines import Fit, Settings, Task, fit_batch
-from supertopic.inference.maximum_margin import fit_margin
-from supertopic.inference.regression import Design
+from supertopic.estimators.max_margin import MaxMarginEstimator
 from supertopic.metrics import predictive_r2
 from supertopic.model import Model
-from supertopic.responses.margin import MaxMargin
 
 _DOC_TOPIC_TOTAL = 25.0  # of a regression's default alpha, of which no topic has more than 1
 _CLASS_ALPHA = 0.1  # that of a classification
-_REFIT_TOL = 1e-4  # of the duality gap: no step follows that could make up for it
 
 
-class _MedLDA(SupervisedEstimator):
-    """What regressor and classifier share."""
-
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 40)}
-    burn_in, thin, batch_size, learning_delay, learning_decay = None, 1, None, 1.0, 0.0  # of other engines
-    supervision, own_terms, coef_prior = 1.0, False, "normal"  # of other models
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
-        """Find topics in X that separate y; documents whose y is missing take part without it.
-
-        Parameters
-        ----------
-        X : counts, strings, or a Corpus
-        y : (D,); NaN, None (or -1 among class numbers): missing
-        sample_weight : (D,) weights of the documents' losses: C is per document, times this
-        """
-        return super().fit(X, y, sample_weight)
-
-    def _at_least_zero(self, name: str) -> float:
-        value = getattr(self, name)
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"{name}: got {value!r}, expected a finite number >= 0")
-        return float(value)
-
-    def _task(
-        self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None,
-        covariates: np.ndarray | None = None,
-    ) -> Task:  # fmt: skip
-        task = super()._task(model, corpus, settings, y, weight, covariates)
-        if task.start is not None:  # the duals belong to the documents of the earlier fit
-            known = task.start.dual is not None and len(task.start.dual) == len(corpus)
-            task.start = replace(task.start, dual=task.start.dual if known else None, planes=None, n_support=None)
-        return task
-
-    def _keep(self, model: Model, fit: Fit) -> None:
-        fit.state.planes = None  # of use in training only
-        super()._keep(model, fit)
-
-    def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
-        """The coefficients once more, on topics that have not seen y, by the same problem."""
-        model, state = self._model(), self._state
-        design = Design(self._scores(corpus, extra).mean_topics, np.full(len(y), np.inf), extra)
-        found = fit_margin(
-            cast(MaxMargin, model.response), model.coef_prior, design, y, weight, state.coef, state.coef_cov,
-            state.learned()[1], turns=20, tol=_REFIT_TOL,
-        )  # fmt: skip
-        self._state = replace(
-            state, coef=found.solution.coef.astype(np.float32), coef_cov=found.coef_cov.astype(np.float32),
-            gram=found.gram, dispersion=found.dispersion,
-        )  # fmt: skip
-        self._derive(model)
-
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        assert self._state.support is not None and self._state.n_support is not None
-        self.support_, self.n_support_ = np.flatnonzero(self._state.support), self._state.n_support
-        self.dual_coef_ = self._state.dual
-
-    def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
-        raise TypeError(f"{type(self).__name__} has a loss, no density of y")
-
-
-class MedLDARegressor(RegressorMixin, _MedLDA):
+class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
     """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that also keep |y - E[eta·Zbar]| <= epsilon:
 
     max  evidence bound of the words (and of y ~ N(eta·Zbar, dispersion))
@@ -107,14 +36,24 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
         With sLDA's Gaussian likelihood of y beside the loss (the paper's full model), or with the loss alone.
     refit : bool
         Solve for the coefficients once more on topics inferred without y, as they are at prediction.
+    words : bool
+        Words join the topics in the linear predictor: an epsilon-SVR on tf-idf rows, and the topics' own predictor. A
+        quarter of the documents, held out of a fit of its own, says how much either may say.
+    emission : {"dirichlet", "sage"}
+        How topics make words; "sage": sparse deviations from a background.
+    coef_prior : {"normal", "laplace"}
+        "laplace" makes coefficients exactly zero; with likelihood="lda" only.
     coef_scale : float
-        Standard deviation of the prior on eta, of y standardised.
-    inference : {"vb"}
+        Standard deviation of the prior on eta, or mean absolute value, of y standardised.
+    inference : {"vb", "gibbs"}
+        Variational EM, whose E-step hears the duals; or a collapsed Gibbs sampler with exp(-C loss) for a likelihood.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default as in `SLDARegressor`.
     topic_word_prior, max_iter, tol, init, n_init, max_doc_iter, doc_tol
         As in `SLDARegressor`; `max_iter` is 40 EM steps by default, and it stops when five of them together gain less
-        than `tol`.
+        than `tol`; or 100 sweeps of the sampler.
+    burn_in, thin : int
+        Of the sampler: sweeps before any is kept (half of them), and every how many-th is.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -124,6 +63,7 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
     support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
     n_support_ : (n_iter_,) ndarray, how many there were after each step
     dual_coef_ : (D, 1) ndarray, mu - mu*, averaged over the last steps: what drew the documents' topics
+    word_coef_ : (1, V) ndarray, with `words=True`
     dispersion_ : float, the variance of y around the prediction
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; `bound_` is the objective above per token.
@@ -137,6 +77,9 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
         epsilon: float = 0.1,
         likelihood: str = "slda",
         refit: bool = True,
+        words: bool = False,
+        emission: str = "dirichlet",
+        coef_prior: str = "normal",
         coef_scale: float = 10.0,
         inference: str = "vb",
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
@@ -145,6 +88,8 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
         tol: float = 1e-4,
         init: str = "online",
         n_init: int = 1,
+        burn_in: int | None = None,
+        thin: int = 5,
         max_doc_iter: int = 100,
         doc_tol: float = 1e-2,
         vectorizer: Any = None,
@@ -160,6 +105,9 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
         self.epsilon = epsilon
         self.likelihood = likelihood
         self.refit = refit
+        self.words = words
+        self.emission = emission
+        self.coef_prior = coef_prior
         self.coef_scale = coef_scale
         self.inference = inference
         self.doc_topic_prior = doc_topic_prior
@@ -168,6 +116,8 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.burn_in = burn_in
+        self.thin = thin
         self.max_doc_iter = max_doc_iter
         self.doc_tol = doc_tol
         self.vectorizer = vectorizer
@@ -186,6 +136,9 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
             raise ValueError(f"likelihood: got {self.likelihood!r}, expected 'slda' or 'lda'")
         options = {"C": self._at_least_zero("C"), "epsilon": self._at_least_zero("epsilon")}
         options["likelihood"] = self.likelihood == "slda"
+        self._check_prior()
+        if self.coef_prior == "laplace" and self.likelihood == "slda":
+            raise ValueError("coef_prior: got 'laplace' with likelihood='slda'; expected 'normal', or likelihood='lda'")
         numbers = as_numbers(table[:, 0], who)
         return numbers[:, None], [Target(names[0], "epsilon_insensitive", options=options)]
 
@@ -214,7 +167,7 @@ class MedLDARegressor(RegressorMixin, _MedLDA):
         return float(predictive_r2(y, self.predict(X)))
 
 
-class MedLDAClassifier(ClassifierMixin, _MedLDA):
+class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
     """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that keep the classes apart by the margin `cost`:
 
     max  evidence bound of the words  -  C sum_d max_c [cost 1(c != y_d) - E[(eta_{y_d} - eta_c)·Zbar_d]]
@@ -235,11 +188,21 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         Weights of the classes' losses.
     refit : bool
         Solve for the coefficients once more on topics inferred without y, as they are at prediction.
+    words : bool
+        Words join the topics in the discriminant: an SVM on tf-idf rows, and the topics' own. A quarter of the
+        documents, held out of a fit of its own, says how much either may say.
+    emission : {"dirichlet", "sage"}
+        As in `MedLDARegressor`.
+    coef_prior : {"normal", "laplace"}
+        "laplace" makes coefficients exactly zero.
     coef_scale : float
-        Standard deviation of the prior on eta.
+        Standard deviation of the prior on eta, or mean absolute value.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 0.1 for each topic.
-    inference, topic_word_prior, max_iter, tol, ...
+    inference : {"vb", "gibbs"}
+        As in `MedLDARegressor`; the sampler's loss is of each class against the rest, sum_c max(0, cost ∓ eta_c·Zbar),
+        and the refitted coefficients are of the loss above.
+    topic_word_prior, max_iter, tol, ...
         As in `MedLDARegressor`.
 
     Attributes
@@ -247,6 +210,7 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
     classes_ : (M,) ndarray
     coef_ : (M, K) ndarray, or (1, K) for two classes
         E[eta]: a topic with a large one speaks for its class (the second of two).
+    word_coef_ : (M, V) or (1, V) ndarray, with `words=True`
     support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
     n_support_ : (n_iter_,) ndarray, how many there were after each step
     dual_coef_ : (D, M) or (D, 1) ndarray, 1(c = y_d) sum_b mu_d^b - mu_d^c, averaged over the last steps
@@ -263,6 +227,9 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         slack: str = "n",
         class_weight: Mapping[Any, float] | str | None = None,
         refit: bool = True,
+        words: bool = False,
+        emission: str = "dirichlet",
+        coef_prior: str = "normal",
         coef_scale: float = 1.0,
         inference: str = "vb",
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
@@ -271,6 +238,8 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         tol: float = 1e-4,
         init: str = "online",
         n_init: int = 1,
+        burn_in: int | None = None,
+        thin: int = 5,
         max_doc_iter: int = 100,
         doc_tol: float = 1e-2,
         vectorizer: Any = None,
@@ -287,6 +256,9 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         self.slack = slack
         self.class_weight = class_weight
         self.refit = refit
+        self.words = words
+        self.emission = emission
+        self.coef_prior = coef_prior
         self.coef_scale = coef_scale
         self.inference = inference
         self.doc_topic_prior = doc_topic_prior
@@ -295,6 +267,8 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         self.tol = tol
         self.init = init
         self.n_init = n_init
+        self.burn_in = burn_in
+        self.thin = thin
         self.max_doc_iter = max_doc_iter
         self.doc_tol = doc_tol
         self.vectorizer = vectorizer
@@ -309,11 +283,13 @@ class MedLDAClassifier(ClassifierMixin, _MedLDA):
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
+        self._check_prior()
         if self.slack not in ("n", "1"):
             raise ValueError(f"slack: got {self.slack!r}, expected 'n' or '1'")
         options = {"C": self._at_least_zero("C"), "cost": self._at_least_zero("cost"), "slack": self.slack}
         codes, self.classes_ = as_codes(table[:, 0], who)
-        return codes[:, None], [Target(names[0], "hinge", classes=self.classes_, options=options)]
+        name = "hinge_each" if self.inference == "gibbs" else "hinge"
+        return codes[:, None], [Target(names[0], name, classes=self.classes_, options=options)]
 
     def _alpha(self) -> Any:
         return _CLASS_ALPHA if self.doc_topic_prior is None else self.doc_topic_prior

@@ -5,6 +5,9 @@
 Without a likelihood of y, only the mean of q(eta) matters: an SVM on E[Zbar]. With a Gaussian one, q(eta) is normal
 with precision P = 1/scale² + gram, and its mean solves the SVM with the prior N(P⁻¹ cross, P⁻¹) in place of p0
 (gram, cross: `supertopic.inference.regression`).
+
+A Laplace prior is normal given the coefficients r there were, |eta|/scale <= (eta²/r + r)/(2 scale), with equality at
+|eta| = r: every solve with the variances r·scale lowers the objective.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from supertopic.responses.margin import TOLERANCE, MaxMargin, Solution
 _LEAST_MIX = 0.1  # of a step's duals, in what documents are told next; the first steps weigh more
 _TURNS = 5  # between the response's own parameters and q(eta), in one M-step
 _TURN_TOL = 0.01  # relative change of those parameters below which the turns stop
+_SMALLEST = 3e-3  # of the largest coefficient: what is smaller is zero under a Laplace prior, but can come back
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,6 @@ def fit_margin(
     """The response's own parameters given q(eta), and q(eta) given them, by turns."""
     coef, x = coef.astype(np.float64), np.asarray(design.columns, dtype=np.float64)
     n_coef = coef.shape[1]
-    ridge = np.eye(n_coef) / prior.scale**2
     total = max(float(weight[~np.isnan(y)].sum()), 1e-300)
     while True:
         score, moment = design.moments(coef, response.is_product)
@@ -87,14 +90,33 @@ def fit_margin(
             gram, cross = design.normal_equations(
                 coef, response.is_product, moment, weight[:, None] * slope, weight[:, None] * curvature
             )
-        precision = gram + ridge
+        precision = gram + _prior_precision(prior, coef)
         mean = np.linalg.solve(precision, cross[..., None])[..., 0]
         start = response.solve(x, y, weight, mean, precision, dispersion, start, tol)
+        moved = float(np.abs(start.coef - coef).max())
         coef = start.coef
         coef_cov = np.linalg.inv(precision) if has_likelihood else np.zeros((0, n_coef, n_coef))
         turns -= 1
-        if not has_likelihood or turns == 0 or np.allclose(before, dispersion, rtol=_TURN_TOL):
+        still = np.allclose(before, dispersion, rtol=_TURN_TOL) and (
+            prior.name != "laplace" or moved <= _SMALLEST * np.abs(coef).max()
+        )
+        if turns == 0 or still:
             return Margin(start, coef_cov, gram, dispersion)
+
+
+def _prior_precision(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:
+    """(C, n, n), diagonal."""
+    if prior.name != "laplace" or not coef.any():
+        return np.broadcast_to(np.eye(coef.shape[1]) / prior.scale**2, (len(coef), *2 * coef.shape[1:]))
+    size = np.maximum(np.abs(coef), _SMALLEST * np.abs(coef).max())
+    return np.stack([np.diag(1.0 / (prior.scale * row)) for row in size])
+
+
+def without_smallest(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:
+    """Under a Laplace prior, coefficients that are on their way to zero are zero."""
+    if prior.name != "laplace":
+        return coef
+    return np.where(np.abs(coef) > _SMALLEST * np.abs(coef).max(initial=0.0), coef, 0.0)
 
 
 def second_moments(design: Design, weight: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ classes     dual row m_d >= 0 of sum bound_d (the own class y_d holds what is no
             level such that the row still sums to bound_d
 
 Every document adds a term >= 0 to the duality gap: bound (loss) - dual · (slope). A sweep returns the sum of the terms
-as it met them, and puts the documents that can rest (on a bound, nothing to move) behind the others.
+as it met them, and puts the documents that can rest (on a bound, nothing to move) behind the others. The sparse sweeps
+take features as CSR arrays and v = 1.
 """
 
 import numpy as np
@@ -48,6 +49,18 @@ def _dot(a, b):
     return total
 
 
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _best_in_box(old, slope, norm, epsilon, low, high):
+    """(the document's best dual variable, its term of the gap before)."""
+    excess = max(abs(slope) - epsilon, 0.0)
+    # the side of the box that a residual of this sign pushes to
+    gap = (high if slope < 0.0 else -low) * excess + old * slope + epsilon * abs(old)
+    free = old - slope / norm
+    shift = epsilon / norm
+    new = free - shift if free > shift else (free + shift if free < -shift else 0.0)
+    return min(max(new, low), high), gap
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def sweep_box(x, norm, target, epsilon, low, high, seed, epoch, coef, dual, order, n):
     """Visit the documents order[:n] once in random order; returns (how many stay busy, the sum of their gap terms).
@@ -69,19 +82,39 @@ def sweep_box(x, norm, target, epsilon, low, high, seed, epoch, coef, dual, orde
         d = order[i]
         row = x[d]
         old = dual[d]
-        slope = _dot(row, coef) - target[d]
-        excess = max(abs(slope) - epsilon, 0.0)
-        # the side of the box that a residual of this sign pushes to
-        gap += (high[d] if slope < 0.0 else -low[d]) * excess + old * slope + epsilon * abs(old)
-        free = old - slope / norm[d]
-        shift = epsilon / norm[d]
-        new = free - shift if free > shift else (free + shift if free < -shift else 0.0)
-        new = min(max(new, low[d]), high[d])
+        new, term = _best_in_box(old, _dot(row, coef) - target[d], norm[d], epsilon, low[d], high[d])
+        gap += term
         if new != old:
             dual[d] = new
             step = new - old
             for k in range(row.shape[0]):
                 coef[k] += step * row[k]
+        if new != old or (new != 0.0 and new != low[d] and new != high[d]):
+            order[i] = order[busy]
+            order[busy] = d
+            busy += 1
+    return busy, gap
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def sweep_box_sparse(indptr, indices, data, norm, target, epsilon, low, high, seed, epoch, coef, dual, order, n):
+    """`sweep_box` with x as CSR arrays."""
+    _shuffle(order, n, seed, epoch)
+    busy = 0
+    gap = 0.0
+    for i in range(n):
+        d = order[i]
+        old = dual[d]
+        slope = -target[d]
+        for j in range(indptr[d], indptr[d + 1]):
+            slope += data[j] * coef[indices[j]]
+        new, term = _best_in_box(old, slope, norm[d], epsilon, low[d], high[d])
+        gap += term
+        if new != old:
+            dual[d] = new
+            step = new - old
+            for j in range(indptr[d], indptr[d + 1]):
+                coef[indices[j]] += step * data[j]
         if new != old or (new != 0.0 and new != low[d] and new != high[d]):
             order[i] = order[busy]
             order[busy] = d
@@ -128,6 +161,35 @@ def _project(value, weight, bound, out):
         out[c] *= bound / total  # a nearly empty document has lost digits in value - level
 
 
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _best_row(slope, old, weight, bound, new):
+    """The document's best dual row in `new`; returns (its term of the gap before, whether it stays busy).
+
+    slope : (M,) r, changed
+    """
+    n_classes = slope.shape[0]
+    worst = -np.inf
+    used = 0.0
+    for c in range(n_classes):
+        worst = max(worst, slope[c])
+    for c in range(n_classes):
+        used += old[c] * (worst - slope[c])
+    if used <= 0.0:
+        # all weight lies on the worst classes: optimal; it rests unless it is torn between two of them
+        torn = False
+        for c in range(n_classes):
+            new[c] = old[c]
+            torn = torn or 0.0 < old[c] < bound
+        return used, torn
+    for c in range(n_classes):
+        slope[c] += old[c] / weight[c]
+    _project(slope, weight, bound, new)
+    moved = False
+    for c in range(n_classes):
+        moved = moved or new[c] != old[c]
+    return used, moved
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def sweep_classes(x, weight, variance, label, cost, bound, seed, epoch, coef, dual, order, n, slope, new):
     """Visit the documents order[:n] once in random order; returns (how many stay busy, the sum of their gap terms).
@@ -152,32 +214,53 @@ def sweep_classes(x, weight, variance, label, cost, bound, seed, epoch, coef, du
         d = order[i]
         row = x[d]
         old = dual[d]
-        worst = -np.inf
-        used = 0.0
         for c in range(n_classes):
             slope[c] = _dot(row, coef[c]) + (0.0 if c == label[d] else cost)
-            worst = max(worst, slope[c])
-        for c in range(n_classes):
-            used += old[c] * (worst - slope[c])
+        used, moved = _best_row(slope, old, weight[d], bound[d], new)
         gap += used
-        if used <= 0.0:
-            # all weight lies on the worst classes: optimal; it rests unless it is torn between two of them
-            torn = False
+        for c in range(n_classes):
+            step = new[c] - old[c]
+            if step != 0.0:
+                old[c] = new[c]
+                for k in range(n_features):
+                    coef[c, k] -= step * variance[c, k] * row[k]
+        if moved:
+            order[i] = order[busy]
+            order[busy] = d
+            busy += 1
+    return busy, gap
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def sweep_classes_sparse(
+    indptr, indices, data, weight, label, cost, bound, seed, epoch, coef, dual, order, n, slope, new
+):
+    """`sweep_classes` with x as CSR arrays, variances of one, and coef (K, M): a feature's classes lie together."""
+    n_classes = coef.shape[1]
+    _shuffle(order, n, seed, epoch)
+    busy = 0
+    gap = 0.0
+    for i in range(n):
+        d = order[i]
+        old = dual[d]
+        for c in range(n_classes):
+            slope[c] = 0.0 if c == label[d] else cost
+        for j in range(indptr[d], indptr[d + 1]):
+            value = data[j]
+            of_feature = coef[indices[j]]
             for c in range(n_classes):
-                torn = torn or 0.0 < old[c] < bound[d]
-            moved = torn
-        else:
+                slope[c] += value * of_feature[c]
+        used, moved = _best_row(slope, old, weight[d], bound[d], new)
+        gap += used
+        if used > 0.0 and moved:
             for c in range(n_classes):
-                slope[c] += old[c] / weight[d, c]
-            _project(slope, weight[d], bound[d], new)
-            moved = False
-            for c in range(n_classes):
-                step = new[c] - old[c]
-                if step != 0.0:
-                    moved = True
-                    old[c] = new[c]
-                    for k in range(n_features):
-                        coef[c, k] -= step * variance[c, k] * row[k]
+                slope[c] = old[c] - new[c]
+                old[c] = new[c]
+            for j in range(indptr[d], indptr[d + 1]):
+                value = data[j]
+                of_feature = coef[indices[j]]
+                for c in range(n_classes):
+                    of_feature[c] += slope[c] * value
         if moved:
             order[i] = order[busy]
             order[busy] = d

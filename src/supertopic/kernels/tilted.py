@@ -206,21 +206,48 @@ def _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factor
     return off
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _spread(curvature, coef_cov, n_tokens, mean, begin, spread, goal):
+    """Move `spread`, what the coefficients' covariances S take from the tilt, towards what `mean` asks for:
+
+    goal_k = sum_c curvature_c (N - 1)/N² (S_c mean)_k
+
+    Shortened as in `_pull`, by curvature/N times the variance of coefficients ~ S at a topic drawn from `mean`. Returns
+    how far any tilt was from it.
+    """
+    n_topics = mean.shape[0]
+    damping = 1.0
+    for k in range(n_topics):
+        goal[k] = np.float32(0.0)
+    for c in range(coef_cov.shape[0]):
+        strength = curvature[c] * (n_tokens - 1.0) / (n_tokens * n_tokens)
+        variance = 0.0
+        for k in range(n_topics):
+            pull = 0.0
+            for i in range(n_topics):
+                pull += coef_cov[c, k, i] * mean[i]
+            goal[k] += np.float32(strength * pull)
+            variance += (coef_cov[c, k, k] - pull) * mean[k]
+        damping += curvature[c] / n_tokens * max(variance, 0.0)
+    least, most = np.inf, -np.inf
+    for k in range(n_topics):  # what all topics share says nothing
+        least, most = min(least, goal[k] - spread[k]), max(most, goal[k] - spread[k])
+    part = 1.0 if begin else min(1.0 / damping, _LONGEST_STEP / (most - least + 1e-30))
+    for k in range(n_topics):
+        spread[k] += np.float32(part) * (goal[k] - spread[k])
+    return most - least
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _weigh_topics(curvature, coef_cov, n_tokens, features, fixed, factors, mean, gamma, tilt, theta):
+def _weigh_topics(features, fixed, factors, spread, gamma, tilt, theta):
     """theta_k = exp(psi(gamma_k) + tilt_k - largest tilt), and tilt."""
     n_topics = gamma.shape[0]
     for k in range(n_topics):
-        tilt[k] = fixed[k]
+        tilt[k] = fixed[k] - spread[k]
     for c in range(features.shape[0]):
         factor = np.float32(factors[c])
         for k in range(n_topics):
             tilt[k] += factor * features[c, k]
-    for c in range(coef_cov.shape[0]):
-        strength = np.float32(curvature[c] * (n_tokens - 1.0) / (n_tokens * n_tokens))
-        for k in range(n_topics):
-            for i in range(n_topics):
-                tilt[k] -= strength * coef_cov[c, k, i] * mean[i]
     most = tilt[0]
     for k in range(n_topics):
         most = max(most, tilt[k])
@@ -231,16 +258,20 @@ def _weigh_topics(curvature, coef_cov, n_tokens, features, fixed, factors, mean,
 @njit(cache=True, nogil=True, error_model="numpy")
 def _tilt_one(
     rows, count, alpha, max_passes, tol, slope, curvature, coef_cov, is_product, n_tokens, features, fixed,
-    ranges, factors, goals, gamma, phi, theta, total, mean, tilt,
+    ranges, factors, goals, gamma, phi, theta, total, mean, tilt, spread, goal, fresh,
 ):  # fmt: skip
     """Coordinate ascent for one document; returns (passes, words' part of the bound), and its mean shares in `mean`."""
     n_topics = alpha.shape[0]
     done, settled = 0, False
+    for k in range(n_topics):
+        spread[k] = np.float32(0.0)
     while True:
         for k in range(n_topics):
             mean[k] = (gamma[k] - alpha[k]) / np.float32(n_tokens)
         off = _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factors, goals)
-        _weigh_topics(curvature, coef_cov, n_tokens, features, fixed, factors, mean, gamma, tilt, theta)
+        if coef_cov.shape[0] > 0:
+            off += _spread(curvature, coef_cov, n_tokens, mean, done == 0 and not fresh, spread, goal)
+        _weigh_topics(features, fixed, factors, spread, gamma, tilt, theta)
         if done == max_passes or (settled and off < 10.0 * tol):
             break
         _pass_over_words(rows, count, theta, total)
@@ -302,6 +333,7 @@ def tilt_documents(
     n_columns, n_topics = coef.shape
     theta, total = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     mean, tilt, fixed = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
+    spread, goal = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     features, goals, ranges = np.empty((n_columns, n_topics), np.float32), np.empty(n_columns), np.empty(n_columns)
     for d in range(start, stop):
         if not active[d]:
@@ -329,6 +361,7 @@ def tilt_documents(
         passes[d], bound[d] = _tilt_one(
             rows[: last - first], count, alpha, max_passes, tol, slope[d], curvature[d], coef_cov, is_product,
             n_tokens, features, fixed, ranges, factors[d], goals, gamma[d], phi[first:last], theta, total, mean, tilt,
+            spread, goal, fresh,
         )  # fmt: skip
         for c in range(n_columns):
             score[d, c], moment[d, c] = _score(c, coef, coef_cov, features, is_product, n_tokens, mean)

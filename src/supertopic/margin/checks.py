@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import solve_triangular
 
 
 def checked(
-    x: np.ndarray, y: np.ndarray, C: float, weight: np.ndarray | None, numbers: dict[str, float],
+    x: Any, y: np.ndarray, C: float, weight: np.ndarray | None, numbers: dict[str, float],
     tol: float, floor: float, max_epochs: int, n_classes: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[Any, np.ndarray, np.ndarray]:  # fmt: skip
     """x and y in float64, and the bounds C w_d, zero for the documents left out; refuses what cannot be."""
-    x, y = np.ascontiguousarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if x.ndim != 2 or not np.isfinite(x).all():
+    sparse = sp.issparse(x)
+    x = sp.csr_matrix(x, dtype=np.float64) if sparse else np.ascontiguousarray(x, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64)
+    if x.ndim != 2 or not np.isfinite(x.data if sparse else x).all():
         raise ValueError(f"x: got shape {x.shape}, expected a (D, K) array of finite numbers")
     if y.shape != x.shape[:1] or np.isinf(y).any():
         raise ValueError(f"y: got shape {y.shape}, expected {x.shape[:1]}, finite numbers or NaN (left out)")
@@ -30,7 +34,7 @@ def checked(
         wrong = y[known & ~np.isin(y, np.arange(n_classes))]
         if len(wrong):
             raise ValueError(f"y: got {wrong[0]:g}, expected whole numbers 0 to {n_classes - 1}, or NaN (left out)")
-    weight = np.ones(len(x)) if weight is None else np.asarray(weight, dtype=np.float64)
+    weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
     if weight.shape != y.shape or not (np.isfinite(weight) & (weight >= 0)).all():
         raise ValueError(f"weight: got shape {weight.shape}, expected {y.shape}, finite numbers >= 0")
     return x, y, np.where(known, C * weight, 0.0)
@@ -46,8 +50,8 @@ def start(warm: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def whiten(
-    x: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    x: Any, mean: np.ndarray | None, precision: np.ndarray | None
+) -> tuple[np.ndarray, Any, Callable[[np.ndarray], np.ndarray]]:
     """With P = U'U: the mean, U'⁻¹ x_d, and the way back from U (eta - mean) to eta - mean (the paper's eq. 17)."""
     n_features = x.shape[1]
     mean = np.zeros(n_features) if mean is None else np.asarray(mean, dtype=np.float64)
@@ -55,6 +59,7 @@ def whiten(
         raise ValueError(f"mean: got shape {mean.shape}, expected {(n_features,)}, finite numbers")
     if precision is None:
         return mean, x, lambda coef: coef
+    _require_dense(x)
     P = np.asarray(precision, dtype=np.float64)
     if P.shape not in {(n_features,), (n_features, n_features)} or not np.isfinite(P).all():
         raise ValueError(
@@ -75,10 +80,17 @@ def whiten(
     return mean, white, lambda coef: solve_triangular(lower, coef, lower=True, trans="T")
 
 
-def variances(precision: np.ndarray | None, n_classes: int, n_features: int) -> np.ndarray:
+def _require_dense(x: Any) -> None:
+    if sp.issparse(x):
+        raise ValueError("precision: got one with a sparse x, expected None; scale the features instead")
+
+
+def variances(x: Any, precision: np.ndarray | None, n_classes: int) -> np.ndarray:
     """(M, K) 1 / precision."""
+    n_features = x.shape[1]
     if precision is None:
         return np.ones((n_classes, n_features))
+    _require_dense(x)
     P = np.asarray(precision, dtype=np.float64)
     if P.shape not in {(n_features,), (n_classes, n_features)} or not (np.isfinite(P) & (P > 0)).all():
         raise ValueError(

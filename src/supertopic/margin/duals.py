@@ -10,11 +10,14 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..kernels.margin import sweep_box, sweep_classes
+from ..kernels.margin import sweep_box, sweep_box_sparse, sweep_classes, sweep_classes_sparse
 
 _SWEEPS = 20  # of the busy documents, before all are looked at again
 _ROUNDS = 50  # of conjugate gradients in a leap
+
+Features = Any  # (D, K) of a problem: an array, or a CSR matrix
 
 
 class Dual(Protocol):
@@ -55,10 +58,10 @@ class Box:
     """Dual of an epsilon-insensitive loss: one number per document, in an interval."""
 
     def __init__(
-        self, x: np.ndarray, target: np.ndarray, epsilon: float, low: np.ndarray, high: np.ndarray, dual: np.ndarray
+        self, x: Features, target: np.ndarray, epsilon: float, low: np.ndarray, high: np.ndarray, dual: np.ndarray
     ) -> None:
         self.x, self.target, self.epsilon, self.low, self.high = x, target, epsilon, low, high
-        self.norm = np.einsum("dk,dk->d", x, x)
+        self.norm = squares(x) @ np.ones(x.shape[1])
         empty = self.norm <= 1e-14 * self.norm.max(initial=0.0)
         # eta says nothing to an empty document: its loss is a constant, and its dual lies where that is best
         corner = np.where(np.abs(target) > epsilon, np.where(target > 0, high, low), 0.0)
@@ -66,10 +69,11 @@ class Box:
         self.live = ~empty & (low < high)
 
     def sweep(self, order: np.ndarray, n: int, seed: int, epoch: int) -> tuple[int, float]:
-        return sweep_box(
-            self.x, self.norm, self.target, self.epsilon, self.low, self.high, seed, epoch,
-            self.coef, self.dual, order, n,
-        )  # fmt: skip
+        box = (self.norm, self.target, self.epsilon, self.low, self.high)
+        given = (*box, seed, epoch, self.coef, self.dual, order, n)
+        if sp.issparse(self.x):
+            return sweep_box_sparse(self.x.indptr, self.x.indices, self.x.data, *given)
+        return sweep_box(self.x, *given)
 
     def leap(self, budget: int) -> int:
         free = np.flatnonzero((self.dual != 0) & (self.dual > self.low) & (self.dual < self.high))
@@ -98,11 +102,11 @@ class Classes:
     """
 
     def __init__(
-        self, x: np.ndarray, label: np.ndarray, cost: float, bound: np.ndarray, variance: np.ndarray, dual: np.ndarray
+        self, x: Features, label: np.ndarray, cost: float, bound: np.ndarray, variance: np.ndarray, dual: np.ndarray
     ) -> None:
         self.x, self.label, self.cost, self.bound, self.variance = x, label, cost, bound, variance
-        self.rows, n_classes = np.arange(len(x)), len(variance)
-        curvature = np.square(x) @ variance.T
+        self.rows, n_classes = np.arange(x.shape[0]), len(variance)
+        curvature = squares(x) @ variance.T
         empty = curvature.min(axis=1) <= 1e-14 * curvature.max(initial=0.0)
         self.dual = np.maximum(dual, 0.0)
         # any wrong class costs an empty document the same
@@ -116,10 +120,11 @@ class Classes:
         self.scratch = np.empty((2, n_classes))
 
     def sweep(self, order: np.ndarray, n: int, seed: int, epoch: int) -> tuple[int, float]:
-        return sweep_classes(
-            self.x, self.weight, self.variance, self.label, self.cost, self.bound, seed, epoch,
-            self.coef, self.dual, order, n, self.scratch[0], self.scratch[1],
-        )  # fmt: skip
+        problem, scratch = (self.label, self.cost, self.bound, seed, epoch), (self.scratch[0], self.scratch[1])
+        if sp.issparse(self.x):
+            x = (self.x.indptr, self.x.indices, self.x.data)
+            return sweep_classes_sparse(*x, self.weight, *problem, self.coef.T, self.dual, order, n, *scratch)
+        return sweep_classes(self.x, self.weight, self.variance, *problem, self.coef, self.dual, order, n, *scratch)
 
     def leap(self, budget: int) -> int:
         free = np.flatnonzero(((self.dual > 0) & (self.dual < self.bound[:, None])).any(axis=1) & self.live)
@@ -137,7 +142,8 @@ class Classes:
     def measure(self) -> tuple[float, float]:
         share = -self.dual
         share[self.rows, self.label] += self.bound
-        self.coef = np.ascontiguousarray(self.variance * (share.T @ self.x))
+        by_feature = self.x.T @ share * self.variance.T
+        self.coef = by_feature.T if sp.issparse(self.x) else np.ascontiguousarray(by_feature.T)
         slope = slopes(self.x, self.coef, self.label, self.cost)
         worst = slope.max(axis=1)
         loss = self.bound * (worst - slope[self.rows, self.label])
@@ -151,11 +157,16 @@ class Classes:
         return dual
 
 
-def slopes(x: np.ndarray, coef: np.ndarray, label: np.ndarray, cost: float) -> np.ndarray:
+def squares(x: Features) -> Features:
+    """The squares of all entries."""
+    return x.multiply(x).tocsr() if sp.issparse(x) else np.square(x)
+
+
+def slopes(x: Features, coef: np.ndarray, label: np.ndarray, cost: float) -> np.ndarray:
     """(D, M) cost 1(c != y_d) + eta_c·x_d."""
     slope = x @ coef.T
     slope += cost
-    slope[np.arange(len(x)), label] -= cost
+    slope[np.arange(x.shape[0]), label] -= cost
     return slope
 
 

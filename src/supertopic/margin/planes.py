@@ -103,7 +103,7 @@ def solve_one_slack(
     """
     x, y, bound = checked(x, y, C, weight, {"cost": cost}, tol, floor, max_epochs, n_classes)
     label = np.where(bound > 0, y, 0).astype(np.int64)
-    planes = _Planes(x, label, float(cost), bound, variances(precision, n_classes, x.shape[1]))
+    planes = _Planes(x, label, float(cost), bound, variances(x, precision, n_classes))
     for labeling in _labelings(warm, len(x), n_classes):
         planes.add(labeling)
     rows, epochs, goal = np.arange(len(x)), 0, floor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class MarginFit:
 
 
 def solve_regression(
-    x: np.ndarray, y: np.ndarray, C: float, epsilon: float, *, weight: np.ndarray | None = None,
+    x: Any, y: np.ndarray, C: float, epsilon: float, *, weight: np.ndarray | None = None,
     mean: np.ndarray | None = None, precision: np.ndarray | None = None, warm: np.ndarray | None = None,
     tol: float = 1e-3, floor: float = 1e-12, max_epochs: int = 10_000, seed: int = 0,
 ) -> MarginFit:  # fmt: skip
@@ -55,7 +56,7 @@ def solve_regression(
 
     Parameters
     ----------
-    x : (D, K)
+    x : (D, K), an array, or a sparse matrix where the precision is one
     y : (D,)
         NaN: the document is left out.
     C, epsilon : float
@@ -85,7 +86,7 @@ def solve_regression(
 
 
 def solve_binary(
-    x: np.ndarray, y: np.ndarray, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
+    x: Any, y: np.ndarray, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
     mean: np.ndarray | None = None, precision: np.ndarray | None = None, warm: np.ndarray | None = None,
     tol: float = 1e-3, floor: float = 1e-12, max_epochs: int = 10_000, seed: int = 0,
 ) -> MarginFit:  # fmt: skip
@@ -96,7 +97,7 @@ def solve_binary(
 
     Parameters
     ----------
-    x : (D, K)
+    x : (D, K), as in `solve_regression`
     y : (D,)
         1 or 0; NaN: the document is left out.
     C, cost : float
@@ -118,7 +119,7 @@ def solve_binary(
 
 
 def solve_classes(
-    x: np.ndarray, y: np.ndarray, n_classes: int, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
+    x: Any, y: np.ndarray, n_classes: int, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
     precision: np.ndarray | None = None, warm: np.ndarray | None = None,
     tol: float = 1e-3, floor: float = 1e-12, max_epochs: int = 10_000, seed: int = 0,
 ) -> MarginFit:  # fmt: skip
@@ -129,7 +130,7 @@ def solve_classes(
 
     Parameters
     ----------
-    x : (D, K)
+    x : (D, K), as in `solve_regression`
     y : (D,)
         0 … n_classes - 1; NaN: the document is left out.
     n_classes : int
@@ -146,7 +147,7 @@ def solve_classes(
     """
     x, y, bound = checked(x, y, C, weight, {"cost": cost}, tol, floor, max_epochs, n_classes)
     label = np.where(bound > 0, y, 0).astype(np.int64)
-    variance = variances(precision, n_classes, x.shape[1])
-    problem = Classes(x, label, float(cost), bound, variance, start(warm, (len(x), n_classes)))
+    variance = variances(x, precision, n_classes)
+    problem = Classes(x, label, float(cost), bound, variance, start(warm, (len(y), n_classes)))
     known = descend(problem, tol, floor, max_epochs, seed)
     return MarginFit(problem.coef, problem.multipliers(), **known)

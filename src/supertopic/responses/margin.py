@@ -7,6 +7,12 @@ E-step: a column of the linear predictor gets the slope dual_dc, in all three pr
 
 which is mu_d - mu*_d (regression), s_d mu_d (two classes, s_d = ±1), and 1(c = y_d) sum_b mu_d^b - mu_d^c (classes).
 C is per document: the paper's C where it sums the slacks, its C/D where it takes their mean.
+
+A sampler takes exp(-C w loss) for a likelihood (Zhu, Chen, Perkins & Zhang 2014): with 2c = C w,
+
+    exp(-2c max(0, zeta)) = ∫ exp(-(lambda + c zeta)²/(2 lambda)) / sqrt(2 pi lambda) d lambda
+
+given zeta, 1/lambda is inverse Gaussian of mean 1/(c |zeta|) and shape 1; given lambda, this is quadratic in zeta.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from supertopic.margin import solve_binary, solve_classes, solve_one_slack, solv
 from supertopic.responses.base import Response, only_known
 from supertopic.responses.continuous import Gaussian
 
+_MOST_CERTAIN = 1e6  # 1/lambda: at zeta = 0 its law has no mean, and a number for it has to fit into single precision
 TOLERANCE = 3e-3  # of the duality gap, relative to the objective: an M-step that is followed by others
 
 
@@ -39,14 +46,33 @@ class MaxMargin(Response):
     max_margin = True
 
     def solve(
-        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
         """The best mean of q(eta) for features x (D, n), with q(eta) ∝ N(mean, precision⁻¹) without the losses.
 
-        mean : (C, n), precision : (C, n, n); start : the solution of a problem nearby
+        mean : (C, n), precision : (C, n, n); None for zeros and ones, as sparse x need
+        start : the solution of a problem nearby
         """
         raise NotImplementedError
+
+    def beside_words(self, C: float) -> tuple[MaxMargin, float]:
+        """This loss at another C and a margin of one, for rows of length one; and the margin to multiply coef by."""
+        raise NotImplementedError
+
+    def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """How well scores predict the labels there are: the more the better."""
+        raise NotImplementedError
+
+
+def _augment_hinge(
+    intercept: np.ndarray, sign: np.ndarray, score: np.ndarray, c: np.ndarray, draw: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """(slope, curvature) of exp(-2c max(0, zeta)) in s, zeta = intercept - sign·s, of signs ±1; all of one shape."""
+    reach = np.maximum(c * np.abs(intercept - sign * score), 1e-12)
+    certainty = np.minimum(draw.inverse_gaussian(1.0 / reach, np.ones_like(reach)), _MOST_CERTAIN)
+    curvature = c**2 * certainty
+    return sign * (c + curvature * intercept), curvature
 
 
 class Hinge(MaxMargin):
@@ -77,11 +103,13 @@ class Hinge(MaxMargin):
         return -self.C * self.loss(y, score)
 
     def solve(
-        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
-        """As in `MaxMargin`, where the mean is zero and all columns have one diagonal precision."""
-        diagonal = np.diagonal(precision[0])
+        """As in `MaxMargin`, where the mean is zero and the precisions are diagonal."""
+        diagonal = None if precision is None else np.diagonal(precision, axis1=1, axis2=2)
+        if diagonal is not None and self.n_classes == 2:
+            diagonal = diagonal[0]
         if self.slack == "1":
             return self._solve_one_slack(x, y, weight, diagonal, start, tol)
         common: Any = {"C": self.C, "cost": self.cost, "weight": weight, "precision": diagonal, "tol": tol}
@@ -95,7 +123,7 @@ class Hinge(MaxMargin):
         return Solution(fit.coef, self._signed(y, fit.dual))
 
     def _solve_one_slack(
-        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, precision: np.ndarray, start: Solution | None,
+        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, precision: np.ndarray | None, start: Solution | None,
         tol: float,
     ) -> Solution:  # fmt: skip
         two = self.n_classes == 2  # the binary problem at C is that of two classes at C/2
@@ -108,6 +136,14 @@ class Hinge(MaxMargin):
             coef, dual = coef[1:] - coef[:1], 2 * dual[:, 1:]
         return Solution(coef, dual, fit.planes)
 
+    def beside_words(self, C: float) -> tuple[MaxMargin, float]:
+        return Hinge(self.n_classes, C, 1.0), self.cost
+
+    def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """The share of labels predicted."""
+        known = ~np.isnan(y)
+        return float(np.mean(self.predict(score, score, dispersion).argmax(axis=1)[known] == y[known]))
+
     def _signed(self, y: np.ndarray, dual: np.ndarray) -> np.ndarray:
         """mu_d^c, zero for the own class, as the slopes of the columns."""
         own = (np.arange(self.n_classes) == y[:, None]).astype(np.float64)
@@ -118,16 +154,46 @@ class Hinge(MaxMargin):
         return np.hstack([-score, score]) if self.n_classes == 2 else score
 
 
+class HingeEach(Hinge):
+    """loss = sum_c max(0, cost - s_c) for the own class c and max(0, cost + s_c) for others: one against the rest.
+
+    What a sampler can take of several classes. The coefficients, given the topics, are `Hinge`'s.
+    """
+
+    name = "hinge_each"
+
+    def __init__(self, n_classes: int = 0, C: float = 1.0, cost: float = 1.0, slack: str = "n") -> None:
+        super().__init__(n_classes, C, cost, slack)
+        self.sampled = True
+
+    def _signs(self, y: np.ndarray) -> np.ndarray:
+        """(D, C) ±1."""
+        own = np.ones(1) if self.n_classes == 2 else np.arange(self.n_classes)
+        return np.where(y[:, None] == own, 1.0, -1.0)
+
+    def loss(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
+        return only_known(y, np.maximum(self.cost - self._signs(y) * score, 0.0).sum(axis=1))[0]
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        c = np.broadcast_to(0.5 * self.C * weight[:, None], score.shape)
+        slope, curvature = _augment_hinge(np.full(score.shape, self.cost), self._signs(y), score, c, draw)
+        slope, curvature = only_known(y, slope, curvature)
+        return slope, curvature
+
+
 class EpsilonInsensitive(MaxMargin, Gaussian):
     """loss = max(0, |u - s| - epsilon), u = (y - center)/scale; beside it u ~ N(s, variance), if `likelihood`."""
 
     name = "epsilon_insensitive"
     kind = "margin"
-    sampled = False
+    sampled = False  # as a kind of its own: the tests of likelihoods are not for it
 
     def __init__(self, n_classes: int = 0, C: float = 1.0, epsilon: float = 0.1, likelihood: bool = True) -> None:
         super().__init__(n_classes)
         self.C, self.epsilon, self.likelihood = C, epsilon, likelihood
+        self.sampled = True
 
     def loss(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         """(D,), zero where y is missing."""
@@ -141,18 +207,44 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
             return super().speak(y, score, moment, dispersion)
         return np.zeros_like(score), np.zeros_like(score)
 
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Two hinges, u - s - epsilon and s - u - epsilon, beside the likelihood."""
+        slope, curvature = self.speak(y, score, score, dispersion)
+        slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
+        u, c = ((np.nan_to_num(y) - dispersion[1]) / dispersion[2])[:, None], 0.5 * self.C * weight[:, None]
+        for sign in (np.ones_like(score), -np.ones_like(score)):
+            more = only_known(y, *_augment_hinge(sign * u - self.epsilon, sign, score, c, draw))
+            slope, curvature = slope + more[0], curvature + more[1]
+        return slope, curvature
+
+    def draw_dispersion(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
+    ) -> np.ndarray:
+        return super().draw_dispersion(y, score, weight, dispersion, draw) if self.likelihood else dispersion
+
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         density = super().log_density(y, score, moment, dispersion) if self.likelihood else 0.0
         return density - self.C * self.loss(y, score, dispersion)
 
     def solve(
-        self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, mean: np.ndarray, precision: np.ndarray,
+        self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
         """As in `MaxMargin`; y is standardised, as the coefficients are."""
         _, center, scale = dispersion
         fit = solve_regression(
-            x, (y - center) / scale, self.C, self.epsilon, weight=weight, mean=mean[0], precision=precision[0],
-            warm=None if start is None else start.dual[:, 0], tol=tol,
+            x, (y - center) / scale, self.C, self.epsilon, weight=weight, mean=None if mean is None else mean[0],
+            precision=None if precision is None else precision[0], tol=tol,
+            warm=None if start is None else start.dual[:, 0],
         )  # fmt: skip
         return Solution(fit.coef[None], fit.dual[:, None])
+
+    def beside_words(self, C: float) -> tuple[MaxMargin, float]:
+        return EpsilonInsensitive(0, C, self.epsilon, self.likelihood), 1.0
+
+    def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """Minus the mean squared error of y standardised."""
+        known = ~np.isnan(y)
+        return -float(np.mean(self._squares(y, score, score**2, dispersion)[known]))

@@ -1,0 +1,189 @@
+"""MedLDA with C and the margin chosen by cross-validation on the training documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
+
+from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text
+from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
+
+
+class _PathCV(MetaEstimatorMixin, BaseEstimator):
+    """For every margin (cost or epsilon), fits along ascending C, each going on from the one before."""
+
+    margin_name: ClassVar[str]
+    estimator: Any
+    Cs: Sequence[float]
+    cv: Any
+
+    def _default(self) -> Any:
+        raise NotImplementedError
+
+    def _margins(self) -> Sequence[float]:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose by the folds' mean score, then walk the path to the chosen setting with all documents."""
+        base = self._default() if self.estimator is None else self.estimator
+        Cs = sorted(_numbers("Cs", self.Cs))
+        margins = _numbers(f"{self.margin_name}s", self._margins())
+        documents, labels = _documents(X), y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        folds = list(check_cv(self.cv, labels, classifier=is_classifier(base)).split(np.zeros(len(labels)), labels))
+        rows = []
+        for margin in margins:
+            scores = np.array([self._walk(base, documents, labels, weight, margin, Cs, *fold)[1] for fold in folds])
+            for C, of_folds in zip(Cs, scores.T, strict=True):
+                se = of_folds.std(ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
+                rows.append({"C": C, self.margin_name: margin, "score": of_folds.mean(), "score_se": se})
+        self.cv_results_ = pd.DataFrame(rows)
+        best = self.cv_results_.loc[self.cv_results_["score"].idxmax()]
+        self.C_, self.best_score_ = float(best["C"]), float(best["score"])
+        margin, everything = float(best[self.margin_name]), np.arange(len(labels))
+        setattr(self, f"{self.margin_name}_", margin)
+        path = [C for C in Cs if C <= self.C_]
+        self.best_estimator_, _ = self._walk(base, documents, labels, weight, margin, path, everything)
+        self.best_estimator_.set_params(warm_start=base.warm_start)
+        if is_classifier(base):
+            self.classes_ = self.best_estimator_.classes_
+        return self
+
+    def _walk(
+        self, base: Any, documents: Any, y: np.ndarray, weight: np.ndarray | None, margin: float, Cs: list[float],
+        train: np.ndarray, test: np.ndarray | None = None,
+    ) -> tuple[Any, list[float]]:  # fmt: skip
+        """The model at the end of the path, and the scores of the test documents on the way; words join at the end."""
+        model, scores = clone(base).set_params(warm_start=True, **{self.margin_name: margin}), []
+        given = {} if weight is None else {"sample_weight": weight[train]}
+        for C in Cs:
+            words = base.words and (test is not None or Cs[-1] == C)
+            model.set_params(C=C, words=words).fit(_rows(documents, train), y[train], **given)
+            if test is not None:
+                scores.append(float(model.score(_rows(documents, test), y[test])))
+        return model.set_params(words=base.words), scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """By the model of the chosen setting."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Topic shares by that model."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.transform(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Its accuracy, or R²."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y))
+
+    def save(self, path: Any) -> None:
+        """Save that model."""
+        check_is_fitted(self, "best_estimator_")
+        self.best_estimator_.save(path)
+
+
+class MedLDAClassifierCV(ClassifierMixin, _PathCV):
+    """`MedLDAClassifier` with C and cost of the best mean accuracy over folds of the training documents.
+
+    Parameters
+    ----------
+    estimator : MedLDAClassifier, optional
+        All other settings; by default `MedLDAClassifier()`.
+    Cs, costs : sequences of float
+        What to choose from. For each cost, a fold's fits go on from one C to the next.
+    cv : int, splitter or iterable
+        As in scikit-learn.
+
+    Attributes
+    ----------
+    C_, cost_ : what was chosen; best_score_ : its mean accuracy
+    cv_results_ : DataFrame, C, cost, score, score_se (the standard error over folds)
+    best_estimator_ : the model fitted to all documents along the same path
+    """
+
+    margin_name = "cost"
+
+    def __init__(
+        self, estimator: Any = None, *, Cs: Sequence[float] = (2.0, 8.0, 32.0),
+        costs: Sequence[float] = (64.0, 256.0, 1024.0), cv: Any = 3,
+    ) -> None:  # fmt: skip
+        self.estimator = estimator
+        self.Cs = Cs
+        self.costs = costs
+        self.cv = cv
+
+    def _default(self) -> Any:
+        return MedLDAClassifier()
+
+    def _margins(self) -> Sequence[float]:
+        return self.costs
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """By the model of the chosen setting."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+
+class MedLDARegressorCV(RegressorMixin, _PathCV):
+    """`MedLDARegressor` with C and epsilon of the best mean R² over folds of the training documents.
+
+    Parameters
+    ----------
+    estimator : MedLDARegressor, optional
+    Cs, epsilons : sequences of float
+    cv : int, splitter or iterable
+        All as in `MedLDAClassifierCV`.
+
+    Attributes
+    ----------
+    C_, epsilon_, best_score_, cv_results_, best_estimator_
+        As there.
+    """
+
+    margin_name = "epsilon"
+
+    def __init__(
+        self, estimator: Any = None, *, Cs: Sequence[float] = (10.0, 30.0, 100.0),
+        epsilons: Sequence[float] = (0.1, 0.5), cv: Any = 3,
+    ) -> None:  # fmt: skip
+        self.estimator = estimator
+        self.Cs = Cs
+        self.epsilons = epsilons
+        self.cv = cv
+
+    def _default(self) -> Any:
+        return MedLDARegressor()
+
+    def _margins(self) -> Sequence[float]:
+        return self.epsilons
+
+
+def _numbers(name: str, values: Any) -> list[float]:
+    """Finite numbers >= 0, at least one."""
+    given = list(values) if isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, str) else []
+    good = [float(v) for v in given if isinstance(v, (Real, np.number)) and 0 <= float(v) < np.inf]
+    if not given or len(good) < len(given):
+        raise ValueError(f"{name}: got {values!r}, expected a list of finite numbers >= 0")
+    return good
+
+
+def _documents(X: Any) -> Any:
+    """Something whose rows can be taken: texts, or a Corpus."""
+    if not isinstance(X, Corpus) and holds_text(X):
+        return np.array(as_texts(X)[0], dtype=object)
+    return as_corpus(X)
+
+
+def _rows(documents: Any, rows: np.ndarray) -> Any:
+    if isinstance(documents, Corpus):
+        return Corpus(documents.counts[rows], documents.vocabulary)
+    return documents[rows]
