@@ -14,6 +14,7 @@ DISPERSION = {
     "gamma": [1.5, 1.0],
     "weibull": [1.3, 1.0],
     "ordinal": [-0.5, 0.6],
+    "inverse_gaussian": [1.6, 1.0],
 }
 N_CLASSES = {"softmax": 3, "ordinal": 3}
 
@@ -48,6 +49,8 @@ def draw_y(name, s, dispersion, rng):
     shape, scale = dispersion
     if name == "gamma":  # its column holds -log mean
         return scale * rng.gamma(shape, size=len(s)) * np.exp(-one) / shape
+    if name == "inverse_gaussian":
+        return scale * rng.wald(np.exp(one), shape)
     assert name == "weibull"  # its column holds -shape log scale
     return scale * (rng.exponential(size=len(s)) * np.exp(-one)) ** (1 / shape)
 
@@ -72,6 +75,8 @@ def log_density(name, y, s, dispersion):
         return stats.nbinom.logpmf(y, dispersion[0], 1 / (1 + np.exp(one)))
     if name == "gamma":
         return stats.gamma.logpdf(y, dispersion[0], scale=np.exp(-one) / dispersion[0])
+    if name == "inverse_gaussian":
+        return stats.invgauss.logpdf(y, np.exp(one) / dispersion[0], scale=dispersion[0])
     return stats.weibull_min.logpdf(y, dispersion[0], scale=np.exp(-one / dispersion[0]))
 
 

@@ -90,7 +90,7 @@ def order(model, data):
 
 
 def test_a_budget_of_two_finds_the_two_topics_that_make_y(numbers):
-    model = SSTMRegressor(6, max_iter=120, thin=2, max_nonzero=2).fit(numbers.counts, 100 + 10 * numbers.y)
+    model = SSTMRegressor(6, max_iter=240, thin=2, max_nonzero=2).fit(numbers.counts, 100 + 10 * numbers.y)
     found = order(model, numbers)
     assert set(np.flatnonzero(model.coef_)) == set(found[:2])
     np.testing.assert_allclose(model.coef_[found[:2]], [30, -30], atol=6)

@@ -1,13 +1,17 @@
 """Gibbs sampling with a response: against enumerated posteriors, and against the joint distribution it must keep."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy import stats
 from scipy.special import log_ndtr
 
 from supertopic.coefficients import CoefPrior
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.coef_draw import draw_support
 from supertopic.inference.draws import SweepDraws
 from supertopic.inference.supervised_gibbs import RATE_PRIOR, Options, SupervisedSampler, prior_precision
 from supertopic.kernels import gibbs_likelihood
@@ -18,6 +22,7 @@ from tests import naive_supervised as naive
 NAMES = naive.sampled_names()
 ALPHA, BETA = np.array([0.7, 0.5, 0.9]), 0.4
 TINY = np.array([[1, 2, 0], [1, 0, 1]])
+DRAWN = {name: len(naive.make(name)[1]) > 0 for name in NAMES}  # whether it has a dispersion
 
 
 def sampler_of(name, counts, y, weight=None, prior=("normal", 1.0), seed=0, covariates=None, options=None):
@@ -35,28 +40,29 @@ def sampler_of(name, counts, y, weight=None, prior=("normal", 1.0), seed=0, cova
 
 
 def test_every_response_but_those_of_canonical_links_has_a_sampler():
-    assert sorted(NAMES) == sorted(
-        ["gaussian", "logit", "probit", "softmax", "ordinal", "poisson", "negative_binomial", "gamma", "weibull"]
-    )
+    classes, positive = ["logit", "probit", "softmax", "ordinal"], ["gamma", "inverse_gaussian", "weibull"]
+    assert sorted(NAMES) == sorted(["gaussian", "poisson", "negative_binomial", *classes, *positive])
 
 
 def test_topics_under_a_collapsed_probit_follow_the_enumerated_posterior():
     follow_enumerated("probit", 1.0, Options(integrate_latents=True))
+    follow_enumerated("probit", 3.0, Options(integrate_latents=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("weight", [1.0, 2.5])
+@pytest.mark.parametrize("weight", [1.0, 2.0, 2.5])
 def test_topics_follow_the_enumerated_posterior(name, weight):
     """Augmented topics given coefficients: p(z | w, y) with what was augmented integrated out."""
     follow_enumerated(name, weight)
 
 
 def follow_enumerated(name, weight, options=None):
-    y = np.array([1.0, 0.0]) if name not in ("gamma", "weibull", "gaussian") else np.array([2.5, 0.4])
+    continuous = name in ("gamma", "weibull", "gaussian", "inverse_gaussian")
+    y = np.array([2.5, 0.4]) if continuous else np.array([1.0, 0.0])
     if name in ("poisson", "negative_binomial"):
         y = np.array([3.0, 0.0])
     sampler = sampler_of(name, TINY, y, np.array([weight, weight]), options=options)
-    if weight != 1 and sampler.model.response.whole_weights:
+    if weight == 2.5 and sampler.model.response.whole_weights:
         with pytest.raises(ValueError, match="weights of labels"):
             sampler.model.response.check_sampler(sampler.weight)
         return
@@ -173,9 +179,34 @@ def statistics(sampler, name):
     values += [np.log(sampler.coef_prior.scale), np.log(sampler.coef_prior.scale) * (np.tanh(coef) ** 2).mean()]
     if len(sampler.dispersion) and name != "ordinal":
         values += [np.log(sampler.dispersion[0]), np.log(sampler.dispersion[0]) * y.sum()]
+    values += [(coef[0, k] == 0) * (1.0 + sampler.doc_topic[:, k].mean()) for k in range(len(ALPHA))]
     if name == "ordinal":
         values += [np.log(np.diff(sampler.dispersion)[0]), np.log(np.diff(sampler.dispersion)[0]) * y.sum()]
     return np.array(values)
+
+
+def simulated(name, prior, replicate, covariates=False, options=None):
+    """A sampler whose everything, words and y too, has been drawn from the model."""
+    n_docs, length, n_words, rng = 5, 4, 4, np.random.default_rng([replicate, 17])
+    topics = rng.dirichlet(np.full(n_words, BETA), size=len(ALPHA))
+    z = np.concatenate([rng.choice(len(ALPHA), length, p=rng.dirichlet(ALPHA)) for _ in range(n_docs)])
+    words = np.array([rng.choice(n_words, p=topics[k]) for k in z]).reshape(n_docs, length)
+    order = np.argsort(words, axis=1, kind="stable")
+    z = np.take_along_axis(z.reshape(n_docs, length), order, axis=1).ravel()
+    counts = np.stack([np.bincount(row, minlength=n_words) for row in words])
+    extra = rng.normal(size=(n_docs, 1)) if covariates else None
+    if options is not None and options.learn_scale:
+        prior = (prior[0], 1.0 / rng.gamma(RATE_PRIOR[0], 1.0 / RATE_PRIOR[1]))
+    sampler = sampler_of(name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra, options=options)
+    if options is not None and options.budget is not None:
+        for bears in sampler.bears:
+            bears[rng.choice(len(ALPHA), len(ALPHA) - options.budget, replace=False)] = False
+    draw = rng.normal if prior[0] == "normal" else rng.laplace
+    coef, dispersion = draw(scale=prior[1], size=sampler.coef.shape), prior_dispersion(name, rng)
+    coef = np.where(sampler.bears, coef, 0.0)
+    sampler.take(z.astype(np.uint16), coef, dispersion, ALPHA)
+    sampler.y = naive.draw_y(name, sampler.design @ coef.T, dispersion, rng)
+    return sampler
 
 
 def joint_test(name, prior, n_replicates, n_sweeps, covariates=False, options=None):
@@ -184,25 +215,9 @@ def joint_test(name, prior, n_replicates, n_sweeps, covariates=False, options=No
     Parameters and topics before and after have the same distribution, jointly with the data (Geweke 2004, with
     independent replicates as in Gandy & Scott 2020).
     """
-    differences, n_docs, length, n_words = [], 5, 4, 4
+    differences = []
     for replicate in range(n_replicates):
-        rng = np.random.default_rng([replicate, 17])
-        topics = rng.dirichlet(np.full(n_words, BETA), size=len(ALPHA))
-        z = np.concatenate([rng.choice(len(ALPHA), length, p=rng.dirichlet(ALPHA)) for _ in range(n_docs)])
-        words = np.array([rng.choice(n_words, p=topics[k]) for k in z]).reshape(n_docs, length)
-        order = np.argsort(words, axis=1, kind="stable")
-        z = np.take_along_axis(z.reshape(n_docs, length), order, axis=1).ravel()
-        counts = np.stack([np.bincount(row, minlength=n_words) for row in words])
-        extra = rng.normal(size=(n_docs, 1)) if covariates else None
-        if options is not None and options.learn_scale:
-            prior = (prior[0], 1.0 / rng.gamma(RATE_PRIOR[0], 1.0 / RATE_PRIOR[1]))
-        sampler = sampler_of(
-            name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra, options=options
-        )
-        draw = rng.normal if prior[0] == "normal" else rng.laplace
-        coef, dispersion = draw(scale=prior[1], size=sampler.coef.shape), prior_dispersion(name, rng)
-        sampler.take(z.astype(np.uint16), coef, dispersion, ALPHA)
-        sampler.y = naive.draw_y(name, sampler.design @ coef.T, dispersion, rng)
+        sampler = simulated(name, prior, replicate, covariates, options)
         before = statistics(sampler, name)
         for number in range(n_sweeps):
             sampler.sweep(number)
@@ -236,3 +251,66 @@ def test_sweeps_of_sparse_models_keep_the_joint_distribution(name):
     options = Options(integrate_latents=True, learn_scale=True)
     z = joint_test(name, ("laplace", 1.0), 1500, 3, covariates=True, options=options)
     assert z.max() < 4.0, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian", "probit", "poisson"])
+def test_sweeps_within_a_budget_keep_the_joint_distribution(name, monkeypatch):
+    """Which topics bear the response is drawn too, and has to stay as likely as it was."""
+    monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
+    options = Options(integrate_latents=True, learn_scale=name != "poisson", budget=2)
+    z = joint_test(name, ("laplace", 1.0), 1500, 3, covariates=True, options=options)
+    assert z.max() < 4.0, z
+
+
+def test_the_support_follows_its_enumerated_posterior():
+    """Two topics of four and a covariate, coefficients integrated out: ∝ sqrt(|prior_S| / |P_S|) exp(½ l' P_S^-1 l)."""
+    rng = np.random.default_rng(2)
+    root = rng.normal(size=(12, 5))
+    gram, cross, prior = root.T @ root / 4, rng.normal(size=5) * 2, rng.gamma(2.0, size=5)
+    pairs = list(combinations(range(4), 2))
+    logs = []
+    for pair in pairs:
+        own = [*pair, 4]
+        precision = gram[np.ix_(own, own)] + np.diag(prior[own])
+        fit = cross[own] @ np.linalg.solve(precision, cross[own])
+        logs.append(0.5 * (np.log(prior[own]).sum() - np.linalg.slogdet(precision)[1] + fit))
+    expected = np.exp(logs) / np.exp(logs).sum()
+    bears, seen, n = np.array([True, True, False, False, True]), np.zeros(len(pairs)), 6000
+    for number in range(n):
+        bears = draw_support(gram, cross, prior, bears, 4, SweepDraws(0, number))
+        assert bears[4]
+        seen[pairs.index(tuple(np.flatnonzero(bears[:4])))] += 1
+    assert expected.max() < 0.9
+    np.testing.assert_allclose(seen / n, expected, atol=0.025)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_truth_ranks_evenly_among_the_draws(name, monkeypatch):
+    """Simulation-based calibration (Talts et al. 2018): among nine draws given its data, a truth has any rank as often.
+
+    The chain starts elsewhere: topics and coefficients of another replicate.
+    """
+    monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
+    n_replicates, n_draws, scale = 250, 9, {"logit": 4.0, "softmax": 3.0}.get(name, 1.0)
+
+    def looked_at(sampler):
+        score = sampler.design @ sampler.coef.T
+        fit = sampler.model.response.log_likelihood(sampler.y, score, sampler.weight, sampler.dispersion)
+        own = [np.diff(sampler.dispersion)[0] if name == "ordinal" else sampler.dispersion[0]] if DRAWN[name] else []
+        return np.array([sampler.coef[0, 0], sampler.coef.sum() + score[0, 0], fit, *own])
+
+    ranks = []
+    for replicate in range(n_replicates):
+        sampler, other = (simulated(name, ("normal", scale), seed) for seed in (replicate, replicate + n_replicates))
+        truth, below = looked_at(sampler), 0.0
+        sampler.take(other.topic, other.coef, other.dispersion, ALPHA)
+        for number in range(16 + 4 * n_draws):
+            sampler.sweep(number)
+            if number >= 16 and number % 4 == 3:
+                below = below + (looked_at(sampler) < truth)
+        ranks.append(below)
+    counts = [np.bincount(column.astype(int), minlength=n_draws + 1) for column in np.array(ranks).T]
+    p = stats.chisquare(np.array(counts), axis=1).pvalue
+    assert p.min() > 1e-3, (p, counts)

@@ -127,11 +127,12 @@ def test_weights_of_zero_silence_a_label(small):
 
 def test_what_has_no_sampler_is_refused_in_a_sentence(small):
     counts, y, positive = small
-    for params in ({"response": "inverse_gaussian"}, {"response": "gamma", "link": "canonical"}):
+    for name in ("inverse_gaussian", "gamma"):
+        params = {"response": name, "link": "canonical"}
         with pytest.raises(ValueError, match=r"has no sampler for response=.*expected one of 'logit'"):
             SLDARegressor(3, inference="gibbs", **params).fit(counts, positive)
-    with pytest.raises(ValueError, match=r"weights of labels .* other than 0 and 1"):
-        SLDAClassifier(3, response="probit", inference="gibbs", supervision=3).fit(counts, y > 0)
+    with pytest.raises(ValueError, match=r"weights of labels .* other than whole numbers"):
+        SLDAClassifier(3, response="probit", inference="gibbs", supervision=2.5).fit(counts, y > 0)
     with pytest.raises(ValueError, match="burn_in: got 10, expected fewer sweeps than max_iter=10"):
         SLDARegressor(3, inference="gibbs", max_iter=10, burn_in=10).fit(counts, y)
     with pytest.raises(ValueError, match="fractional count"):

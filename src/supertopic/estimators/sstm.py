@@ -2,241 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.coefficients import CoefPrior
-from supertopic.corpus import Corpus
-from supertopic.doc_topic_prior import DocTopicPrior
-from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.base import Engine
 from supertopic.estimators.labels import Target, as_codes, as_table
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
-from supertopic.estimators.supervised import SupervisedEstimator
-from supertopic.inference.chains import effective_size, fit_chains, split_r_hat
-from supertopic.inference.engines import Settings
-from supertopic.inference.sparse_mode import mode_within_budget, sparse_mode
-from supertopic.inference.supervised_gibbs import Options, fit_supervised_gibbs
+from supertopic.estimators.sparse import SparseEstimator
 from supertopic.model import Model
 
-_MIXED = 1.1  # the largest R-hat of chains that agree
-_FIRST = 0.1  # topic_word_prior before it is learned
 
-
-class _SSTM(SupervisedEstimator):
-    """The parameters that regressor and classifier share, and the sparse estimate."""
-
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"gibbs": (fit_supervised_gibbs, 500)}
-    coef_scale: Any
-    doc_topic_prior: Any
-    topic_word_prior: Any
-    supervision: Any
-    batch_size: Any
-    # what other estimators let users choose
-    inference, coef_prior, own_terms, words, supervision, init, n_init = (
-        "gibbs",
-        "laplace",
-        False,
-        False,
-        1.0,
-        "online",
-        1,
-    )
-    tol, batch_size, learning_delay, learning_decay, max_doc_iter, doc_tol = 0.0, None, 10.0, 0.7, 100, 1e-2
-    _prior_unit: float = 1.0  # of `coef_scale`: what it is divided by
-    _unit: float = 1.0  # of `coef_`: what it is multiplied by
-
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        coef_scale: float | str = "auto",
-        sigma: float | str = "auto",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray = 0.1,
-        topic_word_prior: float | str = 0.1,
-        collapsed: bool = True,
-        max_nonzero: int | None = None,
-        sparsity: float | None = None,
-        refit: bool = True,
-        max_iter: int | None = None,
-        burn_in: int | None = None,
-        thin: int = 5,
-        n_chains: int = 1,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.coef_scale = coef_scale
-        self.sigma = sigma
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.collapsed = collapsed
-        self.max_nonzero = max_nonzero
-        self.sparsity = sparsity
-        self.refit = refit
-        self.max_iter = max_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
-
-    def _settings(self) -> tuple[Engine, Settings]:
-        _, settings = super()._settings()
-        self._budget()
-        options = Options(
-            integrate_latents=bool(self.collapsed),
-            learn_scale=self._is_auto("coef_scale"),
-            learn_topic_prior=self._is_auto("topic_word_prior"),
-        )
-        self._is_auto("sigma")
-        if not isinstance(self.n_chains, Integral) or int(self.n_chains) < 1:
-            raise ValueError(f"n_chains: got {self.n_chains!r}, expected a whole number >= 1")
-        chain = partial(fit_supervised_gibbs, options=options)
-        return partial(fit_chains, engine=chain, n_chains=int(self.n_chains)), settings
-
-    def _is_auto(self, name: str) -> bool:
-        """Whether a parameter is "auto"; refuses what is neither that nor a number above zero."""
-        value = getattr(self, name)
-        if isinstance(value, str) and value == "auto":
-            return True
-        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
-            raise ValueError(f"{name}: got {value!r}, expected a number > 0, or 'auto'")
-        return False
-
-    def _budget(self) -> int | None:
-        """How many topics may have a coefficient other than zero."""
-        if self.max_nonzero is not None and self.sparsity is not None:
-            raise ValueError("sparsity: got a number beside max_nonzero; expected one of the two")
-        if self.max_nonzero is not None:
-            if not isinstance(self.max_nonzero, Integral) or int(self.max_nonzero) < 1:
-                raise ValueError(f"max_nonzero: got {self.max_nonzero!r}, expected a whole number >= 1")
-            return int(self.max_nonzero)
-        if self.sparsity is None:
-            return None
-        if not isinstance(self.sparsity, Real) or not 0 < float(self.sparsity) <= 1:
-            raise ValueError(f"sparsity: got {self.sparsity!r}, expected a share of the topics between 0 and 1")
-        return max(1, int(float(self.sparsity) * self.n_topics + 1e-9))
-
-    def _model(self) -> Model:
-        scale = 1.0 if self._is_auto("coef_scale") else float(self.coef_scale) / self._prior_unit
-        return Model(
-            n_topics=self.n_topics,
-            emission=DirichletTopics(_FIRST if self._is_auto("topic_word_prior") else self.topic_word_prior),  # type: ignore[arg-type]
-            doc_topic_prior=DocTopicPrior.parse(self.doc_topic_prior, self.n_topics),
-            response=self._response(),
-            coef_prior=CoefPrior("laplace", scale),
-            n_covariates=self._n_covariates,
-        )
-
-    def _fit_corpus(self, corpus: Corpus, engine: Engine, settings: Settings, *labels: Any) -> Any:
-        super()._fit_corpus(corpus, engine, settings, *labels)
-        self._choose_topics(corpus, *labels)
-        worst = float(np.nanmax(self.r_hat_, initial=1.0))
-        if self.n_chains > 1 and worst > _MIXED:
-            warnings.warn(
-                f"the {self.n_chains} chains have not mixed (largest R-hat of a coefficient {worst:.2f}): more sweeps "
-                "(max_iter), or the topics differ between chains and the draws are those of several",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
-
-    def _by_chain(self, name: str) -> np.ndarray:
-        """Draws (chains, S, …)."""
-        draws = self.draws_[name]
-        return draws.reshape(int(self.n_chains), -1, *draws.shape[1:])
-
-    def to_arviz(self) -> Any:
-        """The draws as ArviZ's InferenceData: `coef`, `dispersion` and `coef_scale` by chain; needs the package."""
-        try:
-            import arviz
-        except ImportError:
-            raise ImportError("to_arviz needs the package arviz: pip install arviz") from None
-        check_is_fitted(self, "_state")
-        posterior = {
-            name: self._by_chain(name) for name in ("coef", "dispersion", "coef_scale") if self.draws_[name].size
-        }
-        return arviz.from_dict(posterior)
-
-    def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
-        """Has been done when topics were chosen."""
-
-    def _choose_topics(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
-        """The mode given mean Zbar chooses topics; `refit` finds what they say, on shares inferred without y."""
-        state, scale = self._state, float(self.draws_["coef_scale"].mean())
-        _, dispersion = state.learned()
-        coef, gram, dispersion = state.coef.astype(np.float64), np.zeros_like(state.gram), dispersion.copy()
-        seen = np.hstack([self._mean_shares, extra]).astype(np.float64)
-        unseen = np.hstack([self._scores(corpus, extra).mean_topics, extra]) if self.refit else seen
-        weight = np.where(np.asarray(corpus.counts.sum(axis=1)).ravel() > 0, weight, 0.0)
-        for _, part in self._parts():
-            c, own = part.columns.start, dispersion[part.numbers]
-            labels = y if y.ndim == 1 else y[:, part.label]
-            given = (part.response, seen, labels, weight)
-            coef[c], gram[c], _ = mode_within_budget(*given, own, scale, self.n_topics, self._budget())
-            penalty = np.where(coef[c] == 0, np.inf, 1.0 / scale)
-            for _ in range(3):  # the variance of what is left, which the penalty is weighed against
-                score = (unseen @ coef[c])[:, None]
-                own = part.response.update(labels, score, score**2, weight, own, 1.0)
-                if not self.refit:
-                    break
-                coef[c], gram[c] = sparse_mode(part.response, unseen, labels, weight, own, penalty, coef[c])
-            dispersion[part.numbers] = own
-        self._state = replace(state, coef=coef.astype(np.float32), gram=gram, dispersion=dispersion)
-        self._derive(self._model())
-
-    def _unscale(
-        self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As elsewhere, less the level of y itself: a topic without a say has a zero."""
-        coef, deviation = super()._unscale(coef, deviation, dispersion)
-        coef[:, : self.n_topics] -= self._levels(dispersion)[:, None]
-        return coef * self._unit, deviation * self._unit
-
-    def _levels(self, dispersion: np.ndarray) -> np.ndarray:
-        """(C,) what a linear predictor of zero means on the scale of y."""
-        nothing = np.zeros(1)
-        return np.array(
-            [part.response.unscale(nothing, nothing, dispersion[part.numbers])[0][0] for _, part in self._parts()]
-        )
-
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        topics = self.draws_["coef"][:, :, : self.n_topics]
-        single = np.ndim(self.coef_) == 1
-        summaries = {
-            "inclusion_": self.draws_["inclusion"][:, : self.n_topics],
-            "sign_probability_": (topics > 0).mean(axis=0),
-            "coef_interval_": np.quantile(topics, [0.05, 0.95], axis=0),
-            "coef_mean_": topics.mean(axis=0),
-            "r_hat_": split_r_hat(self._by_chain("coef")[..., : self.n_topics]),
-            "n_effective_": effective_size(self._by_chain("coef")[..., : self.n_topics]),
-        }
-        for name, value in summaries.items():
-            setattr(self, name, value[..., 0, :] if single else value)
-        self.coef_scale_ = float(self.draws_["coef_scale"].mean() * self._prior_unit)
-
-
-class SSTMRegressor(_SSTM, SLDARegressor):
+class SSTMRegressor(SparseEstimator, SLDARegressor):
     """eta ~ Laplace(0, nu);  theta ~ Dirichlet(alpha);  z, w as in LDA;  y - intercept ~ N(eta·Zbar, sigma²).
 
     Collapsed Gibbs sampling as in the paper's section 3, with an intercept, the mean of y: the prior pulls towards it
@@ -253,11 +32,19 @@ class SSTMRegressor(_SSTM, SLDARegressor):
         The deviation of y round the intercept plus eta·Zbar; "auto" draws it too.
     doc_topic_prior, topic_word_prior : float, or "auto"
         alpha and beta; "auto" climbs the likelihood of the topics drawn (Minka's fixed point).
+    supervision : float
+        The power of y's likelihood: above 1, topics follow y more and words less, and draws are narrower than a
+        posterior's. A whole number for `SSTMClassifier`.
     collapsed : bool
         For `SSTMClassifier`: integrate the probit's latent out of the topics' draws (the paper's partial collapse).
     max_nonzero, sparsity : int, float, optional
-        At most so many topics, or such a share of them, may have a coefficient other than zero (per column of y): nu is
-        lowered until that holds, and the coefficients of the topics that are left are found again at nu itself.
+        At most so many topics, or such a share of them, may have a coefficient other than zero (per column of y).
+    concentrate : bool
+        Under such a budget, keep to it while sampling: so many topics bear y, which of them is drawn too, and the
+        others explain words only. There are none of the others at first; they join after sweeps of their own, half as
+        many as the burn-in. What y is about stays together in few topics. Otherwise all topics bear y, and the budget
+        chooses among them at the end: nu is lowered until it is kept, and the coefficients of the topics that are left
+        are found again at nu itself.
     refit : bool
         Find the coefficients of the chosen topics once more, on shares inferred without y as they are at prediction.
     max_iter, burn_in, thin : int
@@ -295,7 +82,7 @@ class SSTMRegressor(_SSTM, SLDARegressor):
         self.intercept_ = float(levels[0]) if len(levels) == 1 else levels
 
 
-class SSTMClassifier(_SSTM, SLDAClassifier):
+class SSTMClassifier(SparseEstimator, SLDAClassifier):
     """As `SSTMRegressor`, for classes: P(y = 1) = Phi(eta·Zbar / sigma), by partially collapsed Gibbs sampling.
 
     More than two classes are one probit each against the rest, over the same topics and each with an intercept, since
@@ -309,7 +96,9 @@ class SSTMClassifier(_SSTM, SLDAClassifier):
     collapsed : bool
         Integrate the probit's latent out of the topics' draws (the paper's partial collapse); otherwise topics are
         drawn given it, which is faster by the sweep and mixes more slowly.
-    n_topics, doc_topic_prior, topic_word_prior, max_nonzero, sparsity, refit, ...
+    fit_intercept : bool
+        Of two classes: the paper has no intercept, which leaves one topic alone nothing to say. More always have one.
+    n_topics, doc_topic_prior, topic_word_prior, supervision, max_nonzero, sparsity, concentrate, refit, ...
         As in `SSTMRegressor`.
 
     Attributes
@@ -321,6 +110,43 @@ class SSTMClassifier(_SSTM, SLDAClassifier):
     """
 
     response, class_weight = "probit", None
+    fit_intercept: bool
+
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        coef_scale: float | str = "auto",
+        sigma: float | str = "auto",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray = 0.1,
+        topic_word_prior: float | str = 0.1,
+        supervision: float = 1.0,
+        collapsed: bool = True,
+        max_nonzero: int | None = None,
+        sparsity: float | None = None,
+        concentrate: bool = True,
+        fit_intercept: bool = False,
+        refit: bool = True,
+        max_iter: int | None = None,
+        burn_in: int | None = None,
+        thin: int = 5,
+        n_chains: int = 1,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        backend: str = "threads",
+    ) -> None:
+        super().__init__(
+            n_topics, coef_scale=coef_scale, sigma=sigma, doc_topic_prior=doc_topic_prior,
+            topic_word_prior=topic_word_prior, supervision=supervision, collapsed=collapsed, max_nonzero=max_nonzero,
+            sparsity=sparsity, concentrate=concentrate, refit=refit, max_iter=max_iter, burn_in=burn_in, thin=thin,
+            n_chains=n_chains, vectorizer=vectorizer, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            warm_start=warm_start, checkpoint=checkpoint, backend=backend,
+        )  # fmt: skip
+        self.fit_intercept = fit_intercept
 
     @property
     def _unit(self) -> float:  # type: ignore[override]
@@ -352,13 +178,16 @@ class SSTMClassifier(_SSTM, SLDAClassifier):
         return self._one_against_others(as_codes(table[:, 0], type(self).__name__, self.classes_)[0])
 
     def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
-        """With a constant behind them for more than two classes."""
+        """With a constant behind them where there is an intercept."""
         extra = super()._read_covariates(covariates, n_documents)
-        return np.hstack([extra, np.ones((n_documents, 1))]) if len(self.classes_) > 2 else extra
+        return np.hstack([extra, np.ones((n_documents, 1))]) if self._has_intercept() else extra
+
+    def _has_intercept(self) -> bool:
+        return self.fit_intercept or len(self.classes_) > 2
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        if len(self.classes_) > 2:
+        if self._has_intercept():
             self.intercept_ = self.covariate_coef_[:, -1]
             self.covariate_coef_, self.covariate_std_ = self.covariate_coef_[:, :-1], self.covariate_std_[:, :-1]
 

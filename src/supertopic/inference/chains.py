@@ -42,13 +42,28 @@ def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n
     found = [fit for fit in fits if fit is not None]
     best = max(found, key=lambda fit: fit.trace[-1])
     watch.trace[:] = best.trace
-    aligned = [_in_order(fit.draws, match_topics(best.state.word_topic, fit.state.word_topic)) for fit in found]
+    aligned = [_in_order(fit.draws, _match(best, fit)) for fit in found]
     draws = dict(best.draws)
     for name in ("coef", "dispersion", "coef_scale"):
         draws[name] = np.concatenate([one[name] for one in aligned])
     if "inclusion" in draws:
         draws["inclusion"] = np.mean([one["inclusion"] for one in aligned], axis=0)
     return replace(best, draws=draws)
+
+
+def _match(best: Fit, other: Fit) -> np.ndarray:
+    """`match_topics`, topics that bear the response with such: under a budget the others' coefficients are zero."""
+    n_topics = best.state.word_topic.shape[1]
+    bears = [(fit.draws["coef"] != 0).any(axis=(0, 1))[:n_topics] for fit in (best, other)]
+    if bears[0].sum() != bears[1].sum():
+        return match_topics(best.state.word_topic, other.state.word_topic)
+    order = np.empty(n_topics, dtype=np.int64)
+    for ours, theirs in (bears, [~one for one in bears]):
+        if ours.any():
+            order[ours] = np.flatnonzero(theirs)[
+                match_topics(best.state.word_topic[:, ours], other.state.word_topic[:, theirs])
+            ]
+    return order
 
 
 def match_topics(reference: np.ndarray, word_topic: np.ndarray) -> np.ndarray:

@@ -49,6 +49,35 @@ def draw_coefficients(precision: np.ndarray, linear: np.ndarray, seed: int, swee
     return solve_triangular(root, white, lower=True, trans="T", check_finite=False)
 
 
+def draw_support(
+    gram: np.ndarray, cross: np.ndarray, prior: np.ndarray, bears: np.ndarray, n_topics: int, draw: SweepDraws
+) -> np.ndarray:
+    """Which topics have a coefficient: each of them in turn is given up, and one drawn in its place from all others.
+
+    p(k | the rest of the support S) ∝ sqrt(prior_k / p_k) exp(½ l_k² / p_k),      coefficients integrated out,
+
+    p_k = gram_kk + prior_k - gram_kS P_S^-1 gram_Sk,   l_k = cross_k - gram_kS P_S^-1 cross_S,
+    P_S = gram_SS + diag(prior_S)
+
+    Parameters
+    ----------
+    gram : (n, n) ndarray; cross, prior : (n,) ndarray, normal equations and the prior's precisions
+    bears : (n,) bool ndarray: the support as it is; what stands behind the topics (covariates) stays
+    """
+    bears = bears.copy()
+    for topic in np.flatnonzero(bears[:n_topics]):
+        bears[topic] = False
+        rest = np.flatnonzero(bears)
+        root = cholesky(gram[np.ix_(rest, rest)] + np.diag(prior[rest]), lower=True, check_finite=False)
+        across = solve_triangular(root, gram[rest], lower=True, check_finite=False)
+        left = np.diag(gram) + prior - (across**2).sum(axis=0)
+        pull = cross - across.T @ solve_triangular(root, cross[rest], lower=True, check_finite=False)
+        gain = np.where(bears, -np.inf, 0.5 * (np.log(prior / left) + pull**2 / left))[:n_topics]
+        running = np.cumsum(np.exp(gain - gain.max()))
+        bears[np.searchsorted(running, running[-1] * draw.uniform(1)[0])] = True
+    return bears
+
+
 def draw_log_linear(
     design: np.ndarray, slope: np.ndarray, curvature: np.ndarray, prior: np.ndarray, now: np.ndarray, draw: SweepDraws
 ) -> np.ndarray:

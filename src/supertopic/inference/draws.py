@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtri, pdtr, pdtrik
 
 from supertopic.kernels import draws as kernels
 
+_COUNTABLE = 1e7  # the largest rate of a Poisson whose distribution is inverted
 _STEPS_OUT = 100  # of a slice, each of length 1: far enough for any number that is a logarithm
 
 
@@ -40,6 +42,14 @@ class SweepDraws:
     def gamma(self, shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """Gamma of mean shape/rate."""
         return self._fill(kernels.draw_gamma, shape, rate)
+
+    def poisson(self, rate: np.ndarray) -> np.ndarray:
+        """Poisson counts, by the inverse of their distribution; a rounded normal where they are beyond counting."""
+        u = self.uniform(rate.size).reshape(rate.shape)
+        counted = np.ceil(np.maximum(pdtrik(u, np.clip(rate, 1e-300, _COUNTABLE)), 0.0))
+        counted -= (counted > 0) & (pdtr(counted - 1, np.clip(rate, 1e-300, _COUNTABLE)) >= u)
+        many = np.round(rate + np.sqrt(rate) * ndtri(u))
+        return np.where(rate > _COUNTABLE, many, np.where(u <= np.exp(-np.minimum(rate, 700.0)), 0.0, counted))
 
     def inverse_gaussian(self, mean: np.ndarray, shape: np.ndarray) -> np.ndarray:
         """Inverse Gaussian of variance mean³/shape."""

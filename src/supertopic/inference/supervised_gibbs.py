@@ -10,6 +10,9 @@ A sweep draws, each given all others,
 
 with s = coef·(Zbar, covariates) and Zbar the shares of a document's tokens. A Laplace prior on coef is normal given
 precisions of its own, 1/lambda_k ~ InverseGaussian(1/(scale |coef_k|), 1/scale²) (Park & Casella 2008).
+
+Under a budget, B topics per column bear the response and the coefficients of all others are zero (spikes and slabs
+whose number is known). Any B of K are as likely, and which they are is drawn too (`draw_support`).
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from scipy.special import digamma, gammaln
 
 from supertopic.coefficients import CoefPrior
 from supertopic.emissions.dirichlet import integrable_prior
-from supertopic.inference.coef_draw import draw_coefficients, draw_log_linear
+from supertopic.inference.coef_draw import draw_coefficients, draw_log_linear, draw_support
 from supertopic.inference.draws import SweepDraws
 from supertopic.inference.engines import Fit, Task, Watch, first_state, require_whole_counts
 from supertopic.inference.variational import start_state
@@ -47,6 +50,7 @@ class Options:
     integrate_latents: bool = False  # weigh topics by Phi itself in probit columns (the paper's partial collapse)
     learn_scale: bool = False  # of a Laplace prior: 1/scale ~ Gamma(*RATE_PRIOR)
     learn_topic_prior: bool = False  # beta, by Minka's fixed point
+    budget: int | None = None  # so many topics per column have a coefficient; the others explain words only
 
 
 def fit_supervised_gibbs(task: Task, watch: Watch, options: Options = Options()) -> Fit:  # noqa: B008 (it is frozen)
@@ -67,11 +71,18 @@ def fit_supervised_gibbs(task: Task, watch: Watch, options: Options = Options())
     if found is not None:
         first, alphas = found[0]["done"], found[0]["alphas"]
         sampler.take(**{name: found[1].pop(name) for name in ("topic", "coef", "dispersion", "alpha")})
+        sampler.bears = found[1].pop("bears")
         sampler.beta, scale = found[1].pop("priors").tolist()
         sampler.coef_prior = replace(sampler.coef_prior, scale=scale)
         sums.resume(found[1])
+    elif task.start is not None:
+        sampler.start(task.start.copy())
+        if options.budget is not None:
+            sampler.bears[:, : model.n_topics] = task.start.coef[:, : model.n_topics] != 0
+    elif options.budget is not None and options.budget < model.n_topics:
+        start_concentrated(sampler, task)
     else:
-        sampler.start(task.start.copy() if task.start else first_state(task))
+        sampler.start(first_state(task))
     for sweep in range(first, settings.max_iter):
         sampler.sweep(sweep)
         left = settings.max_iter - 1 - sweep
@@ -91,7 +102,36 @@ def _arrays(sampler: SupervisedSampler, sums: Sums) -> dict[str, np.ndarray]:
     """All that it takes to go on."""
     state = {"topic": sampler.topic, "coef": sampler.coef, "dispersion": sampler.dispersion, "alpha": sampler.alpha}
     priors = np.array([sampler.beta, sampler.coef_prior.scale])
-    return {**state, "priors": priors, **sums.arrays()}
+    return {**state, "bears": sampler.bears, "priors": priors, **sums.arrays()}
+
+
+def start_concentrated(sampler: SupervisedSampler, task: Task) -> None:
+    """Begin with no more topics than the budget allows, all of which bear the response; the others start empty.
+
+    Topics that bear a response are then made of all the words, and the others take from them what no response needs.
+    The other way round, the response would have to pull the words of what it is about out of topics that split them
+    finely, against hundreds of words per document. Several columns begin with a budget of topics each, which all of
+    them bear, and go on with those that say most to each. The small model runs for half as many sweeps as the burn-in.
+    """
+    model, budget = task.model, sampler.options.budget or task.model.n_topics
+    n_columns = model.response.n_columns
+    n_few = min(model.n_topics, max(2, budget * n_columns))  # one topic alone could say nothing
+    prior = replace(model.doc_topic_prior, start=model.doc_topic_prior.start[:n_few])
+    few = replace(task, model=replace(model, n_topics=n_few, doc_topic_prior=prior))
+    given = (few.model, task.counts, task.y, task.weight, task.covariates, task.seed)
+    small = SupervisedSampler(*given, sampler.options)
+    small.bears[:, budget if n_columns == 1 else n_few : n_few] = False
+    small.start(first_state(few))
+    small.coef[~small.bears] = 0.0
+    for number in range(max(1, task.settings.burn_in // 2)):
+        small.sweep(_BEFORE_ALL_SWEEPS + 2 + number)
+    coef = np.zeros_like(sampler.coef)
+    coef[:, :n_few], coef[:, model.n_topics :] = small.coef[:, :n_few], small.coef[:, n_few:]
+    said = np.abs(small.coef[:, :n_few]) * small.design[:, :n_few].std(axis=0)
+    sampler.bears[:, : model.n_topics] = False
+    np.put_along_axis(sampler.bears, np.argsort(-said, axis=1, kind="stable")[:, :budget], True, axis=1)
+    sampler.take(small.topic, np.where(sampler.bears, coef, 0.0), small.dispersion, sampler.alpha)
+    sampler.coef_prior = small.coef_prior
 
 
 class SupervisedSampler:
@@ -112,6 +152,7 @@ class SupervisedSampler:
         self.covariates = np.zeros((len(self.lengths), 0)) if covariates is None else covariates
         n_columns = model.response.n_columns
         self.coef = np.zeros((n_columns, model.n_topics + model.n_covariates))
+        self.bears = np.ones(self.coef.shape, dtype=bool)  # which coefficients are drawn; the others are zero
         self.dispersion = np.zeros(0)
         self.alpha = model.doc_topic_prior.start.copy()
         self.gram = np.zeros((n_columns, self.coef.shape[1], self.coef.shape[1]))
@@ -166,41 +207,52 @@ class SupervisedSampler:
         response, design = self.model.response, self.design
         score = design @ self.coef.T
         precision = prior_precision(self.coef_prior, self.coef, draw)
+        if not self.bears.all():
+            precision = np.where(self.bears, precision, unused_precision(self.coef_prior, self.coef.shape, draw))
         slope, curvature = response.augment(self.y, score, self.weight, self.dispersion, draw)
-        for c in range(len(self.coef)):
+        for c, bears in enumerate(self.bears):
             alone = response.augment_column(self.y, score, c, self.weight, draw)
-            if alone is None and response.is_product[c]:
-                args = (design, slope[:, c], curvature[:, c], precision[c])
-                self.coef[c] = draw_log_linear(*args, self.coef[c], draw)
-                weight = curvature[:, c] * np.exp(np.minimum(design @ self.coef[c], 300.0))
-                self.gram[c] = (design * weight[:, None]).T @ design
-                self.cross[c] = design.T @ (slope[:, c] - weight) + self.gram[c] @ self.coef[c]
+            power = response.sampled_power[c]
+            if alone is None and power:
+                some = design[:, bears] * power
+                args = (some, slope[:, c], curvature[:, c], precision[c, bears])
+                coef = draw_log_linear(*args, self.coef[c, bears], draw)
+                weight = curvature[:, c] * np.exp(np.minimum(some @ coef, 300.0))
+                gram = (some * weight[:, None]).T @ some
+                cross = some.T @ (slope[:, c] - weight) + gram @ coef
             else:
                 linear, weight = (slope[:, c], curvature[:, c]) if alone is None else alone
-                self.gram[c] = (design * weight[:, None]).T @ design
-                self.cross[c] = design.T @ linear
+                if not bears.all():
+                    normal = ((design * weight[:, None]).T @ design, design.T @ linear, precision[c])
+                    bears[:] = draw_support(*normal, bears, self.model.n_topics, draw)
+                some = design[:, bears]
+                gram, cross = (some * weight[:, None]).T @ some, some.T @ linear
                 names = (self.seed, draw.sweep, draw.purpose())
-                self.coef[c] = draw_coefficients(self.gram[c] + np.diag(precision[c]), self.cross[c], *names)
+                coef = draw_coefficients(gram + np.diag(precision[c, bears]), cross, *names)
+            self.coef[c], self.cross[c], self.gram[c] = 0.0, 0.0, 0.0
+            self.coef[c, bears], self.cross[c, bears], self.gram[c][np.ix_(bears, bears)] = coef, cross, gram
             score[:, c] = design @ self.coef[c]
 
     def draw_scale(self, draw: SweepDraws) -> None:
         """1/scale ~ Gamma(a + number of coefficients, b + sum |coef|), their precisions integrated out."""
         if self.options.learn_scale:
-            shape, rate = RATE_PRIOR[0] + self.coef.size, RATE_PRIOR[1] + np.abs(self.coef).sum()
+            shape, rate = RATE_PRIOR[0] + self.bears.sum(), RATE_PRIOR[1] + np.abs(self.coef).sum()
             inverse = draw.gamma(np.array([shape]), np.array([rate]))[0]
             self.coef_prior = replace(self.coef_prior, scale=float(1.0 / inverse))
 
     def draw_topics(self, slope: np.ndarray, curvature: np.ndarray, number: int) -> None:
         """The topic of every token, given what the response says in each column's language."""
         response = self.model.response
-        offset = self.covariates @ self.coef[:, self.model.n_topics :].T
-        kind = np.where(response.is_product, gibbs_likelihood.PRODUCT, gibbs_likelihood.QUADRATIC)
+        power = response.sampled_power
+        coef = np.where(power == 0, 1.0, power)[:, None] * self.coef
+        offset = self.covariates @ coef[:, self.model.n_topics :].T
+        kind = np.where(power != 0, gibbs_likelihood.PRODUCT, gibbs_likelihood.QUADRATIC)
         if self.options.integrate_latents:
             kind[response.is_probit] = gibbs_likelihood.PROBIT
             signs = response.signs(self.y) * self.weight[:, None]
             slope, curvature = np.where(response.is_probit, signs, slope), np.where(response.is_probit, 1.0, curvature)
         if np.any(kind != gibbs_likelihood.QUADRATIC):
-            self._sweep_slow(kind, slope, curvature, offset, number)
+            self._sweep_slow(kind, slope, curvature, offset, coef[:, : self.model.n_topics], number)
         else:
             self._sweep_fast(slope - curvature * offset, curvature, np.zeros((0, 0), dtype=np.float32), number)
 
@@ -216,11 +268,11 @@ class SupervisedSampler:
         )  # fmt: skip
 
     def _sweep_slow(
-        self, kind: np.ndarray, slope: np.ndarray, curvature: np.ndarray, offset: np.ndarray, number: int
-    ) -> None:
+        self, kind: np.ndarray, slope: np.ndarray, curvature: np.ndarray, offset: np.ndarray, coef: np.ndarray,
+        number: int,
+    ) -> None:  # fmt: skip
         """Columns of any kind, each `gibbs_likelihood`'s."""
         self.doc_topic[:] = 0
-        coef = self.coef[:, : self.model.n_topics]
         slope, curvature, offset, coef = (np.ascontiguousarray(a) for a in (slope, curvature, offset, coef))
         gibbs_likelihood.sweep_likelihood(
             0, len(self.lengths), self.doc_ptr, self.token_word, self.topic, self.doc_topic, kind, slope, curvature,
@@ -262,6 +314,13 @@ def prior_precision(prior: CoefPrior, coef: np.ndarray, draw: SweepDraws) -> np.
         mean = 1.0 / (prior.scale * np.maximum(np.abs(coef), 1e-300))
         return draw.inverse_gaussian(np.minimum(mean, 1e300), np.full(coef.shape, prior.scale**-2.0))
     return np.full(coef.shape, prior.scale**-2.0 if prior.name == "normal" else _FLAT)
+
+
+def unused_precision(prior: CoefPrior, shape: tuple[int, ...], draw: SweepDraws) -> np.ndarray:
+    """The precisions of coefficients there are none of, from the prior: 1/lambda_k, lambda_k of mean 2 scale²."""
+    if prior.name == "laplace":
+        return 1.0 / draw.gamma(np.ones(shape), np.full(shape, 0.5 * prior.scale**-2.0))
+    return np.full(shape, prior.scale**-2.0 if prior.name == "normal" else _FLAT)
 
 
 def _modes(sampler: SupervisedSampler) -> np.ndarray:

@@ -34,6 +34,8 @@ class Draws(Protocol):
 
     def gamma(self, shape: np.ndarray, rate: np.ndarray) -> np.ndarray: ...
 
+    def poisson(self, rate: np.ndarray) -> np.ndarray: ...
+
     def slice(self, log_density: Callable[[float], float], start: float) -> float: ...
 
 
@@ -44,6 +46,18 @@ def draw_log_normal(draw: Draws, log_likelihood: Callable[[float], float], start
         return log_likelihood(float(np.exp(log_x))) - 0.5 * (log_x / LOG_SPREAD) ** 2
 
     return float(np.exp(draw.slice(log_density, float(np.log(start)))))
+
+
+def draw_latents(
+    draw: Draws, score: np.ndarray, lower: np.ndarray, upper: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """(D, 1) the sum of `weight` (D,) draws of N(s, 1) between lower and upper: P(lower < N(s, 1) < upper)^weight has
+    so many latents, and is a function of their sum; a weight is a whole number.
+    """
+    total = np.zeros_like(score)
+    for number in range(int(weight.max(initial=0.0))):
+        total += np.where(weight[:, None] > number, draw.truncated_normal(score, lower, upper), 0.0)
+    return total
 
 
 class Response:
@@ -62,7 +76,7 @@ class Response:
     max_margin: ClassVar[bool] = False  # whether duals in the State speak for it, beside `speak`
     n_dispersion: ClassVar[int] = 0  # P
     sampled: bool = False  # whether a Gibbs sampler can take it …
-    whole_weights: ClassVar[bool] = False  # … with labels that count or do not, but not with weights in between
+    whole_weights: ClassVar[bool] = False  # … with weights of labels that are whole numbers
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -76,6 +90,11 @@ class Response:
     @property
     def n_columns(self) -> int:
         return len(self.is_product)
+
+    @property
+    def sampled_power(self) -> np.ndarray:
+        """(C,): to a sampler, column c speaks of x = power·s instead of s, as a product column where that is not 0."""
+        return np.where(self.is_product, 1.0, 0.0)
 
     @property
     def is_probit(self) -> np.ndarray:
@@ -135,17 +154,18 @@ class Response:
                 f"inference: got 'gibbs', which has no sampler for response={self.name!r} with this link; "
                 f"expected one of {names}"
             )
-        if self.whole_weights and np.any((weight != 0) & (weight != 1)):
+        if self.whole_weights and np.any(weight != np.round(weight)):
             raise ValueError(
                 f"inference: got 'gibbs' with weights of labels (supervision times sample_weight and class_weight) "
-                f"other than 0 and 1, which response={self.name!r} cannot take; 'logit' and 'softmax' can"
+                f"other than whole numbers, which response={self.name!r} cannot take; 'logit' and 'softmax' can"
             )
 
     def augment(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> tuple[np.ndarray, np.ndarray]:
         """(slope, curvature), each (D, C): drawn given s such that, given them, p(y | s)^weight is a function of s in
-        each column's language, exactly. As it stands for a response that speaks so already, with nothing to draw.
+        each column's language (`sampled_power`), exactly. As it stands for a response that speaks so already, with
+        nothing to draw.
         """
         slope, curvature = self.speak(y, score, score, dispersion)
         return weight[:, None] * slope, weight[:, None] * curvature

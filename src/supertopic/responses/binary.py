@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, log_ndtr, ndtr
 
-from supertopic.responses.base import Draws, Response, only_known
+from supertopic.responses.base import Draws, Response, draw_latents, only_known
 
 
 def half_tanh(c: np.ndarray) -> np.ndarray:
@@ -66,7 +66,7 @@ class Probit(Response):
     two_classes = True
     is_product = np.zeros(1, dtype=bool)
     sampled = True
-    whole_weights = True  # Phi(s)^w is no mixture of normals
+    whole_weights = True  # Phi(s)^w is a mixture of normals for these only
 
     @property
     def is_probit(self) -> np.ndarray:
@@ -88,10 +88,10 @@ class Probit(Response):
     def augment(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The latent itself, N(s, 1) on y's side of zero (Albert & Chib)."""
+        """The latents themselves, N(s, 1) on y's side of zero, `weight` of them (Albert & Chib)."""
         above = y[:, None] == 1
-        latent = draw.truncated_normal(score, np.where(above, 0.0, -np.inf), np.where(above, np.inf, 0.0))
-        slope, curvature = only_known(y, weight[:, None] * latent, weight[:, None] * np.ones_like(score))
+        latents = draw_latents(draw, score, np.where(above, 0.0, -np.inf), np.where(above, np.inf, 0.0), weight)
+        slope, curvature = only_known(y, latents, weight[:, None] * np.ones_like(score))
         return slope, curvature
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:

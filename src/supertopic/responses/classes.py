@@ -6,7 +6,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
-from supertopic.responses.base import Draws, Response, draw_log_normal, only_known, product_variance
+from supertopic.responses.base import (
+    Draws,
+    Response,
+    draw_latents,
+    draw_log_normal,
+    only_known,
+    product_variance,
+)
 
 
 class Softmax(Response):
@@ -137,10 +144,10 @@ class Ordinal(Response):
     def augment(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The latent itself, N(s, 1) between y's cut-points (Albert & Chib)."""
+        """The latents themselves, N(s, 1) between y's cut-points, `weight` of them (Albert & Chib)."""
         low, high = self._ends(y, np.zeros(len(y)), dispersion)
-        latent = draw.truncated_normal(score, low[:, None], high[:, None])
-        slope, curvature = only_known(y, weight[:, None] * latent, weight[:, None] * np.ones_like(score))
+        latents = draw_latents(draw, score, low[:, None], high[:, None], weight)
+        slope, curvature = only_known(y, latents, weight[:, None] * np.ones_like(score))
         return slope, curvature
 
     def draw_dispersion(

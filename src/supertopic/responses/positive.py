@@ -209,6 +209,27 @@ class InverseGaussian(_Delta):
 
     name = "inverse_gaussian"
     links = ("log", "canonical")
+    sampled = True
+
+    def __init__(self, n_classes: int = 0, link: str = "auto") -> None:
+        super().__init__(n_classes, link)
+        self.sampled = self.link == "log"
+
+    @property
+    def sampled_power(self) -> np.ndarray:
+        return np.array([-2.0])
+
+    def augment(
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """p(u | s)^w ∝ exp(-½ w shape u exp(-2s)) sum_n (w shape exp(-s))^n / n!, the series of an exponential:
+
+        given n ~ Poisson(w shape exp(-s)), a product column in x = -2s of slope n/2 and curvature ½ w shape u.
+        """
+        shape, scale = dispersion
+        (strength,) = only_known(y, shape * weight[:, None])
+        n = draw.poisson(strength * np.exp(np.minimum(-score, 300.0)))
+        return 0.5 * n, np.where(strength > 0, 0.5 * strength * y[:, None] / scale, 0.0)
 
     def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
         inverse = np.exp(-s) if self.link == "log" else np.sqrt(s)  # 1/mu

@@ -101,6 +101,10 @@ class Several(Response):
         return np.concatenate(updated)
 
     @property
+    def sampled_power(self) -> np.ndarray:
+        return np.concatenate([response.sampled_power for response in self.responses])
+
+    @property
     def is_probit(self) -> np.ndarray:
         return np.concatenate([response.is_probit for response in self.responses])
 
