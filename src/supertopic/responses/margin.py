@@ -106,7 +106,7 @@ class Hinge(MaxMargin):
         self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
-        """As in `MaxMargin`, where the mean is zero and the precisions are diagonal, one for all columns or one each."""
+        """As in `MaxMargin`, where the mean is zero and precisions are diagonal, one for all columns or one each."""
         diagonal = None if precision is None else np.diagonal(precision, axis1=1, axis2=2)
         if diagonal is not None and len(diagonal) == 1:
             diagonal = diagonal[0]
