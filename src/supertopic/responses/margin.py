@@ -106,9 +106,9 @@ class Hinge(MaxMargin):
         self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
-        """As in `MaxMargin`, where the mean is zero and the precisions are diagonal."""
+        """As in `MaxMargin`, where the mean is zero and precisions are diagonal, one for all columns or one each."""
         diagonal = None if precision is None else np.diagonal(precision, axis1=1, axis2=2)
-        if diagonal is not None and self.n_classes == 2:
+        if diagonal is not None and len(diagonal) == 1:
             diagonal = diagonal[0]
         if self.slack == "1":
             return self._solve_one_slack(x, y, weight, diagonal, start, tol)
