@@ -5,11 +5,15 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from supertopic import FacetedSAGE, load
+from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
+from supertopic.inference.faceted import Documents
+from supertopic.inference.responding import LocalLimits
 from tests.test_facets import simulate
 
 TEXTS = ["tax cut freedom market growth", "tax cut fair share workers"] * 6
@@ -139,6 +143,29 @@ def test_facets_by_name_and_their_interactions(two_facets):
     known = model.predict_proba(counts, "year", labels=told)
     np.testing.assert_allclose(known.max(axis=1), 1, atol=1e-12)
     np.testing.assert_array_equal(model.labels_["year"][known.argmax(axis=1)], frame["year"])
+
+
+def test_what_a_new_author_writes(two_facets):
+    """A facet that is new adds nothing: predictions are those of the model without its components."""
+    counts, frame = two_facets
+    asked = {"facets": ["party", "year"], "interactions": [("topic", "party"), ("party", "year")]}
+    model = FacetedSAGE(3, max_iter=8, **asked).fit(counts, frame)
+    adds = {part: frame.to_numpy().T for part, frame in model.deviations_.items()}
+    cells = adds["topic"][None] + adds["party"][:, None] + adds["topic × party"].reshape(3, 2, -1).transpose(1, 0, 2)
+    tables = softmax(model.background_ + cells, axis=2).reshape(6, -1)
+    logs = np.tile(np.log([share.sum() for share in np.split(model._shares, 2)]), (400, 1))
+    documents = Documents(counts, logs, 3, LocalLimits(200, 1e-4))
+    with Threads(1) as backend:
+        documents.infer(tables, model.alpha_, logs, True, backend)
+    found = model.predict_proba(counts, "party", new=["year"])
+    np.testing.assert_allclose(found, documents.posterior, atol=1e-5)
+    assert not np.allclose(found, model.predict_proba(counts, "party"), atol=1e-3)
+    assert model.score(counts, frame, "party", new=["year"]) > 0.8
+    for new, message in ((["party"], "new: got 'party', which is the facet to be predicted"),
+                         (["page"], "new: got 'page', expected a list of some of 'party', 'year'"),
+                         ("year", "new: got 'year', expected a list of some of")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            model.predict(counts, "party", new=new)
 
 
 def test_only_combinations_that_occur_have_cells(two_facets):

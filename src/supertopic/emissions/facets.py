@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
-from supertopic.emissions.deviations import SparsePrior, first_background, penalties, penalty_table
+from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table
 from supertopic.kernels.sage import step_components
 
 _START = 0.01  # pseudo-counts of the first deviations, as in `deviations`
@@ -75,6 +75,12 @@ class Design:
         return cls(n_topics, tuple(groups))
 
     @property
+    def labels_alone(self) -> Design:
+        """The same labels and their interactions with a single topic that adds nothing."""
+        kept = [group for group in self.groups if "topic" not in group.factors]
+        return Design(1, tuple(Group(g.factors, g.sizes, g.component[:: self.n_topics]) for g in kept))
+
+    @property
     def n_components(self) -> int:
         return sum(group.n_components for group in self.groups)
 
@@ -104,16 +110,20 @@ class Components:
 
 
 def first_components(counts: np.ndarray, design: Design, prior: SparsePrior) -> Components:
-    """Each group in its turn takes log of seen over expected counts; zeros would never leave zero again."""
-    by_topic, by_word = design.groups[0].add(counts), counts.sum(axis=0)
+    """Each group in its turn takes log of seen over expected counts; zeros would never leave zero again.
+
+    Labels before topics, since they are known and topics are not.
+    """
+    by_word, totals = counts.sum(axis=0), counts.sum(axis=1, keepdims=True)
+    by_word = np.where(by_word > 0, by_word, prior.unseen)
+    background = np.log(by_word / by_word.sum())
     if prior.background == "fitted":
-        background = first_background(by_topic)
-    else:
-        by_word = np.where(by_word > 0, by_word, prior.unseen)
-        background = np.log(by_word / by_word.sum())
+        everywhere = Group((), (), np.zeros(len(counts), dtype=np.intp))
+        background += _first_group(counts, totals * np.exp(background), everywhere)[0]
+        background -= np.log(np.exp(background).sum())
     found = Components(background, np.zeros((design.n_components, counts.shape[1])))
-    totals = counts.sum(axis=1, keepdims=True)
-    for group, rows in zip(design.groups, design.slices, strict=True):
+    groups = list(zip(design.groups, design.slices, strict=True))
+    for group, rows in sorted(groups, key=lambda pair: (len(pair[0].factors), pair[0].factors == ("topic",))):
         expected = totals * np.exp(found.logs(design))
         found.eta[rows] = _first_group(counts, expected, group)
     return found

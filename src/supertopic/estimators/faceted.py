@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.threads import Threads
 from supertopic.corpus import warn_empty
-from supertopic.emissions.facets import Design
+from supertopic.emissions.facets import Components, Design
 from supertopic.estimators.faceted_base import FacetedEstimator
 from supertopic.estimators.labels import as_codes, as_table
 
@@ -142,28 +143,36 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         warn_empty(corpus)
         return self
 
-    def predict_proba(self, X: Any, facet: str | None = None, labels: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, facet: str | None = None, labels: Any = None, new: Sequence[str] = ()
+    ) -> np.ndarray:
         """(D, C) posterior over the labels of one facet (the first by default), given the words.
 
         labels : what is known of the documents' labels, as `y` of the fit, missing where not known
+        new : facets whose value in these documents is none of those known, say documents of a new author: they add
+            nothing. What only that facet explains in training then has no part in the prediction of another.
         """
-        place = self._facet(facet)
-        values = self._combinations[:, place]
-        posterior = self._posterior(X, labels)
-        members = values[:, None] == np.arange(len(list(self.labels_.values())[place]))
-        return posterior @ members.astype(np.float64)
-
-    def predict(self, X: Any, facet: str | None = None, labels: Any = None) -> np.ndarray:
-        """The most probable label of each document; `facet` and `labels` as in `predict_proba`."""
-        place = self._facet(facet)
-        return list(self.labels_.values())[place][np.argmax(self.predict_proba(X, facet, labels), axis=1)]
-
-    def score(self, X: Any, y: Any, facet: str | None = None) -> float:  # type: ignore[override]
-        """Share of the documents with a label whose label is predicted."""
-        found = self.predict(X, facet)
         name = list(self.labels_)[self._facet(facet)]
-        columns = self._columns_of(y, len(found))
-        column = columns[list(self.labels_).index(name)]
+        view = self._view(new)
+        if name not in view.names:
+            raise ValueError(f"new: got {name!r}, which is the facet to be predicted")
+        posterior = self._posterior(X, labels, view)
+        values = view.combinations[:, view.names.index(name)]
+        return posterior @ (values[:, None] == np.arange(len(self.labels_[name]))).astype(np.float64)
+
+    def predict(self, X: Any, facet: str | None = None, labels: Any = None, new: Sequence[str] = ()) -> np.ndarray:
+        """The most probable label of each document; `facet`, `labels` and `new` as in `predict_proba`."""
+        place = self._facet(facet)
+        found = np.argmax(self.predict_proba(X, facet, labels, new), axis=1)
+        return list(self.labels_.values())[place][found]
+
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, facet: str | None = None, new: Sequence[str] = ()
+    ) -> float:
+        """Share of the documents with a label whose label is predicted."""
+        found = self.predict(X, facet, None, new)
+        name = list(self.labels_)[self._facet(facet)]
+        column = _columns(y, len(found), [name], type(self).__name__)[0][:, 0]
         codes, _ = as_codes(column, type(self).__name__, self.labels_[name])
         known = ~np.isnan(codes)
         if not known.any():
@@ -203,23 +212,35 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
 
     # --- plumbing -----------------------------------------------------------------------------------------------
 
-    def _posterior(self, X: Any, labels: Any) -> np.ndarray:
+    def _view(self, new: Sequence[str]) -> _View:
+        """The model without the components of the facets in `new`."""
+        wrong = [name for name in new if name not in self.labels_] if not isinstance(new, str) else [new]
+        if wrong:
+            expected = ", ".join(map(repr, self.labels_))
+            raise ValueError(f"new: got {wrong[0]!r}, expected a list of some of {expected}")
+        names = [name for name in self.labels_ if name not in new]
+        columns = [list(self.labels_).index(name) for name in names]
+        kept, place = np.unique(self._combinations[:, columns], axis=0, return_inverse=True)
+        shares = np.bincount(place.ravel(), weights=np.exp(self._label_logs()), minlength=len(kept))
+        sizes = {name: len(self.labels_[name]) for name in names}
+        design = Design.of(self.n_topics, sizes, kept, [i for i in self.interactions_ if not set(i) & set(new)])
+        whole, parts = self._design(), self._parts()
+        rows = [rows for g, rows in zip(whole.groups, whole.slices, strict=True) if not set(g.factors) & set(new)]
+        eta = np.concatenate([parts.eta[part] for part in rows])
+        return _View(names, kept, np.log(shares), np.exp(Components(parts.background, eta).logs(design)))
+
+    def _posterior(self, X: Any, labels: Any, view: _View) -> np.ndarray:
         """(D, A) posterior over the combinations of labels."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        logs = np.tile(self._label_logs(), (len(corpus), 1))
+        logs = np.tile(view.logs, (len(corpus), 1))
         if labels is not None:
-            columns = zip(self.labels_.items(), self._columns_of(labels, len(corpus)), strict=True)
-            who = type(self).__name__
-            codes = np.stack([as_codes(column, who, classes)[0] for (_, classes), column in columns], axis=1)
-            possible = _possible(codes, self._combinations)
+            who, columns = type(self).__name__, _columns(labels, len(corpus), view.names, type(self).__name__)[0]
+            codes = [as_codes(c, who, self.labels_[name])[0] for name, c in zip(view.names, columns.T, strict=True)]
+            possible = _possible(np.stack(codes, axis=1), view.combinations)
             logs = np.where(possible | ~possible.any(axis=1, keepdims=True), logs, -np.inf)
         with Threads(self.n_jobs) as backend:
-            return self._infer_labels(corpus, logs, backend)[0]
-
-    def _columns_of(self, y: Any, n_documents: int) -> np.ndarray:
-        """Columns of y in the order of the facets."""
-        return _columns(y, n_documents, list(self.labels_), type(self).__name__)[0].T
+            return self._infer_labels(corpus, logs, backend, view.tables)[0]
 
     def _facet(self, facet: str | None) -> int:
         check_is_fitted(self, "_state")
@@ -254,6 +275,16 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         tags.target_tags.required = True
         tags.classifier_tags.poor_score = True  # on measurements in two dimensions: it counts words
         return tags
+
+
+@dataclass(frozen=True)
+class _View:
+    """What predictions look at: some facets, their combinations, log p(combination), and p(word | cell)."""
+
+    names: list[str]
+    combinations: np.ndarray
+    logs: np.ndarray
+    tables: np.ndarray
 
 
 def _columns(y: Any, n_documents: int, facets: Sequence[str] | None, who: str) -> tuple[np.ndarray, list[str]]:

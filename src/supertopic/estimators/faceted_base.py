@@ -87,10 +87,14 @@ class FacetedEstimator(TopicEstimator):
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def _infer_labels(self, corpus: Corpus, logs: np.ndarray, backend: Threads) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior over the combinations of labels (D, A) and topic shares (D, K), given log p(a) (D, A)."""
-        design = self._design()
-        tables = np.exp(self._parts().logs(design))
+    def _infer_labels(
+        self, corpus: Corpus, logs: np.ndarray, backend: Threads, tables: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior over the combinations of labels (D, A) and topic shares (D, K), given log p(a) (D, A).
+
+        tables : (cells, V) p(word | cell), where the cells are not those of the fit
+        """
+        tables = np.exp(self._parts().logs(self._design())) if tables is None else tables
         posterior, shares = np.empty(logs.shape), np.empty((len(corpus), self.n_topics), dtype=np.float32)
         for start in range(0, len(corpus), _DOCUMENTS_AT_ONCE):
             rows = slice(start, start + _DOCUMENTS_AT_ONCE)

@@ -41,7 +41,11 @@ class Regions:
         number = min(most if n_regions is None else n_regions, len(known))
         kind = "dirichlet_process" if n_regions is None else "dirichlet_distribution"
         mixture = BayesianGaussianMixture(
-            number, weight_concentration_prior_type=kind, random_state=seed, max_iter=500, reg_covar=1e-3
+            n_components=number,
+            weight_concentration_prior_type=kind,
+            random_state=seed,
+            max_iter=500,
+            reg_covar=1e-3,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

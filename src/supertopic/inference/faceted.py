@@ -28,6 +28,7 @@ from supertopic.inference.responding import LocalLimits
 from supertopic.kernels.topics import add_shares_by_word
 from supertopic.kernels.variational import WEIGHT_OFFSET, infer_plain_documents
 
+_LABEL_TURNS = 10  # of the fit that says what labels add, before there are topics
 _ALPHA_AFTER = 3  # steps with alpha as it was: learned from first topics, some would be given up at once
 
 
@@ -152,13 +153,13 @@ def fit_faceted(
 ) -> FacetedFit:  # fmt: skip
     """EM until the bound per token gains less than `tol` of itself; one Newton step of every component per M-step.
 
-    First topics are LDA's, then what labels and interactions add to these. As in `engines.fit_batch`, documents start
+    As in `engines.fit_batch`, documents start
     afresh in every E-step until that lets the bound fall; from then on they go on from where they were.
     """
     alpha, n_topics = alpha_prior.start.copy(), design.n_topics
     documents = Documents(counts, labels.logs(), n_topics, limits)
     n_tokens = max(float(counts.data.sum(dtype=np.float64)), 1.0)
-    tables = _first_tables(counts, n_topics, alpha, seed, backend, len(documents.under))
+    tables = _first_tables(counts, labels.logs(), design, prior, alpha, seed, backend)
     documents.infer(tables, alpha, labels.logs(), True, backend)
     found = first_components(documents.words(backend), design, prior)
     trace: list[float] = []
@@ -185,9 +186,22 @@ def fit_faceted(
 
 
 def _first_tables(
-    counts: sp.csr_matrix, n_topics: int, alpha: np.ndarray, seed: int, backend: Threads, n_combinations: int
-) -> np.ndarray:
-    """First topics, the same under all combinations of labels: (cells, V)."""
-    topics = online_counts(counts, n_topics, alpha, seed, backend).T + 0.01
-    topics /= topics.sum(axis=1, keepdims=True)
-    return np.tile(topics, (n_combinations, 1))
+    counts: sp.csr_matrix, logs: np.ndarray, design: Design, prior: SparsePrior, alpha: np.ndarray, seed: int,
+    backend: Threads,
+) -> np.ndarray:  # fmt: skip
+    """First topics by cell (cells, V): LDA's of documents in which the words that their labels add are damped.
+
+    LDA of the documents as they are finds the labels among its topics, and labels have nothing left to say then.
+    """
+    shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    by_label, alone = np.asarray(shares.T @ counts, dtype=np.float64), design.labels_alone
+    start = first_components(by_label, alone, prior)
+    found, _ = fit_components(by_label, alone, prior, backend, start, _LABEL_TURNS)
+    adds = sum(found.eta[rows][group.component] for group, rows in zip(alone.groups, alone.slices, strict=True))
+    label = np.repeat(shares.argmax(axis=1), np.diff(counts.indptr))
+    sure = np.repeat(shares.max(axis=1) > 0.5, np.diff(counts.indptr))
+    damped = counts.copy()
+    damped.data = (counts.data * np.exp(np.where(sure, -adds[label, counts.indices], 0.0))).astype(np.float32)
+    topics = online_counts(damped, design.n_topics, alpha, seed, backend).T + 0.01
+    tables = (topics / topics.sum(axis=1, keepdims=True) * np.exp(adds)[:, None]).reshape(-1, counts.shape[1])
+    return tables / tables.sum(axis=1, keepdims=True)
