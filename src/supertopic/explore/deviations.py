@@ -143,6 +143,7 @@ def _bars(axis: Any, title: str, words: np.ndarray, values: np.ndarray, color: A
     axis.axvline(0, color=_GREY, linewidth=0.8)
     axis.set_yticks(place, [str(word) for word in words])
     axis.set_title(title, loc="left", fontsize=10)
+    axis.locator_params(axis="x", nbins=4)
     axis.tick_params(labelsize=8, length=0)
     axis.spines[["top", "right", "left"]].set_visible(False)
 
