@@ -9,14 +9,14 @@ import scipy.sparse as sp
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import SAGEClassifier, SAGETopics, SLDARegressor, load
+from supertopic import SAGEClassifier, SAGETopics, SLDAClassifier, SLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
 from supertopic.emissions.deviations import SparsePrior
 from supertopic.emissions.sage import SAGETopics as Emission
 from supertopic.emissions.sage import unpack
-from supertopic.estimators import saving
+from supertopic.responses.base import registry
 from tests.cli_tools import ANIMALS, run, write_corpus
 
 TEXTS = ["goal match goal team the", "the team scored a goal", "vote party the vote", "party election the law"] * 5
@@ -242,20 +242,35 @@ def test_emission_is_a_drop_in(corpus):
 def test_sage_topics_with_a_response(inference):
     """The emission in a supervised model: it predicts, its topics are sparse, and it goes on from itself only."""
     data = simulate(n_documents=500, n_topics=4, n_words=300, mean_length=80, response="gaussian", seed=2)
-
-    class SparseRegressor(SLDARegressor):
-        emission = "sage"
-
-    del saving.ESTIMATORS["SparseRegressor"]
-    model = SparseRegressor(4, inference=inference, max_iter=20, warm_start=True).fit(data.counts[:400], data.y[:400])
+    model = SLDARegressor(4, emission="sage", inference=inference, max_iter=20, warm_start=True)
+    model.fit(data.counts[:400], data.y[:400])
     assert model.score(data.counts[400:], data.y[400:]) > 0.5
     assert 0.2 < np.mean(unpack(model._state.word_topic)[0] == 0) < 1
     assert model._fits(data.counts)
-    model.emission = "dirichlet"
+    model.set_params(emission="dirichlet")
     assert not model._fits(data.counts)
-    model.emission = "magic"
     with pytest.raises(ValueError, match="emission: got 'magic', expected 'dirichlet' or 'sage'"):
-        model.fit(data.counts, data.y)
+        model.set_params(emission="magic").fit(data.counts, data.y)
+    with pytest.raises(ValueError, match="'gibbs', which needs Dirichlet topics, but the emission is 'sage'"):
+        model.set_params(emission="sage", inference="gibbs").fit(data.counts, data.y)
+
+
+@pytest.mark.parametrize(
+    "response", ["poisson", "negative_binomial", "gamma", "weibull", "logit", "softmax", "ordinal"]
+)
+def test_sage_topics_with_every_response(response, tmp_path):
+    """Topics are sparse, and a new document's response is better told than by a constant."""
+    data = simulate(n_documents=400, n_topics=3, n_words=200, mean_length=60, response=response, seed=1)
+    is_number = registry()[response].kind == "number"
+    kind = SLDARegressor if is_number else SLDAClassifier
+    model = kind(3, emission="sage", response=response, max_iter=15).fit(data.counts[:300], data.y[:300])
+    assert 0.1 < np.mean(unpack(model._state.word_topic)[0] == 0) < 1
+    constant = 0.0 if is_number else np.unique(data.y[300:], return_counts=True)[1].max() / 100
+    assert model.score(data.counts[300:], data.y[300:]) > constant
+    model.save(tmp_path / "m.supertopic")
+    again = load(tmp_path / "m.supertopic")
+    assert again.emission == "sage"
+    np.testing.assert_array_equal(again.predict(data.counts), model.predict(data.counts))
 
 
 def test_command_line(tmp_path):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from supertopic.corpus import Corpus
     from supertopic.estimators import (
         LDA,
+        FacetedSAGE,
+        GeoSAGE,
         MedLDAClassifier,
         MedLDAClassifierCV,
         MedLDARegressor,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = [
     "LDA",
     "Corpus",
+    "FacetedSAGE",
+    "GeoSAGE",
     "MedLDAClassifier",
     "MedLDAClassifierCV",
     "MedLDARegressor",

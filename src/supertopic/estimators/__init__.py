@@ -1,5 +1,7 @@
 """What users import: presets of emission, response, prior and engine; importing one makes all known to `load`."""
 
+from supertopic.estimators.faceted import FacetedSAGE
+from supertopic.estimators.geo import GeoSAGE
 from supertopic.estimators.lda import LDA
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.medlda_cv import MedLDAClassifierCV, MedLDARegressorCV
@@ -12,6 +14,8 @@ from supertopic.estimators.topic_model import TopicModel
 
 __all__ = [
     "LDA",
+    "FacetedSAGE",
+    "GeoSAGE",
     "MedLDAClassifier",
     "MedLDAClassifierCV",
     "MedLDARegressor",

@@ -13,7 +13,7 @@ from supertopic.persistence import read_model, write_model
 from supertopic.vectorizer import Vectorizer
 
 ESTIMATORS: dict[str, type] = {}  # by class name; `TopicEstimator` enters its subclasses
-_KEPT = ("bound_", "doc_topic_")  # fitted arrays that are not part of the State
+_KEPT = ("bound_", "doc_topic_")  # fitted arrays that are not part of the State; `_kept_arrays` names further ones
 _LEFT_OUT = ("vectorizer", "checkpoint")  # parameters that belong to one fit only; the fitted vectorizer is kept
 
 
@@ -21,7 +21,8 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to one file; a full disk leaves the old file as it was."""
     check_is_fitted(estimator, "_state")
     arrays = {f"state.{name}": value for name, value in estimator._state.arrays().items()}
-    arrays |= {name: np.asarray(getattr(estimator, name)) for name in _KEPT if hasattr(estimator, name)}
+    kept = (*_KEPT, *getattr(estimator, "_kept_arrays", ()))
+    arrays |= {name: np.asarray(getattr(estimator, name)) for name in kept if hasattr(estimator, name)}
     arrays |= {f"draws.{name}": value for name, value in estimator.draws_.items()}
     params: dict[str, Any] = {}
     for name, value in estimator.get_params(deep=False).items():

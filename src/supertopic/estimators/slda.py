@@ -53,6 +53,7 @@ class SupervisedTopics(SupervisedEstimator):
         inference: str = "vb",
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
         topic_word_prior: float = 0.05,
+        emission: str = "dirichlet",
         max_iter: int | None = None,
         tol: float = 1e-4,
         init: str = "online",
@@ -84,6 +85,7 @@ class SupervisedTopics(SupervisedEstimator):
         self.inference = inference
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
+        self.emission = emission
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
@@ -144,6 +146,9 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
         First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
     n_init : int
         Fits from different first topics, of which the one with the highest bound is kept.
+    emission : {"dirichlet", "sage"}
+        How topics make words: Dirichlet topics, or sparse deviations from a background as in `SAGETopics` (its
+        exponential prior; "vb" and "svi" only).
     topic_word_prior, max_iter, tol, batch_size, learning_delay, learning_decay, max_doc_iter, doc_tol
         As in `LDA`; `max_iter` is 60 EM steps, 10 epochs or 500 sweeps by default.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
@@ -257,6 +262,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         inference: str = "vb",
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
         topic_word_prior: float = 0.05,
+        emission: str = "dirichlet",
         max_iter: int | None = None,
         tol: float = 1e-4,
         init: str = "online",
@@ -279,7 +285,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         super().__init__(
             n_topics, response=response, supervision=supervision, refit=refit, words=words, coef_prior=coef_prior,
             coef_scale=coef_scale, own_terms=own_terms, inference=inference, doc_topic_prior=doc_topic_prior,
-            topic_word_prior=topic_word_prior, max_iter=max_iter, tol=tol, init=init, n_init=n_init,
+            topic_word_prior=topic_word_prior, emission=emission, max_iter=max_iter, tol=tol, init=init, n_init=n_init,
             burn_in=burn_in, thin=thin, batch_size=batch_size, learning_delay=learning_delay,
             learning_decay=learning_decay, max_doc_iter=max_doc_iter, doc_tol=doc_tol, vectorizer=vectorizer,
             n_jobs=n_jobs, random_state=random_state, verbose=verbose, warm_start=warm_start, checkpoint=checkpoint,

@@ -219,3 +219,86 @@ def expect_words(start, stop, eta, rates, base, unseen, expected):
         for k in range(len(rates)):
             total += rates[k] if eta[k, w] == 0.0 else rates[k] * math.exp(eta[k, w])
         expected[w] = base[w] * total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _shift_cells(w, factor, cells, tables, partition):
+    """Multiply what the cells hold of word w, and their sums with it."""
+    for s in cells:
+        partition[s] += tables[s, w] * (factor - 1.0)
+        tables[s, w] *= factor
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _search_cells(n, words, counts, totals, cells, tables, partition, eta, weight, step, slope, grown):
+    """As `_search` for a component of several cells; leaves exp(length step) - 1 in `grown`, and gives the length."""
+    length = 1.0
+    for _ in range(_HALVINGS):
+        gain = 0.0
+        for j in range(n):
+            change = length * step[j]
+            gain += counts[words[j]] * change - weight[j] * change * (eta[words[j]] + 0.5 * change)
+            grown[j] = math.expm1(change)
+        for s in cells:
+            more = 0.0
+            for j in range(n):
+                more += tables[s, words[j]] * grown[j]
+            gain -= totals[s] * math.log1p(more / partition[s])
+        if gain >= _SUFFICIENT * length * slope:
+            return length
+        length *= 0.5
+    return 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def step_components(
+    start, stop, cell_start, cell, counts, totals, gamma, table, eta, tables, partition, words, scratch
+):
+    """One reweighted Newton step for components [start, stop), each a part of the cells cell[cell_start[i]:…].
+
+    A cell s has p_s(word) = tables_sw / partition_s. Over the cells of a component, C = sum_s C_s, the Hessian is
+
+        sum_s C_s beta_s beta_s' - diag(C beta + weight),   C beta = sum_s C_s beta_s,
+
+    of which the step takes C beta beta' for the sum (the paper's choice): that is never larger, so that the curvature
+    is never underrated and every step climbs. No two components of a call share a cell.
+
+    counts, eta : (n, V) float64; totals, partition : (cells,) float64; tables : (cells, V) float64
+    words : (V,) int32, scratch : (5, V) float64
+    """
+    beta, weight, gradient, step, grown = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    for i in range(start, stop):
+        cells = cell[cell_start[i] : cell_start[i + 1]]
+        total = 0.0
+        for s in cells:
+            total += totals[s]
+        n, taken = 0, 0.0
+        for w in range(counts.shape[1]):
+            value = eta[i, w]
+            if value == 0.0:
+                continue
+            expected = 0.0
+            for s in cells:
+                expected += totals[s] * tables[s, w] / partition[s]
+            weight_here, penalty = weigh(value, gamma, table)
+            if abs(value) < FLOOR:
+                loss = abs(counts[i, w] - expected) * abs(value) + expected * value * value
+                if loss < penalty:  # zero is better whatever the others do
+                    eta[i, w] = 0.0
+                    _shift_cells(w, math.exp(-value), cells, tables, partition)
+                    continue
+            words[n], weight[n], beta[n] = w, weight_here, expected / max(total, 1e-300)
+            gradient[n] = counts[i, w] - expected - weight_here * value
+            taken += beta[n]
+            n += 1
+        if n == 0:
+            continue
+        slope = newton_step(n, total, max(1.0 - taken, 0.0), beta, weight, gradient, step)
+        length = _search_cells(
+            n, words, counts[i], totals, cells, tables, partition, eta[i], weight, step, slope, grown
+        )  # fmt: skip
+        if length == 0.0:
+            continue
+        for j in range(n):
+            eta[i, words[j]] += length * step[j]
+            _shift_cells(words[j], 1.0 + grown[j], cells, tables, partition)

@@ -1,0 +1,255 @@
+"""Components that add up: derivatives, steps, ascent, recovery; and EM over documents whose labels may be missing."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import logsumexp, softmax
+
+from supertopic.backends.threads import Threads
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table
+from supertopic.emissions.facets import Components, Design, first_components, fit_components
+from supertopic.estimators.faceted import ObservedLabels
+from supertopic.inference.faceted import Documents, fit_faceted
+from supertopic.inference.responding import LocalLimits
+from supertopic.kernels.sage import step_components, weigh
+from tests import naive_facets, naive_sage
+
+PRIORS = {"jeffreys": SparsePrior("jeffreys"), "exponential": SparsePrior("exponential", gamma=0.5)}
+EVERYTHING = [("topic", "party"), ("party", "year"), ("topic", "party", "year")]
+
+
+def design_of(n_topics=3, interactions=EVERYTHING):
+    """Two parties, three years; one combination never occurs."""
+    combinations = np.array([[0, 0], [0, 1], [0, 2], [1, 0], [1, 2]])
+    return Design.of(n_topics, {"party": 2, "year": 3}, combinations, interactions)
+
+
+def random_counts(design, n_words=60, seed=0, tokens=400):
+    rng = np.random.default_rng(seed)
+    eta = np.where(
+        rng.random((design.n_components, n_words)) < 0.1, rng.normal(0, 2, (design.n_components, n_words)), 0
+    )
+    background = np.log(rng.dirichlet(np.full(n_words, 0.5)) + 1e-6)
+    logs = Components(background, eta).logs(design)
+    counts = np.stack([rng.multinomial(tokens, np.exp(row)) for row in logs]).astype(np.float64)
+    counts[:, :2] = 0  # two words that nobody uses
+    return counts
+
+
+def parts_of(design):
+    """The components of each cell, by hand."""
+    return [
+        [rows.start + int(group.component[s]) for group, rows in zip(design.groups, design.slices, strict=True)]
+        for s in range(len(design.groups[0].component))
+    ]
+
+
+def test_a_cell_is_the_sum_of_its_components():
+    design = design_of()
+    assert design.n_components == 3 + 2 + 3 + 6 + 6 + 18
+    party, both = design.groups[1], design.groups[3]
+    assert party.component.tolist() == [0] * 9 + [1] * 6
+    assert both.component.tolist() == [0, 2, 4] * 3 + [1, 3, 5] * 2  # topic first, then party
+    rng = np.random.default_rng(0)
+    eta, background = rng.normal(size=(design.n_components, 20)), rng.normal(size=20)
+    expected = naive_facets.cell_logs(background, eta, parts_of(design))
+    np.testing.assert_allclose(Components(background, eta).logs(design), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("cells", [[2], [0, 1, 3]])
+def test_a_step_is_newtons(name, cells):
+    """Gradient and, for one cell, Hessian by differences; for several, one beta beta' stands for the sum."""
+    prior, rng = PRIORS[name], np.random.default_rng(1)
+    n_words = 8
+    counts = rng.integers(5, 60, (4, n_words)).astype(np.float64)
+    totals = counts.sum(axis=1)
+    base = rng.normal(size=(4, n_words))
+    seen = counts[cells].sum(axis=0)
+    expected = np.exp(base[cells]).T @ (totals[cells] / np.exp(base[cells]).sum(axis=1))
+    eta = np.log(seen / expected) + 0.3
+    eta[3] = 0.0
+    free = np.flatnonzero(eta)
+    weight = np.array([weigh(value, prior.rate, penalty_table())[0] for value in eta[free]])
+
+    def value(part):
+        whole = np.insert(part, 3, 0.0)
+        fit = sum(counts[s] @ whole - totals[s] * logsumexp(base[s] + whole) for s in cells)
+        return fit - 0.5 * np.sum(weight * part**2)
+
+    gradient, hessian = naive_sage.differences(value, eta[free])
+    if len(cells) > 1:
+        pooled = (totals[cells] @ softmax(base[cells] + eta, axis=1))[free]
+        hessian = np.outer(pooled, pooled) / totals[cells].sum() - np.diag(pooled + weight)
+    after = eta[None].copy()
+    tables = np.exp(base)
+    tables[cells] *= np.exp(eta)
+    partition = tables.sum(axis=1)
+    untouched = tables[[s for s in range(4) if s not in cells]].copy()
+    given = (np.array([0, len(cells)]), np.array(cells), seen[None], totals, prior.rate, penalty_table())
+    step_components(
+        0, 1, *given, after, tables, partition, np.empty(n_words, dtype=np.int32), np.empty((5, n_words))
+    )  # fmt: skip
+    np.testing.assert_allclose(after[0, free], eta[free] - np.linalg.solve(hessian, gradient), rtol=1e-4, atol=1e-5)
+    assert after[0, 3] == 0.0
+    np.testing.assert_allclose(tables[cells], np.exp(base[cells] + after), rtol=1e-12)
+    np.testing.assert_array_equal(tables[[s for s in range(4) if s not in cells]], untouched)
+    np.testing.assert_allclose(partition, tables.sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("background", ["fitted", "corpus"])
+@pytest.mark.parametrize("name", PRIORS)
+def test_the_objective_never_falls_and_is_what_it_says(name, background):
+    prior = SparsePrior(name, gamma=0.5, background=background)
+    design = design_of()
+    counts = random_counts(design)
+    found = first_components(counts, design, prior)
+    assert np.all(found.eta[design.slices[0]] != 0)
+    values = []
+    with Threads(1) as backend:
+        values.append(fit_components(counts, design, prior, backend, found, 0)[1])
+        for _ in range(60):
+            found, value = fit_components(counts, design, prior, backend, found)
+            values.append(value)
+    assert np.diff(values).min() > -1e-8 * abs(values[-1]) and values[-1] > values[0] + 100
+    np.testing.assert_allclose(np.exp(found.background).sum(), 1)
+    expected = naive_facets.likelihood(counts, found.background, found.eta, parts_of(design))
+    unseen = counts.sum(axis=0) == 0
+    expected += prior.unseen * found.background[unseen].sum() - penalties(found.eta, prior)
+    np.testing.assert_allclose(values[-1], expected, rtol=1e-10)
+    zeros = np.mean(found.eta == 0)
+    assert (0.8 if name == "jeffreys" else 0.2) < zeros < 0.99
+    if background == "fitted":  # where the background's slope is zero, words are expected as often as seen
+        told = counts.sum(axis=1) @ np.exp(found.logs(design))
+        told += unseen.sum() * prior.unseen * np.exp(found.background)
+        np.testing.assert_allclose(told, counts.sum(axis=0) + prior.unseen * unseen, rtol=0.02, atol=0.5)
+
+
+def test_the_support_of_sparse_components_is_recovered():
+    """Large deviations: precision and recall above 0.9 for topics, labels and interactions each."""
+    rng = np.random.default_rng(3)
+    n_words = 600
+    design = Design.of(4, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
+    eta = np.zeros((design.n_components, n_words))
+    order = rng.permutation(n_words)  # each word deviates in one component at most: two could be told in other ways
+    for i, words in enumerate(np.split(order[: 10 * design.n_components], design.n_components)):
+        eta[i, words] = 2.0
+    background = np.log(rng.dirichlet(np.full(n_words, 20.0)))
+    counts = np.stack([rng.multinomial(30_000, np.exp(row)) for row in Components(background, eta).logs(design)])
+    prior = SparsePrior("jeffreys")
+    found = first_components(counts.astype(float), design, prior)
+    with Threads(2) as backend:
+        found, _ = fit_components(counts.astype(float), design, prior, backend, found, 100)
+    for rows in design.slices:
+        large = np.abs(found.eta[rows]) > 1
+        hits = np.count_nonzero(large & (eta[rows] != 0))
+        assert hits / large.sum() > 0.9 and hits / np.count_nonzero(eta[rows]) > 0.9
+        assert np.mean(found.eta[rows] == 0) > 0.75
+    told = np.abs(found.logs(design) - Components(background, eta).logs(design))
+    assert np.quantile(told, 0.99) < 0.5
+
+
+def test_threads_change_nothing():
+    design, prior = design_of(), SparsePrior()
+    counts = random_counts(design)
+    start = first_components(counts, design, prior)
+    found = []
+    for n_jobs in (1, 3):
+        with Threads(n_jobs) as backend:
+            found.append(fit_components(counts, design, prior, backend, start, 5)[0])
+    np.testing.assert_array_equal(found[0].eta, found[1].eta)
+    assert not np.array_equal(start.eta, found[0].eta)
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+
+
+def simulate(n_documents=300, n_topics=3, n_words=150, length=50, seed=0):
+    """Documents, their party, and the model they come from: strong topics, fewer words of parties and of both."""
+    rng = np.random.default_rng(seed)
+    design = Design.of(n_topics, {"party": 2}, np.array([[0], [1]]), [("topic", "party")])
+    number = [group.n_components for group in design.groups]
+    share, size = np.repeat([0.2, 0.05, 0.03], number)[:, None], np.repeat([2.5, 1.5, 1.5], number)[:, None]
+    eta = np.where(rng.random((design.n_components, n_words)) < share, size, 0.0)
+    truth = Components(np.log(rng.dirichlet(np.full(n_words, 2.0))), eta)
+    tables = np.exp(truth.logs(design))
+    party = rng.integers(0, 2, n_documents)
+    theta = rng.dirichlet(np.full(n_topics, 0.3), n_documents)
+    mixed = np.einsum("dk,dkw->dw", theta, tables.reshape(2, n_topics, -1)[party])
+    counts = np.stack([rng.multinomial(length, row / row.sum()) for row in mixed])
+    return sp.csr_matrix(counts.astype(np.float32)), party.astype(float), design, truth
+
+
+def test_posterior_over_labels_against_every_assignment():
+    """The bound stands below the evidence, near it, and the posterior is the softmax of bounds and priors."""
+    rng = np.random.default_rng(0)
+    words, alpha, logs = [0, 2, 2, 3, 1], np.array([0.4, 0.7]), np.log([[0.3, 0.7]])
+    tables = rng.dirichlet(np.ones(4), 4)
+    counts = sp.csr_matrix(np.bincount(words, minlength=4)[None].astype(np.float32))
+    documents = Documents(counts, logs, 2, LocalLimits(500, 1e-6))
+    with Threads(1) as backend:
+        bound = documents.infer(tables, alpha, logs, True, backend)
+    exact = np.array([naive_facets.log_evidence(words, tables[a * 2 : a * 2 + 2], alpha) for a in (0, 1)])
+    found = np.array([under.bound[0] for under in documents.under])
+    assert np.all(found <= exact) and np.all(found > exact - 0.5)
+    np.testing.assert_allclose(documents.posterior[0], softmax(found + logs[0]), rtol=1e-6)
+    np.testing.assert_allclose(bound, logsumexp(found + logs[0]), rtol=1e-9)
+    np.testing.assert_allclose(documents.words(Threads(1)).sum(), 5, rtol=1e-5)
+
+
+def test_with_one_topic_the_posterior_is_bayes_rule():
+    counts, _, _, _ = simulate(n_topics=1)
+    rng = np.random.default_rng(1)
+    tables, logs = rng.dirichlet(np.ones(150), 2), np.tile(np.log([0.3, 0.7]), (300, 1))
+    logs[0, 1] = -np.inf  # known to be of the first
+    documents = Documents(counts, logs, 1, LocalLimits())
+    with Threads(1) as backend:
+        bound = documents.infer(tables, np.ones(1), logs, True, backend)
+        words = documents.words(backend)
+    joint = counts @ np.log(tables.T) + logs
+    np.testing.assert_allclose(documents.posterior, softmax(joint, axis=1), atol=1e-4)
+    np.testing.assert_allclose(bound, logsumexp(joint, axis=1).sum(), rtol=1e-5)
+    np.testing.assert_allclose(words, (counts.T @ softmax(joint, axis=1)).T, rtol=1e-3, atol=1e-3)
+
+
+def fit(counts, party, design, prior="jeffreys", n_jobs=1, max_iter=40, tol=0.0):
+    labels = ObservedLabels(party[:, None], np.array([[0], [1]]))
+    alpha = DocTopicPrior.parse("auto", design.n_topics)
+    given = (counts, labels, design, PRIORS[prior], alpha, 0)
+    with Threads(n_jobs) as backend:
+        return fit_faceted(*given, backend, LocalLimits(200, 1e-4), max_iter, tol), labels
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_the_bound_never_falls(prior, missing):
+    counts, party, design, _ = simulate()
+    party[np.random.default_rng(0).random(300) < missing] = np.nan
+    found, labels = fit(counts, party, design, prior)
+    assert len(found.trace) == 40 and np.diff(found.trace).min() > -2e-5 * abs(found.trace[-1])
+    assert found.trace[-1] > found.trace[0] + 0.01
+    np.testing.assert_allclose(found.doc_topic.sum(axis=1), 1, rtol=1e-5)
+    known = ~np.isnan(party)
+    np.testing.assert_array_equal(found.posterior[known].argmax(axis=1), party[known])
+    np.testing.assert_allclose(found.posterior[known].max(axis=1), 1)
+    number = found.posterior.sum(axis=0) + 1
+    np.testing.assert_allclose(labels.shares, number / number.sum(), atol=0.02)
+
+
+def test_missing_labels_are_found_and_topics_too():
+    counts, party, design, truth = simulate(n_documents=600)
+    hidden = np.random.default_rng(0).random(600) < 0.5
+    found, _ = fit(counts, np.where(hidden, np.nan, party), design, max_iter=60)
+    assert np.mean(found.posterior[hidden].argmax(axis=1) == party[hidden]) > 0.93
+    told, expected = np.exp(found.components.logs(design)), np.exp(truth.logs(design))
+    nearest = np.abs(told[:, None] - expected).sum(axis=2).min(axis=0) / 2
+    assert nearest.mean() < 0.08
+
+
+def test_threads_change_no_fit():
+    counts, party, design, _ = simulate(n_documents=100)
+    party[:30] = np.nan
+    one, several = fit(counts, party, design, max_iter=8)[0], fit(counts, party, design, n_jobs=3, max_iter=8)[0]
+    np.testing.assert_array_equal(one.components.eta, several.components.eta)
+    np.testing.assert_array_equal(one.trace, several.trace)
