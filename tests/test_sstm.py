@@ -1,13 +1,15 @@
 """The sparse supervised topic model: exact zeros where they belong, budgets, uncertainty, classes."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
 from supertopic import SSTMClassifier, SSTMRegressor, datasets, load
-from supertopic.inference.chains import effective_size, match_topics, split_r_hat
+from supertopic.inference.chains import _match, effective_size, match_topics, split_r_hat
+from supertopic.inference.engines import Fit
 from supertopic.inference.sparse_mode import mode_within_budget, sparse_mode
 from supertopic.kernels.lasso import descend
 from supertopic.responses.binary import Probit
@@ -105,6 +107,34 @@ def test_a_budget_of_two_finds_the_two_topics_that_make_y(numbers):
     assert np.corrcoef(predicted, numbers.y)[0, 1] > 0.9
 
 
+@pytest.fixture(scope="module")
+def broad():
+    """y is about two groups of six topics each."""
+    coef = np.repeat([4.0, -4.0], 6)
+    return datasets.simulate(600, 12, 240, 60, response="probit", coef=coef, seed=3)
+
+
+def test_a_sampler_within_its_budget_keeps_together_what_y_is_about(broad):
+    new, y = broad.counts.counts[400:], broad.y.astype(int)
+    params = dict(max_iter=100, thin=2, max_nonzero=2, coef_scale=1.0, doc_topic_prior=0.02, supervision=5)
+    found = [
+        SSTMClassifier(12, concentrate=together, **params).fit(broad.counts.counts[:400], y[:400])
+        for together in (True, False)
+    ]
+    scores = [model.score(new, y[400:]) for model in found]
+    assert scores[0] > scores[1] + 0.05 and scores[0] > 0.75, scores
+    assert np.all((found[0].draws_["coef"] != 0).sum(axis=2) == 2) and np.all(found[1].draws_["coef"] != 0)
+    assert all(np.count_nonzero(model.coef_) <= 2 for model in found)
+    assert sorted(np.sign(found[0].coef_[0][found[0].coef_[0] != 0])) == [-1, 1]
+
+
+def test_one_topic_needs_an_intercept(broad):
+    y = broad.y.astype(int)
+    model = SSTMClassifier(4, max_iter=60, max_nonzero=1, fit_intercept=True, coef_scale=1.0).fit(broad.counts, y)
+    assert np.count_nonzero(model.coef_) == 1 and model.intercept_[0] * model.coef_.sum() < 0
+    assert model.score(broad.counts, y) > max(y.mean(), 1 - y.mean()) + 0.1
+
+
 @pytest.mark.parametrize("collapsed", [True, False])
 def test_the_classifier_finds_the_same_two_topics(labels, collapsed):
     params = dict(max_iter=160, thin=2, sparsity=0.34, collapsed=collapsed, coef_scale=0.5, sigma=0.5)
@@ -159,10 +189,11 @@ def test_several_responses_have_topics_of_their_own(numbers):
     assert found[4] in np.flatnonzero(model.coef_[1]) and model.intercept_.shape == (2,)
 
 
-def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeypatch):
+@pytest.mark.parametrize("max_nonzero", [None, 3])
+def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeypatch, max_nonzero):
     from supertopic.checkpoint import Checkpoint
 
-    params = dict(max_iter=30, topic_word_prior="auto", thin=3)
+    params = dict(max_iter=30, topic_word_prior="auto", thin=3, max_nonzero=max_nonzero)
     whole = SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)
     saved = Checkpoint.save
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
@@ -194,6 +225,16 @@ def test_chains_are_matched_and_compared(numbers):
     assert not np.array_equal(halves[0], halves[1])
     assert model.r_hat_.shape == (6,) and model.r_hat_[found[:2]].max() < 1.1
     assert np.all((model.n_effective_ > 1) & (model.n_effective_ <= 60))
+
+
+def test_chains_match_topics_that_bear_y_with_such():
+    """Though words alone would match them crosswise."""
+    words = np.eye(4)[:, :4] + 0.01
+    coefs = np.array([[[1.0, 2.0, 0.0, 0.0]], [[0.0, 0.0, 5.0, 6.0]]])
+    fits = [Fit(SimpleNamespace(word_topic=words), [], 1, {"coef": coef[None]}) for coef in coefs]
+    assert list(_match(fits[0], fits[1])[:2]) in ([2, 3], [3, 2]) and sorted(_match(*fits)) == [0, 1, 2, 3]
+    fits[1].draws["coef"] = np.array([[[0.0, 0.0, 0.0, 6.0]]])  # as many as there are: words alone
+    assert list(_match(*fits)) == [0, 1, 2, 3]
 
 
 def test_topics_are_matched_whatever_their_order():
@@ -232,6 +273,7 @@ REFUSED = [
     ({"topic_word_prior": -1}, "topic_word_prior: got -1, expected a number > 0, or 'auto'"),
     ({"max_nonzero": 0}, "max_nonzero: got 0, expected a whole number >= 1"),
     ({"sparsity": 2}, "sparsity: got 2, expected a share of the topics between 0 and 1"),
+    ({"supervision": "auto"}, "supervision: got 'auto', expected a number >= 0; GridSearchCV finds one"),
     ({"sparsity": 0.1, "max_nonzero": 3}, "sparsity: got a number beside max_nonzero"),
 ]
 
