@@ -1,13 +1,15 @@
 """The sparse supervised topic model: exact zeros where they belong, budgets, uncertainty, classes."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
 from supertopic import SSTMClassifier, SSTMRegressor, datasets, load
-from supertopic.inference.chains import effective_size, match_topics, split_r_hat
+from supertopic.inference.chains import _match, effective_size, match_topics, split_r_hat
+from supertopic.inference.engines import Fit
 from supertopic.inference.sparse_mode import mode_within_budget, sparse_mode
 from supertopic.kernels.lasso import descend
 from supertopic.responses.binary import Probit
@@ -98,11 +100,43 @@ def test_a_budget_of_two_finds_the_two_topics_that_make_y(numbers):
     assert np.all(model.inclusion_[found[:2]] == 1)
     np.testing.assert_allclose(model.sign_probability_[found[:2]], [1, 0])
     low, high = model.coef_interval_
-    assert np.all(low < high) and np.all((low < model.coef_mean_) & (model.coef_mean_ < high))
+    bear = found[:2]
+    assert np.all((low[bear] < model.coef_mean_[bear]) & (model.coef_mean_[bear] < high[bear]))
+    assert not np.delete(model.draws_["coef"][:, 0], bear, axis=1).any()  # the others have none at all
     assert np.mean((low[found] < 10 * COEF + 1.0) & (high[found] > 10 * COEF - 1.0)) > 0.6
     predicted = model.predict(numbers.counts)
     np.testing.assert_allclose(predicted, model.intercept_ + model.doc_topic_ @ model.coef_, atol=2.0)
     assert np.corrcoef(predicted, numbers.y)[0, 1] > 0.9
+
+
+def broad(n_documents=500):
+    """Counts and y: documents of either class mix six topics of the class's own."""
+    rng = np.random.default_rng(3)
+    topics, y = rng.dirichlet(np.full(240, 0.1), size=12), rng.integers(2, size=n_documents)
+    shares = np.zeros((n_documents, 12))
+    for share, own in zip(shares, y, strict=True):
+        share[6 * own : 6 * own + 6] = rng.dirichlet(np.full(6, 0.3))
+    return np.stack([rng.multinomial(60, share @ topics) for share in shares]), y
+
+
+def test_a_sampler_within_its_budget_keeps_together_what_y_is_about():
+    counts, y = broad()
+    params = dict(max_iter=100, thin=2, max_nonzero=2, coef_scale=1.0, doc_topic_prior=0.02, supervision=5)
+    found = [SSTMClassifier(12, concentrate=one, **params).fit(counts[:300], y[:300]) for one in (True, False)]
+    scores = [model.score(counts[300:], y[300:]) for model in found]
+    assert scores[0] > 0.9 and scores[0] > scores[1] + 0.05, scores
+    assert np.all((found[0].draws_["coef"] != 0).sum(axis=2) == 2) and np.all(found[1].draws_["coef"] != 0)
+    assert all(np.count_nonzero(model.coef_) <= 2 for model in found)
+
+
+def test_one_topic_needs_an_intercept(labels):
+    y = labels.y.astype(int)
+    params = dict(max_iter=60, max_nonzero=1, coef_scale=1.0)
+    model = SSTMClassifier(6, fit_intercept=True, **params).fit(labels.counts, y)
+    assert np.count_nonzero(model.coef_) == 1 and model.intercept_[0] * model.coef_.sum() < 0
+    without = SSTMClassifier(6, **params).fit(labels.counts, y)
+    assert len(set(without.predict(labels.counts))) == 1
+    assert model.score(labels.counts, y) > without.score(labels.counts, y) + 0.1
 
 
 @pytest.mark.parametrize("collapsed", [True, False])
@@ -159,10 +193,11 @@ def test_several_responses_have_topics_of_their_own(numbers):
     assert found[4] in np.flatnonzero(model.coef_[1]) and model.intercept_.shape == (2,)
 
 
-def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeypatch):
+@pytest.mark.parametrize("max_nonzero", [None, 3])
+def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeypatch, max_nonzero):
     from supertopic.checkpoint import Checkpoint
 
-    params = dict(max_iter=30, topic_word_prior="auto", thin=3)
+    params = dict(max_iter=30, topic_word_prior="auto", thin=3, max_nonzero=max_nonzero)
     whole = SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)
     saved = Checkpoint.save
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
@@ -194,6 +229,16 @@ def test_chains_are_matched_and_compared(numbers):
     assert not np.array_equal(halves[0], halves[1])
     assert model.r_hat_.shape == (6,) and model.r_hat_[found[:2]].max() < 1.1
     assert np.all((model.n_effective_ > 1) & (model.n_effective_ <= 60))
+
+
+def test_chains_match_topics_that_bear_y_with_such():
+    """Though words alone would match them crosswise."""
+    words = np.eye(4)[:, :4] + 0.01
+    coefs = np.array([[[1.0, 2.0, 0.0, 0.0]], [[0.0, 0.0, 5.0, 6.0]]])
+    fits = [Fit(SimpleNamespace(word_topic=words), [], 1, {"coef": coef[None]}) for coef in coefs]
+    assert list(_match(fits[0], fits[1])[:2]) in ([2, 3], [3, 2]) and sorted(_match(*fits)) == [0, 1, 2, 3]
+    fits[1].draws["coef"] = np.array([[[0.0, 0.0, 0.0, 6.0]]])  # as many as there are: words alone
+    assert list(_match(*fits)) == [0, 1, 2, 3]
 
 
 def test_topics_are_matched_whatever_their_order():
@@ -232,6 +277,7 @@ REFUSED = [
     ({"topic_word_prior": -1}, "topic_word_prior: got -1, expected a number > 0, or 'auto'"),
     ({"max_nonzero": 0}, "max_nonzero: got 0, expected a whole number >= 1"),
     ({"sparsity": 2}, "sparsity: got 2, expected a share of the topics between 0 and 1"),
+    ({"supervision": "auto"}, "supervision: got 'auto', expected a number >= 0; GridSearchCV finds one"),
     ({"sparsity": 0.1, "max_nonzero": 3}, "sparsity: got a number beside max_nonzero"),
 ]
 

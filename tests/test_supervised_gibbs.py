@@ -293,22 +293,23 @@ def test_truth_ranks_evenly_among_the_draws(name, monkeypatch):
     The chain starts elsewhere: topics and coefficients of another replicate.
     """
     monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
-    n_replicates, n_draws, scale = 250, 9, {"logit": 4.0, "softmax": 3.0}.get(name, 1.0)
+    n_replicates, n_draws, scale = 150, 9, {"logit": 4.0, "softmax": 3.0}.get(name, 1.0)
 
     def looked_at(sampler):
         score = sampler.design @ sampler.coef.T
         fit = sampler.model.response.log_likelihood(sampler.y, score, sampler.weight, sampler.dispersion)
         own = [np.diff(sampler.dispersion)[0] if name == "ordinal" else sampler.dispersion[0]] if DRAWN[name] else []
-        return np.array([sampler.coef[0, 0], sampler.coef.sum() + score[0, 0], fit, *own])
+        coef = sampler.coef[0]  # its largest and smallest, whatever the topics' order, which tiny chains seldom change
+        return np.array([coef.max(), coef.min(), score[0, 0], fit, *own])
 
     ranks = []
     for replicate in range(n_replicates):
         sampler, other = (simulated(name, ("normal", scale), seed) for seed in (replicate, replicate + n_replicates))
         truth, below = looked_at(sampler), 0.0
         sampler.take(other.topic, other.coef, other.dispersion, ALPHA)
-        for number in range(16 + 4 * n_draws):
+        for number in range(9 + 3 * n_draws):
             sampler.sweep(number)
-            if number >= 16 and number % 4 == 3:
+            if number >= 9 and number % 3 == 2:
                 below = below + (looked_at(sampler) < truth)
         ranks.append(below)
     counts = [np.bincount(column.astype(int), minlength=n_draws + 1) for column in np.array(ranks).T]

@@ -65,7 +65,8 @@ def draw_support(
     bears : (n,) bool ndarray: the support as it is; what stands behind the topics (covariates) stays
     """
     bears = bears.copy()
-    for topic in np.flatnonzero(bears[:n_topics]):
+    chosen = np.flatnonzero(bears[:n_topics])
+    for topic in chosen[np.argsort(draw.uniform(len(chosen)))]:  # whose turn it is may not depend on who they are
         bears[topic] = False
         rest = np.flatnonzero(bears)
         root = cholesky(gram[np.ix_(rest, rest)] + np.diag(prior[rest]), lower=True, check_finite=False)
