@@ -136,7 +136,7 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
         Exact, and slower; the difference shrinks as one over a document's length.
     inference : {"vb", "svi", "gibbs"}
         Variational EM, its stochastic version, or collapsed Gibbs sampling, which keeps draws of eta; that takes whole
-        counts, and all responses but "inverse_gaussian" and those with a canonical link.
+        counts, and all responses but those with a canonical link.
     burn_in, thin : int
         "gibbs" only: sweeps before the first draw that is kept (default: half), and between two of them.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
