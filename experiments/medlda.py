@@ -203,7 +203,7 @@ def binary() -> None:
 
 
 def reviews(topics: tuple[int, ...] = (5, 10, 15)) -> None:
-    """Film reviews, the folds of `experiments.movie_reviews`; sLDA at the supervision most often chosen there."""
+    """Film reviews, the folds of `experiments.movie_reviews`; sLDA at supervision 10."""
     parts = films()
     for n_topics in topics:
         models = {

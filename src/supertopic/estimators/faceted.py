@@ -152,6 +152,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         new : facets whose value in these documents is none of those known, say documents of a new author: they add
             nothing. What only that facet explains in training then has no part in the prediction of another.
         """
+        check_is_fitted(self, "labels_")
         name = list(self.labels_)[self._facet(facet)]
         view = self._view(new)
         if name not in view.names:
