@@ -85,12 +85,17 @@ def processor() -> str:
 
 
 def write(tables: list[Table], about: str, path: Path) -> None:
-    """Put the tables into the page; sections of tables that were not run stay as they are."""
-    sections = {}
-    if path.exists():
-        for section in path.read_text(encoding="utf-8").split("\n## ")[1:]:
-            sections[section.split("\n", 1)[0]] = section.split("\n", 1)[1].strip()
+    """Put the tables into the page."""
     for table in tables:
-        sections[table.title] = f"{table.markdown()}\n\n{table.note}\n\n*{about}*"
-    body = "\n".join(f"\n## {title}\n\n{text}\n" for title, text in sorted(sections.items()))
-    path.write_text(_TITLE + body, encoding="utf-8")
+        put_section(path, _TITLE, table.title, f"{table.markdown()}\n\n{table.note}\n\n*{about}*")
+
+
+def put_section(path: Path, title: str, name: str, text: str) -> None:
+    """A section of a page, in place of the one of that name; what stands before the first, and all others, stay."""
+    head, sections = title, {}
+    if path.exists():
+        head, *parts = path.read_text(encoding="utf-8").split("\n## ")
+        sections = dict(part.split("\n", 1) for part in parts)
+    sections[name] = text
+    body = "".join(f"\n## {section}\n\n{sections[section].strip()}\n" for section in sorted(sections))
+    path.write_text(head.rstrip() + "\n" + body, encoding="utf-8")

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.report import put_section
+
+_TITLE = "# The papers' tables and figures, ours beside theirs\n"
 FOLDER = Path(__file__).parent
 MODULES = ("lda", "slda_figures")
 _FOUND: dict[str, Experiment] = {}
@@ -77,21 +80,9 @@ def carry_out(experiment: Experiment, quick: bool, out: Path) -> Outcome:
     command = f"python -m experiments {experiment.name}{' --quick' if quick else ''}"
     about = f"*`{command}`, {seconds:.0f} s, commit {_commit()}, {datetime.date.today().isoformat()}*"
     drawn = f"\n\n![{experiment.what}]({picture.name})" if outcome.figure is not None else ""
-    write_section(
-        out / "RESULTS.md", f"{experiment.name}: {experiment.what}", f"{outcome.markdown()}{drawn}\n\n{about}"
-    )
+    text = f"{outcome.markdown()}{drawn}\n\n{about}"
+    put_section(out / "RESULTS.md", _TITLE, f"{experiment.name}: {experiment.what}", text)
     return outcome
-
-
-def write_section(path: Path, title: str, text: str) -> None:
-    """Put a section into the page in place of the one of the same title, or at its place in the alphabet."""
-    head, sections = "# The papers' tables and figures, ours beside theirs\n", {}
-    if path.exists():
-        head, *parts = path.read_text(encoding="utf-8").split("\n## ")
-        sections = dict(part.split("\n", 1) for part in parts)
-    sections[title] = f"\n{text}\n"
-    body = "".join(f"\n## {name}\n{section.rstrip()}\n" for name, section in sorted(sections.items()))
-    path.write_text(head.rstrip() + "\n" + body, encoding="utf-8")
 
 
 def _text(cell: Any) -> str:

@@ -83,8 +83,12 @@ def test_a_page_keeps_the_sections_that_were_not_run(tmp_path):
     page = tmp_path / "RESULTS.md"
     report.write([first, second], "somewhere", page)
     first.rows[0][1] = "2.5"
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("\n## 1.", "\nA word by hand.\n\n## 1.", 1), encoding="utf-8"
+    )
     report.write([first], "elsewhere", page)
     text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Benchmarks\n") and text.count("A word by hand.") == 1
     assert "| 50 | 2.5 |" in text and "1.5" not in text and "*elsewhere*" in text
     assert text.index("## 1. A") < text.index("## 2. B") and "| – |" in text and "*somewhere*" in text
     with pytest.raises(ValueError, match="1 cells under 2 columns"):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from experiments.book import Experiment, Outcome, carry_out, experiments, write_section
+from experiments.book import Experiment, Outcome, carry_out, experiments
 
 
 def test_every_experiment_has_a_paper_and_says_what_it_is():
@@ -31,13 +31,6 @@ def test_a_run_leaves_a_table_a_picture_and_a_section(tmp_path):
     page = (tmp_path / "RESULTS.md").read_text()
     assert "## paper.figure7: figure 7\n" in page and "| ours | 0.512 | – |" in page
     assert "ours is higher: **yes**" in page and "`python -m experiments paper.figure7 --quick`" in page
-
-
-def test_sections_are_replaced_and_the_others_stay(tmp_path):
-    page = tmp_path / "RESULTS.md"
-    for title, text in (("b", "first"), ("a", "other"), ("b", "second")):
-        write_section(page, title, text)
-    assert page.read_text().split("\n## ")[1:] == ["a\n\nother\n", "b\n\nsecond\n"]
 
 
 def test_an_unknown_name_is_refused_and_known_ones_are_listed():

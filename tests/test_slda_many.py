@@ -161,6 +161,8 @@ def test_words_join_the_topics(tmp_path):
     model = SLDARegressor(K, max_iter=15, words=True).fit(counts[:300], y[:300])
     assert model.score(counts[300:], y[300:]) > plain.score(counts[300:], y[300:]) + 0.15
     assert model.word_coef_.shape == (1, V + 1) and model.word_coef_[0].argmax() == V
+    np.testing.assert_array_equal(model._state.dispersion[1:], plain._state.dispersion[1:])  # not the pilot's units
+    assert model.predict(counts[:300]).mean() == pytest.approx(y[:300].mean(), abs=0.01 * y.std())
     frame = model.explain(counts[0])
     assert frame["contribution"].sum() == pytest.approx(model.predict(counts[:1])[0], rel=1e-4)
     model.save(tmp_path / "m.supertopic")
@@ -169,6 +171,8 @@ def test_words_join_the_topics(tmp_path):
     assert classes.score(counts[300:], (y > 0)[300:]) > 0.85
     numbers = SLDARegressor(K, response="poisson", max_iter=10, words=True).fit(X, COUNT)
     assert np.isfinite(numbers.predict(X)).all()
+    few = np.where(np.arange(D) < 12, NUMBER, np.nan)  # too few to hold some out
+    assert np.isfinite(SLDARegressor(K, max_iter=3, words=True).fit(X, few).predict(X)).all()
     with pytest.raises(ValueError, match="words: got True with refit=False"):
         SLDARegressor(K, words=True, refit=False).fit(X, NUMBER)
     with pytest.raises(ValueError, match="words: a canonical link"):

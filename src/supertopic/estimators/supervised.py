@@ -26,7 +26,7 @@ from supertopic.estimators.tuning import choose_supervision
 from supertopic.inference import prediction
 from supertopic.inference.engines import Fit, Settings, Task
 from supertopic.inference.regression import Design, regress
-from supertopic.inference.words import Labels, choose_words, fit_words, hold_out, word_features, word_scale
+from supertopic.inference.words import MIDDLING, Labels, choose_words, fit_words, hold_out, word_features, word_scale
 from supertopic.model import Model
 from supertopic.responses.base import Response
 from supertopic.responses.several import Part, Several
@@ -124,33 +124,51 @@ class SupervisedEstimator(TopicEstimator):
     def _refit_with_words(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
         """Words beside the topics, whom a fit that has not seen a quarter of the labels says how far to trust."""
         features = word_features(corpus.counts, scale := word_scale(corpus.counts))
-        held_out = hold_out(y, self._seed())
-        pilot = copy(self)
-        pilot.words, pilot.checkpoint, pilot.verbose = False, None, 0
-        hidden = np.where(held_out if y.ndim == 1 else held_out[:, None], np.nan, y)
-        pilot._fit_corpus(corpus, *pilot._settings(), hidden, self.supervision_ * weight, extra)
-        pilot._refit(corpus, hidden, weight, extra)
+        dispersion = self._state.learned()[1]
+        labels = self._labels(corpus, y, weight, extra, features, dispersion)
+        held_out, chosen, settings, seen_there = hold_out(y, self._seed()), None, MIDDLING, None
+        if held_out.any():
+            pilot = copy(self)
+            pilot.words, pilot.checkpoint, pilot.verbose = False, None, 0
+            hidden = np.where(held_out if y.ndim == 1 else held_out[:, None], np.nan, y)
+            pilot._fit_corpus(corpus, *pilot._settings(), hidden, self.supervision_ * weight, extra)
+            pilot._refit(corpus, hidden, weight, extra)
+            with Threads(1):
+                chosen, seen_there = choose_words(
+                    pilot._labels(corpus, y, weight, extra, features, dispersion), held_out
+                )
+            settings = (chosen.trust, chosen.penalty)
         with Threads(1):
-            chosen, seen_there = choose_words(pilot._labels(corpus, y, weight, extra, features), held_out)
-            labels = self._labels(corpus, y, weight, extra, features)
-            words = fit_words(labels, chosen.trust, chosen.penalty, start=chosen)
+            words = fit_words(labels, *settings, start=chosen)
         coef, topics = self._state.coef.astype(np.float64), slice(0, self.n_topics)
         coef[:, topics] = labels.level[:, None] + words.trust * (coef[:, topics] - labels.level[:, None])
         coef[:, topics] += words.intercept[:, None]
-        honest = self._response().kind == "number"  # of classes, it is cut-points, which all documents tell better
+        if seen_there is None or self._response().kind != "number":  # cut-points: all documents tell them better
+            seen_there = labels.dispersion_at(words.score(labels))
         self._state = replace(
             self._state, coef=coef.astype(np.float32), word_coef=words.coef.astype(np.float32), word_scale=scale,
-            dispersion=seen_there if honest else labels.dispersion_at(words.score(labels)),
+            dispersion=seen_there,
         )  # fmt: skip
         self._derive(self._model())
 
     def _labels(
-        self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray, features: sp.csr_matrix
-    ) -> Labels:
-        """The documents as the words' fit sees them, by this model's topics."""
+        self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray, features: sp.csr_matrix,
+        dispersion: np.ndarray,
+    ) -> Labels:  # fmt: skip
+        """The documents as the words' fit sees them, by this model's topics, in the units of a `dispersion`.
+
+        Responses that standardise y do it by the labels they see, so that a pilot's linear predictors have units of
+        their own: of unscale(s) = zero + unit·s, each has another zero and unit.
+        """
         others = extra @ self._state.coef[:, self.n_topics :].T.astype(np.float64)
         topics = self._scores(corpus, extra).score - others
-        return Labels(self._response(), y, weight, topics, others, self._state.learned()[1], features)
+        for _, part in self._parts():
+            both = (self._state.learned()[1], dispersion)
+            own, new = (part.response.unscale(np.array([0.0, 1.0]), np.zeros(2), d[part.numbers])[0] for d in both)
+            ratio = (own[1] - own[0]) / (new[1] - new[0])
+            topics[:, part.columns] = ratio * topics[:, part.columns] + (own[0] - new[0]) / (new[1] - new[0])
+            others[:, part.columns] *= ratio
+        return Labels(self._response(), y, weight, topics, others, dispersion, features)
 
     def _words_part(self, counts: sp.csr_matrix) -> np.ndarray | float:
         """(D, C) what words add to the linear predictors."""

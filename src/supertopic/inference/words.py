@@ -24,7 +24,8 @@ from supertopic.responses.base import Response
 _PENALTIES = np.logspace(-1, 1, 5)  # of a ridge regression on rows of length 1
 _TRUSTS = (0.25, 0.5, 0.75, 1.0)
 _SPARSITY = 0.2
-_HELD_OUT = 0.25
+_HELD_OUT, _LEAST = 0.25, 5  # share of the labels that a pilot fit does not see, and how many at least
+MIDDLING = (_TRUSTS[1], 1.0)  # trust and penalty without a pilot
 
 
 def word_scale(counts: sp.csr_matrix) -> np.ndarray:
@@ -43,8 +44,10 @@ def word_features(counts: sp.csr_matrix, scale: np.ndarray) -> sp.csr_matrix:
 
 
 def hold_out(y: np.ndarray, seed: int) -> np.ndarray:
-    """(D,) True for about a quarter of the documents, with and without labels: those a pilot fit does not see."""
-    return np.random.default_rng([seed, 5]).random(len(y)) < _HELD_OUT
+    """(D,) True for about a quarter of the labelled documents; for none where that would be too few to tell."""
+    known = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
+    held_out = known & (np.random.default_rng([seed, 5]).random(len(y)) < _HELD_OUT)
+    return held_out if held_out.sum() >= _LEAST else np.zeros_like(held_out)
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ def choose_words(pilot: Labels, held_out: np.ndarray) -> tuple[Words, np.ndarray
     """
     seen, unseen = pilot.only(~held_out), pilot.only(held_out)
     tried: dict[tuple[float, float], tuple[float, Words, np.ndarray]] = {}
-    best = (_TRUSTS[1], float(_PENALTIES[len(_PENALTIES) // 2]))
+    best = MIDDLING
 
     def try_all(settings: list[tuple[float, float]]) -> tuple[float, float]:
         for setting in settings:
