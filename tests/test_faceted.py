@@ -184,6 +184,7 @@ def test_words_and_explanations():
     assert list(model.predict(["fair workers at home", "freedom market"])) == ["left", "right"]
     top = model.adds(3, "deviation")
     assert list(top.columns) == ["part", "component", "rank", "word", "deviation"]
+    assert all(isinstance(name, str) for name in top["component"]) and len(top.groupby(["part", "component"]))
     assert {"topic", "party"} <= set(top["part"]) <= {"topic", "party", "topic × party"}
     assert (top["deviation"] > 0).all()
     said = model.explain("tax freedom")

@@ -148,7 +148,8 @@ class FacetedEstimator(TopicEstimator):
         }
 
     def adds(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
-        """The n words each component adds most of: columns part, component, rank, word, deviation.
+        """The n words each component adds most of: columns part, component (text: "3", "left", "3 × left"), rank, word,
+        deviation.
 
         by : {"contribution", "deviation"}
             Deviation times probability in the background, or largest deviation, which prefers rare words.
@@ -159,7 +160,8 @@ class FacetedEstimator(TopicEstimator):
         rows, base, words = [], np.exp(self.background_), self._words()
         for part, frame in self.deviations_.items():
             eta = frame.sparse.to_coo().tocsc()
-            for j, component in enumerate(frame.columns):
+            for j, column in enumerate(frame.columns):
+                component = " × ".join(map(str, column if isinstance(column, tuple) else (column,)))
                 values = eta[:, [j]].toarray().ravel()
                 weight = values if by == "deviation" else values * base * np.exp(values)
                 for rank, w in enumerate(np.argsort(-weight, kind="stable")[:n], 1):
