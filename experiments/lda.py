@@ -58,33 +58,36 @@ def mixture(quick: bool) -> Outcome:
     return Outcome(["perplexity", *(f"K = {k}" for k in sizes)], rows, note, _lines(sizes, found), claim)
 
 
-@reproduces("lda", "perplexity over Gibbs sweeps, from a random start and from ours")
+@reproduces("lda", "perplexity over Gibbs sweeps, of the last sweep and averaged")
 def perplexity(quick: bool) -> Outcome:
     counts, _ = papers(quick)
     train = np.arange(counts.shape[0]) % 5 > 0
     halves = completion_split(counts[~train], seed=0)
     steps = (1, 2, 4, 8, 16, 32) if quick else (1, 2, 5, 10, 20, 50, 100, 200)
     found: dict[str, list[float]] = {}
-    for name, init in (("random topics", "uniform"), ("a few online passes", "online")):
+    for name, burn_in in (("the last sweep", lambda n: n - 1), ("the second half, averaged", lambda n: n // 2)):
         values = []
         for sweeps in steps:
-            model = LDA(20, inference="gibbs", init=init, max_iter=sweeps, burn_in=sweeps - 1, random_state=0)
+            model = LDA(20, inference="gibbs", max_iter=sweeps, burn_in=burn_in(sweeps), thin=1, random_state=0)
             model.fit(counts[train])
             values.append(float(np.exp(score_completion(model.components_.T, model.alpha_, *halves))))
         found[name] = values
-    rows = [[f"start from {name}", *values] for name, values in found.items()]
-    falls = found["random topics"][-1] < found["random topics"][0]
-    note = f"{NIPS}, K = 20, seed 0, a fifth of the papers held out, topics of the last sweep alone."
+    rows = [[name, *values] for name, values in found.items()]
+    claim = {"averaging lowers it": found["the second half, averaged"][-1] < found["the last sweep"][-1]}
+    note = (
+        f"{NIPS}, K = 20, seed 0, a fifth of the papers held out. Our samplers start not from random topics but from "
+        "a few online passes, so that the curve is flat where the lecture's falls."
+    )
     figure = _lines(steps, found, "sweeps", log=True)
-    return Outcome(["held-out perplexity", *map(str, steps)], rows, note, figure, {"perplexity falls": falls})
+    return Outcome(["held-out perplexity", *map(str, steps)], rows, note, figure, claim)
 
 
 def _mixture_perplexity(model: Any, seen: sp.csr_matrix, scored: sp.csr_matrix) -> float:
     """exp(-log p / words) of the second halves, each document's topic inferred from the first."""
-    log_word = np.log(model.components_).T
+    log_word = np.log(np.maximum(model.components_, 1e-12)).T
     chance = model.transform(seen)
     by_topic = scored @ log_word
-    total = np.log(np.maximum(chance, 1e-300)) + by_topic
+    total = np.log(np.maximum(chance.astype(np.float64), 1e-300)) + by_topic
     top = total.max(axis=1, keepdims=True)
     log_p = top[:, 0] + np.log(np.exp(total - top).sum(axis=1))
     return float(np.exp(-log_p.sum() / scored.sum()))

@@ -30,17 +30,18 @@ def reviews(quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return texts[kept], y[kept], fold[kept]
 
 
-def counted(texts: np.ndarray, train: np.ndarray) -> tuple[sp.csr_matrix, sp.csr_matrix, np.ndarray]:
-    """Counts of the training texts and of the others, by terms that the training texts choose."""
+def counted(texts: np.ndarray, *others: np.ndarray) -> tuple[np.ndarray, sp.csr_matrix, *tuple[sp.csr_matrix, ...]]:
+    """The terms that the texts choose, their counts, and those of others."""
     vectorizer = Vectorizer(max_features=5000, min_df=1, max_df=1.0)
-    counts = vectorizer.fit_transform(texts[train].tolist())
-    return counts, vectorizer.transform(texts[~train].tolist()), np.asarray(vectorizer.get_feature_names_out())
+    counts = vectorizer.fit_transform(texts.tolist())
+    terms = np.asarray(vectorizer.get_feature_names_out())
+    return terms, counts, *(vectorizer.transform(other.tolist()) for other in others)
 
 
 @reproduces("slda", "figure 1: the topics of a 10-topic model laid out along their coefficients")
 def figure1(quick: bool) -> Outcome:
     texts, y, _ = reviews(quick)
-    counts, _, terms = counted(texts, np.ones(len(y), dtype=bool))
+    terms, counts = counted(texts)
     model = SLDARegressor(10, supervision=10, max_iter=15 if quick else 60).fit(counts, y)
     frequency = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
     rows = []
@@ -60,7 +61,7 @@ def figure2(quick: bool) -> Outcome:
     found = {name: np.zeros((len(folds), len(sizes))) for name in ("sLDA", "LDA + ridge", "sLDA nats", "LDA nats")}
     for row, number in enumerate(folds):
         train = fold != number
-        counts, new, _ = counted(texts, train)
+        _, counts, new = counted(texts[train], texts[~train])
         halves = completion_split(new, seed=0)
         for column, n_topics in enumerate(sizes):
             steps = 12 if quick else 40
