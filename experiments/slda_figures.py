@@ -92,8 +92,9 @@ def _along(rows: list[list[Any]], label: str) -> Any:
 
     figure = Figure(figsize=(9.5, 4.2))
     axes = figure.subplots()
+    middle = float(np.mean([row[0] for row in rows]))
     for place, (coef, error, words) in enumerate(rows):
-        axes.errorbar(coef, place, xerr=2 * error, fmt="o", color="tab:red" if coef < 0 else "tab:blue")
+        axes.errorbar(coef, place, xerr=2 * error, fmt="o", color="tab:red" if coef < middle else "tab:blue")
         axes.text(1.02, place, words, transform=axes.get_yaxis_transform(), va="center", fontsize=8)
     axes.set(xlabel=f"{label} (two standard errors)", yticks=[])
     axes.spines[["top", "right", "left"]].set_visible(False)
