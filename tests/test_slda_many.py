@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic.corpus import as_corpus
 
 RNG = np.random.default_rng(4)
 D, K, V = 400, 3, 30
@@ -170,13 +171,33 @@ def test_words_join_the_topics(tmp_path):
     classes = SLDAClassifier(K, max_iter=10, words=True).fit(counts[:300], (y > 0)[:300])
     assert classes.score(counts[300:], (y > 0)[300:]) > 0.85
     numbers = SLDARegressor(K, response="poisson", max_iter=10, words=True).fit(X, COUNT)
-    assert np.isfinite(numbers.predict(X)).all()
-    few = np.where(np.arange(D) < 12, NUMBER, np.nan)  # too few to hold some out
-    assert np.isfinite(SLDARegressor(K, max_iter=3, words=True).fit(X, few).predict(X)).all()
+    assert numbers.predict(X).mean() == pytest.approx(COUNT.mean(), rel=0.03)
+    few = np.where(np.arange(D) < 12, 20 * COUNT, np.nan)  # too few to hold some out: topics are trusted by half …
+    some = SLDARegressor(K, response="poisson", max_iter=3, words=True).fit(X, few)
+    assert some.predict(X[:12]).mean() == pytest.approx(20 * COUNT[:12].mean(), rel=0.1)  # … and keep their level
     with pytest.raises(ValueError, match="words: got True with refit=False"):
         SLDARegressor(K, words=True, refit=False).fit(X, NUMBER)
     with pytest.raises(ValueError, match="words: a canonical link"):
         SLDARegressor(K, words=True, response="gamma", link="canonical").fit(X, COUNT + 1)
+
+
+@pytest.mark.parametrize("response", ["gaussian", "gamma", "weibull", "poisson"])
+def test_linear_predictors_in_the_units_of_another_fit(response):
+    """A response standardises y by the labels it sees; what it predicts is the same in any units."""
+    y, kind = (NUMBER if response == "gaussian" else COUNT + 1.0), {"response": response, "max_iter": 5}
+    pilot = SLDARegressor(K, **kind).fit(X, np.where(np.arange(D) % 4, y, np.nan), covariates=LINE)
+    whole = SLDARegressor(K, **kind).fit(X, y, covariates=LINE)
+    corpus, extra = as_corpus(X), np.asarray(LINE, dtype=float).reshape(D, -1)
+    given = (corpus, y, np.ones(D), extra, corpus.counts)
+    own, new = (pilot._labels(*given, model._state.dispersion) for model in (pilot, whole))
+    (_, part), none = pilot._parts()[0], np.zeros(D)
+    users = [
+        part.response.unscale((labels.topics + labels.others)[:, 0], none, labels.dispersion)[0]
+        for labels in (own, new)
+    ]
+    np.testing.assert_allclose(users[1], users[0], rtol=1e-6, atol=1e-6)
+    moved = np.abs(new.topics - own.topics).max()
+    assert moved == 0 if response == "poisson" else moved > 1e-4
 
 
 def test_density_of_labels_that_lack_a_class():
