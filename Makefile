@@ -11,7 +11,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	$$python -c '$(USABLE)' >/dev/null 2>&1 && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench experiments clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -34,6 +34,9 @@ format: $(VENV)/.test ## Put the source in order
 
 bench: $(VENV)/.bench ## Compare speed and quality with other libraries
 	@$(BIN)/python -m bench
+
+experiments: $(VENV)/.bench ## The papers' tables and figures, all of them (hours; needs SUPERTOPIC_DATA)
+	@$(BIN)/python -m experiments
 
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -14,7 +14,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="such as slda.figure2; all by default")
     parser.add_argument("--list", action="store_true", help="name them all")
     parser.add_argument("--quick", action="store_true", help="small versions; fails if an ordering is reversed")
-    parser.add_argument("--out", type=Path, default=FOLDER / "results", help="where tables and pictures go")
+    parser.add_argument("--out", type=Path, default=FOLDER, help="where RESULTS.md and the folder of pictures are")
     options = parser.parse_args()
     known = experiments()
     if unknown := set(options.names) - set(known):

@@ -20,7 +20,7 @@ from bench.report import put_section
 
 _TITLE = "# The papers' tables and figures, ours beside theirs\n"
 FOLDER = Path(__file__).parent
-MODULES = ("lda", "slda_figures")
+PAPERS = ("lda", "slda", "medlda", "sstm", "sage")
 _FOUND: dict[str, Experiment] = {}
 
 
@@ -61,25 +61,25 @@ def reproduces(paper: str, what: str) -> Callable[[Callable[[bool], Outcome]], C
 
 def experiments() -> dict[str, Experiment]:
     """All of them by name."""
-    for module in MODULES:
-        importlib.import_module(f"experiments.{module}")
-    return dict(_FOUND)
+    for file in sorted(FOLDER.glob("[a-z]*.py")):
+        importlib.import_module(f"experiments.{file.stem}")
+    return dict(sorted(_FOUND.items(), key=lambda found: PAPERS.index(found[0].split(".")[0])))
 
 
 def carry_out(experiment: Experiment, quick: bool, out: Path) -> Outcome:
-    """Run it; write its PNG and CSV into `out`, and its section into RESULTS.md there."""
+    """Run it; write its PNG and CSV into `out/figures`, and its section into `out/RESULTS.md`."""
     start = time.perf_counter()
     outcome = experiment.run(quick)
     seconds = time.perf_counter() - start
-    out.mkdir(parents=True, exist_ok=True)
-    picture = out / f"{experiment.name}.png"
+    (out / "figures").mkdir(parents=True, exist_ok=True)
+    picture = out / "figures" / f"{experiment.name}.png"
     if outcome.figure is not None:
         outcome.figure.savefig(picture, dpi=110, bbox_inches="tight")
-    with open(out / f"{experiment.name}.csv", "w", newline="", encoding="utf-8") as file:
+    with open(picture.with_suffix(".csv"), "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([outcome.columns, *outcome.rows])
     command = f"python -m experiments {experiment.name}{' --quick' if quick else ''}"
     about = f"*`{command}`, {seconds:.0f} s, commit {_commit()}, {datetime.date.today().isoformat()}*"
-    drawn = f"\n\n![{experiment.what}]({picture.name})" if outcome.figure is not None else ""
+    drawn = f"\n\n![{experiment.what}](figures/{picture.name})" if outcome.figure is not None else ""
     text = f"{outcome.markdown()}{drawn}\n\n{about}"
     put_section(out / "RESULTS.md", _TITLE, f"{experiment.name}: {experiment.what}", text)
     return outcome

@@ -39,7 +39,7 @@ from supertopic import (
 from supertopic.datasets import load, simulate_margin
 from supertopic.metrics import doc_topic_entropy
 
-DATA = os.environ["SUPERTOPIC_DATA"]
+DATA = os.environ.get("SUPERTOPIC_DATA", "")
 PAIR = ("alt.atheism", "talk.religion.misc")
 
 

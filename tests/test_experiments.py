@@ -25,9 +25,9 @@ def test_a_run_leaves_a_table_a_picture_and_a_section(tmp_path):
 
     outcome = carry_out(Experiment("paper.figure7", "figure 7", run), True, tmp_path)
     assert outcome.rows[0][1] == 0.51234
-    with open(tmp_path / "paper.figure7.csv", newline="") as file:
+    with open(tmp_path / "figures" / "paper.figure7.csv", newline="") as file:
         assert list(csv.reader(file))[1] == ["ours", "0.51234", ""]
-    assert (tmp_path / "paper.figure7.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "figures" / "paper.figure7.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "RESULTS.md").read_text()
     assert "## paper.figure7: figure 7\n" in page and "| ours | 0.512 | – |" in page
     assert "ours is higher: **yes**" in page and "`python -m experiments paper.figure7 --quick`" in page
