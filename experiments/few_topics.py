@@ -1,0 +1,71 @@
+"""The pipeline beside SSTM: topics first, then those that matter by ℓ1, then these alone again, unpenalised.
+
+In scikit-learn's words, and with a penalty instead of a budget,
+
+    make_pipeline(LDA(50, inference="gibbs"), LogisticRegression(l1_ratio=1, solver="liblinear", C=0.1))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression, lasso_path
+from sklearn.svm import l1_min_c
+
+from supertopic import LDA
+
+
+class FewLogistic(ClassifierMixin, BaseEstimator):
+    """Logistic regression on the columns that an ℓ1 penalty has chosen, lowered as long as `budget` are not passed."""
+
+    def __init__(self, budget: int = 5) -> None:
+        self.budget = budget
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> FewLogistic:
+        self.chosen_ = np.arange(0)
+        for C in l1_min_c(X, y, loss="log") * np.geomspace(1.02, 1e5, 80):
+            model = LogisticRegression(l1_ratio=1.0, solver="liblinear", C=C, random_state=0).fit(X, y)
+            chosen = np.flatnonzero(model.coef_[0])
+            if len(chosen) > self.budget:
+                break
+            self.chosen_ = chosen if len(chosen) >= len(self.chosen_) else self.chosen_
+        self.model_ = LogisticRegression(C=1e4, max_iter=5000).fit(self._few(X), y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def _few(self, X: np.ndarray) -> np.ndarray:
+        return np.hstack([X[:, self.chosen_], np.zeros((len(X), 1))])  # none may have been chosen
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return self.model_.predict(self._few(X))
+
+
+class FewLinear(RegressorMixin, BaseEstimator):
+    """Least squares on the columns that the lasso, whose penalty is raised until `budget` are left, has chosen."""
+
+    def __init__(self, budget: int = 5) -> None:
+        self.budget = budget
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> FewLinear:
+        _, path, _ = lasso_path(X - X.mean(axis=0), y - y.mean(), alphas=200, eps=1e-4)
+        within = np.flatnonzero((path != 0).sum(axis=0) <= self.budget)
+        self.chosen_ = np.flatnonzero(path[:, within[-1]])
+        self.model_ = LinearRegression().fit(X[:, self.chosen_], y)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return self.model_.predict(X[:, self.chosen_])
+
+
+def topics_first(
+    n_topics: int, X: Any, y: np.ndarray, new: Any, budgets: tuple[int, ...], seed: int, last: Any, sweeps: int
+) -> list[np.ndarray]:
+    """What the pipeline predicts of new documents under each budget; LDA by collapsed Gibbs sampling."""
+    topics = LDA(
+        n_topics, inference="gibbs", doc_topic_prior=0.1, topic_word_prior=0.1, max_iter=sweeps, random_state=seed,
+        n_jobs=1,
+    )  # fmt: skip
+    shares, new_shares = topics.fit_transform(X), topics.transform(new)
+    return [last(budget).fit(shares, y).predict(new_shares) for budget in budgets]
