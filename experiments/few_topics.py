@@ -2,7 +2,13 @@
 
 In scikit-learn's words, and with a penalty instead of a budget,
 
-    make_pipeline(LDA(50, inference="gibbs"), LogisticRegression(l1_ratio=1, solver="liblinear", C=0.1))
+    make_pipeline(
+        LDA(50, inference="gibbs", doc_topic_prior="auto"), StandardScaler(),
+        LogisticRegression(l1_ratio=1, solver="liblinear", C=0.1),
+    )
+
+In folds of BBC's training half a learned α and topics brought to one scale did better than α = 0.1 and plain shares.
+The path in the penalty has small steps, so that it finds as many topics as are allowed.
 """
 
 from __future__ import annotations
@@ -12,34 +18,31 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression, lasso_path
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import l1_min_c
 
 from supertopic import LDA
 
 
 class FewLogistic(ClassifierMixin, BaseEstimator):
-    """Logistic regression on the columns that an ℓ1 penalty has chosen, lowered as long as `budget` are not passed."""
+    """Logistic regression on the columns that an ℓ1 penalty, lowered until there are `budget`, has chosen."""
 
     def __init__(self, budget: int = 5) -> None:
         self.budget = budget
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> FewLogistic:
-        self.chosen_ = np.arange(0)
-        for C in l1_min_c(X, y, loss="log") * np.geomspace(1.02, 1e5, 80):
-            model = LogisticRegression(l1_ratio=1.0, solver="liblinear", C=C, random_state=0).fit(X, y)
-            chosen = np.flatnonzero(model.coef_[0])
-            if len(chosen) > self.budget:
+        scaled = StandardScaler().fit_transform(X)
+        for C in l1_min_c(scaled, y, loss="log") * np.geomspace(1.02, 1e4, 400):
+            model = LogisticRegression(l1_ratio=1.0, solver="liblinear", C=C, random_state=0).fit(scaled, y)
+            if np.count_nonzero(model.coef_) >= self.budget:  # more, where several come at once: the largest
                 break
-            self.chosen_ = chosen if len(chosen) >= len(self.chosen_) else self.chosen_
-        self.model_ = LogisticRegression(C=1e4, max_iter=5000).fit(self._few(X), y)
+        self.chosen_ = np.argsort(-np.abs(model.coef_[0]), kind="stable")[: self.budget]
+        self.model_ = LogisticRegression(C=1e4, max_iter=5000).fit(X[:, self.chosen_], y)
         self.classes_ = self.model_.classes_
         return self
 
-    def _few(self, X: np.ndarray) -> np.ndarray:
-        return np.hstack([X[:, self.chosen_], np.zeros((len(X), 1))])  # none may have been chosen
-
     def predict(self, X: np.ndarray) -> np.ndarray:
-        return self.model_.predict(self._few(X))
+        return self.model_.predict(X[:, self.chosen_])
 
 
 class FewLinear(RegressorMixin, BaseEstimator):
@@ -49,7 +52,7 @@ class FewLinear(RegressorMixin, BaseEstimator):
         self.budget = budget
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> FewLinear:
-        _, path, _ = lasso_path(X - X.mean(axis=0), y - y.mean(), alphas=200, eps=1e-4)
+        _, path, _ = lasso_path(StandardScaler().fit_transform(X), y - y.mean(), alphas=400, eps=1e-4)
         within = np.flatnonzero((path != 0).sum(axis=0) <= self.budget)
         self.chosen_ = np.flatnonzero(path[:, within[-1]])
         self.model_ = LinearRegression().fit(X[:, self.chosen_], y)
@@ -64,7 +67,7 @@ def topics_first(
 ) -> list[np.ndarray]:
     """What the pipeline predicts of new documents under each budget; LDA by collapsed Gibbs sampling."""
     topics = LDA(
-        n_topics, inference="gibbs", doc_topic_prior=0.1, topic_word_prior=0.1, max_iter=sweeps, random_state=seed,
+        n_topics, inference="gibbs", doc_topic_prior="auto", topic_word_prior=0.1, max_iter=sweeps, random_state=seed,
         n_jobs=1,
     )  # fmt: skip
     shares, new_shares = topics.fit_transform(X), topics.transform(new)

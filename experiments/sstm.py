@@ -210,7 +210,7 @@ def figure4(quick: bool) -> Outcome:
     few, many = (10.0, 10.0) if quick else (_supervision(X, y, 5), _supervision(X, y, None))
 
     def squared_error(part: float | None, size: int, seed: int) -> float:
-        model = ratings(size, sweeps, many if part is None else few, seed).set_params(sparsity=part)
+        model = rater(size, sweeps, many if part is None else few, seed).set_params(sparsity=part)
         return float(np.mean((model.fit(X, y).predict(new) - truth) ** 2))
 
     found: dict[tuple[str, int, float], list[float]] = {}
@@ -246,7 +246,7 @@ def figure4(quick: bool) -> Outcome:
     return Outcome(["method", "K", "share of the topics", "squared error"], rows, note, figure, claims)
 
 
-def ratings(n_topics: int, sweeps: int, supervision: float, seed: int = 0) -> SSTMRegressor:
+def rater(n_topics: int, sweeps: int, supervision: float, seed: int = 0) -> SSTMRegressor:
     return SSTMRegressor(
         n_topics, doc_topic_prior=0.1, supervision=supervision, max_iter=sweeps, random_state=seed, n_jobs=1
     )
@@ -257,7 +257,7 @@ def _supervision(X: Any, y: np.ndarray, budget: int | None) -> float:
     held_out = np.random.default_rng(0).random(len(y)) < 0.25
     errors = {}
     for supervision in (1.0, 5.0, 20.0, 50.0):
-        model = ratings(50, SWEEPS, supervision).set_params(max_nonzero=budget).fit(X[~held_out], y[~held_out])
+        model = rater(50, SWEEPS, supervision).set_params(max_nonzero=budget).fit(X[~held_out], y[~held_out])
         errors[supervision] = float(np.mean((model.predict(X[held_out]) - y[held_out]) ** 2))
     return min(errors, key=errors.__getitem__)
 
