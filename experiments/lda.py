@@ -41,8 +41,8 @@ def topics(quick: bool) -> Outcome:
         for name, words in subjects.items()
     }
     note = (
-        f"{NIPS}; collapsed Gibbs, seed 0. The lecture shows 20 topics of its own, learned from other counts of the same "
-        "papers: neurons, reinforcement learning, speech, vision, circuits and mixtures stand among both."
+        f"{NIPS}; collapsed Gibbs, seed 0. The lecture shows 20 topics of its own, learned from other counts of the "
+        "same papers: neurons, reinforcement learning, speech, vision, circuits and mixtures stand among both."
     )
     return Outcome(["topic", "share", "words"], rows, note, figure, {} if quick else claims)
 
