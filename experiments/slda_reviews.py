@@ -24,7 +24,7 @@ PENALTIES = np.logspace(-3, 3, 13)
 
 
 def lasso_on(words: Any) -> Any:
-    """The lasso on words in some form, its penalty by shuffled folds of the training documents (they come by author)."""
+    """The lasso on words in some form; its penalty by folds of the training documents, shuffled."""
     inner = KFold(3, shuffle=True, random_state=0)
     return make_pipeline(words, LassoCV(alphas=10, eps=0.01, cv=inner, tol=1e-2))
 
@@ -58,8 +58,8 @@ def lasso(quick: bool) -> Outcome:
     note = (
         f"{REVIEWS}; folds {', '.join(map(str, folds))}. The paper's lasso has the words' frequencies, its sLDA the "
         f"best of several K; ours has K = {n_topics} and supervision 10, fixed beforehand (`slda.cross_validated` "
-        "chooses them in each fold; its test folds are these). The lasso's penalty is chosen by three folds inside. A lasso on "
-        "tf-idf stands beside the paper's."
+        "chooses them in each fold; its test folds are these). The lasso's penalty is chosen by three folds inside. A "
+        "lasso on tf-idf stands beside the paper's."
     )
     return Outcome(["method", "paper", "R²", "folds"], rows, note, bars(found, "predictive R²", paper), claims)
 

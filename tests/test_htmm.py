@@ -136,14 +136,14 @@ def test_epsilon_one_forgets_the_order_and_is_lda_over_sentences(tiny):
             drawn, total, row = drawn + joint / joint.sum(), total + np.log(joint.sum()), row + 1
         np.testing.assert_allclose(found.objective[d], total + 0.7 * np.log(theta[d]).sum(), rtol=1e-5)
         np.testing.assert_allclose(found.doc_topic[d], (0.7 + drawn) / (0.7 + drawn).sum(), atol=1e-5)
-    counts, labels, _, _ = simulated(30, 2)
+    counts, labels, _, _ = simulated(30, 2, length=2)  # short sentences: what stands beside them matters
     shuffled = np.concatenate([np.random.default_rng(d).permutation(15) + 15 * d for d in range(30)])
-    one, other = (
-        HTMM(4, epsilon=1.0, max_iter=5).fit(counts[rows], documents=labels) for rows in (shuffled, slice(None))
-    )
-    np.testing.assert_allclose(one.components_, other.components_, rtol=1e-3, atol=1e-6)
-    one, other = (HTMM(4, max_iter=5).fit(counts[rows], documents=labels) for rows in (shuffled, slice(None)))
-    assert np.abs(one.components_ - other.components_).max() > 1e-3
+    for epsilon in (1.0, 0.3):
+        fits = [
+            HTMM(4, epsilon=epsilon, max_iter=20).fit(counts[rows], documents=labels).components_
+            for rows in (shuffled, slice(None))
+        ]
+        assert (np.abs(fits[0] - fits[1]).max() < 1e-4) == (epsilon == 1.0)
 
 
 def test_second_halves_given_first_ones(tiny):
@@ -161,7 +161,7 @@ def test_second_halves_given_first_ones(tiny):
 
 
 def test_simulated_topics_and_epsilon_are_recovered():
-    counts, labels, topics, assigned = simulated(400, 3)
+    counts, labels, topics, assigned = simulated(200, 3, n_sentences=40)
     model = HTMM(4).fit(counts, documents=labels)
     distance = np.abs(topics[:, None] - model.components_[None]).sum(axis=2) / 2
     order = distance.argmin(axis=1)
@@ -260,7 +260,7 @@ def test_documents_that_do_not_fit_the_rows_are_refused():
     with pytest.raises(ValueError, match="documents: the rows of document 0 do not stand together; sort X by document"):
         HTMM(2).fit(counts, documents=[0, 1, 0])
     with pytest.raises(ValueError, match="X holds no words at all"):
-        HTMM(2, vectorizer=Vectorizer(stop_words=["a"])).fit(["a. a.", "a"])
+        HTMM(2).fit(np.zeros((3, 4)), documents=[0, 0, 1])
     assert gather(iter(TEXTS)).first.tolist() == gather(TEXTS).first.tolist()
 
 
@@ -328,4 +328,4 @@ def test_explanations():
     pd.testing.assert_frame_equal(frame, model.explain(["The cat sat.", "Markets fell."]))
     with pytest.raises(ValueError, match="doc: got 2 documents, expected one"):
         model.explain(np.ones((2, model.n_features_in_)))
-    assert model.alpha_.tolist() == [1.1, 1.1] and len(model.top_words(3)) == 6
+    assert model.alpha_.tolist() == [1.5, 1.5] and len(model.top_words(3)) == 6

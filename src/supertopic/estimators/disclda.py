@@ -115,7 +115,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         y : (D,) labels; documents whose label is missing (None, NaN, or -1 among class numbers) are left out
         """
         settings = self._check()
-        before = getattr(self, "classes_", None)
+        before = getattr(self, "classes_", ())
         corpus = self._read(X)
         table, _ = as_table(y, len(corpus), type(self).__name__)
         if table.shape[1] != 1:
@@ -124,8 +124,8 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         known = np.flatnonzero(~np.isnan(codes))
         if len(known) == 0:
             raise ValueError("y is missing for every document; expected some labels")
-        if before is not None and not np.array_equal(before, self.classes_):
-            vars(self).pop("_state", None)  # other classes: nothing to go on from
+        if hasattr(self, "_state") and not np.array_equal(before, self.classes_):
+            del self._state  # other classes: nothing to go on from
         model, structure = self._model(), self._structure()
         task = self._task(model, corpus[known], settings, codes[known])
         with task.backend:

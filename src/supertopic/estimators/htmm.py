@@ -70,10 +70,10 @@ class HTMM(TopicEstimator):
         n_topics: int = 20,
         *,
         epsilon: float | str = "auto",
-        doc_topic_prior: float | Sequence[float] | np.ndarray = 0.1,
-        topic_word_prior: float = 0.05,
+        doc_topic_prior: float | Sequence[float] | np.ndarray = 0.5,
+        topic_word_prior: float = 0.2,
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float = 1e-5,
         max_doc_iter: int = 10,
         doc_tol: float = 1e-3,
         vectorizer: Any = None,
@@ -151,6 +151,7 @@ class HTMM(TopicEstimator):
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         self.alpha_ = 1.0 + self._state.alpha
+        assert self._state.epsilon is not None
         self.epsilon_ = float(self._state.epsilon[0])
 
     # --- using --------------------------------------------------------------------------------------------------
@@ -229,8 +230,6 @@ class HTMM(TopicEstimator):
         self.vectorizer_ = clone(self._vectorizer()).fit(X.texts())
         words = np.asarray(self.vectorizer_.get_feature_names_out(), dtype=object)
         corpus = Corpus(self.vectorizer_.transform(X.sentences), words)
-        if corpus.n_tokens == 0:
-            raise ValueError("X holds no words at all: every document is empty")
         self._remember_words(corpus, X)
         return corpus
 

@@ -59,7 +59,9 @@ def gather(X: Any, documents: Any = None) -> Rows:
         return _joined([list(item) for item in X])
     if not isinstance(X, Corpus) and holds_text(X):
         return _joined([split_sentences(text) for text in as_texts(X)[0]])
-    n_rows = len(X) if isinstance(X, Corpus) or not hasattr(X, "shape") else (X.shape or (0,))[0]
+    if not hasattr(X, "shape"):
+        X = np.asarray(X)
+    n_rows = X.shape[0] if X.shape else 0
     return Rows(X, np.arange(n_rows + 1))
 
 

@@ -13,6 +13,7 @@ The same bound, once for each class, is all there is to prediction.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -106,8 +107,7 @@ def fit_classes(structure: Structure, task: Task, watch: Watch) -> Fit:
         for group in groups:
             group.doc_topic = doc_topic[group.rows]
         watch.trace.append(bound / n_tokens)
-        kept = {**state.arrays(), "doc_topic": doc_topic}
-        watch.step(done + 1, lambda kept=kept: kept, fresh=fresh)
+        watch.step(done + 1, partial(dict, state.arrays(), doc_topic=doc_topic), fresh=fresh)
         if has_converged(watch.trace, settings.tol):
             break
     return Fit(state, watch.trace, len(watch.trace))

@@ -17,6 +17,7 @@ maximise it: L never falls. a = b = 0 is maximum likelihood; the paper's alpha a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -153,8 +154,7 @@ def fit_sentences(first: np.ndarray, epsilon: float | None, task: Task, watch: W
         if epsilon is None and later.any():
             state.epsilon = np.array([max(float(found.fresh[later].mean()), _LEAST_EPSILON)])
         doc_topic = found.doc_topic
-        kept = {**state.arrays(), "doc_topic": doc_topic}
-        watch.step(number + 1, lambda kept=kept: kept)
+        watch.step(number + 1, partial(dict, state.arrays(), doc_topic=doc_topic))
         if has_converged(watch.trace, settings.tol):
             break
     return Fit(state, watch.trace, len(watch.trace))
