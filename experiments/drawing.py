@@ -43,11 +43,10 @@ def bars(found: Mapping[str, Sequence[float]], label: str, paper: Mapping[str, f
     for place, (name, values) in zip(places, found.items(), strict=True):
         spread = np.std(values) if len(values) > 1 else None
         axes.barh(place, np.mean(values), xerr=spread, color="tab:blue", height=0.6, capsize=3)
-        if paper and name in paper:
-            axes.plot(paper[name], place, "D", color="tab:red", label="paper" if axes.get_legend() is None else None)
-    if paper:
-        handles, names = axes.get_legend_handles_labels()
-        axes.legend(handles[:1], names[:1], frameon=False, loc="lower right")
+    marks = {name: place for name, place in zip(found, places, strict=True) if paper and name in paper}
+    if paper and marks:
+        axes.plot([paper[name] for name in marks], list(marks.values()), "D", color="tab:red", label="the paper's")
+        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0))
     axes.set(xlabel=label, yticks=places, yticklabels=list(found))
     axes.spines[["top", "right"]].set_visible(False)
     return figure
