@@ -40,7 +40,7 @@ def bars(found: Mapping[str, Sequence[float]], label: str, paper: Mapping[str, f
     figure = Figure(figsize=(9.0, 0.9 + 0.42 * len(found)))
     axes = figure.subplots()
     places = np.arange(len(found))[::-1]
-    for place, (name, values) in zip(places, found.items(), strict=True):
+    for place, values in zip(places, found.values(), strict=True):
         spread = np.std(values) if len(values) > 1 else None
         axes.barh(place, np.mean(values), xerr=spread, color="tab:blue", height=0.6, capsize=3)
     marks = {name: place for name, place in zip(found, places, strict=True) if paper and name in paper}
