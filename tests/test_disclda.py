@@ -15,6 +15,7 @@ from supertopic.backends.threads import Threads
 from supertopic.corpus import as_corpus
 from supertopic.inference.classwise import first_state
 from supertopic.inference.responding import LocalLimits
+from supertopic.metrics import completion_split, score_completion
 from tests.naive import infer_document, word_bound
 from tests.naive_disclda import allowed_topics, em_step, log_likelihood
 
@@ -255,10 +256,18 @@ def test_perplexity_sums_over_the_classes():
 
 
 def test_completion_knows_the_class_from_the_first_half(labelled):
+    """p(second half | first) = sum_c p(c | first half) p(second half | c, theta from the first half)."""
     counts, y, _ = labelled
-    model = DiscLDAClassifier(2, n_shared_topics=2).fit(counts[:300], y[:300])
-    lda = LDA(8, max_iter=100).fit(counts[:300])
-    assert model.perplexity(counts[300:]) < 1.05 * lda.perplexity(counts[300:])
+    model = DiscLDAClassifier(1, n_shared_topics=1, max_iter=20).fit(counts[:300], y[:300])
+    seen, scored = completion_split(counts[300:], 4)
+    proba, total = model.predict_proba(seen), np.zeros((100, 3))
+    for c in range(3):
+        topics = model.components_.T[:, allowed_topics(c, 3, 1, 1)]
+        for d in range(100):
+            total[d, c] = -score_completion(topics, model.alpha_, seen[d], scored[d]) * scored[d].sum()
+    logs = np.log((proba * np.exp(total - total.max(axis=1, keepdims=True))).sum(axis=1)) + total.max(axis=1)
+    expected = np.exp(-logs.sum() / scored.sum())
+    np.testing.assert_allclose(model.perplexity(counts[300:], random_state=4), expected, rtol=1e-4)
 
 
 def test_documents_without_a_label_are_left_out(labelled):

@@ -309,6 +309,24 @@ def test_a_killed_fit_goes_on(tmp_path, monkeypatch):
     assert again.epsilon_ == whole.epsilon_ and len(again.bound_) == 8
 
 
+def test_the_checkpoint_of_other_documents_is_refused(tmp_path, monkeypatch):
+    counts, labels, _, _ = simulated(10, 4)
+    monkeypatch.setattr("supertopic.checkpoint.Checkpoint.due", lambda self: True)
+    monkeypatch.setattr("supertopic.checkpoint.Checkpoint.finish", lambda self: None)
+    HTMM(3, max_iter=2, checkpoint=tmp_path / "fit").fit(counts, documents=labels)
+    with pytest.raises(ValueError, match="is the checkpoint of another fit"):
+        HTMM(3, max_iter=2, checkpoint=tmp_path / "fit").fit(counts, documents=labels // 2)
+
+
+def test_a_warm_start_goes_on_from_the_topics():
+    counts, labels, _, _ = simulated(40, 4)
+    model = HTMM(3, max_iter=3, warm_start=True, tol=0).fit(counts, documents=labels)
+    reached, epsilon = model.bound_[-1], model.epsilon_
+    model.fit(counts, documents=labels)
+    assert model.bound_[-1] > reached and model.epsilon_ != epsilon
+    assert model.set_params(epsilon=0.8).fit(counts, documents=labels).epsilon_ == 0.8
+
+
 def test_saved_and_loaded(tmp_path):
     model = HTMM(2, max_iter=5).fit(TEXTS)
     model.save(tmp_path / "m.supertopic")

@@ -110,7 +110,10 @@ class HTMM(TopicEstimator):
         rows = gather(X, documents)
         sentences = Sentences(self._read(rows).counts, rows.first)
         model = self._model()
-        task = self._task(model, Corpus(sentences.counts), settings)
+        owners = np.repeat(
+            np.arange(float(len(sentences))), np.diff(rows.first)
+        )  # part of what makes this fit this one
+        task = self._task(model, Corpus(sentences.counts), settings, owners)
         epsilon = None if self.epsilon == "auto" else float(self.epsilon)
         with task.backend:
             fit = run(partial(fit_sentences, rows.first, epsilon), task, type(self).__name__)

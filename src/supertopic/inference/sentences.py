@@ -136,7 +136,9 @@ def fit_sentences(first: np.ndarray, epsilon: float | None, task: Task, watch: W
         alpha = model.doc_topic_prior.start
         counts = online_counts(sentences.by_document, model.n_topics, alpha, task.seed, task.backend)
         state = start_state(model, model.emission.update(counts, counts, 1.0))
-        state.epsilon = np.array([_START_EPSILON if epsilon is None else epsilon])
+        state.epsilon = np.array([_START_EPSILON])
+    if epsilon is not None:
+        state.epsilon = np.array([epsilon])
     prior = model.doc_topic_prior.start
     n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
     later = np.ones(task.counts.shape[0], dtype=bool)  # sentences that could have kept a topic
