@@ -93,7 +93,7 @@ def perplexity(quick: bool) -> Outcome:
     note = (
         f"{NIPS}, K = 20, a fifth of the papers held out, mean ± deviation over seeds {', '.join(map(str, seeds))}. "
         "The lecture says what perplexity is and leaves the curve to the reader. Our samplers start not from random "
-        "topics but from a few online passes, so that the curve starts where one from random topics ends."
+        "topics but from a few online passes, so that the curve has little left to fall."
     )
     figure = curves({"held-out perplexity": found}, steps, "sweeps", log=True)
     return Outcome(["held-out perplexity", "lecture", *map(str, steps)], rows, note, figure, claims)
