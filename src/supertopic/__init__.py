@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from supertopic import datasets, metrics
     from supertopic.corpus import Corpus
     from supertopic.estimators import (
+        HTMM,
         LDA,
+        DiscLDAClassifier,
         FacetedSAGE,
         GeoSAGE,
         MedLDAClassifier,
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
     from supertopic.vectorizer import Vectorizer
 
 __all__ = [
+    "HTMM",
     "LDA",
     "Corpus",
+    "DiscLDAClassifier",
     "FacetedSAGE",
     "GeoSAGE",
     "MedLDAClassifier",

@@ -1,7 +1,9 @@
 """What users import: presets of emission, response, prior and engine; importing one makes all known to `load`."""
 
+from supertopic.estimators.disclda import DiscLDAClassifier
 from supertopic.estimators.faceted import FacetedSAGE
 from supertopic.estimators.geo import GeoSAGE
+from supertopic.estimators.htmm import HTMM
 from supertopic.estimators.lda import LDA
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.medlda_cv import MedLDAClassifierCV, MedLDARegressorCV
@@ -13,7 +15,9 @@ from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
 from supertopic.estimators.topic_model import TopicModel
 
 __all__ = [
+    "HTMM",
     "LDA",
+    "DiscLDAClassifier",
     "FacetedSAGE",
     "GeoSAGE",
     "MedLDAClassifier",

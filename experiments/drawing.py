@@ -1,0 +1,52 @@
+"""What the experiments' tables and figures share: a mean with its spread, and curves with error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def with_spread(values: Sequence[float] | np.ndarray, digits: int = 3) -> str:
+    """Mean ± deviation over seeds or folds; of a single value, itself."""
+    text = f"{np.mean(values):.{digits}f}"
+    return f"{text} ± {np.std(values):.{digits}f}" if len(values) > 1 else text
+
+
+def curves(panels: Mapping[str, Mapping[str, np.ndarray]], x: Sequence[Any], label: str, log: bool = False) -> Any:
+    """A panel for each measure, a curve for each method: its values are (seeds or folds, places along x)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 3.6) if len(panels) > 1 else (6.4, 3.8))
+    for axes, (measure, found) in zip(np.atleast_1d(figure.subplots(1, len(panels))), panels.items(), strict=True):
+        for name, values in found.items():
+            values = np.atleast_2d(values)
+            spread = values.std(axis=0) if len(values) > 1 else None
+            axes.errorbar(x, values.mean(axis=0), spread, marker="o", capsize=3, label=name)
+        if log:
+            axes.set_xscale("log")
+        axes.set(xlabel=label, ylabel=measure)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False)
+    figure.tight_layout()
+    return figure
+
+
+def bars(found: Mapping[str, Sequence[float]], label: str, paper: Mapping[str, float] | None = None) -> Any:
+    """A horizontal bar for each method, deviations as error bars; the paper's figure as a mark."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 0.9 + 0.42 * len(found)))
+    axes = figure.subplots()
+    places = np.arange(len(found))[::-1]
+    for place, values in zip(places, found.values(), strict=True):
+        spread = np.std(values) if len(values) > 1 else None
+        axes.barh(place, np.mean(values), xerr=spread, color="tab:blue", height=0.6, capsize=3)
+    marks = {name: place for name, place in zip(found, places, strict=True) if paper and name in paper}
+    if paper and marks:
+        axes.plot([paper[name] for name in marks], list(marks.values()), "D", color="tab:red", label="the paper's")
+        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+    axes.set(xlabel=label, yticks=places, yticklabels=list(found))
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure

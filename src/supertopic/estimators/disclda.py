@@ -1,0 +1,271 @@
+"""DiscLDA: topics of classes beside shared ones (Lacoste-Julien, Sha & Jordan 2008), with a fixed structure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from supertopic.backends.threads import Threads
+from supertopic.corpus import Corpus, warn_empty
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.estimators.labels import as_codes, as_table
+from supertopic.inference.classwise import Judged, Structure, fit_classes, judge, word_shares
+from supertopic.inference.engines import Settings, run
+from supertopic.inference.responding import LocalLimits
+from supertopic.metrics import completion_split, log_likelihood
+from supertopic.model import Model
+
+_CLASS_PRIORS = ("empirical", "uniform")
+
+
+class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
+    """y ~ Categorical(shares);  theta ~ Dirichlet(alpha);  z ~ theta;  w ~ beta_z;  z is a topic of y or a shared one.
+
+    The structure is fixed, as in the paper's experiments with many classes and in those of MedLDA (footnote 14); only
+    the topics are learned. A document of class y has `n_class_topics` topics of its own class and `n_shared_topics`
+    that all classes have; a new document is inferred once for each class, and
+
+        p(y | w)  ∝  shares_y exp(variational bound of log p(w | y)).
+
+    So prediction takes as many inferences as there are classes, each with the few topics of one class.
+
+    Parameters
+    ----------
+    n_class_topics : int
+        K0, the topics of each class.
+    n_shared_topics : int, optional
+        K1, the topics of all; twice `n_class_topics` by default. 0 with one topic a class is naive Bayes.
+    class_prior : {"empirical", "uniform"}
+        Shares of the classes: those of the training documents, one added to each; or all alike.
+    doc_topic_prior : float, K0 + K1 floats, "symmetric" or "auto"
+        alpha, the same for all classes: fixed, or learned.
+    topic_word_prior : float
+        Smoothing of the topics.
+    max_iter, tol
+        EM steps at most; stop when the bound gains less than this share of itself.
+    max_doc_iter, doc_tol
+        Limits of a document's own inference while fitting.
+    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint
+        As in `LDA`.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    components_ : (C K0 + K1, V) ndarray: the topics of the first class, of the second, …, and the shared ones
+    topic_classes_ : (C K0 + K1,) ndarray of object, the class of each topic; None for a shared one
+    doc_topic_ : (D, C K0 + K1) ndarray, topic shares of the training documents, given their words alone
+    alpha_ : (K0 + K1,) ndarray
+    bound_ : ndarray, the evidence bound per token of the words given the classes, by iteration
+    n_iter_, n_features_in_, feature_names_in_, vectorizer_
+    """
+
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {}
+
+    def __init__(
+        self,
+        n_class_topics: int = 2,
+        *,
+        n_shared_topics: int | None = None,
+        class_prior: str = "empirical",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
+        topic_word_prior: float = 0.01,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        max_doc_iter: int = 100,
+        doc_tol: float = 1e-2,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+    ) -> None:
+        self.n_class_topics = n_class_topics
+        self.n_shared_topics = n_shared_topics
+        self.class_prior = class_prior
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_doc_iter = max_doc_iter
+        self.doc_tol = doc_tol
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the topics of each class and the shared ones.
+
+        X : counts, strings, or a Corpus
+        y : (D,) labels; documents whose label is missing (None, NaN, or -1 among class numbers) are left out
+        """
+        settings = self._check()
+        before = getattr(self, "classes_", ())
+        corpus = self._read(X)
+        table, _ = as_table(y, len(corpus), type(self).__name__)
+        if table.shape[1] != 1:
+            raise ValueError(f"y has {table.shape[1]} columns; {type(self).__name__} takes one column of labels")
+        codes, self.classes_ = as_codes(table[:, 0], type(self).__name__)
+        known = np.flatnonzero(~np.isnan(codes))
+        if len(known) == 0:
+            raise ValueError("y is missing for every document; expected some labels")
+        if hasattr(self, "_state") and not np.array_equal(before, self.classes_):
+            del self._state  # other classes: nothing to go on from
+        model, structure = self._model(), self._structure()
+        task = self._task(model, corpus[known], settings, codes[known])
+        with task.backend:
+            fit = run(partial(fit_classes, structure), task, type(self).__name__)
+            n_members = np.bincount(codes[known].astype(np.intp), minlength=len(self.classes_))
+            shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(self.classes_))
+            self._log_shares = np.log(shares / shares.sum())
+            self._keep(model, fit)
+            self.doc_topic_ = self._infer(corpus, task.backend)
+        warn_empty(corpus)
+        return self
+
+    def _check(self) -> Settings:
+        """Refuses parameters that make no sense, before any work is done."""
+        least = {"n_class_topics": 1, "max_iter": 1, "max_doc_iter": 1}
+        if self.n_shared_topics is not None:
+            least["n_shared_topics"] = 0
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < smallest:
+                raise ValueError(f"{name}: got {value!r}, expected a whole number >= {smallest}")
+        for name in ("tol", "doc_tol"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
+                raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
+        if self.class_prior not in _CLASS_PRIORS:
+            raise ValueError(f"class_prior: got {self.class_prior!r}, expected 'empirical' or 'uniform'")
+        self._model()
+        limits = LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
+        return Settings(max_iter=int(self.max_iter), tol=float(self.tol), limits=limits, verbose=int(self.verbose))
+
+    def _n_shared(self) -> int:
+        return 2 * int(self.n_class_topics) if self.n_shared_topics is None else int(self.n_shared_topics)
+
+    def _structure(self) -> Structure:
+        return Structure(len(self.classes_), int(self.n_class_topics), self._n_shared())
+
+    def _model(self) -> Model:
+        """The model of the documents of one class."""
+        n_topics = int(self.n_class_topics) + self._n_shared()
+        prior = DocTopicPrior.parse(self.doc_topic_prior, n_topics)
+        return Model(n_topics, DirichletTopics(self.topic_word_prior), prior)
+
+    def _fits(self, corpus: Corpus) -> bool:
+        state = getattr(self, "_state", None)
+        shape = (corpus.n_words, self._structure().n_topics)
+        return state is not None and state.word_topic.shape == shape and len(state.alpha) == self._model().n_topics
+
+    # --- using --------------------------------------------------------------------------------------------------
+
+    def _judge(self, corpus: Corpus, backend: Threads) -> Judged:
+        given = (self._weights(), self._state.alpha, self._log_shares)
+        return judge(self._structure(), *given, corpus.counts, backend)
+
+    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+        return self._judge(corpus, backend).doc_topic
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(D, C) posterior over the classes; the class shares for a document without a known word."""
+        corpus = self._as_corpus(X)
+        warn_empty(corpus)
+        with Threads(self.n_jobs) as backend:
+            return self._judge(corpus, backend).posterior
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each document."""
+        posterior = self.predict_proba(X)
+        return self.classes_[np.argmax(posterior, axis=1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy."""
+        return float(ClassifierMixin.score(self, X, y, sample_weight))
+
+    def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
+        """exp(-log-likelihood per token) of new documents without their classes, p(w) = sum_c p(c) p(w | c).
+
+        See `supertopic.metrics.perplexity`; in "completion", the observed half tells of the class, too.
+        """
+        corpus = self._as_corpus(X)
+        options["random_state"] = options.get("random_state") or 0  # all classes have to see the same half
+        structure, weights, log_shares = self._structure(), self._weights(), self._log_shares
+        logs, n_tokens = [], np.zeros(len(corpus))
+        for place in range(structure.n_classes):
+            topics = weights[:, structure.columns(place)]
+            found = log_likelihood(topics, self._state.alpha, corpus.counts, method, **options)
+            logs.append(found.log_likelihood)
+            n_tokens = found.n_tokens
+        if method == "completion":
+            seen = Corpus(completion_split(corpus.counts, options["random_state"])[0])
+            with Threads(self.n_jobs) as backend:
+                log_shares = np.log(np.maximum(self._judge(seen, backend).posterior, 1e-300))
+        return float(np.exp(-logsumexp(np.column_stack(logs) + log_shares, axis=1).sum() / max(n_tokens.sum(), 1.0)))
+
+    def explain(self, doc: Any) -> pd.DataFrame:
+        """Which topic each word of one document speaks for: columns word, count, and a share per topic.
+
+        The shares of a row sum to one: those under each class, averaged over `predict_proba`.
+        """
+        corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
+        if len(corpus) != 1:
+            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
+        with Threads(1) as backend:
+            given = (self._structure(), self._weights(), self._state.alpha)
+            posterior = self._judge(corpus, backend).posterior[0]
+            shares = word_shares(*given, posterior, corpus.counts, backend)
+        frame = pd.DataFrame(shares, columns=[f"topic {k}" for k in range(shares.shape[1])])
+        frame.insert(0, "count", corpus.counts.data.astype(np.float64))
+        frame.insert(0, "word", self._words()[corpus.counts.indices])
+        return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+    @property
+    def topic_classes_(self) -> np.ndarray:
+        """The class of each topic; None for a shared one."""
+        check_is_fitted(self, "_state")
+        owners = np.full(self._structure().n_topics, None, dtype=object)
+        owners[: len(self.classes_) * int(self.n_class_topics)] = np.repeat(self.classes_, int(self.n_class_topics))
+        return owners
+
+    def top_words(self, n: int = 10) -> pd.DataFrame:
+        """The n most probable words of each topic: columns topic, class (None: shared), rank, word, probability."""
+        frame = super().top_words(n)
+        owners = self.topic_classes_[frame["topic"].to_numpy()]
+        frame.insert(1, "class", pd.Series(owners, index=frame.index, dtype=object))
+        return frame
+
+    def topics(self, n: int = 10) -> pd.DataFrame:
+        """One row per topic: its class (None: shared), its share of the training documents, its n likeliest words."""
+        frame = super().topics(n)
+        frame.insert(0, "class", pd.Series(self.topic_classes_, index=frame.index, dtype=object))
+        return frame
+
+    def _saved(self) -> dict[str, Any]:
+        return {"classes": self.classes_.tolist(), "log_shares": self._log_shares.tolist()}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        self.classes_ = np.asarray(saved["classes"])
+        self._log_shares = np.asarray(saved["log_shares"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True  # on measurements in two dimensions: words are counted
+        return tags

@@ -1,0 +1,245 @@
+"""Hidden topic Markov model: a topic for each sentence, kept or drawn anew (Gruber, Rosen-Zvi & Weiss 2007)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from supertopic.backends.threads import Threads
+from supertopic.corpus import Corpus, warn_empty
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.estimators.sentences import Rows, gather
+from supertopic.inference.engines import Settings, run
+from supertopic.inference.responding import LocalLimits
+from supertopic.inference.sentences import Inferred, Sentences, completion, fit_sentences, infer, log_topics
+from supertopic.model import Model
+
+
+class HTMM(TopicEstimator):
+    """theta_d ~ Dirichlet(alpha);  a sentence draws its topic from theta_d with probability epsilon, or keeps the last.
+
+    All words of a sentence have its topic; the first sentence of a document draws. `inference.sentences` derives the
+    EM steps: the topics of the sentences are summed out exactly, theta, topics and epsilon are posterior modes.
+
+    X is a list or column of texts, which are split into sentences; a list of lists of sentences; or sentences as rows,
+    text or counts, with ``documents=`` saying which document each row belongs to. Results have a row per document,
+    those of `sentences` a row per sentence.
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    epsilon : float or "auto"
+        How often a sentence draws its topic anew: learned, or held. 1 forgets the order of the sentences.
+    doc_topic_prior : float or K floats
+        Pseudo-counts a of a document's draws: theta ~ Dirichlet(1 + a).
+    topic_word_prior : float
+        Pseudo-counts b of the topics' words: beta ~ Dirichlet(1 + b).
+    max_iter, tol
+        EM steps at most; stop when the objective gains less than this share of itself.
+    max_doc_iter, doc_tol
+        Limits of a document's own inference within a step: passes, and the largest change of a share.
+    vectorizer : Vectorizer, optional
+        Counts the words when X is text, its vocabulary chosen by documents; travels with the saved model.
+    n_jobs, random_state, verbose, warm_start, checkpoint
+        As in `LDA`.
+
+    Attributes
+    ----------
+    components_ : (K, V) ndarray, rows are distributions over words
+    doc_topic_ : (D, K) ndarray, topic shares of the training documents
+    epsilon_ : float
+    alpha_ : (K,) ndarray, 1 + doc_topic_prior
+    bound_ : ndarray, the log posterior (up to constants) per token, by iteration; it never falls
+    n_iter_, n_features_in_, feature_names_in_, vectorizer_
+    """
+
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {}
+
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        epsilon: float | str = "auto",
+        doc_topic_prior: float | Sequence[float] | np.ndarray = 0.5,
+        topic_word_prior: float = 0.2,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        max_doc_iter: int = 10,
+        doc_tol: float = 1e-3,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+    ) -> None:
+        self.n_topics = n_topics
+        self.epsilon = epsilon
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_doc_iter = max_doc_iter
+        self.doc_tol = doc_tol
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, documents: Any = None) -> Self:
+        """Find topics, and how often they change.
+
+        X : texts, lists of sentences, or sentences as rows
+        documents : (S,) the document of each row, where rows are sentences; those of a document stand together
+        """
+        settings = self._check()
+        rows = gather(X, documents)
+        sentences = Sentences(self._read(rows).counts, rows.first)
+        model = self._model()
+        owners = np.repeat(
+            np.arange(float(len(sentences))), np.diff(rows.first)
+        )  # part of what makes this fit this one
+        task = self._task(model, Corpus(sentences.counts), settings, owners)
+        epsilon = None if self.epsilon == "auto" else float(self.epsilon)
+        with task.backend:
+            fit = run(partial(fit_sentences, rows.first, epsilon), task, type(self).__name__)
+            self._keep(model, fit)
+            self.doc_topic_ = self._shares(sentences, task.backend).doc_topic.astype(np.float32)
+        warn_empty(Corpus(sentences.by_document))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, documents: Any = None, **params: Any) -> np.ndarray:
+        """Fit, and give the topic shares of the training documents."""
+        return self.fit(X, y, documents).doc_topic_
+
+    def _check(self) -> Settings:
+        """Refuses parameters that make no sense, before any work is done."""
+        for name in ("n_topics", "max_iter", "max_doc_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+                raise ValueError(f"{name}: got {value!r}, expected a whole number >= 1")
+        for name in ("tol", "doc_tol"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
+                raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
+        is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
+        if not (is_number and 0 < float(self.epsilon) <= 1) and not (
+            isinstance(self.epsilon, str) and self.epsilon == "auto"
+        ):
+            raise ValueError(f"epsilon: got {self.epsilon!r}, expected 'auto' or a number > 0 and <= 1")
+        self._model()
+        limits = LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
+        return Settings(max_iter=int(self.max_iter), tol=float(self.tol), limits=limits, verbose=int(self.verbose))
+
+    def _model(self) -> Model:
+        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        if prior.learned != "nothing":
+            raise ValueError(f"doc_topic_prior: got {self.doc_topic_prior!r}, expected a positive number, or K of them")
+        return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior)
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        self.alpha_ = 1.0 + self._state.alpha
+        assert self._state.epsilon is not None
+        self.epsilon_ = float(self._state.epsilon[0])
+
+    # --- using --------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any, documents: Any = None) -> np.ndarray:
+        """Topic shares of each document: (D, K), rows sum to one. One without a known word gets even shares."""
+        sentences = self._as_sentences(X, documents)[1]
+        warn_empty(Corpus(sentences.by_document))
+        with Threads(self.n_jobs) as backend:
+            return self._shares(sentences, backend).doc_topic.astype(np.float32)
+
+    def sentences(self, X: Any, documents: Any = None) -> pd.DataFrame:
+        """The topic of each sentence: columns document, sentence, topic, probability, fresh and, of text, text.
+
+        `topic` is the most probable one, `probability` its own, and `fresh` the probability that it was drawn anew.
+        """
+        rows, sentences = self._as_sentences(X, documents)
+        with Threads(self.n_jobs) as backend:
+            found = self._shares(sentences, backend)
+        lengths = np.diff(sentences.first)
+        frame = pd.DataFrame(
+            {
+                "document": np.repeat(np.arange(len(sentences)), lengths),
+                "sentence": np.arange(len(found.fresh)) - np.repeat(sentences.first[:-1], lengths),
+                "topic": found.posterior.argmax(axis=1),
+                "probability": found.posterior.max(axis=1),
+                "fresh": found.fresh,
+            }
+        )
+        if rows.are_text:
+            frame["text"] = rows.sentences
+        return frame
+
+    def perplexity(self, X: Any, documents: Any = None) -> float:  # type: ignore[override]
+        """exp(-log-likelihood per token) of the second half of each document's sentences, given the first half."""
+        sentences = self._as_sentences(X, documents)[1]
+        with Threads(self.n_jobs) as backend:
+            given = (log_topics(self._state), self._state.alpha, self.epsilon_, backend)
+            logs, n_tokens = completion(sentences, *given)
+        return float(np.exp(-logs.sum() / max(n_tokens.sum(), 1.0)))
+
+    def score(self, X: Any, y: Any = None, documents: Any = None) -> float:
+        """Log-likelihood per token of the second half of each document's sentences, given the first half."""
+        return -float(np.log(self.perplexity(X, documents)))
+
+    def explain(self, doc: Any) -> pd.DataFrame:
+        """Which topic each word of one document has: columns sentence, word, count, and a share per topic.
+
+        doc : a text, or a list of its sentences; the words of a sentence have the same shares
+        """
+        if isinstance(doc, str):
+            doc = [doc]
+        elif isinstance(doc, (list, tuple)) and doc and all(isinstance(part, str) for part in doc):
+            doc = [list(doc)]
+        sentences = self._as_sentences(doc, None)[1]
+        if len(sentences) != 1:
+            raise ValueError(f"doc: got {len(sentences)} documents, expected one")
+        with Threads(1) as backend:
+            posterior = self._shares(sentences, backend).posterior
+        place = np.repeat(np.arange(sentences.counts.shape[0]), np.diff(sentences.counts.indptr))
+        frame = pd.DataFrame(posterior[place].astype(np.float64), columns=[f"topic {k}" for k in range(self.n_topics)])
+        frame.insert(0, "count", sentences.counts.data.astype(np.float64))
+        frame.insert(0, "word", self._words()[sentences.counts.indices])
+        frame.insert(0, "sentence", place)
+        return frame
+
+    def _shares(self, sentences: Sentences, backend: Threads) -> Inferred:
+        return infer(sentences, log_topics(self._state), self._state.alpha, self.epsilon_, backend)
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def _read(self, X: Any) -> Corpus:
+        """Training sentences; the documents' texts decide the vocabulary."""
+        if not isinstance(X, Rows) or not X.are_text:
+            return super()._read(X.sentences if isinstance(X, Rows) else X)
+        self.vectorizer_ = clone(self._vectorizer()).fit(X.texts())
+        words = np.asarray(self.vectorizer_.get_feature_names_out(), dtype=object)
+        corpus = Corpus(self.vectorizer_.transform(X.sentences), words)
+        self._remember_words(corpus, X)
+        return corpus
+
+    def _as_sentences(self, X: Any, documents: Any) -> tuple[Rows, Sentences]:
+        check_is_fitted(self, "_state")
+        rows = gather(X, documents)
+        if rows.are_text and not rows.sentences:  # texts without any sentence
+            nothing = Corpus(self._as_corpus([""]).counts[:0])
+            return rows, Sentences(nothing.counts, rows.first)
+        return rows, Sentences(self._as_corpus(rows.sentences).counts, rows.first)

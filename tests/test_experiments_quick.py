@@ -1,0 +1,27 @@
+"""Every experiment of the book in its quick version: it runs, what the paper claims holds, and its files are there."""
+
+import csv
+
+import pytest
+
+from experiments.book import carry_out, experiments
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.filterwarnings("ignore")  # small versions stop early, and leave documents without a word
+@pytest.mark.parametrize("name", experiments())
+def test_quick_version(name, data_dir, tmp_path):
+    outcome = carry_out(experiments()[name], True, tmp_path)
+    assert [claim for claim, held in outcome.claims.items() if not held] == []
+    with open(tmp_path / "figures" / f"{name}.csv", newline="", encoding="utf-8") as file:
+        table = list(csv.reader(file))
+    assert table[0] == outcome.columns and len(table) == 1 + len(outcome.rows) > 1
+    picture = tmp_path / "figures" / f"{name}.png"
+    assert picture.exists() == (outcome.figure is not None)
+    if outcome.figure is not None:
+        assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 5000
+    page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert f"## {name}: " in page and f"python -m experiments {name} --quick" in page and outcome.note in page
