@@ -33,6 +33,26 @@ def curves(panels: Mapping[str, Mapping[str, np.ndarray]], x: Sequence[Any], lab
     return figure
 
 
+def side_by_side(panels: Mapping[str, Mapping[str, Mapping[float, Sequence[float]]]], xlabel: str, ylabel: str) -> Any:
+    """One measure in several cases: a panel for each, a curve for each method, whose values are {x: by seed or fold}."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 3.4))
+    for axes, (title, methods) in zip(
+        figure.subplots(1, len(panels), squeeze=False, sharey=True)[0], panels.items(), strict=True
+    ):
+        for name, points in methods.items():
+            means, spreads = ([f(values) for values in points.values()] for f in (np.mean, np.std))
+            axes.errorbar(list(points), means, spreads, marker="o", capsize=3, label=name)
+        axes.set(title=title, xlabel=xlabel)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel(ylabel)
+    figure.axes[0].set_ylim(bottom=0)
+    figure.axes[-1].legend(frameon=False)
+    figure.tight_layout()
+    return figure
+
+
 def bars(found: Mapping[str, Sequence[float]], label: str, paper: Mapping[str, float] | None = None) -> Any:
     """A horizontal bar for each method, deviations as error bars; the paper's figure as a mark."""
     from matplotlib.figure import Figure

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from experiments.book import Outcome, reproduces
+from experiments.drawing import side_by_side
 from experiments.few_topics import FewLinear, FewLogistic, topics_first
 from supertopic import SLDAClassifier, SLDARegressor, SSTMClassifier, SSTMRegressor, Vectorizer, datasets
 
@@ -158,7 +159,7 @@ def figure2(quick: bool) -> Outcome:
         }
         for part in parts
     }
-    figure = lines(panels, "topics K", "test error")
+    figure = side_by_side(panels, "topics K", "test error")
     note = f"{NEWS}; two seeds; the pipeline: LDA by Gibbs sampling, ℓ1 selection, refit without a penalty."
     return Outcome(["method", "K", "share of the topics", "test error"], rows, note, figure, claims)
 
@@ -179,7 +180,7 @@ def figure3(quick: bool) -> Outcome:
         f"K = {size}": {name: {part: found[name, size, part] for part in parts} for name in ("SSTM", "pipeline")}
         for size in sizes
     }
-    figure = lines(panels, "share of the topics that may be used", "test error")
+    figure = side_by_side(panels, "share of the topics that may be used", "test error")
     return Outcome(["method", "K", "share of the topics", "test error"], rows, f"{NEWS}; two seeds.", figure, claims)
 
 
@@ -243,7 +244,7 @@ def figure4(quick: bool) -> Outcome:
         f"{truth.var():.4f} in the test half; α = 0.1; supervision {few:g} (sLDA: {all_topics:g}) chosen on a quarter "
         "of the training half at K = 50 (SSTM: five topics); two seeds. The paper's two panels both say 60 %."
     )
-    figure = lines(panels, "topics K", "mean squared error")
+    figure = side_by_side(panels, "topics K", "mean squared error")
     return Outcome(["method", "K", "share of the topics", "squared error"], rows, note, figure, claims)
 
 
@@ -285,23 +286,3 @@ def screening(quick: bool) -> Outcome:
     return Outcome(
         ["", "paper", "ours"], rows, f"K = 50, six topics, {sweeps} sweeps, one thread, seconds of that core."
     )
-
-
-def lines(panels: dict[str, dict[str, dict[float, list[float]]]], xlabel: str, ylabel: str) -> Any:
-    """A panel per title: a line per method, with the spread over seeds."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 3.4))
-    for axes, (title, methods) in zip(
-        figure.subplots(1, len(panels), squeeze=False, sharey=True)[0], panels.items(), strict=True
-    ):
-        for name, points in methods.items():
-            means, spreads = ([f(values) for values in points.values()] for f in (np.mean, np.std))
-            axes.errorbar(list(points), means, spreads, marker="o", capsize=3, label=name)
-        axes.set(title=title, xlabel=xlabel)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel(ylabel)
-    figure.axes[0].set_ylim(bottom=0)
-    figure.axes[-1].legend(frameon=False)
-    figure.tight_layout()
-    return figure
