@@ -34,7 +34,7 @@ def curves(panels: Mapping[str, Mapping[str, np.ndarray]], x: Sequence[Any], lab
 
 
 def side_by_side(panels: Mapping[str, Mapping[str, Mapping[float, Sequence[float]]]], xlabel: str, ylabel: str) -> Any:
-    """One measure in several cases: a panel for each, a curve for each method, whose values are {x: by seed or fold}."""
+    """One measure in several cases: a panel for each, a curve for each method: {x: values by seed or fold}."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 3.4))
