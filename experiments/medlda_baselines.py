@@ -55,7 +55,7 @@ def disclda(quick: bool) -> Outcome:
         f"({' against '.join(PAIR)}): mean ± deviation over {len(seeds)} seeds, 20 classes: seed 0. Priors and first "
         "topics at their defaults, which were chosen on a quarter of the training documents (0.888 and 0.893 there at "
         "K0 = 1 and 3). Seconds of one processor. One inference per class as in the paper, but each with the K0 + 2 "
-        "K0 topics of its class alone, not with all: so testing takes far less than |C| times as long."
+        "K0 topics of its class alone, not with all."
     )
     panels = {
         "test accuracy": {"two classes": two, "20 classes": many},
