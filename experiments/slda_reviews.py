@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LassoCV, RidgeCV
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from experiments.book import Outcome, reproduces
 from experiments.drawing import bars, with_spread
@@ -24,9 +24,17 @@ PENALTIES = np.logspace(-3, 3, 13)
 
 
 def lasso_on(words: Any) -> Any:
-    """The lasso on words in some form; its penalty by folds of the training documents, shuffled."""
+    """The lasso on words in some form; its penalty by folds of the training documents, shuffled.
+
+    In double precision: in single, which counts are in, its solver does not converge and loses a third of its R².
+    """
     inner = KFold(3, shuffle=True, random_state=0)
-    return make_pipeline(words, LassoCV(alphas=10, eps=0.01, cv=inner, tol=1e-2))
+    double = FunctionTransformer(_as_double, accept_sparse=True)
+    return make_pipeline(double, words, LassoCV(alphas=10, eps=0.003, cv=inner, tol=1e-2))
+
+
+def _as_double(counts: Any) -> Any:
+    return counts.astype(np.float64)
 
 
 @reproduces("slda", "§3: predictive R² of sLDA beside the lasso on words")
@@ -111,7 +119,7 @@ def one_fold(texts: np.ndarray, y: np.ndarray, test: np.ndarray, topics: tuple[i
 def cross_validated(quick: bool) -> Outcome:
     """Three quarters of an hour on one core."""
     texts, y, fold = reviews(quick)
-    folds, topics = ((0,), (5, 10)) if quick else ((0, 1, 2, 3, 4), (5, 10, 20, 30, 50))
+    folds, topics = ((0,), (10,)) if quick else ((0, 1, 2, 3, 4), (5, 10, 20, 30, 50))
     found: dict[str, list[float]] = {}
     for number in folds:
         for name, score in one_fold(texts, y, fold == number, topics, quick).items():
