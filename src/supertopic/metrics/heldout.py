@@ -18,7 +18,7 @@ METHODS = ("completion", "left_to_right", "chib")
 # Fixed-point passes of the completion scorer, and how little (per token) gamma may still move at the end.
 MAX_PASSES, TOLERANCE = 200, 1e-3
 # The Chib-style estimator takes the best of so many topic shares, each found by twice so many Gibbs sweeps.
-STARTS, SWEEPS = 5, 30
+STARTS, SWEEPS = 10, 30
 
 
 class HeldOut(NamedTuple):
@@ -54,7 +54,7 @@ def perplexity(
     n_particles : int
         Particles of left-to-right; its cost is n_particles * K * N^2 / 2 per document.
     n_samples : int
-        Chain length of the Chib-style estimator; its cost is (n_samples + 300) * K * N per document.
+        Chain length of the Chib-style estimator; its cost is (n_samples + 600) * K * N per document.
     random_state : int or None
         Seed of the split and of the samplers.
     n_jobs : int or None
