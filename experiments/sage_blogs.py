@@ -49,7 +49,7 @@ class Task:
         """What the words of each post of another blog say for the labels (D, 2), and the labels' shares in training."""
         rows, X = np.isin(self.blog, train), self.X[counts]
         pairs = None if together else []
-        model = FacetedSAGE(k, facets=["rating"], interactions=pairs, random_state=seed, n_jobs=1)
+        model = FacetedSAGE(k, facets=["rating"], interactions=pairs, random_state=seed, tol=1e-3, n_jobs=1)
         model.fit(X[rows], self.y[rows]).set_params(label_prior="uniform")
         found = np.zeros((len(rows), 2))
         found[~rows] = model.predict_proba(X[~rows])
@@ -83,7 +83,7 @@ class Task:
 @reproduces("sage", "figure 6: ideology of the posts of two political blogs, learned from four others")
 def figure6(quick: bool) -> Outcome:
     task = Task()
-    pairs = [("ha", "tp"), ("mm", "tp")] if quick else list(product(RIGHT, LEFT))
+    pairs = [("mm", "tp")] if quick else list(product(RIGHT, LEFT))
     grid = [(10, "log", "uniform")] if quick else list(product(TOPICS, COUNTS, LABEL_PRIORS))
     seeds = range(1) if quick else range(5)
     found, rows = [], []
@@ -117,12 +117,12 @@ def figure6(quick: bool) -> Outcome:
 
 
 NOTE = (
-    "Accuracy on the posts of the two blogs left out; SAGE: median (least to most) of seeds 0 to 4. `poliblog5k_bow`, "
-    "5,000 posts, stemmed, stop and rare words left out, 2,632 terms: a sample of the corpus of the paper, which has "
-    "20,827 posts, 8,284 terms, and left out one pair of blogs, not named. All settings by leaving out pairs of the "
-    "training blogs (column inside: accuracy there, seed 0): K of 10 and 30, raw or log counts, p(label) as in "
-    "training or uniform; C of the SVM (tf-idf) of 0.01, 0.1, 1. (ha, tp) had been "
-    "looked at with eight settings of an earlier version, and all nine with one seed."
+    "Accuracy on the posts of the two blogs left out; SAGE: median (least to most) of seeds 0 to 4, tol = 1e-3. "
+    "`poliblog5k_bow`, 5,000 posts, stemmed, stop and rare words left out, 2,632 terms: a sample of the corpus of the "
+    "paper, which has 20,827 posts, 8,284 terms, and left out one pair of blogs, not named. All settings by leaving "
+    "out pairs of the training blogs (column inside: accuracy there, seed 0): K of 10 and 30, raw or log counts, p(label) "
+    "as in training or uniform; C of the SVM (tf-idf) of 0.01, 0.1, 1. (ha, tp) had been looked at with eight settings "
+    "of an earlier version, and all nine with one seed."
 )
 
 

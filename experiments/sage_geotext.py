@@ -25,7 +25,11 @@ from supertopic.estimators.regions import distance_km
 
 NEIGHBOURS = (5, 10, 20, 50)
 WORD_WEIGHTS = (1.0, 0.5, 0.3, 0.2, 0.1)
-PAPER = [["Eisenstein et al. 2010 (as the paper has it)", 900.0, 494.0], ["SAGE (the paper)", 845.0, 501.0]]
+PAPER = [
+    ["the paper: SAGE", 845, 501],
+    ["the paper: Eisenstein et al. 2010", 900, 494],
+    ["the paper: Wing & Baldridge 2011", 967, 479],
+]
 
 
 def users(quick: bool) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:

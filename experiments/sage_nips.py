@@ -24,7 +24,7 @@ from supertopic.metrics import log_likelihood
 TOPIC_WORD_PRIOR = 0.2
 MEASURES: dict[str, tuple[str, dict[str, int]]] = {
     "Chib": ("chib", {"n_samples": 300}),
-    "left to right": ("left_to_right", {"n_particles": 40}),
+    "left to right": ("left_to_right", {"n_particles": 30}),
     "completion": ("completion", {}),
 }
 
@@ -63,7 +63,7 @@ def figure3(quick: bool) -> Outcome:
             for name, model in pair(n_topics, seed, quick).items():
                 model.fit(training)
                 for measure, (method, given) in measures.items():
-                    found[name, measure][i, j] = model.perplexity(held_out[::2], method, **given)
+                    found[name, measure][i, j] = model.perplexity(held_out[::4], method, **given)
                 found[name, "non-zeros"][i, j] = 1.0 - getattr(model, "sparsity_", 0.0)
                 line = {key[1]: round(float(v[i, j]), 4) for key, v in found.items() if key[0] == name}
                 print({"K": n_topics, "run": seed, "model": name, **line}, flush=True)
@@ -74,26 +74,29 @@ def figure3(quick: bool) -> Outcome:
             paper = "0.05 … 0.01" if measure == "non-zeros" else None
             rows.append([name, measure, paper, *(f"{v.mean():.{digits}f} ± {v.std():.{digits}f}" for v in values)])
     for measure in measures:
-        below = (found["SAGE", measure] < found["LDA", measure]).sum(axis=1)
+        won = (found["SAGE", measure] < found["LDA", measure]).sum(axis=1)
         asked = "all, at K = 25 and 50" if measure == "Chib" else None
-        rows.append(["pairs in which SAGE is below", measure, asked, *(f"{n} of {len(seeds)}" for n in below)])
-    claims = {}
-    if not quick:
-        ahead = {m: found["SAGE", m][1:] < found["LDA", m][1:] for m in measures}
-        claims = {f"SAGE below LDA in every pair at K = 25 and 50, {m}": bool(won.all()) for m, won in ahead.items()}
-    nonzero = found["SAGE", "non-zeros"].mean(axis=1)
-    claims["non-zeros fall as K grows"] = bool(np.all(np.diff(nonzero) < 0)) if len(sizes) > 1 else bool(nonzero < 0.3)
+        rows.append(["pairs in which SAGE is below", measure, asked, *(f"{n} of {len(seeds)}" for n in won)])
+    below = {m: found["SAGE", m] < found["LDA", m] for m in measures}
+    if quick:
+        claims = {"SAGE below LDA, completion": bool(below["completion"].all())}
+    else:
+        claims = {
+            f"SAGE below LDA in every pair at K = 25 and 50, {m}": bool(won[1:].all()) for m, won in below.items()
+        }
+        nonzero = found["SAGE", "non-zeros"].mean(axis=1)
+        claims["non-zeros fall as K grows"] = bool(np.all(np.diff(nonzero) < 0))
     columns = ["", "measure", "paper", *(f"K = {k}" for k in sizes)]
     return Outcome(columns, rows, NOTE, _boxes(sizes, found, measures), claims)
 
 
 NOTE = (
     "`nips12`: 1,740 papers (the paper has 2,483), a tenth of the tokens, the 10,000 terms in most documents, no stop "
-    "words left out; 1,392 documents of 351,664 tokens to learn from, 348 held out, one split, every second of these "
+    "words left out; 1,392 documents of 351,664 tokens to learn from, 348 held out, one split, every fourth of these "
     "scored. Mean ± deviation over seeds 0 to 4, both models from the same seed. LDA's smoothing of topics is 0.2, the "
     "best of three by a held-out measure at K = 25 (the paper updates it by maximum likelihood); SAGE at its defaults, "
     "whose γ was chosen on these documents too; α learned by both. Chib: 300 samples, through topic shares; left to "
-    "right: 40 particles; completion: half of a document's words gives its topics, the other half is scored. Chib's "
+    "right: 30 particles; completion: half of a document's words gives its topics, the other half is scored. Chib's "
     "estimate of SAGE lies too high the more topics there are: see sage.estimators."
 )
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.special import logsumexp, softmax
+from scipy.special import digamma, logsumexp, softmax
 
 from supertopic.backends.threads import Threads
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table
 from supertopic.emissions.facets import Components, Design, first_components, fit_components
 from supertopic.estimators.faceted import ObservedLabels
+from supertopic.inference import faceted
 from supertopic.inference.faceted import Documents, fit_faceted
 from supertopic.inference.responding import LocalLimits
 from supertopic.kernels.sage import step_components, weigh
@@ -290,6 +291,74 @@ def test_a_fit_stops_once_the_bound_gains_little():
     found, _ = fit(counts, party, design, max_iter=60, tol=1e-3)
     gains = np.diff(found.trace)
     assert 3 < len(found.trace) < 60 and gains[-1] < 1e-3 * abs(found.trace[-1]) < gains[0]
+
+
+def test_where_a_fresh_start_lets_the_bound_fall_documents_go_on_from_where_they_were(monkeypatch):
+    counts, party, design, _ = simulate(n_documents=60)
+    infer, calls = Documents.infer, []
+
+    def falling(self, tables, alpha, logs, fresh, backend):
+        before = [under.gamma.copy() for under in self.under]
+        bound = infer(self, tables, alpha, logs, fresh, backend)
+        calls.append((fresh, before, [under.gamma.copy() for under in self.under]))
+        return bound - 1e6 * (len(calls) == 5)
+
+    monkeypatch.setattr(Documents, "infer", falling)
+    found, _ = fit(counts, party, design, max_iter=8)
+    assert [fresh for fresh, _, _ in calls] == [True] * 5 + [False] * 5
+    for at_start, at_end in zip(calls[5][1], calls[3][2], strict=True):
+        np.testing.assert_array_equal(at_start, at_end)  # the fifth, which let it fall, left nothing behind
+    assert np.diff(found.trace).min() > -2e-5 * abs(found.trace[-1])
+
+
+def test_the_bound_is_that_of_documents_labels_and_deviations():
+    counts, party, design, _ = simulate(n_documents=60)
+    found, labels = fit(counts, party, design, max_iter=1)
+    documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
+    with Threads(1) as backend:
+        bound = documents.infer(np.exp(found.components.logs(design)), found.alpha, labels.logs(), True, backend)
+    bound += 2 * np.log(0.5) - penalties(found.components.eta, PRIORS["jeffreys"])
+    assert found.trace[0] * float(counts.sum()) == pytest.approx(bound, rel=1e-9)
+
+
+def test_first_topics_are_of_words_without_what_labels_add(monkeypatch):
+    counts, party, design, _ = simulate(n_documents=200)
+    party[:50] = np.nan
+    given = []
+
+    def online_counts(damped, n_topics, alpha, seed, backend):
+        given.append(damped)
+        return np.ones((damped.shape[1], n_topics), dtype=np.float32)
+
+    monkeypatch.setattr(faceted, "online_counts", online_counts)
+    logs = ObservedLabels(party[:, None], np.array([[0], [1]])).logs()
+    with Threads(1) as backend:
+        tables = faceted._first_tables(counts, logs, design, PRIORS["jeffreys"], np.ones(3), 0, backend)
+    change = np.log(given[0].data / counts.data)
+    label = np.repeat(party, np.diff(counts.indptr))
+    np.testing.assert_array_equal(change[np.isnan(label)], 0.0)  # who knows what they would be damped by
+    for a in (0, 1):
+        mine, adds = label == a, np.log(tables[a * 3])  # every topic alike, and what the label adds
+        total = change[mine] + adds[counts.indices[mine]]
+        np.testing.assert_allclose(total, total[0], atol=1e-4)
+        assert np.std(change[mine]) > 0.1
+
+
+def test_alpha_is_learned_once_topics_have_settled():
+    counts, party, design, _ = simulate()
+    first = DocTopicPrior.parse("auto", 3).start
+    np.testing.assert_array_equal(fit(counts, party, design, max_iter=3)[0].alpha, first)
+    found, labels = fit(counts, party, design, max_iter=60)
+    documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
+    with Threads(1) as backend:
+        documents.infer(np.exp(found.components.logs(design)), found.alpha, labels.logs(), True, backend)
+    gamma = np.zeros((300, 3))
+    for under in documents.under:
+        gamma[under.rows] = under.gamma
+    seen = (digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))).mean(axis=0)
+    np.testing.assert_allclose(documents.mean_log_theta(), seen, rtol=1e-6)
+    # at the maximum over alpha, E[log theta] under the prior is its mean over the documents
+    np.testing.assert_allclose(digamma(found.alpha) - digamma(found.alpha.sum()), seen, atol=0.02)
 
 
 def test_missing_labels_are_found_and_topics_too():
