@@ -120,9 +120,9 @@ NOTE = (
     "Accuracy on the posts of the two blogs left out; SAGE: median (least to most) of seeds 0 to 4, tol = 1e-3. "
     "`poliblog5k_bow`, 5,000 posts, stemmed, stop and rare words left out, 2,632 terms: a sample of the corpus of the "
     "paper, which has 20,827 posts, 8,284 terms, and left out one pair of blogs, not named. All settings by leaving "
-    "out pairs of the training blogs (column inside: accuracy there, seed 0): K of 10 and 30, raw or log counts, p(label) "
-    "as in training or uniform; C of the SVM (tf-idf) of 0.01, 0.1, 1. (ha, tp) had been looked at with eight settings "
-    "of an earlier version, and all nine with one seed."
+    "out pairs of the training blogs (column inside: accuracy there, seed 0): K of 10 and 30, raw or log counts, "
+    "p(label) as in training or uniform; C of the SVM (tf-idf) of 0.01, 0.1, 1. (ha, tp) had been looked at with eight "
+    "settings of an earlier version, and all nine with one seed."
 )
 
 
