@@ -66,7 +66,7 @@ def table1(quick: bool) -> Outcome:
         f"leave-one-out. Regions by a Dirichlet-process mixture of the places. What regions add: {told}."
     )
     columns = ["error in km", "mean", "median"]
-    return Outcome(columns, [*rows, *PAPER], note, _map(model, regions, place[is_train]), below)
+    return Outcome(columns, [*rows, *PAPER], note, _map(regions, place[is_train]), below)
 
 
 def _chosen(X: sp.csr_matrix, logs: sp.csr_matrix, place: np.ndarray, folds: list) -> tuple[int, str, float]:
@@ -119,7 +119,7 @@ def region_words(model: GeoSAGE, words: np.ndarray, n: int = 6) -> Any:
     return model.regions_.assign(words=tops)
 
 
-def _map(model: GeoSAGE, regions: Any, place: np.ndarray) -> Any:
+def _map(regions: Any, place: np.ndarray) -> Any:
     """Users as points, regions as circles of their share, numbered; the words they add beside."""
     from matplotlib.figure import Figure
 
