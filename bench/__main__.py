@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench import clock, first_use, memory, responses, sampling, supervised, threads, variational
+from bench import clock, first_use, memory, responses, sage, sampling, supervised, threads, variational
 from bench.corpus import read_documents
 from bench.peers import missing
 from bench.plan import Plan
@@ -19,6 +19,7 @@ TABLES = {
     "first-use": first_use.table,
     "supervised": supervised.table,
     "responses": responses.table,
+    "sage": sage.table,
 }
 
 

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.special import logsumexp, softmax
+from scipy.special import digamma, logsumexp, softmax
 
 from supertopic.backends.threads import Threads
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table
 from supertopic.emissions.facets import Components, Design, first_components, fit_components
 from supertopic.estimators.faceted import ObservedLabels
+from supertopic.inference import faceted
 from supertopic.inference.faceted import Documents, fit_faceted
 from supertopic.inference.responding import LocalLimits
 from supertopic.kernels.sage import step_components, weigh
@@ -55,6 +56,50 @@ def test_a_cell_is_the_sum_of_its_components():
     eta, background = rng.normal(size=(design.n_components, 20)), rng.normal(size=20)
     expected = naive_facets.cell_logs(background, eta, parts_of(design))
     np.testing.assert_allclose(Components(background, eta).logs(design), expected, atol=1e-12)
+
+
+def test_labels_alone_have_one_cell_for_each_combination():
+    alone = design_of().labels_alone
+    assert [group.factors for group in alone.groups] == [("party",), ("year",), ("party", "year")]
+    assert alone.groups[0].component.tolist() == [0, 0, 0, 1, 1]
+    assert alone.groups[1].component.tolist() == [0, 1, 2, 0, 2]
+
+
+def test_logs_of_any_size_are_normalised():
+    design = design_of()
+    logs = Components(np.full(4, 1000.0), np.zeros((design.n_components, 4))).logs(design)
+    np.testing.assert_allclose(logs, np.log(0.25))
+
+
+def test_first_components_say_what_most_cells_say():
+    """A word of one cell alone is its interaction's, not its topic's, its label's or the background's."""
+    design = Design.of(3, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
+    counts = np.full((9, 50), 100.0)
+    counts[6, 0] = 3000.0  # topic 0 as party 2 tells it
+    counts[:, 49] = 0.0
+    for background in ("fitted", "corpus"):
+        found = first_components(counts, design, SparsePrior(background=background, unseen=0.2))
+        topic, party, both = (found.eta[rows] for rows in design.slices)
+        told = found.background[None] + topic[0] + party[2] + both[2]  # components are topic first, then party
+        expected = np.log(counts[6, 0] / counts[6, 1])
+        assert told[0, 0] - told[0, 1] == pytest.approx(expected, abs=0.05)
+        if background == "fitted":
+            assert both[2, 0] - both[2, 1] > 3.2
+            assert abs(topic[0, 0] - topic[0, 1]) < 0.1 and abs(party[2, 0] - party[2, 1]) < 0.1
+            assert found.background[0] - found.background[1] == pytest.approx(0, abs=0.05)
+        else:
+            total = counts.sum() + 0.2
+            assert found.background[49] == pytest.approx(np.log(0.2 / total))
+            assert found.background[0] == pytest.approx(np.log(counts[:, 0].sum() / total))
+
+
+def test_what_topics_and_labels_might_both_say_is_the_labels():
+    design = Design.of(2, {"party": 2}, np.array([[0], [1]]), [])
+    counts = np.zeros((4, 20))
+    counts[[0, 3]] = 100.0  # each party has a topic of its own
+    counts[0, 0] = 1000.0
+    topic, party = (first_components(counts, design, SparsePrior()).eta[rows] for rows in design.slices)
+    assert np.ptp(party[:, 0]) > 0.9 > 0.6 > np.ptp(topic[:, 0])
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -126,23 +171,27 @@ def test_the_objective_never_falls_and_is_what_it_says(name, background):
         np.testing.assert_allclose(told, counts.sum(axis=0) + prior.unseen * unseen, rtol=0.02, atol=0.5)
 
 
-def test_the_support_of_sparse_components_is_recovered():
-    """Large deviations: precision and recall above 0.9 for topics, labels and interactions each."""
+@pytest.mark.parametrize(("size", "tokens"), [(2.0, 30_000), (1.0, 30_000), (0.5, 100_000)])
+def test_the_support_of_sparse_components_is_recovered(size, tokens):
+    """Precision and recall above 0.9 for topics, labels and interactions each; what is less than half counts as none.
+
+    50 tokens of a word in a cell do for deviations of 1, a factor of e; deviations of 0.5 need 170.
+    """
     rng = np.random.default_rng(3)
     n_words = 600
     design = Design.of(4, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
     eta = np.zeros((design.n_components, n_words))
     order = rng.permutation(n_words)  # each word deviates in one component at most: two could be told in other ways
     for i, words in enumerate(np.split(order[: 10 * design.n_components], design.n_components)):
-        eta[i, words] = 2.0
+        eta[i, words] = size
     background = np.log(rng.dirichlet(np.full(n_words, 20.0)))
-    counts = np.stack([rng.multinomial(30_000, np.exp(row)) for row in Components(background, eta).logs(design)])
+    counts = np.stack([rng.multinomial(tokens, np.exp(row)) for row in Components(background, eta).logs(design)])
     prior = SparsePrior("jeffreys")
     found = first_components(counts.astype(float), design, prior)
     with Threads(2) as backend:
         found, _ = fit_components(counts.astype(float), design, prior, backend, found, 100)
     for rows in design.slices:
-        large = np.abs(found.eta[rows]) > 1
+        large = np.abs(found.eta[rows]) > size / 2
         hits = np.count_nonzero(large & (eta[rows] != 0))
         assert hits / large.sum() > 0.9 and hits / np.count_nonzero(eta[rows]) > 0.9
         assert np.mean(found.eta[rows] == 0) > 0.75
@@ -235,6 +284,81 @@ def test_the_bound_never_falls(prior, missing):
     np.testing.assert_allclose(found.posterior[known].max(axis=1), 1)
     number = found.posterior.sum(axis=0) + 1
     np.testing.assert_allclose(labels.shares, number / number.sum(), atol=0.02)
+
+
+def test_a_fit_stops_once_the_bound_gains_little():
+    counts, party, design, _ = simulate(n_documents=100)
+    found, _ = fit(counts, party, design, max_iter=60, tol=1e-3)
+    gains = np.diff(found.trace)
+    assert 3 < len(found.trace) < 60 and gains[-1] < 1e-3 * abs(found.trace[-1]) < gains[0]
+
+
+def test_where_a_fresh_start_lets_the_bound_fall_documents_go_on_from_where_they_were(monkeypatch):
+    counts, party, design, _ = simulate(n_documents=60)
+    infer, calls = Documents.infer, []
+
+    def falling(self, tables, alpha, logs, fresh, backend):
+        before = [under.gamma.copy() for under in self.under]
+        bound = infer(self, tables, alpha, logs, fresh, backend)
+        calls.append((fresh, before, [under.gamma.copy() for under in self.under]))
+        return bound - 1e6 * (len(calls) == 5)
+
+    monkeypatch.setattr(Documents, "infer", falling)
+    found, _ = fit(counts, party, design, max_iter=8)
+    assert [fresh for fresh, _, _ in calls] == [True] * 5 + [False] * 5
+    for at_start, at_end in zip(calls[5][1], calls[3][2], strict=True):
+        np.testing.assert_array_equal(at_start, at_end)  # the fifth, which let it fall, left nothing behind
+    assert np.diff(found.trace).min() > -2e-5 * abs(found.trace[-1])
+
+
+def test_the_bound_is_that_of_documents_labels_and_deviations():
+    counts, party, design, _ = simulate(n_documents=60)
+    found, labels = fit(counts, party, design, max_iter=1)
+    documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
+    with Threads(1) as backend:
+        bound = documents.infer(np.exp(found.components.logs(design)), found.alpha, labels.logs(), True, backend)
+    bound += 2 * np.log(0.5) - penalties(found.components.eta, PRIORS["jeffreys"])
+    assert found.trace[0] * float(counts.sum()) == pytest.approx(bound, rel=1e-9)
+
+
+def test_first_topics_are_of_words_without_what_labels_add(monkeypatch):
+    counts, party, design, _ = simulate(n_documents=200)
+    party[:50] = np.nan
+    given = []
+
+    def online_counts(damped, n_topics, alpha, seed, backend):
+        given.append(damped)
+        return np.ones((damped.shape[1], n_topics), dtype=np.float32)
+
+    monkeypatch.setattr(faceted, "online_counts", online_counts)
+    logs = ObservedLabels(party[:, None], np.array([[0], [1]])).logs()
+    with Threads(1) as backend:
+        tables = faceted._first_tables(counts, logs, design, PRIORS["jeffreys"], np.ones(3), 0, backend)
+    change = np.log(given[0].data / counts.data)
+    label = np.repeat(party, np.diff(counts.indptr))
+    np.testing.assert_array_equal(change[np.isnan(label)], 0.0)  # who knows what they would be damped by
+    for a in (0, 1):
+        mine, adds = label == a, np.log(tables[a * 3])  # every topic alike, and what the label adds
+        total = change[mine] + adds[counts.indices[mine]]
+        np.testing.assert_allclose(total, total[0], atol=1e-4)
+        assert np.std(change[mine]) > 0.1
+
+
+def test_alpha_is_learned_once_topics_have_settled():
+    counts, party, design, _ = simulate()
+    first = DocTopicPrior.parse("auto", 3).start
+    np.testing.assert_array_equal(fit(counts, party, design, max_iter=3)[0].alpha, first)
+    found, labels = fit(counts, party, design, max_iter=60)
+    documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
+    with Threads(1) as backend:
+        documents.infer(np.exp(found.components.logs(design)), found.alpha, labels.logs(), True, backend)
+    gamma = np.zeros((300, 3))
+    for under in documents.under:
+        gamma[under.rows] = under.gamma
+    seen = (digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))).mean(axis=0)
+    np.testing.assert_allclose(documents.mean_log_theta(), seen, rtol=1e-6)
+    # at the maximum over alpha, E[log theta] under the prior is its mean over the documents
+    np.testing.assert_allclose(digamma(found.alpha) - digamma(found.alpha.sum()), seen, atol=0.02)
 
 
 def test_missing_labels_are_found_and_topics_too():

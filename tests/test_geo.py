@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.special import softmax
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 from supertopic import GeoSAGE, load
+from supertopic.corpus import EmptyDocumentWarning
 from supertopic.estimators.regions import Regions, distance_km, nearest_on_average
 
 CENTRES = np.array([[40.7, -74.0], [34.0, -118.2], [29.8, -95.4]])
@@ -110,6 +112,45 @@ def test_places_of_new_authors(authors, interactions):
     np.testing.assert_allclose(posterior.sum(axis=1), 1)
     unsure = clone(model).set_params(word_weight=0.1).fit(counts[:300], told).predict_region(counts[300:])
     assert unsure.max(axis=1).mean() < posterior.max(axis=1).mean()
+
+
+def test_words_weigh_less_than_bayes_rule_has_it(authors):
+    counts, place, _ = authors
+    model = GeoSAGE(1, max_iter=5, word_weight=1.0).fit(counts, place)
+    logs, sure = np.log(model.regions_["share"].to_numpy()), np.log(model.predict_region(counts))
+    found = model.set_params(word_weight=0.3).predict_region(counts)
+    between = np.exp(sure).min(axis=1) > 1e-200
+    assert between.sum() > 10
+    np.testing.assert_allclose(found[between], softmax(0.3 * (sure - logs) + logs, axis=1)[between], rtol=1e-6)
+    with pytest.warns(EmptyDocumentWarning):
+        nothing = model.predict_region(np.zeros((1, 120)))
+    np.testing.assert_allclose(nothing[0], np.exp(logs), rtol=1e-6)
+
+
+def test_what_regions_show_is_what_the_places_say(authors):
+    counts, place, _ = authors
+    half = place.copy()
+    half[:20, 1] = np.nan  # a latitude alone is no place
+    neither = half.copy()
+    neither[:20] = np.nan
+    model, other = GeoSAGE(1, max_iter=20).fit(counts, half), GeoSAGE(1, max_iter=20).fit(counts, neither)
+    np.testing.assert_array_equal(model.predict(counts), other.predict(counts))
+    weight = model.region_posterior_[20:]
+    middle = weight.T @ place[20:] / weight.sum(axis=0)[:, None]
+    regions = model.regions_
+    large = regions["share"].to_numpy() > 0.1
+    np.testing.assert_allclose(regions[["latitude", "longitude"]].to_numpy()[large], middle[large], atol=0.02)
+    rng = np.random.default_rng(0)
+    for mean, cov, spread in zip(middle[large], model._region_cov[large], regions["spread_km"][large], strict=True):
+        away = distance_km(rng.multivariate_normal(mean, cov, 20_000), mean)
+        assert spread == pytest.approx(np.sqrt(np.mean(away**2)), rel=0.03)
+
+
+def test_regions_that_hardly_anybody_lives_in_are_left_out(authors):
+    place = authors[1]
+    regions = Regions.of(place, None, 30, 0)
+    assert regions.shares.min() >= 0.005 and regions.shares.sum() == pytest.approx(1) and len(regions.shares) < 30
+    np.testing.assert_allclose(regions.prior_cov, np.cov(place.T) / len(regions.shares))
 
 
 def test_frames_files_and_threads(authors, tmp_path):

@@ -34,6 +34,7 @@ from supertopic.cli.options import (
     Supervision,
     word_params,
 )
+from supertopic.cli.response import topics_are_classes
 from supertopic.cli.show import facts, note, say, say_next, show
 from supertopic.cli.target import Choice, ResponseName, Target, TargetColumn, check_target, choose, unlabelled
 
@@ -154,13 +155,15 @@ def response_of(cells: Any, name: str, asked: str | None, model: str) -> tuple[C
 def say_fit(estimator: Any, seconds: float, more: dict[str, str]) -> None:
     """What a fit was of, and how it ended."""
     tally, words = estimator.vectorizer_, estimator.n_features_in_
-    limit = estimator.max_iter or estimator.engines[estimator.inference][1]
+    inference = getattr(estimator, "inference", None)  # without topics to find there is one way only
+    limit = estimator.max_iter or estimator.engines[inference][1]
     steps = f"{estimator.n_iter_:,}"
-    if estimator.inference == "vb":
+    if inference in ("vb", None):
         steps += " until converged" if estimator.n_iter_ < limit else ", not yet converged: more with --iterations"
-    name = f"{type(estimator).__name__} ({estimator.inference})"
-    topics = "1 topic" if estimator.n_topics == 1 else f"{estimator.n_topics:,} topics"
-    say(f"Fitted {name} with {topics} in {seconds:.1f} s.\n")
+    name = type(estimator).__name__ + (f" ({inference})" if inference else "")
+    n, noun = len(estimator.components_), "class" if topics_are_classes(estimator) else "topic"
+    many = noun if n == 1 else f"{noun}es" if noun == "class" else f"{noun}s"
+    say(f"Fitted {name} with {n:,} {many} in {seconds:.1f} s.\n")
     stop_words = tally.stop_words if isinstance(tally.stop_words, str) else f"{len(tally.stop_words_):,} stop words"
     left_out = f", {stop_words} stop words left out" if stop_words == "english" else f", {stop_words} left out"
     pairs = {

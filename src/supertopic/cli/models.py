@@ -41,6 +41,11 @@ MODELS: dict[str, Entry] = {
     "lda": Entry("every word has its topic", {"none": "LDA"}),
     "mixture": Entry("every document has one topic", {"none": "MixtureOfCategoricals"}),
     "sage": Entry("topics that add a few words to a background", {"none": "SAGETopics"}),
+    "sage-classifier": Entry(
+        "classes, the values of --target, that add a few words to a background",
+        {"class": "SAGEClassifier"},
+        {"class": "classes"},
+    ),
     "slda": Entry("topics that predict the column --target", {"number": "SLDARegressor", "class": "SLDAClassifier"}),
     "medlda": Entry(
         "topics that keep the values of --target apart by a margin",
@@ -62,6 +67,7 @@ OPTIONS: dict[str, str] = {
     "--jobs": "n_jobs",
     "--checkpoint": "checkpoint",
 }
+ALWAYS_GIVEN = {"--topics": 20, "--seed": 0}  # by default; a model that does not take them leaves them aside
 
 
 def model_help() -> str:
@@ -80,7 +86,11 @@ def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options that were given (those that are not None); refuses those that the model does not take."""
     estimator = find_entry(name).load()
     takes = inspect.signature(estimator).parameters
-    chosen = {option: value for option, value in given.items() if value is not None}
+    chosen = {
+        option: value
+        for option, value in given.items()
+        if value is not None and (OPTIONS[option] in takes or ALWAYS_GIVEN.get(option) != value)
+    }
     for option in chosen:
         if OPTIONS[option] not in takes:
             others = [m for m, e in MODELS.items() if OPTIONS[option] in inspect.signature(e.load()).parameters]
@@ -94,9 +104,11 @@ def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def build(name: str, given: Mapping[str, Any], kind: str | None = None, **more: Any) -> Any:
     """The estimator for a kind of response with the options that were given, and other parameters in `more`."""
     chosen = check_options(name, given)
-    if find_entry(name).responses:
-        more.pop("response", None)  # the kind says it all
-    return find_entry(name).load(kind)(**{OPTIONS[option]: value for option, value in chosen.items()}, **more)
+    estimator = find_entry(name).load(kind)
+    takes = inspect.signature(estimator).parameters
+    # there is nothing to choose where a model has one response, and nothing to say where it takes a moment
+    more = {key: value for key, value in more.items() if key in takes or key not in ("response", "verbose")}
+    return estimator(**{OPTIONS[option]: value for option, value in chosen.items()}, **more)
 
 
 def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> Any:

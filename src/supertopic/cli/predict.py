@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from supertopic.cli.documents import Data, Encoding, Jobs, ModelFile, TextColumn, check_writable, load_model, open_table
-from supertopic.cli.response import kind_of, predict_frame
+from supertopic.cli.response import kind_of, predict_frame, topics_are_classes
 from supertopic.cli.show import note
 from supertopic.cli.tables import write_frames, writer_for
 
@@ -43,7 +43,8 @@ def predict(
 
     Columns: those kept; with a response prediction, then lower and upper (numbers, with --interval) or p_… for every
     class; topic (the most probable one); tokens (words the model knows, 0 for a document without any, which gets
-    the topics' mean shares); topic_0, topic_1, … (shares, which sum to one).
+    the topics' mean shares); topic_0, topic_1, … (shares, which sum to one). Where classes are the topics, p_… says
+    it all.
     """
     writer_for(out)
     if out != "-":
@@ -86,13 +87,13 @@ def rows_of(
     from supertopic.corpus import EmptyDocumentWarning
     from supertopic.readers import texts_of
 
-    columns = [f"topic_{k}" for k in range(len(model.components_))]
+    columns = _topic_columns(model)
     for frame in batches:
         texts, missing = texts_of(frame, text)
         corpus = model._as_corpus(texts)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EmptyDocumentWarning)  # counted over all batches instead
-            shares = model.transform(corpus)
+            shares = model.transform(corpus) if columns else np.zeros((len(corpus), 0))
             predicted = pd.DataFrame() if kind_of(model) == "none" else predict_frame(model, corpus, interval)
         tally.documents += len(corpus)
         tally.empty += corpus.n_empty
@@ -101,16 +102,21 @@ def rows_of(
         tally.unknown += corpus.n_unknown
         predicted = predicted.astype(dict.fromkeys(predicted.select_dtypes("float"), np.float32))
         result = pd.concat([frame[kept].reset_index(drop=True), predicted], axis=1)
-        result["topic"] = shares.argmax(axis=1)
+        if columns:
+            result["topic"] = shares.argmax(axis=1)
         result["tokens"] = corpus.lengths.astype(np.int64)
         # float32 holds all the digits there are, and prints them in nine characters
         yield pd.concat([result, pd.DataFrame(shares.astype(np.float32), columns=columns)], axis=1)
 
 
+def _topic_columns(model: Any) -> list[str]:
+    return [] if topics_are_classes(model) else [f"topic_{k}" for k in range(len(model.components_))]
+
+
 def _check_kept(kept: list[str], model: Any) -> None:
     ours = {"prediction", "lower", "upper", *(f"p_{label}" for label in getattr(model, "classes_", []))}
     ours = ours if kind_of(model) != "none" else set()
-    ours |= {"topic", "tokens", *(f"topic_{k}" for k in range(len(model.components_)))}
+    ours |= {"topic", "tokens", *_topic_columns(model)}
     clash = [name for name in kept if name in ours]
     if clash:
         raise typer.BadParameter(f"{clash[0]!r} is the name of a column of the predictions.", param_hint="--keep")

@@ -17,6 +17,11 @@ def kind_of(model: Any) -> str:
     return "class" if is_classifier(model) else "number" if is_regressor(model) else "none"
 
 
+def topics_are_classes(model: Any) -> bool:
+    """Whether a document has one topic, its class, as in naive Bayes."""
+    return kind_of(model) == "class" and getattr(model, "membership_", "mixed") == "single"
+
+
 def plain(value: Any) -> Any:
     """A label or a number as JSON knows it."""
     return value.item() if hasattr(value, "item") else value
@@ -53,6 +58,8 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
     """
     import numpy as np
 
+    if topics_are_classes(model):
+        return {"class": [str(label) for label in model.classes_]}, None
     frame = coefficients(model)
     if frame is None:
         return {}, None
@@ -114,5 +121,12 @@ def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.
 
 
 def shares_by_word(frame: pd.DataFrame) -> np.ndarray:
-    """The topic shares of `model.explain`, without its other columns."""
-    return frame.filter(regex=r"^topic \d+$").to_numpy()
+    """The topic shares of `model.explain`, without its other columns; of classes, the shares that each word alone
+    would give them.
+    """
+    found = frame.filter(regex=r"^topic \d+$")
+    if found.shape[1] > 0:
+        return found.to_numpy()
+    from scipy.special import softmax
+
+    return softmax(frame.iloc[:, 2:].to_numpy() / frame[["count"]].to_numpy(), axis=1)

@@ -76,6 +76,7 @@ def select(
     """
     tried = parse_topics(topics)
     check_target(model, target, response)
+    check_options(model, {"--topics": tried[0] if len(tried) == 1 else tried})
     options = {
         "--inference": inference, "--iterations": iterations, "--seed": seed, "--jobs": jobs,
         "--supervision": number_or_word("--supervision", supervision, ("auto",)),

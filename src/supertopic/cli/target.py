@@ -164,6 +164,8 @@ def check_target(model: str, target: str | None, response: str | None = None) ->
 
 def choose(target: Target, asked: str | None, only: Mapping[str, str] | None = None) -> Choice:
     """The response asked for, or the one that fits the column; of those in `only`, by kind, where there is no other."""
+    if only and len(only) == 1:
+        return _only_classes(target, only["class"])
     if only:
         kind = {name: kind for kind, name in only.items()}.get(asked or "") or choose(target, None).kind
         other = "class" if kind == "number" else "number"
@@ -193,6 +195,18 @@ def choose(target: Target, asked: str | None, only: Mapping[str, str] | None = N
         )
     why = f"holds numbers from {target.distinct[0]:g} to {target.distinct[-1]:g}: taken as plain numbers (gaussian)"
     return Choice("gaussian", "number", _sentence(target, why))
+
+
+def _only_classes(target: Target, response: str) -> Choice:
+    """The classes of a column for a model that has no other response."""
+    fraction = next((value for value in target.known if isinstance(value, float)), None)
+    if fraction is not None:
+        raise ValueError(
+            f"column {target.name!r} holds {fraction:g}, which is no class; use --model slda or medlda for numbers"
+        )
+    if target.is_text:
+        _refuse_prose(target)
+    return Choice(response, "class")
 
 
 def unlabelled(target: Target, y: Any) -> str:

@@ -4,6 +4,8 @@ Each works on a range of documents, allocates nothing per document and draws its
 by (seed, document), so a document's figure does not depend on the range it was in.
 """
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -265,91 +267,121 @@ def left_to_right_range(
 
 
 @njit(cache=True, nogil=True)
-def _find_mode(n_tokens, mode, prior_count, rows, token_row, joint, key, n_burn):
-    """A z of high posterior probability by Gibbs sweeps, then iterated conditional modes."""
-    counter = 0
+def _settle(n_tokens, alpha, z, prior_count, mean, rows, token_row, joint, key, counter, n_burn):
+    """Mean of alpha + n over n_burn Gibbs sweeps, after as many in which a prior of one more per topic melts away.
+
+    With a small alpha a document's sweeps stay with the topics that they begin with; a warm start lets them choose.
+    """
+    warmth = 1.0
+    for k in range(alpha.shape[0]):
+        prior_count[k] = alpha[k] + warmth
+        mean[k] = 0.0
     for n in range(n_tokens):
         total = _joint(prior_count, rows[token_row[n]], joint)
-        mode[n] = _draw(joint, _uniform(key, counter) * total)
-        prior_count[mode[n]] += 1.0
+        z[n] = _draw(joint, _uniform(key, counter) * total)
+        prior_count[z[n]] += 1.0
         counter += 1
-    for _ in range(n_burn):
-        counter = _sweep(0, n_tokens, 1, mode, prior_count, rows, token_row, joint, key, counter)
-    changed, passes = True, 0
-    while changed and passes < 50:
-        changed = False
-        passes += 1
-        for n in range(n_tokens):
-            prior_count[mode[n]] -= 1.0
-            _joint(prior_count, rows[token_row[n]], joint)
-            best = np.argmax(joint)
-            changed |= best != mode[n]
-            mode[n] = best
-            prior_count[best] += 1.0
+    for sweep in range(2 * n_burn):
+        cooler = (1.0 - (sweep + 1) / n_burn) ** 2 if sweep < n_burn else 0.0
+        prior_count += cooler - warmth
+        warmth = cooler
+        counter = _sweep(0, n_tokens, 1, z, prior_count, rows, token_row, joint, key, counter)
+        if sweep >= n_burn:
+            mean += prior_count
+    mean /= n_burn
     return counter
 
 
 @njit(cache=True, nogil=True)
-def _log_transition(n_tokens, mode, z, prior_count, rows, token_row, joint):
-    """log T(mode <- z) = sum_n log p(mode_n | mode_<n, z_>n, w) of a forward sweep; counts are put back."""
-    log_t = 0.0
+def _log_dirichlet(parameter, log_shares):
+    """Log density of a Dirichlet."""
+    total, value = 0.0, 0.0
+    for k in range(parameter.shape[0]):
+        total += parameter[k]
+        value += (parameter[k] - 1.0) * log_shares[k] - math.lgamma(parameter[k])
+    return value + math.lgamma(total)
+
+
+@njit(cache=True, nogil=True)
+def _log_words(n_tokens, shares, rows, token_row, joint):
+    """sum_n log sum_k shares_k p(w_n | k)."""
+    value = 0.0
     for n in range(n_tokens):
-        prior_count[z[n]] -= 1.0
-        total = _joint(prior_count, rows[token_row[n]], joint)
-        log_t += np.log(joint[mode[n]] / total)
-        prior_count[mode[n]] += 1.0
-    for n in range(n_tokens):
-        prior_count[mode[n]] -= 1.0
-        prior_count[z[n]] += 1.0
-    return log_t
+        value += np.log(_joint(shares, rows[token_row[n]], joint))
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _find_shares(
+    n_tokens, alpha, z, prior_count, mean, rows, token_row, joint, key, n_starts, n_burn, shares, log_shares
+):
+    """Topic shares of high posterior density, normalised: the best of n_starts, by about how probable w is around them.
+
+    Around shares with E[n] = mean - alpha the words have about the probability p(w | shares) B(mean) / [B(alpha)
+    prod_k shares_k^E[n_k]]; any choice is right as long as it does not look at the chain.
+    """
+    counter, best = 0, -np.inf
+    for _ in range(n_starts):
+        counter = _settle(n_tokens, alpha, z, prior_count, mean, rows, token_row, joint, key, counter, n_burn)
+        total = mean.sum()
+        for k in range(alpha.shape[0]):
+            prior_count[k] = mean[k] / total
+        value = _log_words(n_tokens, prior_count, rows, token_row, joint)
+        for k in range(alpha.shape[0]):
+            value += math.lgamma(mean[k]) - (mean[k] - alpha[k]) * np.log(prior_count[k])
+        if value > best:
+            best = value
+            shares[:] = prior_count
+    for k in range(alpha.shape[0]):
+        log_shares[k] = np.log(shares[k])
+    return counter
 
 
 @njit(cache=True, nogil=True)
 def chib_range(
-    start, stop, indptr, indices, data, word_topic, alpha, n_samples, n_burn, seed, rows, token_row, mode,
-    middle, z, prior_count, middle_count, joint, log_t, log_lik,
+    start, stop, indptr, indices, data, word_topic, alpha, n_samples, n_starts, n_burn, seed, rows, token_row,
+    middle, z, prior_count, middle_count, shares, log_shares, joint, log_p, log_lik,
 ):  # fmt: skip
-    """log of p(w, z*) / [(1/S) sum_s T(z* <- z_s)], unbiased for p(w) (Murray and Salakhutdinov 2009).
+    """log of p(w, theta*) / [(1/S) sum_s p(theta* | z_s)], unbiased for p(w) (Murray and Salakhutdinov 2009).
 
-    T is a forward Gibbs sweep, its reverse a backward one. A place s is drawn uniformly from 1..S, z_s by a
-    reverse sweep from z*; the chain runs on from z_s by forward sweeps to S and by reverse sweeps to 1. Such
-    a chain has density P(chain) (1/S) sum_s T(z* <- z_s) / p(z* | w), P the stationary chain's, so the mean
-    of one over the average transition is 1 / p(z* | w) exactly.
+    p(theta* | z) is Dirichlet(alpha + n), z run by Gibbs sweeps. A place s is drawn uniformly from 1..S, z_s given
+    theta* and w; the chain runs on from z_s by forward sweeps to S and by reverse sweeps to 1. Such a chain has density
+    P(chain) (1/S) sum_s p(theta* | z_s) / p(theta* | w), P the stationary chain's, so the mean of one over the average
+    is 1 / p(theta* | w) exactly. Wallach et al. (2009) do the same with a fixed z* for theta*: a sweep has to hit all
+    N tokens of z* then, not K shares, and the estimate varies far more.
     """
     for d in range(start, stop):
         n_tokens = _expand(indptr[d], indptr[d + 1], indices, data, word_topic, rows, token_row)
-        if n_tokens < 0:
-            log_lik[d] = -np.inf
+        if n_tokens <= 0:
+            log_lik[d] = -np.inf if n_tokens < 0 else 0.0
             continue
         key = _document_key(seed, d)
-        prior_count[:] = alpha
-        counter = _find_mode(n_tokens, mode, prior_count, rows, token_row, joint, key, n_burn)
+        counter = _find_shares(
+            n_tokens, alpha, z, prior_count, middle_count, rows, token_row, joint, key, n_starts, n_burn, shares,
+            log_shares,
+        )  # fmt: skip
         place = int(_uniform(key, counter) * n_samples)
         counter += 1
-        middle[:n_tokens] = mode[:n_tokens]
-        middle_count[:] = prior_count
-        counter = _sweep(n_tokens - 1, -1, -1, middle, middle_count, rows, token_row, joint, key, counter)
-        for s in range(place, n_samples):
-            if s == place:
-                z[:n_tokens] = middle[:n_tokens]
-                prior_count[:] = middle_count
-            else:
-                counter = _sweep(0, n_tokens, 1, z, prior_count, rows, token_row, joint, key, counter)
-            log_t[s] = _log_transition(n_tokens, mode, z, prior_count, rows, token_row, joint)
+        middle_count[:] = alpha
+        for n in range(n_tokens):
+            total = _joint(shares, rows[token_row[n]], joint)
+            middle[n] = _draw(joint, _uniform(key, counter) * total)
+            middle_count[middle[n]] += 1.0
+            counter += 1
+        z[:n_tokens] = middle[:n_tokens]
+        prior_count[:] = middle_count
+        log_p[place] = _log_dirichlet(prior_count, log_shares)
+        for s in range(place + 1, n_samples):
+            counter = _sweep(0, n_tokens, 1, z, prior_count, rows, token_row, joint, key, counter)
+            log_p[s] = _log_dirichlet(prior_count, log_shares)
         z[:n_tokens] = middle[:n_tokens]
         prior_count[:] = middle_count
         for s in range(place - 1, -1, -1):
             counter = _sweep(n_tokens - 1, -1, -1, z, prior_count, rows, token_row, joint, key, counter)
-            log_t[s] = _log_transition(n_tokens, mode, z, prior_count, rows, token_row, joint)
-        prior_count[:] = alpha
-        alpha_sum = alpha.sum()
-        log_joint = 0.0
-        for n in range(n_tokens):
-            k = mode[n]
-            log_joint += np.log(prior_count[k] * rows[token_row[n], k] / (alpha_sum + n))
-            prior_count[k] += 1.0
-        largest = log_t.max()
-        sum_t = 0.0
+            log_p[s] = _log_dirichlet(prior_count, log_shares)
+        largest = log_p.max()
+        mean_p = 0.0
         for s in range(n_samples):
-            sum_t += np.exp(log_t[s] - largest)
-        log_lik[d] = log_joint - largest - np.log(sum_t / n_samples)
+            mean_p += np.exp(log_p[s] - largest) / n_samples
+        log_joint = _log_dirichlet(alpha, log_shares) + _log_words(n_tokens, shares, rows, token_row, joint)
+        log_lik[d] = log_joint - largest - np.log(mean_p)
