@@ -320,3 +320,38 @@ def weigh_planes(gram, offset, weight, slack, tol, max_steps):
         for i in range(n):
             slack[i] -= step * (gram[i, best] - gram[i, give])
     return False
+
+
+@njit(cache=True, nogil=True)
+def sum_by_class(x, bound, label, sums):
+    """sums_c = sum of bound_d x_d over the documents labelled c."""
+    sums[:] = 0.0
+    for d in range(x.shape[0]):
+        total = sums[label[d]]
+        for k in range(x.shape[1]):
+            total[k] += bound[d] * x[d, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def worst_classes(x, coef, label, cost, bound, worst, sums):
+    """worst_d = argmax_c cost 1(c != label_d) + coef_c·x_d, the first of equals; returns the sum of their losses.
+
+    sums : (M, K), out: as by `sum_by_class`, of the worst classes
+    """
+    sums[:] = 0.0
+    loss = 0.0
+    for d in range(x.shape[0]):
+        own = label[d]
+        most = own_slope = _dot(coef[own], x[d])
+        top = own
+        first = True
+        for c in range(coef.shape[0]):
+            slope = own_slope if c == own else cost + _dot(coef[c], x[d])
+            if first or slope > most:
+                most, top, first = slope, c, False
+        worst[d] = top
+        loss += bound[d] * (most - own_slope)
+        total = sums[top]
+        for k in range(x.shape[1]):
+            total[k] += bound[d] * x[d, k]
+    return loss
