@@ -37,7 +37,6 @@ def _models(n_topics: int, quick: bool) -> dict[str, Any]:
     return {
         "sLDA": SLDARegressor(n_topics, supervision=10, n_jobs=1, **(steps or {"max_iter": 40})),
         "MedLDA": MedLDARegressor(n_topics, n_jobs=1, **steps),
-        "MedLDA, partial": MedLDARegressor(n_topics, likelihood="lda", n_jobs=1, **steps),
     }
 
 
@@ -51,7 +50,6 @@ def _lda_svr(n_topics: int, X: Any, y: np.ndarray, new: Any, truth: np.ndarray, 
 def figure7(quick: bool) -> Outcome:
     texts, y, fold = reviews(quick)
     sizes, folds = ((5,), (0,)) if quick else ((5, 10, 15), range(5))
-    partial = not quick  # appendix B's model, at one K
     found: dict[str, dict[int, list[float]]] = {}
     nats: dict[str, dict[int, list[float]]] = {}
     levels = []
@@ -68,15 +66,13 @@ def figure7(quick: bool) -> Outcome:
         for n_topics in sizes:
             note("LDA + SVR", n_topics, *_lda_svr(n_topics, X, y[train], new, y[~train], quick))
             for name, model in _models(n_topics, quick).items():
-                if name != "MedLDA, partial" or (partial and n_topics == 10):
-                    note(name, n_topics, float(model.fit(X, y[train]).score(new, y[~train])), model)
+                note(name, n_topics, float(model.fit(X, y[train]).score(new, y[~train])), model)
         if not quick:
             levels.append(float(predictive_r2(y[~train], _svr().fit(X, y[train]).predict(new))))
     paper = {
         "MedLDA": "about 0.5, best at K ≤ 15",
         "sLDA": "slightly below",
         "LDA + SVR": "below",
-        "MedLDA, partial": "below MedLDA",
     }
     rows = [["R², " + row[0], *row[1:]] for row in table(sizes, found, paper)]
     rows += [["nats per word, " + row[0], *row[1:]] for row in table(sizes, nats, {})]
@@ -86,7 +82,6 @@ def figure7(quick: bool) -> Outcome:
     claims = {"MedLDA is above LDA + SVR at every K": bool(np.all(mean["MedLDA"] > mean["LDA + SVR"]))}
     if not quick:
         claims["MedLDA is at sLDA's R² or above at every K up to 15"] = bool(np.all(mean["MedLDA"] >= mean["sLDA"]))
-        claims["MedLDA is above the partial model (K = 10)"] = bool(mean["MedLDA"][1] > mean["MedLDA, partial"][0])
         claims["MedLDA is above the SVR at its best K"] = bool(mean["MedLDA"].max() > np.mean(levels))
     note_text = (
         f"{REVIEWS}; the five folds of slda.figure2, mean ± deviation. MedLDA at its defaults (C = 100, ε = 0.1 "
@@ -119,7 +114,6 @@ def figure8(quick: bool) -> Outcome:
         score, lda = _lda_svr(n_topics, X, y, new, truth, quick)
         found.setdefault("LDA + SVR", {})[n_topics] = [score]
         models = _models(n_topics, quick)
-        models.pop("MedLDA, partial")
         if not quick and n_topics == 20:
             models["MedLDA, words=True"] = MedLDARegressor(n_topics, words=True, n_jobs=1)
         for name, model in models.items():

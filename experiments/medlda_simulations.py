@@ -106,8 +106,8 @@ def _one(setting: int, length: int, seed: int, n_train: int, given: dict[str, fl
     X, y, new, truth = data.counts.counts[:n_train], data.y[:n_train], data.counts.counts[n_train:], data.y[n_train:]
     models = {
         "MedLDA": medlda(setting, **given),
-        "SVM, C free": GridSearchCV(LinearSVC(max_iter=2000), {"C": FREE}, cv=3),
-        "SVM, C ≥ 1": LinearSVC(C=1.0, max_iter=500),
+        "SVM, C free": GridSearchCV(LinearSVC(dual=False), {"C": FREE}, cv=3),
+        "SVM, C ≥ 1": LinearSVC(C=1.0, dual=False),
     }
     if setting != 1 and not quick:
         models["MedLDA, words=True"] = medlda(setting, words=True, **given)

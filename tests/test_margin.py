@@ -342,7 +342,7 @@ def test_worst_classes_and_their_sums():
     coef[3] = coef[1]
     slope = x @ coef.T + 0.7 * (np.arange(4) != label[:, None])
     worst, sums = np.empty(40, np.int32), np.empty((4, 5))
-    loss = kernels.worst_classes(x, coef, label, 0.7, bound, worst, sums)
+    loss = kernels.worst_classes(x, x @ coef.T, label, 0.7, bound, worst, sums)
     np.testing.assert_array_equal(worst, slope.argmax(axis=1))
     assert loss == pytest.approx(bound @ (slope.max(axis=1) - slope[np.arange(40), label]))
     expected = np.array([(bound * (worst == c)) @ x for c in range(4)])

@@ -333,24 +333,21 @@ def sum_by_class(x, bound, label, sums):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def worst_classes(x, coef, label, cost, bound, worst, sums):
-    """worst_d = argmax_c cost 1(c != label_d) + coef_c·x_d, the first of equals; returns the sum of their losses.
+def worst_classes(x, score, label, cost, bound, worst, sums):
+    """worst_d = argmax_c score_dc + cost 1(c != label_d), the first of equals; returns the sum of their losses.
 
     sums : (M, K), out: as by `sum_by_class`, of the worst classes
     """
     sums[:] = 0.0
     loss = 0.0
     for d in range(x.shape[0]):
-        own = label[d]
-        most = own_slope = _dot(coef[own], x[d])
-        top = own
-        first = True
-        for c in range(coef.shape[0]):
-            slope = own_slope if c == own else cost + _dot(coef[c], x[d])
-            if first or slope > most:
-                most, top, first = slope, c, False
+        own, row, top, most = label[d], score[d], 0, -np.inf
+        for c in range(row.shape[0]):
+            slope = row[c] if c == own else row[c] + cost
+            if slope > most:
+                top, most = c, slope
         worst[d] = top
-        loss += bound[d] * (most - own_slope)
+        loss += bound[d] * (most - row[own])
         total = sums[top]
         for k in range(x.shape[1]):
             total[k] += bound[d] * x[d, k]

@@ -46,7 +46,8 @@ class _Planes:
 
     def find(self, coef: np.ndarray, label: np.ndarray) -> float:
         """The worst labeling at the coefficients, with its `sums`, over `label`; returns its loss."""
-        return float(worst_classes(self.x, coef, self.label, self.cost, self.bound, label, self.sums))
+        score = self.x @ coef.T
+        return float(worst_classes(self.x, score, self.label, self.cost, self.bound, label, self.sums))
 
     def has(self, label: np.ndarray) -> bool:
         """Whether this labeling is here already: then only rounding is left to gain."""
