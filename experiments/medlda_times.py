@@ -27,19 +27,19 @@ def _classes(quick: bool) -> dict[str, dict[int, Fitted]]:
         names.append("DiscLDA")
     if not quick:  # compiled before the clock starts
         fitted("MedLDA, one-slack", 5, True), fitted("sLDA", 5, True)
-    few = {"sLDA": _sizes(quick)[:1], "MedLDA, Gibbs": _sizes(quick)[:2]}
+    few = {"sLDA": _sizes(quick)[:1], "MedLDA, Gibbs": _sizes(quick)[:1]}
     return {name: {k: fitted(name, k, quick) for k in few.get(name, _sizes(quick))} for name in names}
 
 
 @reproduces("medlda", "figure 10: training time against K, two classes and 20 classes")
 def figure10(quick: bool) -> Outcome:
-    data, pair_sizes = newsgroups(PAIR), (10,) if quick else (5, 10, 20, 30)
+    data, pair_sizes = newsgroups(PAIR), (10,) if quick else (5, 20)
     makes = {"LDA + SVM": lda_svm, "MedLDA": medlda}
     if not quick:
         makes["sLDA"] = lambda k, seed: slda(k, seed, supervision=100.0)
     for make in makes.values():
         fit(make(3, 0), data)  # compiled before the clock starts
-    seeds = range(1 if quick else 3)
+    seeds = range(1 if quick else 2)
     two = {
         name: {k: [fit(make(k, seed), data).seconds for seed in seeds] for k in pair_sizes}
         for name, make in makes.items()
@@ -56,7 +56,8 @@ def figure10(quick: bool) -> Outcome:
     slda_ratio = min(many["sLDA"][k].seconds / many["MedLDA, one-slack"][k].seconds for k in many["sLDA"])
     claims = {"sLDA takes longer than MedLDA (one-slack) at every K, 20 classes": slda_ratio > 1}
     if not quick:
-        claims["one-slack takes at most 1.5 times LDA + SVM at every K"] = max(ratios) <= 1.5
+        claims["one-slack takes at most 1.5 times LDA + SVM at K = 40 and 70"] = max(ratios[1:]) <= 1.5
+        claims["and at K = 20, one topic a class"] = ratios[0] <= 1.5
         quick_enough = [one for one in many["MedLDA, n-slack"].values() if one.accuracy >= 0.79]
         claims["20 classes to 0.79 within a minute"] = bool(quick_enough) and min(o.seconds for o in quick_enough) < 60
     note = (

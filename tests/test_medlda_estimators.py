@@ -103,7 +103,7 @@ def test_decision_values_are_those_of_the_general_way(words):
     """Scores without second moments, and coefficients of the shares at hand, against what all estimators do."""
     data = simulate(200, 4, n_words=80, mean_length=40, response="softmax", coef=8 * np.eye(3, 4), seed=2)
     X = data.counts.counts
-    model = MedLDAClassifier(4, C=1.0, cost=8.0, max_iter=6, words=words).fit(X, data.y)
+    model = MedLDAClassifier(4, C=1.0, cost=8.0, doc_topic_prior=2.0, max_iter=6, words=words).fit(X, data.y)
     general = SupervisedEstimator._scores(model, data.counts, np.zeros((200, 0)))
     scale = np.abs(general.score).max()
     np.testing.assert_allclose(model.decision_function(X), general.score, atol=2e-3 * scale)

@@ -91,7 +91,7 @@ class MaxMarginEstimator(SupervisedEstimator):
             return super()._scores(corpus, extra)
         none, state = np.zeros((0, self.n_topics), dtype=np.float32), self._state
         with Threads(self.n_jobs) as backend:
-            given = (state.alpha, self._weights(), none, none.any(axis=1), corpus.counts, backend)
+            given = (state.alpha, self._weights(), none, np.zeros(0, dtype=bool), corpus.counts, backend)
             found = prediction.score(*given).mean_topics
         score = np.hstack([found, extra]) @ state.coef.T + self._words_part(corpus.counts)
         return prediction.Scores(found, score, score**2)

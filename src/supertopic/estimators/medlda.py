@@ -247,7 +247,7 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         burn_in: int | None = None,
         thin: int = 5,
         exact: bool = False,
-        max_doc_iter: int = 30,
+        max_doc_iter: int = 100,
         doc_tol: float = 5e-2,
         vectorizer: Any = None,
         n_jobs: int | None = None,
