@@ -147,6 +147,8 @@ def test_settings_of_the_medlda_paper(setting, n_topics, deviation):
     assert data.score.std() == pytest.approx(deviation, rel=0.25)
     with pytest.raises(ValueError, match="setting is 4; expected 1, 2 or 3"):
         datasets.simulate_margin(4, 100)
+    peaked = datasets.simulate_margin(1, 100, 300, seed=1, doc_topic_prior=1 / 40).doc_topic
+    assert peaked.max(axis=1).mean() > 0.5 > 0.3 > datasets.simulate_margin(1, 100, 300, seed=1).doc_topic.max()
 
 
 def test_same_seed_same_data():

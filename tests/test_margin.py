@@ -332,3 +332,20 @@ def test_inputs_are_left_alone():
     dual = np.ones((100, 8))
     solve_classes(x, y, 8, 1.0, warm=dual)
     assert (dual == 1).all()
+
+
+def test_worst_classes_and_their_sums():
+    """What a cutting plane is made of, against the formula; ties go to the first class."""
+    rng = np.random.default_rng(3)
+    x, coef, bound = rng.random((40, 5)), rng.normal(size=(4, 5)), rng.random(40)
+    label = rng.integers(0, 4, 40).astype(np.int32)
+    coef[3] = coef[1]
+    slope = x @ coef.T + 0.7 * (np.arange(4) != label[:, None])
+    worst, sums = np.empty(40, np.int32), np.empty((4, 5))
+    loss = kernels.worst_classes(x, x @ coef.T, label, 0.7, bound, worst, sums)
+    np.testing.assert_array_equal(worst, slope.argmax(axis=1))
+    assert loss == pytest.approx(bound @ (slope.max(axis=1) - slope[np.arange(40), label]))
+    expected = np.array([(bound * (worst == c)) @ x for c in range(4)])
+    np.testing.assert_allclose(sums, expected)
+    kernels.sum_by_class(x, bound, worst, sums)
+    np.testing.assert_allclose(sums, expected)

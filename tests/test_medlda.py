@@ -223,7 +223,7 @@ def test_objective_rises_as_far_as_the_one_step_approximation_lets_it(name, fitt
 def test_objective_is_the_words_bound_less_the_losses(name):
     """Of topics that have seen no y yet: LDA's bound at the same topics."""
     counts, y = drawn(name)
-    model = build(name, max_iter=1, refit=False, doc_topic_prior=0.5).fit(counts, y)
+    model = build(name, max_iter=1, refit=False, doc_topic_prior=0.5, doc_tol=1e-2, max_doc_iter=100).fit(counts, y)
     plain = LDA(4, max_iter=1, doc_topic_prior=0.5, topic_word_prior=0.05, tol=0.0, doc_tol=1e-2).fit(counts)
     if name == "lda":
         u = (y - y.mean()) / y.std()
@@ -237,7 +237,7 @@ def test_no_loss_is_no_supervision(name):
     counts, y = drawn(name)
     if name == "slda":
         return
-    model = build(name, C=0.0, doc_topic_prior=0.5).fit(counts, y)
+    model = build(name, C=0.0, doc_topic_prior=0.5, doc_tol=1e-2, max_doc_iter=100).fit(counts, y)
     plain = LDA(4, max_iter=8, doc_topic_prior=0.5, topic_word_prior=0.05, tol=0.0, doc_tol=1e-2).fit(counts)
     np.testing.assert_allclose(model.components_, plain.components_, rtol=1e-3, atol=1e-6)
     assert len(model.support_) == 0 and not model.n_support_.any()

@@ -14,6 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
+from supertopic.estimators.supervised import SupervisedEstimator
+from supertopic.margin import solve_classes
 
 matplotlib.use("Agg")
 
@@ -94,6 +96,20 @@ def test_sparse_topics_serve_a_margin_too(kind, tmp_path):
     np.testing.assert_array_equal(again.predict(data.counts.counts), model.predict(data.counts.counts))
     with pytest.raises(ValueError, match="inference: got 'gibbs', which needs Dirichlet topics"):
         clone(model).set_params(inference="gibbs").fit(data.counts.counts, y)
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_decision_values_are_those_of_the_general_way(words):
+    """Scores without second moments, and coefficients of the shares at hand, against what all estimators do."""
+    data = simulate(200, 4, n_words=80, mean_length=40, response="softmax", coef=8 * np.eye(3, 4), seed=2)
+    X = data.counts.counts
+    model = MedLDAClassifier(4, C=1.0, cost=8.0, doc_topic_prior=2.0, max_iter=6, words=words).fit(X, data.y)
+    general = SupervisedEstimator._scores(model, data.counts, np.zeros((200, 0)))
+    scale = np.abs(general.score).max()
+    np.testing.assert_allclose(model.decision_function(X), general.score, atol=2e-3 * scale)
+    if not words:
+        found = solve_classes(general.mean_topics.astype(float), data.y.astype(float), 3, 1.0, 8.0, tol=1e-6)
+        np.testing.assert_allclose(model.coef_, found.coef, atol=0.02 * np.abs(found.coef).max())
 
 
 @pytest.mark.slow

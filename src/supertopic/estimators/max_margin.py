@@ -10,11 +10,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from supertopic.backends.threads import Threads
 from supertopic.corpus import Corpus
 from supertopic.estimators.base import Engine
 from supertopic.estimators.labels import Target
 from supertopic.estimators.supervised import SupervisedEstimator
+from supertopic.inference import prediction
 from supertopic.inference.engines import Fit, Settings, Task, fit_batch
+from supertopic.inference.margin_exact import fit_exact
 from supertopic.inference.margin_words import Balance, choose_balance, fit_words
 from supertopic.inference.maximum_margin import fit_margin, without_smallest
 from supertopic.inference.regression import Design
@@ -60,6 +63,14 @@ class MaxMarginEstimator(SupervisedEstimator):
         if self.coef_prior not in ("normal", "laplace"):
             raise ValueError(f"coef_prior: got {self.coef_prior!r}, expected 'normal' or 'laplace'")
 
+    def _settings(self) -> tuple[Engine, Settings]:
+        engine, settings = super()._settings()
+        if not self.exact:
+            return engine, settings
+        if self.inference != "vb" or self.emission != "dirichlet":
+            raise ValueError("exact: got True, which needs inference='vb' and emission='dirichlet'")
+        return fit_exact, settings
+
     def _task(
         self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None,
         covariates: np.ndarray | None = None,
@@ -74,11 +85,25 @@ class MaxMarginEstimator(SupervisedEstimator):
         fit.state.planes = None  # of use in training only
         super()._keep(model, fit)
 
+    def _scores(self, corpus: Corpus, extra: np.ndarray) -> prediction.Scores:
+        """As for all; but a loss of classes has no use for second moments, which take three times as long."""
+        if not self._response().n_classes:
+            return super()._scores(corpus, extra)
+        none, state = np.zeros((0, self.n_topics), dtype=np.float32), self._state
+        with Threads(self.n_jobs) as backend:
+            given = (state.alpha, self._weights(), none, np.zeros(0, dtype=bool), corpus.counts, backend)
+            found = prediction.score(*given).mean_topics
+        score = np.hstack([found, extra]) @ state.coef.T + self._words_part(corpus.counts)
+        return prediction.Scores(found, score, score**2)
+
     def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
         """The coefficients once more, on topics that have not seen y, by the same problem; then words beside them."""
         state = replace(self._state, word_coef=None, word_scale=None)
         self._state, model = state, self._model()
-        design = Design(self._scores(corpus, extra).mean_topics, np.full(len(corpus), np.inf), extra)
+        lengths = np.asarray(corpus.counts.sum(axis=1), dtype=np.float64)
+        gamma = self.doc_topic_ * (state.alpha.sum() + lengths)  # inferred without y at the end of the fit
+        mean = Design.of(gamma, state.alpha, np.where(lengths > 0, lengths, np.inf).ravel(), extra).mean
+        design = Design(mean, np.full(len(corpus), np.inf), extra)
         found = fit_margin(
             cast(MaxMargin, model.response), model.coef_prior, design, y, weight, state.coef, state.coef_cov,
             state.learned()[1], turns=_REFIT_TURNS, tol=_REFIT_TOL,

@@ -54,6 +54,9 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         than `tol`; or 100 sweeps of the sampler.
     burn_in, thin : int
         Of the sampler: sweeps before any is kept (half of them), and every how many-th is.
+    exact : bool
+        EM by steps that never lower the objective (`bound_`): documents solve their own problems, multipliers and all.
+        Several times slower; for those who want to see it converge.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -90,6 +93,7 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         n_init: int = 1,
         burn_in: int | None = None,
         thin: int = 5,
+        exact: bool = False,
         max_doc_iter: int = 100,
         doc_tol: float = 1e-2,
         vectorizer: Any = None,
@@ -118,6 +122,7 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         self.n_init = n_init
         self.burn_in = burn_in
         self.thin = thin
+        self.exact = exact
         self.max_doc_iter = max_doc_iter
         self.doc_tol = doc_tol
         self.vectorizer = vectorizer
@@ -203,7 +208,8 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         As in `MedLDARegressor`; the sampler's loss is of each class against the rest, sum_c max(0, cost ∓ eta_c·Zbar),
         and the refitted coefficients are of the loss above.
     topic_word_prior, max_iter, tol, ...
-        As in `MedLDARegressor`.
+        As in `MedLDARegressor`, `exact` too; a document's inference in training (`max_doc_iter`, `doc_tol`) may be
+        coarse, since the next step begins it afresh.
 
     Attributes
     ----------
@@ -235,13 +241,14 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
         topic_word_prior: float = 0.05,
         max_iter: int | None = None,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         init: str = "online",
         n_init: int = 1,
         burn_in: int | None = None,
         thin: int = 5,
+        exact: bool = False,
         max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
+        doc_tol: float = 5e-2,
         vectorizer: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -269,6 +276,7 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         self.n_init = n_init
         self.burn_in = burn_in
         self.thin = thin
+        self.exact = exact
         self.max_doc_iter = max_doc_iter
         self.doc_tol = doc_tol
         self.vectorizer = vectorizer

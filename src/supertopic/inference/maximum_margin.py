@@ -47,9 +47,10 @@ def maximise_margin(model: Model, before: State, after: State, doc_topic: np.nda
     """
     design = Design.of(doc_topic, before.alpha, batch.lengths, batch.extra)
     start = None if before.dual is None else Solution(before.coef, before.dual, before.planes)
+    response = cast(MaxMargin, model.response)
     found = fit_margin(
-        cast(MaxMargin, model.response), model.coef_prior, design, batch.y, batch.weight, before.coef, before.coef_cov,
-        before.learned()[1], start,
+        response, model.coef_prior, design, batch.y, batch.weight, before.coef, before.coef_cov, before.learned()[1],
+        start, tol=response.tolerance,
     )  # fmt: skip
     dual, support = found.solution.dual, np.any(found.solution.dual, axis=1)
     n_support = np.zeros(0, np.int64) if before.n_support is None else before.n_support

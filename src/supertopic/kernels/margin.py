@@ -320,3 +320,35 @@ def weigh_planes(gram, offset, weight, slack, tol, max_steps):
         for i in range(n):
             slack[i] -= step * (gram[i, best] - gram[i, give])
     return False
+
+
+@njit(cache=True, nogil=True)
+def sum_by_class(x, bound, label, sums):
+    """sums_c = sum of bound_d x_d over the documents labelled c."""
+    sums[:] = 0.0
+    for d in range(x.shape[0]):
+        total = sums[label[d]]
+        for k in range(x.shape[1]):
+            total[k] += bound[d] * x[d, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def worst_classes(x, score, label, cost, bound, worst, sums):
+    """worst_d = argmax_c score_dc + cost 1(c != label_d), the first of equals; returns the sum of their losses.
+
+    sums : (M, K), out: as by `sum_by_class`, of the worst classes
+    """
+    sums[:] = 0.0
+    loss = 0.0
+    for d in range(x.shape[0]):
+        own, row, top, most = label[d], score[d], 0, -np.inf
+        for c in range(row.shape[0]):
+            slope = row[c] if c == own else row[c] + cost
+            if slope > most:
+                top, most = c, slope
+        worst[d] = top
+        loss += bound[d] * (most - row[own])
+        total = sums[top]
+        for k in range(x.shape[1]):
+            total[k] += bound[d] * x[d, k]
+    return loss

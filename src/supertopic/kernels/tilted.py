@@ -13,7 +13,8 @@ with mean = sum_j c_j phi_j / N and F = exp(coef/N). So the right-hand sides, th
     quadratic   tilt_k = A coef_k - curvature/(2N²) coef_k²,   A = slope/N - curvature/N² (N - 1) coef·mean
     product     tilt_k = slope/N coef_k + A F_k,               A = -curvature (F·mean)^(N-1)
 
-A pass costs what a pass of LDA costs, however many columns there are. The gap shrinks as 1/N: `response` has the
+A pass costs what a pass of LDA costs, however many columns there are: those without a curvature, as max-margin classes
+are, add up to one. The gap shrinks as 1/N: `response` has the
 step with each token's own terms, for where that matters.
 """
 
@@ -158,6 +159,18 @@ def _prepare(slope, curvature, coef, coef_cov, is_product, n_tokens, features, f
             if coef_cov.shape[0] > 0:
                 for k in range(n_topics):
                     fixed[k] -= half * coef_cov[c, k, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _add_up(slope, coef, column, fixed):
+    """One column for all where no curvature is: sum_c slope_c coef_c, of slope 1."""
+    for k in range(column.shape[0]):
+        column[k] = fixed[k] = np.float32(0.0)
+    for c in range(coef.shape[0]):
+        steep = np.float32(slope[c])
+        if steep != np.float32(0.0):
+            for k in range(column.shape[0]):
+                column[k] += steep * coef[c, k]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -335,6 +348,7 @@ def tilt_documents(
     mean, tilt, fixed = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     spread, goal = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     features, goals, ranges = np.empty((n_columns, n_topics), np.float32), np.empty(n_columns), np.empty(n_columns)
+    one = np.ones(1)
     for d in range(start, stop):
         if not active[d]:
             continue
@@ -355,13 +369,21 @@ def tilt_documents(
         for j in range(last - first):
             for k in range(n_topics):
                 rows[j, k] = max(weights[indices[first + j], k], _SMALLEST_WEIGHT)
-        _prepare(slope[d], curvature[d], coef, coef_cov, is_product, n_tokens, features, fixed)
-        for c in range(n_columns):
+        flat = not is_product.any() and not curvature[d].any()
+        if flat:
+            _add_up(slope[d], coef, features[0], fixed)
+            used, steep, factor = 1, one, factors[d, :1]
+        else:
+            _prepare(slope[d], curvature[d], coef, coef_cov, is_product, n_tokens, features, fixed)
+            used, steep, factor = n_columns, slope[d], factors[d]
+        for c in range(used):
             ranges[c] = features[c].max() - features[c].min()
         passes[d], bound[d] = _tilt_one(
-            rows[: last - first], count, alpha, max_passes, tol, slope[d], curvature[d], coef_cov, is_product,
-            n_tokens, features, fixed, ranges, factors[d], goals, gamma[d], phi[first:last], theta, total, mean, tilt,
-            spread, goal, fresh,
+            rows[: last - first], count, alpha, max_passes, tol, steep, curvature[d, :used], coef_cov[:used],
+            is_product, n_tokens, features[:used], fixed, ranges, factor, goals, gamma[d], phi[first:last], theta,
+            total, mean, tilt, spread, goal, fresh,
         )  # fmt: skip
+        if flat:
+            _prepare(slope[d], curvature[d], coef, coef_cov, is_product, n_tokens, features, fixed)
         for c in range(n_columns):
             score[d, c], moment[d, c] = _score(c, coef, coef_cov, features, is_product, n_tokens, mean)

@@ -11,11 +11,10 @@ max sum_j weight_j b_j - ½ <G, G / P>,   G = sum_j weight_j g_j,   eta = G / P.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from ..kernels.margin import weigh_planes
+from ..kernels.margin import sum_by_class, weigh_planes, worst_classes
 from .checks import checked, variances
-from .duals import climb, slopes
+from .duals import climb
 from .solve import MarginFit
 
 _IDLE = 30  # rounds without weight after which a plane is forgotten
@@ -26,34 +25,34 @@ class _Planes:
 
     def __init__(self, x: np.ndarray, label: np.ndarray, cost: float, bound: np.ndarray, variance: np.ndarray) -> None:
         self.x, self.label, self.cost, self.bound, self.variance = x, label, cost, bound, variance
-        self.own = self._sums(label)
-        n_documents, size = len(x), variance.size
-        self.labelings = np.empty((0, n_documents), dtype=np.int32)
-        self.slope, self.offset, self.gram = np.empty((0, size)), np.empty(0), np.empty((0, 0))
+        self.labelings: list[np.ndarray] = []
+        self.slope, self.offset, self.gram = np.empty((0, variance.size)), np.empty(0), np.empty((0, 0))
         self.weight, self.idle = np.empty(0), np.empty(0, dtype=np.int64)
+        self.sums = np.empty(variance.shape)  # of bound_d x_d by class, of the labeling at hand
+        sum_by_class(x, bound, label, self.sums)
+        self.own = self.sums.copy()
         self.add(label)
         self.weight[0] = 1.0
 
-    def _sums(self, label: np.ndarray) -> np.ndarray:
-        """(M, K) sum of bound_d x_d by class."""
-        n_documents = len(self.x)
-        choice = csr_array(
-            (self.bound, label, np.arange(n_documents + 1)), shape=(n_documents, len(self.variance))
-        )  # fmt: skip
-        return choice.T @ self.x
-
     def add(self, label: np.ndarray) -> None:
-        slope = (self.own - self._sums(label)).ravel()
+        """A labeling whose `sums` are at hand."""
+        slope = (self.own - self.sums).ravel()
         offset = self.cost * self.bound[label != self.label].sum()
-        self.labelings = np.vstack([self.labelings, label[None].astype(np.int32)])
+        self.labelings.append(label.copy())
         self.slope, self.offset = np.vstack([self.slope, slope]), np.append(self.offset, offset)
         row = self.slope @ (self.variance.ravel() * slope)
         self.gram = np.block([[self.gram, row[:-1, None]], [row[None, :-1], row[-1:, None]]])
         self.weight, self.idle = np.append(self.weight, 0.0), np.append(self.idle, 0)
 
+    def find(self, coef: np.ndarray, label: np.ndarray) -> float:
+        """The worst labeling at the coefficients, with its `sums`, over `label`; returns its loss."""
+        score = self.x @ coef.T
+        return float(worst_classes(self.x, score, self.label, self.cost, self.bound, label, self.sums))
+
     def has(self, label: np.ndarray) -> bool:
         """Whether this labeling is here already: then only rounding is left to gain."""
-        return bool((self.labelings == label).all(axis=1).any())
+        alike = np.flatnonzero(self.offset == self.cost * self.bound[label != self.label].sum())
+        return any(np.array_equal(self.labelings[j], label) for j in alike)
 
     def forget(self) -> None:
         """Planes long without weight go, all but the labels themselves."""
@@ -61,7 +60,8 @@ class _Planes:
         keep = self.idle <= _IDLE
         keep[0] = True
         if not keep.all():
-            self.labelings, self.slope, self.offset = self.labelings[keep], self.slope[keep], self.offset[keep]
+            self.labelings = [self.labelings[j] for j in np.flatnonzero(keep)]
+            self.slope, self.offset = self.slope[keep], self.offset[keep]
             self.gram = np.ascontiguousarray(self.gram[np.ix_(keep, keep)])
             self.weight, self.idle = self.weight[keep], self.idle[keep]
 
@@ -102,16 +102,15 @@ def solve_one_slack(
     MarginFit
     """
     x, y, bound = checked(x, y, C, weight, {"cost": cost}, tol, floor, max_epochs, n_classes)
-    label = np.where(bound > 0, y, 0).astype(np.int64)
+    x, label = np.ascontiguousarray(x), np.where(bound > 0, y, 0).astype(np.int32)
     planes = _Planes(x, label, float(cost), bound, variances(x, precision, n_classes))
     for labeling in _labelings(warm, len(x), n_classes):
+        sum_by_class(x, bound, labeling, planes.sums)
         planes.add(labeling)
-    rows, epochs, goal = np.arange(len(x)), 0, floor
+    worst, epochs, goal = np.empty_like(label), 0, floor
     while True:
         coef, seen = planes.weigh(0.1 * goal)
-        slope = slopes(x, coef, label, cost)
-        worst = slope.argmax(axis=1)
-        loss = float((bound * (slope[rows, worst] - slope[rows, label])).sum())
+        loss = planes.find(coef, worst)
         primal, gap = 0.5 * float((coef**2 / planes.variance).sum()) + loss, loss - seen
         goal = max(tol * primal, floor)
         if gap <= goal or epochs >= max_epochs or planes.has(worst):
@@ -119,7 +118,7 @@ def solve_one_slack(
         planes.forget()
         planes.add(worst)
         epochs += 1
-    used = planes.labelings[planes.weight > 0]
+    used = np.stack([planes.labelings[j] for j in np.flatnonzero(planes.weight)])
     return MarginFit(coef, planes.dual(), primal, gap, gap <= goal, epochs, (epochs + 1) * len(x), used)
 
 
@@ -142,4 +141,4 @@ def _labelings(warm: np.ndarray | None, n_documents: int, n_classes: int) -> np.
     valid = warm.ndim == 2 and warm.shape[1] == n_documents and np.issubdtype(warm.dtype, np.integer)
     if not valid or ((warm < 0) | (warm >= n_classes)).any():
         raise ValueError(f"warm: got shape {warm.shape}, expected (J, {n_documents}), classes 0 to {n_classes - 1}")
-    return warm
+    return warm.astype(np.int32)

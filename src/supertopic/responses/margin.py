@@ -28,6 +28,7 @@ from supertopic.responses.continuous import Gaussian
 
 _MOST_CERTAIN = 1e6  # 1/lambda: at zeta = 0 its law has no mean, and a number for it has to fit into single precision
 TOLERANCE = 3e-3  # of the duality gap, relative to the objective: an M-step that is followed by others
+_PLANES_TOLERANCE = 2e-2  # of cutting planes, whose last digits cost most of the planes
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class MaxMargin(Response):
 
     steady = True
     max_margin = True
+    tolerance = TOLERANCE  # of `solve` in an M-step
 
     def solve(
         self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
@@ -54,6 +56,10 @@ class MaxMargin(Response):
         mean : (C, n), precision : (C, n, n); None for zeros and ones, as sparse x need
         start : the solution of a problem nearby
         """
+        raise NotImplementedError
+
+    def pull(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(D, C) a slope of -C loss in the scores: the multipliers of a document by itself."""
         raise NotImplementedError
 
     def beside_words(self, C: float) -> tuple[MaxMargin, float]:
@@ -87,6 +93,7 @@ class Hinge(MaxMargin):
     def __init__(self, n_classes: int = 0, C: float = 1.0, cost: float = 1.0, slack: str = "n") -> None:
         super().__init__(n_classes)
         self.C, self.cost, self.slack = C, cost, slack
+        self.tolerance = _PLANES_TOLERANCE if slack == "1" else TOLERANCE
         self.is_product = np.zeros(1 if n_classes == 2 else n_classes, dtype=bool)
 
     def loss(self, y: np.ndarray, score: np.ndarray) -> np.ndarray:
@@ -98,6 +105,16 @@ class Hinge(MaxMargin):
             own = np.arange(self.n_classes) == code[:, None]
             found = (score + np.where(own, 0.0, self.cost)).max(axis=1) - score[own]
         return only_known(y, found)[0]
+
+    def pull(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        if self.n_classes == 2:
+            sign = np.where(y == 1, 1.0, -1.0)[:, None]
+            slope = self.C * sign * (self.cost > sign * score)
+        else:
+            own = np.arange(self.n_classes) == y[:, None]
+            worst = (score + np.where(own, 0.0, self.cost)).argmax(axis=1)
+            slope = self.C * (own.astype(float) - (np.arange(self.n_classes) == worst[:, None]))
+        return only_known(y, slope)[0]
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return -self.C * self.loss(y, score)
@@ -199,6 +216,10 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
         """(D,), zero where y is missing."""
         _, center, scale = dispersion
         return only_known(y, np.maximum(np.abs((y - center) / scale - score[:, 0]) - self.epsilon, 0.0))[0]
+
+    def pull(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        left = ((y - dispersion[1]) / dispersion[2])[:, None] - score
+        return only_known(y, self.C * np.sign(left) * (np.abs(left) > self.epsilon))[0]
 
     def speak(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray

@@ -1,0 +1,94 @@
+"""Exact steps: MedLDA's objective never falls, whatever the problem; the document's own problem is solved."""
+
+import numpy as np
+import pytest
+
+from supertopic import MedLDAClassifier, MedLDARegressor
+from supertopic.checkpoint import Checkpoint
+from supertopic.responses.margin import EpsilonInsensitive, Hinge
+from tests.test_medlda import FITS, Stop, drawn
+
+STEPS = 15
+
+
+@pytest.fixture(scope="module", params=FITS)
+def traces(request):
+    """The objective over the steps, by the quick engine and by exact steps."""
+    kind, own = FITS[request.param]
+    strong = own | ({"C": 30.0} if "cost" not in own else {"C": 4.0, "cost": 30.0})
+    given = {"max_iter": STEPS, "tol": 0.0, "max_doc_iter": 100, "doc_tol": 1e-3, "n_jobs": 1, **strong}
+    X, y = drawn(request.param, 120)
+    return [np.asarray(kind(4, exact=exact, **given).fit(X, y).bound_) for exact in (False, True)]
+
+
+def test_the_objective_never_falls(traces):
+    exact = traces[1]
+    assert len(exact) == STEPS
+    assert np.diff(exact).min() >= -1e-7 * np.abs(exact).max()
+    assert exact[-1] > exact[0]
+
+
+def test_it_ends_no_lower_than_quick_steps(traces):
+    quick, exact = traces
+    assert exact[-1] >= quick.max() - 0.01 * abs(quick.max())
+
+
+def test_the_quick_engine_does_fall_somewhere():
+    """Else the option would promise nothing."""
+    kind, own = FITS["two"]
+    X, y = drawn("two", 120)
+    bound = kind(4, max_iter=STEPS, tol=0.0, n_jobs=1, **(own | {"C": 4.0, "cost": 30.0})).fit(X, y).bound_
+    assert np.diff(bound).min() < -1e-5 * np.abs(bound).max()
+
+
+@pytest.mark.parametrize("response", [Hinge(2, 3.0, 2.0), Hinge(4, 3.0, 2.0), EpsilonInsensitive(0, 3.0, 0.5)])
+def test_pull_is_the_slope_of_the_loss(response):
+    rng = np.random.default_rng(0)
+    columns = len(response.is_product)
+    score, dispersion = 2 * rng.normal(size=(50, columns)), np.array([1.0, 0.5, 2.0])
+    y = rng.normal(size=50) if response.name == "epsilon_insensitive" else rng.integers(0, response.n_classes, 50) * 1.0
+    y[:3] = np.nan
+    if response.name == "epsilon_insensitive":
+
+        def loss(score):
+            return -response.C * response.loss(y, score, dispersion)
+    else:
+
+        def loss(score):
+            return -response.C * response.loss(y, score)
+
+    slope = response.pull(y, score, dispersion)
+    for c in range(columns):
+        step = np.zeros(columns)
+        step[c] = 1e-6
+        numeric = (loss(score + step) - loss(score - step)) / 2e-6
+        np.testing.assert_allclose(slope[:, c], numeric, atol=1e-6)
+
+
+def test_exact_steps_go_on_after_a_kill(tmp_path, monkeypatch):
+    X, y = drawn("three", 60)
+    given = {"C": 1.0, "cost": 8.0, "exact": True, "max_iter": 6, "tol": 0.0, "n_jobs": 1}
+    whole = MedLDAClassifier(4, **given).fit(X, y)
+    saves, save = [], Checkpoint.save
+
+    def save_and_stop(self, *state):
+        save(self, *state)
+        saves.append(1)
+        if len(saves) == 3:
+            raise Stop
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoint, "due", lambda self: True)
+        patched.setattr(Checkpoint, "save", save_and_stop)
+        with pytest.raises(Stop):
+            MedLDAClassifier(4, **given, checkpoint=tmp_path / "fit").fit(X, y)
+    resumed = MedLDAClassifier(4, **given, checkpoint=tmp_path / "fit").fit(X, y)
+    for attribute in ("components_", "coef_", "bound_", "n_support_"):
+        np.testing.assert_array_equal(getattr(resumed, attribute), getattr(whole, attribute))
+
+
+@pytest.mark.parametrize("given", [{"inference": "gibbs"}, {"emission": "sage"}])
+def test_exact_steps_refuse_what_they_cannot_do(given):
+    X, y = drawn("slda", 30)
+    with pytest.raises(ValueError, match="exact"):
+        MedLDARegressor(3, exact=True, **given).fit(X, y)
