@@ -293,8 +293,8 @@ def figure5b(quick: bool) -> Outcome:
         }
     note = (
         f"{NEWS}; seed 0. MedLDA: C = 8, ℓ of {CHOICES['costs']} and K by accuracy on a quarter of the training "
-        "documents (one-slack: ℓ = 256); the SVM's C by three folds of them. sLDA's supervision (30) and the "
-        "sampler's C = 2, ℓ = 64, α = 1 were chosen on such a quarter before."
+        "documents (one-slack: ℓ = 256), 30 passes over a document at most; the SVM's C by three folds of them. "
+        "sLDA's supervision (30) and the sampler's C = 2, ℓ = 64, α = 1 were chosen on such a quarter before."
     )
     figure = curves(sizes, found, levels, "test accuracy, 20 classes")
     return Outcome(["accuracy", "paper", *(f"K = {k}" for k in sizes)], rows, note, figure, claims)
