@@ -21,9 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import LinearSVC
 
-import supertopic
 from experiments.book import Outcome, reproduces
-from supertopic import LDA, MedLDAClassifier, MedLDAClassifierCV, SLDAClassifier
+from supertopic import LDA, DiscLDAClassifier, MedLDAClassifier, MedLDAClassifierCV, SLDAClassifier
 from supertopic.datasets import load
 from supertopic.inference import engines
 from supertopic.margin import solve_classes
@@ -143,7 +142,7 @@ class Averaged:
 def disclda(n_topics: int, n_classes: int, seed: int) -> Any:
     """K0 topics a class and K1 = 2 K0 shared ones, (n_classes + 2) K0 of about n_topics in all."""
     own = max(1, round(n_topics / (n_classes + 2)))
-    return supertopic.DiscLDAClassifier(own, n_shared_topics=2 * own, n_jobs=1, random_state=seed)
+    return DiscLDAClassifier(own, n_shared_topics=2 * own, n_jobs=1, random_state=seed)
 
 
 def held_out(n_documents: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -223,7 +222,7 @@ def figure5a(quick: bool) -> Outcome:
     }
     if quick:
         models.pop("MedLDA, Gibbs")
-    if not quick and hasattr(supertopic, "DiscLDAClassifier"):
+    if not quick:
         models["DiscLDA"] = lambda k, seed: disclda(k, 2, seed)
     if not quick:
         models["MedLDA, eight starts averaged"] = Averaged
@@ -266,7 +265,7 @@ def figure5b(quick: bool) -> Outcome:
     names = ["LDA + SVM", "sLDA", "MedLDA, one-slack", "MedLDA, Gibbs"]
     if quick:
         names = ["LDA + SVM", "MedLDA, one-slack"]
-    elif hasattr(supertopic, "DiscLDAClassifier"):
+    else:
         names.append("DiscLDA")
     inside = {k: chosen(k, quick) for k in sizes}
     found = {"MedLDA, n-slack": {k: [float(inside[k].score(data.new, data.truth))] for k in sizes}}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import supertopic
 from experiments.book import Outcome, reproduces
 from experiments.medlda import NEWS, PAIR, Fitted, curves, fit, fitted, lda_svm, medlda, newsgroups, slda, twenty
 
@@ -23,7 +22,7 @@ def _classes(quick: bool) -> dict[str, dict[int, Fitted]]:
     names = ["LDA + SVM", "MedLDA, one-slack", "MedLDA, n-slack", "sLDA"]
     if not quick:
         names.append("MedLDA, Gibbs")
-    if not quick and hasattr(supertopic, "DiscLDAClassifier"):
+    if not quick:
         names.append("DiscLDA")
     if not quick:  # compiled before the clock starts
         fitted("MedLDA, one-slack", 5, True), fitted("sLDA", 5, True)

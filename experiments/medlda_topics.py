@@ -9,7 +9,6 @@ from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
-import supertopic
 from experiments.book import Outcome, reproduces
 from experiments.medlda import NEWS, chosen, curves, fitted, table, twenty
 from supertopic.metrics import doc_topic_entropy
@@ -108,7 +107,7 @@ def figure4(quick: bool) -> Outcome:
         models = {name: model for name, (model, _) in _thetas(n_topics, quick).items()}
         if n_topics == sizes[0]:  # minutes at more topics
             models["sLDA"] = fitted("sLDA", n_topics, quick).model
-        if hasattr(supertopic, "DiscLDAClassifier") and not quick:
+        if not quick:
             models["DiscLDA"] = fitted("DiscLDA", n_topics, quick).model
         for name, model in models.items():
             found.setdefault(name, {})[n_topics] = [doc_topic_entropy(model.transform(data.new))]
