@@ -222,9 +222,8 @@ def figure5a(quick: bool) -> Outcome:
     }
     if quick:
         models.pop("MedLDA, Gibbs")
-    if not quick:
+    else:
         models["DiscLDA"] = lambda k, seed: disclda(k, 2, seed)
-    if not quick:
         models["MedLDA, eight starts averaged"] = Averaged
     few = {"MedLDA, eight starts averaged": (10,), "MedLDA, Gibbs": (10, 20)}
     found = {

@@ -21,11 +21,8 @@ def _classes(quick: bool) -> dict[str, dict[int, Fitted]]:
     """Fits with 20 classes by model and K."""
     names = ["LDA + SVM", "MedLDA, one-slack", "MedLDA, n-slack", "sLDA"]
     if not quick:
-        names.append("MedLDA, Gibbs")
-    if not quick:
-        names.append("DiscLDA")
-    if not quick:  # compiled before the clock starts
-        fitted("MedLDA, one-slack", 5, True), fitted("sLDA", 5, True)
+        names += ["MedLDA, Gibbs", "DiscLDA"]
+        fitted("MedLDA, one-slack", 5, True), fitted("sLDA", 5, True)  # compiled before the clock starts
     few = {"sLDA": _sizes(quick)[:1], "MedLDA, Gibbs": _sizes(quick)[:1]}
     return {name: {k: fitted(name, k, quick) for k in few.get(name, _sizes(quick))} for name in names}
 
