@@ -8,6 +8,7 @@ by folds of the training users.
 from __future__ import annotations
 
 import os
+import re
 from itertools import product
 from typing import Any
 
@@ -23,6 +24,7 @@ from supertopic import GeoSAGE
 from supertopic.datasets import load
 from supertopic.estimators.regions import distance_km
 
+SLURS = re.compile("n[i1]g+[aeu]|f[a4]g+|b[i1]tch")  # users wrote them; they are counted, not printed
 NEIGHBOURS = (5, 10, 20, 50)
 WORD_WEIGHTS = (1.0, 0.5, 0.3, 0.2, 0.1)
 PAPER = [
@@ -114,8 +116,9 @@ def region_words(model: GeoSAGE, words: np.ndarray, n: int = 6) -> Any:
     tops = []
     for region in model.regions_.index:
         eta = frame[region].to_numpy()
-        order = np.argsort(-base * np.exp(eta) * eta, kind="stable")[:n]
-        tops.append(", ".join(str(words[w]) for w in order if eta[w] > 0))
+        order = np.argsort(-base * np.exp(eta) * eta, kind="stable")[: 2 * n]
+        added = [str(words[w]) for w in order if eta[w] > 0 and not SLURS.match(str(words[w]))]
+        tops.append(", ".join(added[:n]))
     return model.regions_.assign(words=tops)
 
 
