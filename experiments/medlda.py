@@ -5,7 +5,6 @@ Fits are kept while the process lives: `python -m experiments medlda.figure5b me
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,48 +13,23 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfTransformer
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import LinearSVC
 
 from experiments.book import Outcome, reproduces
+from experiments.drawing import with_spread
+from experiments.newsgroups import PAIR, Newsgroups, newsgroups
 from supertopic import LDA, DiscLDAClassifier, MedLDAClassifier, MedLDAClassifierCV, SLDAClassifier
-from supertopic.datasets import load
 from supertopic.inference import engines
 from supertopic.margin import solve_classes
 
 NEWS = "20 Newsgroups (`20newsgroups_bow`), standard split, stop words and words of one training document left out"
-PAIR = ("alt.atheism", "talk.religion.misc")
 FEW = ("comp.graphics", "sci.space", "talk.politics.mideast", "rec.autos")
 CHOICES = {"Cs": (8.0,), "costs": (128.0, 256.0, 512.0)}  # of MedLDA with 20 classes
 CAPPED = {"max_doc_iter": 30}  # passes over a document: quicker, and level on a held-out quarter of 20 classes
-
-
-@dataclass(frozen=True)
-class Newsgroups:
-    """Counts and labels, training and test, and the terms."""
-
-    X: sp.csr_matrix
-    y: np.ndarray
-    new: sp.csr_matrix
-    truth: np.ndarray
-    terms: np.ndarray
-
-
-@cache
-def newsgroups(labels: tuple[str, ...] | None = None, stop_words: bool = False, least: int = 2) -> Newsgroups:
-    """The standard split; words of fewer than `least` training documents left out."""
-    data = load("20newsgroups_bow", os.environ["SUPERTOPIC_DATA"])
-    label, counts = data.frame["label"].to_numpy(), data.counts.counts
-    some = np.ones(len(label), dtype=bool) if labels is None else np.isin(label, labels)
-    train = (data.frame["split"] == "train").to_numpy()
-    kept = np.array([stop_words or word not in ENGLISH_STOP_WORDS for word in data.counts.vocabulary])
-    kept &= np.asarray((counts[train & some] > 0).sum(axis=0)).ravel() >= least
-    parts = [part for rows in (train & some, ~train & some) for part in (counts[rows][:, kept], label[rows])]
-    return Newsgroups(*parts, np.asarray(data.counts.vocabulary, dtype=object)[kept])
 
 
 def twenty(quick: bool) -> Newsgroups:
@@ -176,11 +150,6 @@ def fitted(name: str, n_topics: int, quick: bool, seed: int = 0) -> Fitted:
     }
     model = makes[name]()
     return fit(model, twenty(quick))
-
-
-def with_spread(values: Any) -> str:
-    values = np.asarray(values, dtype=float)
-    return f"{values.mean():.3f}" + (f" ± {values.std():.3f}" if len(values) > 1 else "")
 
 
 def curves(sizes: Any, found: dict[str, Any], levels: dict[str, float], label: str, log: bool = False) -> Any:

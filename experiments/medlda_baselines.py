@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVR
 
 from experiments.book import Outcome, reproduces
 from experiments.drawing import curves, with_spread
-from experiments.slda import PAIR, newsgroups
+from experiments.newsgroups import PAIR, newsgroups
 from supertopic import HTMM, LDA, DiscLDAClassifier, SLDARegressor, Vectorizer
 from supertopic.datasets import load
 from supertopic.metrics import doc_topic_entropy, predictive_r2

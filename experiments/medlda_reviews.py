@@ -13,7 +13,8 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.svm import LinearSVR
 
 from experiments.book import Outcome, reproduces
-from experiments.medlda import curves, table, with_spread
+from experiments.drawing import with_spread
+from experiments.medlda import curves, table
 from experiments.slda_figures import REVIEWS, counted, reviews
 from supertopic import LDA, MedLDARegressor, SLDARegressor
 from supertopic.datasets import load

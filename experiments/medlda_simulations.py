@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import LinearSVC
 
 from experiments.book import Outcome, reproduces
-from experiments.medlda import with_spread
+from experiments.drawing import with_spread
 from supertopic import MedLDAClassifier
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate_margin

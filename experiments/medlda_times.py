@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.book import Outcome, reproduces
-from experiments.medlda import NEWS, PAIR, Fitted, curves, fit, fitted, lda_svm, medlda, newsgroups, slda, twenty
+from experiments.medlda import NEWS, Fitted, curves, fit, fitted, lda_svm, medlda, slda, twenty
+from experiments.newsgroups import PAIR, newsgroups
 
 CLOCK = (
     "CPU seconds of the process, one thread, on a machine that others used at the same time: figures of one table "

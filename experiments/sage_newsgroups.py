@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 
 from experiments.book import Outcome, reproduces
+from experiments.drawing import with_spread
 from supertopic import SAGEClassifier
 from supertopic.datasets import load
 
@@ -94,7 +95,7 @@ def figure2(quick: bool) -> Outcome:
             print(size, draw, {name: round(value, 4) for name, value in found[size][-1].items()}, flush=True)
     names = list(found[0.05][0])
     values = {name: [np.array([row[name] for row in rows]) for rows in found.values()] for name in names}
-    rows = [[name, PAPER.get(name), *map(_with_spread, values[name])] for name in names]
+    rows = [[name, PAPER.get(name), *map(with_spread, values[name])] for name in names]
     claims = {"SAGE is above the Dirichlet at every size": _above(values[SAGE], values[DIRICHLET])}
     if not quick:
         gain = values[LOGS][0].mean() - values[DIRICHLET][0].mean()
@@ -147,10 +148,6 @@ def _logarithms(counts: sp.csr_matrix) -> sp.csr_matrix:
 
 def _above(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
     return all(a.mean() >= b.mean() for a, b in zip(ours, theirs, strict=True))
-
-
-def _with_spread(values: np.ndarray) -> str:
-    return f"{values.mean():.3f}" + (f" ± {values.std():.3f}" if len(values) > 1 else "")
 
 
 def _curves(sizes: list[float], values: dict[str, list[np.ndarray]]) -> Any:

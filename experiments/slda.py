@@ -9,34 +9,16 @@ import os
 from typing import Any
 
 import numpy as np
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.svm import LinearSVC
 
 from experiments.book import Outcome, reproduces
 from experiments.drawing import bars, curves, with_spread
+from experiments.newsgroups import PAIR, newsgroups
 from supertopic import LDA, SLDAClassifier, SLDARegressor, Vectorizer
 from supertopic.datasets import docstrings, load
 
 WEIGHTS = (1.0, 3.0, 10.0, 30.0)
-PAIR = ("alt.atheism", "talk.religion.misc")
-
-
-def newsgroups(labels: tuple[str, ...] | None = None, step: int = 1) -> tuple[Any, ...]:
-    """(X, y) of the standard split, training and test, every `step`-th document of each; stop words left out.
-
-    So are words of a single training document.
-    """
-    data = load("20newsgroups_bow", os.environ["SUPERTOPIC_DATA"])
-    label = data.frame["label"].to_numpy()
-    some = np.arange(len(label)) % step == 0
-    if labels is not None:
-        some &= np.isin(label, labels)
-    train = (data.frame["split"] == "train").to_numpy()
-    X = data.counts.counts
-    kept = np.array([word not in ENGLISH_STOP_WORDS for word in data.counts.vocabulary])
-    kept &= np.asarray((X[train & some] > 0).sum(axis=0)).ravel() >= 2
-    return X[train & some][:, kept], label[train & some], X[~train & some][:, kept], label[~train & some]
 
 
 def lda_svm(
@@ -63,7 +45,7 @@ def accuracy(model: Any, X: Any, y: np.ndarray) -> float:
 @reproduces("slda", "20 classes of newsgroups: softmax sLDA beside LDA + SVM")
 def classes(quick: bool) -> Outcome:
     """The weight is chosen at the first K and kept."""
-    X, y, new, truth = newsgroups(step=12 if quick else 1)
+    X, y, new, truth, _ = newsgroups(step=12 if quick else 1)
     sizes, steps, weights = ((20,), 8, (30.0,)) if quick else ((50, 80, 110), 20, WEIGHTS)
     weight = choose(lambda w: SLDAClassifier(sizes[0], supervision=w, max_iter=15), X, y, accuracy, weights)
     found = {"LDA + SVM": np.zeros((1, len(sizes))), f"sLDA, supervision {weight:g}": np.zeros((1, len(sizes)))}
@@ -85,7 +67,7 @@ def classes(quick: bool) -> Outcome:
 @reproduces("slda", "two classes of newsgroups: logit sLDA beside LDA + SVM")
 def binary(quick: bool) -> Outcome:
     """The weight is chosen for each K with the first seed, by `supervision="auto"` (cross-validation)."""
-    X, y, new, truth = newsgroups(PAIR)
+    X, y, new, truth, _ = newsgroups(PAIR)
     sizes, seeds = ((5,), (0, 1)) if quick else ((5, 10, 20, 30), (0, 1, 2, 3, 4))
     steps = 10 if quick else None
     found = {name: np.zeros((len(seeds), len(sizes))) for name in ("LDA + SVM", "sLDA")}
