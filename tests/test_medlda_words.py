@@ -83,3 +83,16 @@ def test_the_balance_goes_to_who_knows(response):
     words = features[TEST] @ fit_words(response, *train, dispersion, telling.C).T
     np.testing.assert_allclose(score, telling.share * truth + (1 - telling.share) * words)
     assert Balance().share < 1
+
+
+def test_of_balances_that_are_as_good_the_nearest_to_the_default_is_taken():
+    """Topics that get one document more right than words do not get everything: that is no evidence."""
+    response, y = Hinge(2), answers("two").astype(float)
+    features = word_features(COUNTS, word_scale(COUNTS))
+    known = sp.csr_matrix(np.hstack([features.toarray(), 3 * y[:, None]]))  # a word that tells all
+    topics = 40.0 * np.where(y[TEST, None] > 0.5, 1.0, -1.0)
+    train = (known[TRAIN], y[TRAIN], np.ones(400))
+    words = known[TEST].tolil()
+    words[0, -1] = 3 * (1 - y[TEST][0])  # words are mistaken once, topics never
+    balance, _ = choose_balance(response, np.zeros(0), train, (topics, words.tocsr(), y[TEST]))
+    assert balance.share == pytest.approx(Balance().share)

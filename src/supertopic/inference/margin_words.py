@@ -45,7 +45,7 @@ def choose_balance(
     response: MaxMargin, dispersion: np.ndarray, train: tuple[sp.csr_matrix, np.ndarray, np.ndarray],
     test: tuple[np.ndarray, sp.csr_matrix, np.ndarray],
 ) -> tuple[Balance, np.ndarray]:  # fmt: skip
-    """The balance that predicts held-out documents best, and their scores by it.
+    """The balance nearest to the default of those that predict held-out documents best, and their scores by it.
 
     train : features, y, weight; test : the topics' score of documents that topics have not seen, their features, y
     """
@@ -53,10 +53,11 @@ def choose_balance(
     found = []
     for C in _C:
         words = features @ fit_words(response, *train, dispersion, C).T
-        scores = [share * topics + (1 - share) * words for share in _SHARES]
-        fitness = np.array([response.fitness(y, score, dispersion) for score in scores])
-        # of several that are as good, the one in the middle: accuracies are whole numbers of documents
-        best = int(np.median(np.flatnonzero(fitness == fitness.max())))
-        found.append((fitness.max(), Balance(float(_SHARES[best]), C), scores[best]))
-    _, balance, score = max(found, key=lambda one: one[0])
+        found += [(Balance(float(share), C), share * topics + (1 - share) * words) for share in _SHARES]
+    fitness = np.array([response.fitness(y, score, dispersion) for _, score in found])
+    least = fitness.max()
+    if response.n_classes:  # accuracies are whole numbers of documents: what is within a standard error is as good
+        least -= np.sqrt(least * (1 - least) / max(np.count_nonzero(~np.isnan(y)), 1))
+    good = [one for one, fit in zip(found, fitness, strict=True) if fit >= least]
+    balance, score = min(good, key=lambda one: (abs(one[0].share - Balance.share), abs(np.log(one[0].C / Balance.C))))
     return balance, score
