@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint, fingerprint_data
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
 from supertopic.estimators import saving
+from supertopic.estimators.checks import require_number, require_whole
 from supertopic.inference import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.engines import Fit, Settings, Task, Watch, fit_epochs, run
@@ -229,15 +230,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         init = getattr(self, "init", "online")
         if init not in ("online", "uniform"):
             raise ValueError(f"init: got {init!r}, expected 'online' or 'uniform'")
-        at_least_one = ("n_init", "max_iter", "batch_size", "max_doc_iter", "thin", "total_documents")
-        for name, least in [*((name, 1) for name in at_least_one), ("burn_in", 0)]:
-            value = getattr(self, name, None)
-            if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least):
-                raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
-        for name in ("tol", "doc_tol", "learning_delay", "learning_decay"):
-            value = getattr(self, name, 0.0)
-            if not isinstance(value, Real) or not np.isfinite(float(value)) or value < 0:
-                raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
+        whole = ("n_init", "max_iter", "batch_size", "max_doc_iter", "thin", "total_documents")
+        require_whole(self, *(name for name in whole if hasattr(self, name)), or_none=True)
+        require_whole(self, "burn_in", least=0, or_none=True)
+        numbers = ("tol", "doc_tol", "learning_delay", "learning_decay")
+        require_number(self, *(name for name in numbers if hasattr(self, name)))
         iterations = default_iterations if self.max_iter is None else int(self.max_iter)
         burn_in = iterations // 2 if self.burn_in is None else int(self.burn_in)
         if self.inference == "gibbs" and burn_in >= iterations:
@@ -257,8 +254,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         )
 
     def _check_model(self, corpus: Corpus, batch: bool = False) -> Model:
-        if not isinstance(self.n_topics, Integral) or isinstance(self.n_topics, bool) or int(self.n_topics) < 1:
-            raise ValueError(f"n_topics: got {self.n_topics!r}, expected a whole number >= 1")
+        require_whole(self, "n_topics")
         if int(self.n_topics) > len(corpus) and not batch:
             warnings.warn(
                 f"n_topics={self.n_topics} is more than the {len(corpus)} documents of X", UserWarning, stacklevel=3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.estimators.checks import require_number, require_whole
 from supertopic.estimators.labels import as_codes, as_table
 from supertopic.inference.classwise import Judged, Structure, fit_classes, judge, word_shares
 from supertopic.inference.engines import Settings, run
@@ -140,17 +140,9 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
 
     def _check(self) -> Settings:
         """Refuses parameters that make no sense, before any work is done."""
-        least = {"n_class_topics": 1, "max_iter": 1, "max_doc_iter": 1}
-        if self.n_shared_topics is not None:
-            least["n_shared_topics"] = 0
-        for name, smallest in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < smallest:
-                raise ValueError(f"{name}: got {value!r}, expected a whole number >= {smallest}")
-        for name in ("tol", "doc_tol"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-                raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
+        require_whole(self, "n_class_topics", "max_iter", "max_doc_iter")
+        require_whole(self, "n_shared_topics", least=0, or_none=True)
+        require_number(self, "tol", "doc_tol")
         if self.class_prior not in _CLASS_PRIORS:
             raise ValueError(f"class_prior: got {self.class_prior!r}, expected 'empirical' or 'uniform'")
         self._model()

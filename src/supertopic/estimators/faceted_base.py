@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from supertopic.emissions.deviations import SparsePrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import Components, Design
 from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.estimators.checks import require_number, require_whole
 from supertopic.inference.engines import Fit
 from supertopic.inference.faceted import Documents, Labels, fit_faceted
 from supertopic.inference.responding import LocalLimits
@@ -53,14 +53,8 @@ class FacetedEstimator(TopicEstimator):
 
     def _check(self) -> SparsePrior:
         """Refuses parameters that make no sense, before any work is done."""
-        for name in ("n_topics", "max_iter", "max_doc_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-                raise ValueError(f"{name}: got {value!r}, expected a whole number >= 1")
-        for name in ("tol", "doc_tol"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-                raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
+        require_whole(self, "n_topics", "max_iter", "max_doc_iter")
+        require_number(self, "tol", "doc_tol")
         DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
         return SparsePrior(self.prior, self.gamma, self.background, self.unseen)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.backends.threads import Threads
 from supertopic.corpus import warn_empty
 from supertopic.emissions.facets import Design
+from supertopic.estimators.checks import require_number, require_whole
 from supertopic.estimators.faceted_base import FacetedEstimator
 from supertopic.estimators.regions import Regions, distance_km, nearest_on_average
 
@@ -103,14 +103,9 @@ class GeoSAGE(FacetedEstimator):
         y : (D, 2) latitude and longitude in degrees, or a frame with these columns; NaN where not known
         """
         prior = self._check()
-        for name, least in (("n_regions", 1), ("max_regions", 1)):
-            value = getattr(self, name)
-            whole = isinstance(value, Integral) and not isinstance(value, bool)
-            if not (name == "n_regions" and value is None) and (not whole or value < least):
-                raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
-        weight = self.word_weight
-        if not isinstance(weight, Real) or isinstance(weight, bool) or not 0 < float(weight) < np.inf:
-            raise ValueError(f"word_weight: got {weight!r}, expected a number > 0")
+        require_whole(self, "n_regions", or_none=True)
+        require_whole(self, "max_regions")
+        require_number(self, "word_weight", above_zero=True)
         corpus = self._read(X)
         place = _places(y, len(corpus))
         regions = Regions.of(place, self.n_regions, self.max_regions, self._seed())

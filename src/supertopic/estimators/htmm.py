@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.estimators.checks import require_number, require_whole
 from supertopic.estimators.sentences import Rows, gather
 from supertopic.inference.engines import Settings, run
 from supertopic.inference.responding import LocalLimits
@@ -110,9 +111,8 @@ class HTMM(TopicEstimator):
         rows = gather(X, documents)
         sentences = Sentences(self._read(rows).counts, rows.first)
         model = self._model()
-        owners = np.repeat(
-            np.arange(float(len(sentences))), np.diff(rows.first)
-        )  # part of what makes this fit this one
+        # which document a sentence is of is part of what tells one checkpoint from another
+        owners = np.repeat(np.arange(float(len(sentences))), np.diff(rows.first))
         task = self._task(model, Corpus(sentences.counts), settings, owners)
         epsilon = None if self.epsilon == "auto" else float(self.epsilon)
         with task.backend:
@@ -128,14 +128,8 @@ class HTMM(TopicEstimator):
 
     def _check(self) -> Settings:
         """Refuses parameters that make no sense, before any work is done."""
-        for name in ("n_topics", "max_iter", "max_doc_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-                raise ValueError(f"{name}: got {value!r}, expected a whole number >= 1")
-        for name in ("tol", "doc_tol"):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-                raise ValueError(f"{name}: got {value!r}, expected a number >= 0")
+        require_whole(self, "n_topics", "max_iter", "max_doc_iter")
+        require_number(self, "tol", "doc_tol")
         is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
         if not (is_number and 0 < float(self.epsilon) <= 1) and not (
             isinstance(self.epsilon, str) and self.epsilon == "auto"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
 from supertopic.estimators.base import Engine, TopicEstimator
+from supertopic.estimators.checks import require_number, require_whole
 from supertopic.estimators.labels import as_codes, as_table
 from supertopic.estimators.unsupervised import UnsupervisedEstimator
 from supertopic.inference.engines import Fit, fit_batch, fit_stochastic
@@ -230,10 +230,8 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         ):
             if value not in choices:
                 raise ValueError(f"{name}: got {value!r}, expected {' or '.join(map(repr, choices))}")
-        if not isinstance(self.max_iter, Integral) or isinstance(self.max_iter, bool) or int(self.max_iter) < 1:
-            raise ValueError(f"max_iter: got {self.max_iter!r}, expected a whole number >= 1")
-        if not isinstance(self.tol, Real) or not 0 <= float(self.tol) < np.inf:
-            raise ValueError(f"tol: got {self.tol!r}, expected a number >= 0")
+        require_whole(self, "max_iter")
+        require_number(self, "tol")
         return self._emission_of()
 
     def _first_state(self, word_topic: np.ndarray, n_members: np.ndarray) -> State:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from supertopic.corpus import Corpus
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.base import Engine
+from supertopic.estimators.checks import require_whole
 from supertopic.estimators.supervised import SupervisedEstimator
 from supertopic.inference.chains import effective_size, fit_chains, split_r_hat
 from supertopic.inference.engines import Settings
@@ -103,8 +104,7 @@ class SparseEstimator(SupervisedEstimator):
             budget=budget if self.concentrate else None,
         )
         self._is_auto("sigma")
-        if not isinstance(self.n_chains, Integral) or int(self.n_chains) < 1:
-            raise ValueError(f"n_chains: got {self.n_chains!r}, expected a whole number >= 1")
+        require_whole(self, "n_chains")
         chain = partial(fit_supervised_gibbs, options=options)
         return partial(fit_chains, engine=chain, n_chains=int(self.n_chains)), settings
 
@@ -127,8 +127,7 @@ class SparseEstimator(SupervisedEstimator):
         if self.max_nonzero is not None and self.sparsity is not None:
             raise ValueError("sparsity: got a number beside max_nonzero; expected one of the two")
         if self.max_nonzero is not None:
-            if not isinstance(self.max_nonzero, Integral) or int(self.max_nonzero) < 1:
-                raise ValueError(f"max_nonzero: got {self.max_nonzero!r}, expected a whole number >= 1")
+            require_whole(self, "max_nonzero")
             return int(self.max_nonzero)
         if self.sparsity is None:
             return None
