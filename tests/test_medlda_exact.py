@@ -1,10 +1,13 @@
 """Exact steps: MedLDA's objective never falls, whatever the problem; the document's own problem is solved."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from supertopic import MedLDAClassifier, MedLDARegressor
 from supertopic.checkpoint import Checkpoint
+from supertopic.inference import margin_exact
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
 from tests.test_medlda import FITS, Stop, drawn
 
@@ -92,3 +95,23 @@ def test_exact_steps_refuse_what_they_cannot_do(given):
     X, y = drawn("slda", 30)
     with pytest.raises(ValueError, match="exact"):
         MedLDARegressor(3, exact=True, **given).fit(X, y)
+
+
+def test_coefficients_that_would_lower_the_objective_stay_where_they_were(monkeypatch):
+    """The solver stops at a tolerance, and alternates: what it ends with may be worse than what was there."""
+    X, y = drawn("two", 80)
+    given = {"C": 1.0, "cost": 8.0, "exact": True, "max_iter": 8, "tol": 0.0, "n_jobs": 1, "refit": False}
+    solve, calls = margin_exact.fit_margin, []
+
+    def spoiled(*args, **params):
+        found = solve(*args, **params)
+        calls.append(found)
+        if len(calls) < 4:
+            return found
+        return replace(found, solution=replace(found.solution, coef=-5.0 * found.solution.coef))
+
+    monkeypatch.setattr(margin_exact, "fit_margin", spoiled)
+    model = MedLDAClassifier(4, **given).fit(X, y)
+    assert len(calls) == 8
+    assert np.diff(model.bound_).min() >= -1e-7 * np.abs(model.bound_).max()
+    np.testing.assert_allclose(model.coef_.ravel(), calls[2].solution.coef.ravel(), rtol=1e-5)
