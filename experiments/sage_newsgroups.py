@@ -174,23 +174,23 @@ def _curves(sizes: list[float], values: dict[str, list[np.ndarray]]) -> Any:
     """Accuracies, each draw a point, and the share of zeros."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    figure = Figure(figsize=(9.0, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.6, 1))
     shown = [name for name in (MIXED, LOGS, SAGE, CORPUS, DIRICHLET_BOTH, DIRICHLET) if name in values]
     for place, name in enumerate(shown):
         means = [found.mean() for found in values[name]]
         line = left.plot(sizes, means, label=name.replace(" (default: Jeffreys, raw counts)", ", default"))[0]
         for size, found in zip(sizes, values[name], strict=True):
-            shift = 1.0 + 0.03 * (place - 1.5)  # points of different lines side by side
+            shift = 1.0 + 0.03 * (place - len(shown) / 2)  # points of different lines side by side
             left.plot([size * shift] * len(found), found, ".", color=line.get_color(), alpha=0.7)
-    right.plot(sizes, [found.mean() for found in values[ZEROS]], "o-", label="SAGE, default")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    right.plot(sizes, [found.mean() for found in values[ZEROS]], "o-")
     left.set(ylabel="test accuracy")
-    right.set(ylabel="zeros among the deviations")
+    right.set(ylabel="zeros among the deviations of SAGE, default")
     for axes in (left, right):
         axes.set_xscale("log")
         axes.set_xticks(sizes, [f"{size:.0%}" for size in sizes])
         axes.minorticks_off()
         axes.set_xlabel("share of the training documents")
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize=8)
     return figure
