@@ -15,6 +15,12 @@ def penalised(counts, background, eta, weight):
     return likelihood(counts, background, eta) - 0.5 * np.sum(weight * eta**2)
 
 
+def mixed_words(background, eta, share):
+    """share exp(m) + (1 - share) exp(m + eta) / Z, the background's logs taken as they are."""
+    own = np.exp(background + eta - logsumexp(background + eta))
+    return share * np.exp(background) + (1 - share) * own
+
+
 def differences(function, x, step=1e-4):
     """(gradient, Hessian) of a function by central differences."""
     n = len(x)

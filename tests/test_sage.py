@@ -17,6 +17,7 @@ from supertopic.emissions.deviations import SparsePrior
 from supertopic.emissions.sage import SAGETopics as Emission
 from supertopic.emissions.sage import unpack
 from supertopic.responses.base import registry
+from tests import naive_sage as naive
 from tests.cli_tools import ANIMALS, run, write_corpus
 
 TEXTS = ["goal match goal team the", "the team scored a goal", "vote party the vote", "party election the law"] * 5
@@ -34,7 +35,9 @@ def labelled():
     return np.stack([rng.multinomial(30, weights[k] / weights[k].sum()) for k in y]), np.array(["a", "b", "c"])[y]
 
 
-@parametrize_with_checks([SAGEClassifier(), SAGEClassifier(prior="exponential"), SAGETopics(2, max_iter=5)])
+@parametrize_with_checks(
+    [SAGEClassifier(), SAGEClassifier(prior="exponential", background_share=0.5), SAGETopics(2, max_iter=5)]
+)
 @pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore:n_topics=2 is more than:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -49,6 +52,18 @@ REFUSED = {
     "unseen": (SAGEClassifier(unseen=0), "unseen: got 0, expected a number > 0"),
     "shares": (SAGEClassifier(class_prior="mine"), "class_prior: got 'mine', expected 'empirical' or 'uniform'"),
     "counts": (SAGEClassifier(counts="tf"), "counts: got 'tf', expected 'raw' or 'log'"),
+    "share of one": (
+        SAGEClassifier(background_share=1),
+        "background_share: got 1, expected a number from 0 to below 1",
+    ),
+    "share in words": (
+        SAGEClassifier(background_share="auto"),
+        "background_share: got 'auto', expected a number from 0 to below 1",
+    ),
+    "share, not a number": (
+        SAGEClassifier(background_share=np.nan),
+        "background_share: got nan, expected a number from 0 to below 1",
+    ),
     "max_iter": (SAGEClassifier(max_iter=0), "max_iter: got 0, expected a whole number >= 1"),
     "tol": (SAGEClassifier(tol=np.nan), "tol: got nan, expected a number >= 0"),
     "topics": (SAGETopics(2, prior="laplace"), "prior: got 'laplace', expected 'jeffreys' or 'exponential'"),
@@ -117,6 +132,39 @@ def test_logs_of_counts_are_counts_too(labelled):
         np.log(model.predict_proba(counts[:1]) / (1 + np.unique(y, return_counts=True)[1])),
     )
     np.testing.assert_allclose(np.ptp(said[["a", "b", "c"]].sum().to_numpy() - scores), 0, atol=1e-3)
+
+
+def test_a_share_of_the_words_is_the_backgrounds(labelled, tmp_path):
+    counts, y = labelled
+    plain, mixed = SAGEClassifier().fit(counts, y), SAGEClassifier(background_share=0.7).fit(counts, y)
+    np.testing.assert_array_equal(mixed.deviations_.toarray(), plain.deviations_.toarray())
+    np.testing.assert_array_equal(mixed.background_, plain.background_)
+    words = np.array([naive.mixed_words(plain.background_, eta, 0.7) for eta in plain.deviations_.toarray()])
+    np.testing.assert_allclose(mixed.components_, words, rtol=1e-4)
+    joint = counts @ np.log(words.T) + np.log(1 + np.unique(y, return_counts=True)[1])
+    expected = np.exp(joint - joint.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(mixed.predict_proba(counts), expected / expected.sum(axis=1, keepdims=True), atol=1e-4)
+    pd.testing.assert_frame_equal(mixed.top_words(5), plain.top_words(5))  # what a class is does not change
+    said = mixed.explain(counts[:1])
+    assert np.all(said[["a", "b", "c"]].div(said["count"], axis=0) >= np.log(0.7) - 1e-5)
+    assert plain.explain(counts[:1])[["a", "b", "c"]].to_numpy().min() < np.log(0.7)
+    mixed.save(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(load(tmp_path / "m.supertopic").predict_proba(counts), mixed.predict_proba(counts))
+
+
+def test_a_share_of_the_background_predicts_documents_that_stray(labelled):
+    """Half of a new document's words are nobody's: a class learned from few documents is less sure, and more right."""
+    counts, y = labelled
+    rng = np.random.default_rng(1)
+    strays = rng.multinomial(30, counts.sum(axis=0) / counts.sum(), size=270)
+    new = rng.binomial(counts[30:], 0.5) + rng.binomial(strays, 0.5)
+    losses, right = {}, {}
+    for share in (0.0, 0.5):
+        model = SAGEClassifier(prior="exponential", background_share=share).fit(counts[:30], y[:30])
+        found = model.predict_proba(new)[np.arange(270), np.searchsorted(model.classes_, y[30:])]
+        losses[share] = -np.mean(np.log(found))
+        right[share] = model.score(new, y[30:])
+    assert losses[0.5] < 0.8 * losses[0.0] and right[0.5] >= right[0.0]
 
 
 def test_documents_without_a_label_are_left_out(labelled):

@@ -30,10 +30,9 @@ _CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
 class _Deviating(TopicEstimator):
     """What the parameters of SAGE topics show of themselves."""
 
-    def _emission_of(self) -> emissions.SAGETopics:
-        """The emission that the parameters describe."""
-        prior = SparsePrior(self.prior, self.gamma, self.background, self.unseen)
-        return emissions.SAGETopics(prior, self.n_jobs)
+    def _sparse_prior(self) -> SparsePrior:
+        """The prior that the parameters describe."""
+        return SparsePrior(self.prior, self.gamma, self.background, self.unseen)
 
     @property
     def deviations_(self) -> sp.csr_matrix:
@@ -61,8 +60,8 @@ class _Deviating(TopicEstimator):
             rare words; or most probable as in `LDA`, which shows plain language.
         """
         check_is_fitted(self, "_state")
-        eta = emissions.unpack(self._state.word_topic)[0].T
-        ranks = {"deviation": eta, "contribution": eta * self.components_, "probability": self.components_}
+        eta, own = emissions.unpack(self._state.word_topic)[0].T, emissions.own_words(self._state.word_topic).T
+        ranks = {"deviation": eta, "contribution": eta * own, "probability": own}
         if by not in ranks:
             raise ValueError(f"by: got {by!r}, expected one of {', '.join(map(repr, ranks))}")
         n = min(n, self.n_features_in_)
@@ -73,7 +72,7 @@ class _Deviating(TopicEstimator):
                 "topic": topics,
                 "rank": np.tile(np.arange(1, n + 1), len(order)),
                 "word": self._words()[order.ravel()],
-                "probability": self.components_[topics, order.ravel()],
+                "probability": own[topics, order.ravel()],
                 "deviation": eta[topics, order.ravel()],
             }
         )
@@ -92,6 +91,11 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         m: fitted with the deviations, or the word frequencies of all documents together (the paper's).
     unseen : float
         A word that no training document has counts as seen this many times, by no class.
+    background_share : float
+        In prediction, how probably a word of a document is the background's and not its class's: from 0, the paper's
+        model, to below 1. The probabilities are then much less sure of themselves. With the exponential prior and log
+        counts 0.8 had more of the held-out training documents right than 0 had, in every one of twelve settings
+        (20 Newsgroups, BBC news, political blogs; 3 to 80 % of the documents); with the defaults in some only.
     counts : {"raw", "log"}
         "log" takes log2(1 + count) for every count, in fitting and predicting: that a document repeats a word then says
         less than its first use did. It is no model of counts any more, and it predicts better.
@@ -110,7 +114,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     deviations_ : (C, V) sparse matrix, what each class adds to the background in log space; mostly zeros
     background_ : (V,) ndarray, log probabilities
     sparsity_ : float, the share of zeros among the deviations
-    components_ : (C, V) ndarray, the classes as distributions over words
+    components_ : (C, V) ndarray, the classes as distributions over words, `background_share` of the background in them
     doc_topic_ : (D, C) ndarray, posterior over the classes of the training documents, given their words alone
     bound_ : ndarray, the penalised log-likelihood per token, by iteration; it never falls
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -126,6 +130,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         gamma: float = 0.3,
         background: str = "fitted",
         unseen: float = 0.1,
+        background_share: float = 0.0,
         counts: str = "raw",
         class_prior: str = "empirical",
         max_iter: int = 200,
@@ -137,6 +142,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         self.gamma = gamma
         self.background = background
         self.unseen = unseen
+        self.background_share = background_share
         self.counts = counts
         self.class_prior = class_prior
         self.max_iter = max_iter
@@ -151,7 +157,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         y : (D,) labels; documents whose label is missing (None, NaN, or -1 among class numbers) are left out
         sample_weight : (D,) how often each document counts
         """
-        emission = self._check()
+        prior = self._check()
         corpus = self._read(X)
         table, _ = as_table(y, len(corpus), type(self).__name__)
         if table.shape[1] != 1:
@@ -165,7 +171,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         members = sp.csr_matrix((weight[known], place), shape=(len(self.classes_), len(corpus)))
         counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
         with Threads(self.n_jobs) as backend:
-            found = fit_deviations(counts, emission.prior, backend, max_iter=self.max_iter, tol=self.tol)
+            found = fit_deviations(counts, prior, backend, max_iter=self.max_iter, tol=self.tol)
             state = self._first_state(emissions.pack(found, counts.T), np.asarray(members.sum(axis=1)).ravel())
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
             self._keep(self._model(), Fit(state, trace.tolist(), found.n_iter))
@@ -222,7 +228,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
         return super()._infer(self._damped(corpus), backend)
 
-    def _check(self) -> emissions.SAGETopics:
+    def _check(self) -> SparsePrior:
         """Refuses parameters that make no sense, before any work is done."""
         for name, value, choices in (
             ("class_prior", self.class_prior, _CLASS_PRIORS),
@@ -232,7 +238,11 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
                 raise ValueError(f"{name}: got {value!r}, expected {' or '.join(map(repr, choices))}")
         require_whole(self, "max_iter")
         require_number(self, "tol")
-        return self._emission_of()
+        return self._emission_of().prior
+
+    def _emission_of(self) -> emissions.SAGEClasses:
+        """The emission that the parameters describe."""
+        return emissions.SAGEClasses(self._sparse_prior(), self.n_jobs, self.background_share)
 
     def _first_state(self, word_topic: np.ndarray, n_members: np.ndarray) -> State:
         n_classes = len(n_members)
@@ -344,4 +354,4 @@ class SAGETopics(_Deviating, UnsupervisedEstimator):
 
     def _model(self) -> Model:
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        return Model(self.n_topics, self._emission_of(), prior)
+        return Model(self.n_topics, emissions.SAGETopics(self._sparse_prior(), self.n_jobs), prior)
