@@ -8,14 +8,69 @@ from scipy.special import digamma
 
 def document_probability(word_topic, alpha, tokens):
     """p(w) = sum over all z of prod_n (alpha + earlier counts)_{z_n} / (sum alpha + n) * p(w_n | z_n)."""
-    total = 0.0
-    for z in product(range(len(alpha)), repeat=len(tokens)):
-        count, p = np.array(alpha, dtype=float), 1.0
-        for word, k in zip(tokens, z, strict=True):
-            p *= count[k] / count.sum() * float(word_topic[word, k])
-            count[k] += 1
-        total += p
-    return total
+    every = product(range(len(alpha)), repeat=len(tokens))
+    return sum(_assignment_probability(word_topic, alpha, tokens, z) for z in every)
+
+
+def _assignment_probability(word_topic, alpha, tokens, z):
+    """p(w, z)."""
+    count, p = np.array(alpha, dtype=float), 1.0
+    for word, k in zip(tokens, z, strict=True):
+        p *= count[k] / count.sum() * float(word_topic[word, k])
+        count[k] += 1
+    return p
+
+
+def chib_moments(word_topic, alpha, tokens, fixed_z, block, n_samples):
+    """Mean and mean square of Chib's estimate in blocks, through z*: every chain there is, with its probability.
+
+    ``weights`` holds, for each state that a run may end in, E[prod_b (1/f_b)^power; that state], power 1 and 2.
+    """
+    weights, last = {tuple(fixed_z): np.ones(2)}, len(tokens)
+    while last > 0:
+        first, found = max(last - block, 0), {}
+        ahead, back, inside = range(first, len(tokens)), range(len(tokens) - 1, first - 1, -1), range(first, last)
+        for begin, weight in weights.items():
+            for place in range(n_samples):
+                # a chain: the probabilities of z*_b so far, the state it is in, its own probability
+                for middle, p in _gibbs(word_topic, alpha, tokens, begin, inside[::-1]).items():
+                    chains = [([_hit(word_topic, alpha, tokens, middle, fixed_z, inside)], middle, p / n_samples)]
+                    for order, n_steps in ((back, place), (ahead, n_samples - 1 - place)):
+                        chains = [(hits, middle, p) for hits, _, p in chains]
+                        for _ in range(n_steps):
+                            chains = [
+                                ([*hits, _hit(word_topic, alpha, tokens, z, fixed_z, inside)], z, p * q)
+                                for hits, state, p in chains
+                                for z, q in _gibbs(word_topic, alpha, tokens, state, order).items()
+                            ]
+                    for hits, z, p in chains:
+                        found[z] = found.get(z, 0) + weight * p / np.mean(hits) ** np.array([1, 2])
+        weights, last = found, first
+    return sum(weights.values()) * _assignment_probability(word_topic, alpha, tokens, fixed_z) ** np.array([1, 2])
+
+
+def _conditional(word_topic, alpha, tokens, z, n):
+    """p(z_n | the others, w)."""
+    count = np.bincount(np.delete(z, n), minlength=len(alpha)) + alpha
+    return count * word_topic[tokens[n]] / (count @ word_topic[tokens[n]])
+
+
+def _gibbs(word_topic, alpha, tokens, z, order):
+    """Where a visit to the tokens in this order may lead, and how probably."""
+    found = {tuple(z): 1.0}
+    for n in order:
+        before, found = found, {}
+        for state, p in before.items():
+            for k, q in enumerate(_conditional(word_topic, alpha, tokens, state, n)):
+                to = (*state[:n], k, *state[n + 1 :])
+                found[to] = found.get(to, 0) + p * q
+    return found
+
+
+def _hit(word_topic, alpha, tokens, z, fixed_z, inside):
+    """Probability that a visit to the block sets its tokens to ``fixed_z``."""
+    aim = (*z[: inside[0]], *fixed_z[inside[0] : inside[-1] + 1], *z[inside[-1] + 1 :])
+    return _gibbs(word_topic, alpha, tokens, z, inside)[aim]
 
 
 def completion(word_topic, alpha, observed, heldout):

@@ -267,121 +267,130 @@ def left_to_right_range(
 
 
 @njit(cache=True, nogil=True)
-def _settle(n_tokens, alpha, z, prior_count, mean, rows, token_row, joint, key, counter, n_burn):
-    """Mean of alpha + n over n_burn Gibbs sweeps, after as many in which a prior of one more per topic melts away.
-
-    With a small alpha a document's sweeps stay with the topics that they begin with; a warm start lets them choose.
-    """
-    warmth = 1.0
+def _log_joint(n_tokens, alpha, z, prior_count, rows, token_row):
+    """log p(w, z) = log B(alpha + n) / B(alpha) + sum_n log p(w_n | z_n), prior_count being alpha + n."""
+    value = math.lgamma(alpha.sum()) - math.lgamma(alpha.sum() + n_tokens)
     for k in range(alpha.shape[0]):
-        prior_count[k] = alpha[k] + warmth
-        mean[k] = 0.0
+        value += math.lgamma(prior_count[k]) - math.lgamma(alpha[k])
     for n in range(n_tokens):
-        total = _joint(prior_count, rows[token_row[n]], joint)
-        z[n] = _draw(joint, _uniform(key, counter) * total)
-        prior_count[z[n]] += 1.0
-        counter += 1
-    for sweep in range(2 * n_burn):
-        cooler = (1.0 - (sweep + 1) / n_burn) ** 2 if sweep < n_burn else 0.0
-        prior_count += cooler - warmth
-        warmth = cooler
-        counter = _sweep(0, n_tokens, 1, z, prior_count, rows, token_row, joint, key, counter)
-        if sweep >= n_burn:
-            mean += prior_count
-    mean /= n_burn
-    return counter
-
-
-@njit(cache=True, nogil=True)
-def _log_dirichlet(parameter, log_shares):
-    """Log density of a Dirichlet."""
-    total, value = 0.0, 0.0
-    for k in range(parameter.shape[0]):
-        total += parameter[k]
-        value += (parameter[k] - 1.0) * log_shares[k] - math.lgamma(parameter[k])
-    return value + math.lgamma(total)
-
-
-@njit(cache=True, nogil=True)
-def _log_words(n_tokens, shares, rows, token_row, joint):
-    """sum_n log sum_k shares_k p(w_n | k)."""
-    value = 0.0
-    for n in range(n_tokens):
-        value += np.log(_joint(shares, rows[token_row[n]], joint))
+        value += np.log(rows[token_row[n], z[n]])
     return value
 
 
 @njit(cache=True, nogil=True)
-def _find_shares(
-    n_tokens, alpha, z, prior_count, mean, rows, token_row, joint, key, n_starts, n_burn, shares, log_shares
-):
-    """Topic shares of high posterior density, normalised: the best of n_starts, by about how probable w is around them.
+def _find_assignment(n_tokens, alpha, best_z, z, prior_count, rows, token_row, joint, key, counter, n_starts, n_burn):
+    """The z of largest p(w, z) in n_starts runs of n_burn Gibbs sweeps each goes into ``best_z``.
 
-    Around shares with E[n] = mean - alpha the words have about the probability p(w | shares) B(mean) / [B(alpha)
-    prod_k shares_k^E[n_k]]; any choice is right as long as it does not look at the chain.
+    With a small alpha a document's sweeps stay with the topics that they begin with, so each run has as many sweeps
+    before, in which a prior of one more per topic melts away: a warm start lets them choose.
     """
-    counter, best = 0, -np.inf
+    best = -np.inf
     for _ in range(n_starts):
-        counter = _settle(n_tokens, alpha, z, prior_count, mean, rows, token_row, joint, key, counter, n_burn)
-        total = mean.sum()
+        warmth = 1.0
         for k in range(alpha.shape[0]):
-            prior_count[k] = mean[k] / total
-        value = _log_words(n_tokens, prior_count, rows, token_row, joint)
-        for k in range(alpha.shape[0]):
-            value += math.lgamma(mean[k]) - (mean[k] - alpha[k]) * np.log(prior_count[k])
-        if value > best:
-            best = value
-            shares[:] = prior_count
-    for k in range(alpha.shape[0]):
-        log_shares[k] = np.log(shares[k])
+            prior_count[k] = alpha[k] + warmth
+        for n in range(n_tokens):
+            total = _joint(prior_count, rows[token_row[n]], joint)
+            z[n] = _draw(joint, _uniform(key, counter) * total)
+            prior_count[z[n]] += 1.0
+            counter += 1
+        for sweep in range(2 * n_burn):
+            cooler = (1.0 - (sweep + 1) / n_burn) ** 2 if sweep < n_burn else 0.0
+            prior_count += cooler - warmth
+            warmth = cooler
+            counter = _sweep(0, n_tokens, 1, z, prior_count, rows, token_row, joint, key, counter)
+            value = _log_joint(n_tokens, alpha, z, prior_count, rows, token_row) if sweep >= n_burn else -np.inf
+            if value > best:
+                best, best_z[:n_tokens] = value, z[:n_tokens]
     return counter
 
 
 @njit(cache=True, nogil=True)
-def chib_range(
-    start, stop, indptr, indices, data, word_topic, alpha, n_samples, n_starts, n_burn, seed, rows, token_row,
-    middle, z, prior_count, middle_count, shares, log_shares, joint, log_p, log_lik,
-):  # fmt: skip
-    """log of p(w, theta*) / [(1/S) sum_s p(theta* | z_s)], unbiased for p(w) (Murray and Salakhutdinov 2009).
+def _log_block(first, last, z, fixed_z, prior_count, rows, token_row, joint):
+    """log probability that tokens first, ..., last - 1, drawn in order, become ``fixed_z``; nothing is changed."""
+    value = 0.0
+    for n in range(first, last):
+        prior_count[z[n]] -= 1.0
+        total = _joint(prior_count, rows[token_row[n]], joint)
+        value += np.log(joint[fixed_z[n]] / total)
+        prior_count[fixed_z[n]] += 1.0
+    for n in range(first, last):
+        prior_count[fixed_z[n]] -= 1.0
+        prior_count[z[n]] += 1.0
+    return value
 
-    p(theta* | z) is Dirichlet(alpha + n), z run by Gibbs sweeps. A place s is drawn uniformly from 1..S, z_s given
-    theta* and w; the chain runs on from z_s by forward sweeps to S and by reverse sweeps to 1. Such a chain has density
-    P(chain) (1/S) sum_s p(theta* | z_s) / p(theta* | w), P the stationary chain's, so the mean of one over the average
-    is 1 / p(theta* | w) exactly. Wallach et al. (2009) do the same with a fixed z* for theta*: a sweep has to hit all
-    N tokens of z* then, not K shares, and the estimate varies far more.
+
+@njit(cache=True, nogil=True)
+def _reduced_run(
+    first, last, n_tokens, z, fixed_z, middle, prior_count, middle_count, rows, token_row, joint, log_p, key, counter
+):
+    """log of the mean of exp(_log_block) over a chain of z[first:] as in ``chib_range``; z ends in its last state."""
+    place = int(_uniform(key, counter) * log_p.shape[0])
+    counter = _sweep(last - 1, first - 1, -1, z, prior_count, rows, token_row, joint, key, counter + 1)
+    log_p[place] = _log_block(first, last, z, fixed_z, prior_count, rows, token_row, joint)
+    middle[first:n_tokens] = z[first:n_tokens]
+    middle_count[:] = prior_count
+    for s in range(place - 1, -1, -1):
+        counter = _sweep(n_tokens - 1, first - 1, -1, z, prior_count, rows, token_row, joint, key, counter)
+        log_p[s] = _log_block(first, last, z, fixed_z, prior_count, rows, token_row, joint)
+    z[first:n_tokens] = middle[first:n_tokens]
+    prior_count[:] = middle_count
+    for s in range(place + 1, log_p.shape[0]):
+        counter = _sweep(first, n_tokens, 1, z, prior_count, rows, token_row, joint, key, counter)
+        log_p[s] = _log_block(first, last, z, fixed_z, prior_count, rows, token_row, joint)
+    largest = log_p.max()
+    log_p -= largest
+    return largest + np.log(np.exp(log_p, log_p).mean()), counter
+
+
+@njit(cache=True, nogil=True)
+def through_assignment(
+    n_tokens, alpha, block, fixed_z, z, middle, prior_count, middle_count, rows, token_row, joint, log_p, key, counter
+):
+    """log of the estimate of ``chib_range`` for one document and its z*, ``fixed_z``."""
+    prior_count[:] = alpha
+    for n in range(n_tokens):
+        z[n] = fixed_z[n]
+        prior_count[z[n]] += 1.0
+    score = _log_joint(n_tokens, alpha, z, prior_count, rows, token_row)
+    for last in range(n_tokens, 0, -block):
+        log_factor, counter = _reduced_run(
+            max(last - block, 0), last, n_tokens, z, fixed_z, middle, prior_count, middle_count, rows, token_row,
+            joint, log_p, key, counter,
+        )  # fmt: skip
+        score -= log_factor
+    return score
+
+
+@njit(cache=True, nogil=True)
+def chib_range(
+    start, stop, indptr, indices, data, word_topic, alpha, block, n_starts, n_burn, seed, rows, token_row,
+    fixed_z, z, middle, prior_count, middle_count, joint, log_p, log_lik,
+):  # fmt: skip
+    """log of an unbiased estimate of p(w) = p(w, z*) / prod_b f_b, f_b = p(z*_b | z*_<b, w), by a run per block b.
+
+    The tokens are cut into blocks (Chib 1995). In run b z*_<b is held fixed; the state x = (z_b, z_>b) has law
+    pi(x) = p(x | z*_<b, w). Let A draw the block's tokens one by one in order, each given all others, and h(x) =
+    A(z*_b | x), the product of these conditionals. A leaves pi alone, so E_pi h = f_b.
+
+    A place s is drawn uniformly from 1..S. There z_>b comes from p(z_>b | z*_<=b, w) and z_b from A's reversal, the
+    same steps in reverse order from z*_b; on goes the chain by sweeps in order to S and in reverse order to 1. As
+    pi(x) A(z*_b | x) = pi(z*_b, z_>b) A_reversed(z_b | z*_b, z_>b), it has density P(chain) (1/f_b) (1/S) sum_s h(x_s),
+    P the stationary chain's (Murray and Salakhutdinov 2009). Weighted by one over the mean of h this is P / f_b: the
+    weight has mean 1/f_b, and under it the state at S has law pi, from which run b - 1 has to begin. So runs go from
+    the last block to the first, each begins where the one before ended (not at z*, which would be biased), and the
+    product of the weights has mean prod_b 1/f_b, for any z* that does not look at the runs.
     """
     for d in range(start, stop):
         n_tokens = _expand(indptr[d], indptr[d + 1], indices, data, word_topic, rows, token_row)
-        if n_tokens <= 0:
-            log_lik[d] = -np.inf if n_tokens < 0 else 0.0
+        if n_tokens < 0:
+            log_lik[d] = -np.inf
             continue
         key = _document_key(seed, d)
-        counter = _find_shares(
-            n_tokens, alpha, z, prior_count, middle_count, rows, token_row, joint, key, n_starts, n_burn, shares,
-            log_shares,
+        counter = _find_assignment(
+            n_tokens, alpha, fixed_z, z, prior_count, rows, token_row, joint, key, 0, n_starts, n_burn
+        )
+        log_lik[d] = through_assignment(
+            n_tokens, alpha, block, fixed_z, z, middle, prior_count, middle_count, rows, token_row, joint, log_p, key,
+            counter,
         )  # fmt: skip
-        place = int(_uniform(key, counter) * n_samples)
-        counter += 1
-        middle_count[:] = alpha
-        for n in range(n_tokens):
-            total = _joint(shares, rows[token_row[n]], joint)
-            middle[n] = _draw(joint, _uniform(key, counter) * total)
-            middle_count[middle[n]] += 1.0
-            counter += 1
-        z[:n_tokens] = middle[:n_tokens]
-        prior_count[:] = middle_count
-        log_p[place] = _log_dirichlet(prior_count, log_shares)
-        for s in range(place + 1, n_samples):
-            counter = _sweep(0, n_tokens, 1, z, prior_count, rows, token_row, joint, key, counter)
-            log_p[s] = _log_dirichlet(prior_count, log_shares)
-        z[:n_tokens] = middle[:n_tokens]
-        prior_count[:] = middle_count
-        for s in range(place - 1, -1, -1):
-            counter = _sweep(n_tokens - 1, -1, -1, z, prior_count, rows, token_row, joint, key, counter)
-            log_p[s] = _log_dirichlet(prior_count, log_shares)
-        largest = log_p.max()
-        mean_p = 0.0
-        for s in range(n_samples):
-            mean_p += np.exp(log_p[s] - largest) / n_samples
-        log_joint = _log_dirichlet(alpha, log_shares) + _log_words(n_tokens, shares, rows, token_row, joint)
-        log_lik[d] = log_joint - largest - np.log(mean_p)
