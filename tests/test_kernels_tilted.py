@@ -11,7 +11,9 @@ N = COUNTS.sum()
 POINT = np.zeros((0, K, K), np.float32)
 
 
-def tilt(slope, curvature, coef, is_product, *, passes=200, tol=0.0, fresh=True, coef_cov=POINT, start=None):
+def tilt(
+    slope, curvature, coef, is_product, *, passes=200, tol=0.0, fresh=True, coef_cov=POINT, start=None, zero_order=False
+):
     """The kernel on the one small document; all its outputs in a dictionary."""
     out = start or {
         "factors": np.full((1, len(coef)), np.nan),
@@ -23,7 +25,7 @@ def tilt(slope, curvature, coef, is_product, *, passes=200, tol=0.0, fresh=True,
         "moment": np.zeros((1, len(coef))),
     }
     tilt_documents(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, passes, tol, fresh,
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, zero_order, passes, tol, fresh,
         np.array([slope]), np.array([curvature]), np.asarray(coef, np.float32), coef_cov, np.asarray(is_product),
         np.ones(1, bool), *out.values(), np.zeros((3, K), np.float32),
     )  # fmt: skip
@@ -154,10 +156,9 @@ def test_empty_document_gets_the_prior_mean():
     coef, is_product = np.array([[2.0, -1.0, 0.5], [1.0, 0.0, 0.0]], np.float32), np.array([False, True])
     gamma, score, moment, bound = np.zeros((1, K), np.float32), np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1)
     tilt_documents(
-        0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, 5, 0.0, True, np.ones((1, 2)), np.ones((1, 2)),
-        coef, POINT, is_product, np.ones(1, bool), np.zeros((1, 2)), gamma, np.zeros((0, K), np.float32), bound,
-        np.zeros(1, np.int32),
-        score, moment, np.zeros((3, K), np.float32),
+        0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, False, 5, 0.0, True, np.ones((1, 2)),
+        np.ones((1, 2)), coef, POINT, is_product, np.ones(1, bool), np.zeros((1, 2)), gamma,
+        np.zeros((0, K), np.float32), bound, np.zeros(1, np.int32), score, moment, np.zeros((3, K), np.float32),
     )  # fmt: skip
     np.testing.assert_array_equal(gamma[0], ALPHA)
     expected = coef @ (ALPHA / ALPHA.sum())

@@ -22,11 +22,11 @@ WORDS = np.array([0, 2, 5], dtype=np.int32)
 COUNTS = np.array([1, 3, 2], dtype=np.float32)
 
 
-def infer(passes, tol=0.0):
+def infer(passes, tol=0.0, zero_order=False):
     """Plain inference on the one small document: gamma, phi, bound, passes."""
     out = np.zeros((1, K), np.float32), np.zeros((3, K), np.float32), np.zeros(1), np.zeros(1, np.int32)
     kernel.infer_documents(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, passes, tol, True,
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, zero_order, passes, tol, True,
         *out, np.zeros((3, K), np.float32),
     )  # fmt: skip
     return out
@@ -103,7 +103,7 @@ def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
         np.zeros(1),
     )
     kernel.infer_plain_documents(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, weights, alpha, passes, 0.0, True,
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, weights, alpha, False, passes, 0.0, True,
         gamma, theta, ratio, bound, np.zeros((3, K), np.float32),
     )  # fmt: skip
     slow_gamma, slow_phi = naive.infer_document(WORDS, COUNTS, weights.astype(float), alpha.astype(float), passes)
@@ -242,12 +242,12 @@ def test_empty_document_gets_the_prior_mean():
     coef = np.array([[2.0, -1.0, 0.5], [1.0, 0.0, 0.0]], np.float32)
     gamma, phi, rows = np.zeros((1, K), np.float32), np.zeros((0, K), np.float32), np.zeros((3, K), np.float32)
     bound, passes, score, moment = np.zeros(1), np.zeros(1, np.int32), np.zeros((1, 2)), np.zeros((1, 2))
-    document = (0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, 5, 0.0)
-    kernel.infer_documents(*document, True, gamma, phi, bound, passes, rows)
+    document = (0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA)
+    kernel.infer_documents(*document, False, 5, 0.0, True, gamma, phi, bound, passes, rows)
     np.testing.assert_array_equal(gamma[0], ALPHA)
     respond_documents(
-        *document, np.ones((1, 2)), np.ones((1, 2)), coef, np.zeros((0, K, K), np.float32), np.array([False, True]),
-        gamma, phi, bound, passes, score, moment, rows,
+        *document, 5, 0.0, np.ones((1, 2)), np.ones((1, 2)), coef, np.zeros((0, K, K), np.float32),
+        np.array([False, True]), gamma, phi, bound, passes, score, moment, rows,
     )  # fmt: skip
     np.testing.assert_array_equal(gamma[0], ALPHA)
     assert bound[0] == pytest.approx(0.0, abs=1e-6)

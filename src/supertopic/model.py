@@ -22,7 +22,9 @@ class Model:
 
     `single` says that all words of a document share one topic (mixture of categoricals), instead of each
     having its own (LDA). `own_terms` says that responses speak to every token of its own share in Zbar, which is exact
-    and slower, instead of to all tokens of a document alike (`supertopic.kernels.tilted`).
+    and slower, instead of to all tokens of a document alike (`supertopic.kernels.tilted`). `zero_order` says that
+    topics and their shares are integrated out, and stand at the mean their counts give them (CVB0), instead of having
+    a q of their own.
     """
 
     n_topics: int
@@ -32,6 +34,7 @@ class Model:
     coef_prior: CoefPrior = field(default_factory=CoefPrior)
     single: bool = False
     own_terms: bool = False
+    zero_order: bool = False
     n_covariates: int = 0
 
 

@@ -26,22 +26,27 @@ class DirichletTopics:
     ----------
     prior : float
         Smoothing of the topics. 0: no prior, topics by maximum likelihood (Blei, Ng & Jordan's first model).
+    at_mean : bool
+        Weights are E[beta] = lambda / sum_w lambda instead of exp E[log beta], as collapsed inference of order zero has
+        them: the mode under Dirichlet(prior + 1), whose log-density is then the evidence.
     """
 
     name = "dirichlet"
 
     prior: float
+    at_mean: bool
 
-    def __init__(self, prior: float) -> None:
+    def __init__(self, prior: float, at_mean: bool = False) -> None:
         if not isinstance(prior, Real) or not 0 <= float(prior) < np.inf:
             raise ValueError(f"topic_word_prior: got {prior!r}, expected a number >= 0 (0: maximum likelihood)")
         self.prior = float(prior)
+        self.at_mean = at_mean or self.prior == 0.0
 
     def expect(
         self, word_topic: np.ndarray, backend: Threads, *, log: bool = False, out: np.ndarray | None = None
     ) -> np.ndarray:
         totals = _totals(word_topic, backend)
-        if self.prior == 0.0:
+        if self.at_mean:
             weights = (word_topic / np.maximum(totals, _NOTHING)).astype(np.float32)
             return np.log(np.maximum(weights, _NOTHING)) if log else weights
         weights = np.empty_like(word_topic) if out is None else out
@@ -54,6 +59,10 @@ class DirichletTopics:
         if self.prior == 0.0:
             return 0.0
         totals = _totals(word_topic, backend)
+        if self.at_mean:
+            logs = sum(float(np.log(word_topic[rows], dtype=np.float64).sum()) for rows in _parts(len(word_topic)))
+            norm = gammaln(len(word_topic) * (self.prior + 1.0)) - len(word_topic) * gammaln(self.prior + 1.0)
+            return self.prior * (logs - len(word_topic) * float(np.log(totals).sum())) + len(totals) * float(norm)
         psi_totals = digamma(totals)
         by_word = np.empty(len(word_topic))
 

@@ -303,8 +303,12 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take up what `_saved` gave; the parameters are there, the State is, too."""
 
+    def _zero_order(self) -> bool:
+        """Whether topics and their shares stand at the mean of their counts."""
+        return getattr(self, "inference", None) == "cvb0"
+
     def _point_model(self) -> prediction.PointModel:
-        return prediction.PointModel(self._state.alpha, self._state.shares)
+        return prediction.PointModel(self._state.alpha, self._state.shares, self._zero_order())
 
     def _weights(self) -> np.ndarray:
         """p(word | topic), (V, K): what the kernels take."""

@@ -23,8 +23,9 @@ class LDA(UnsupervisedEstimator):
     ----------
     n_topics : int
         K.
-    inference : {"vb", "svi", "gibbs"}
-        Variational EM over the whole corpus; stochastic variational inference in mini-batches (streams, `partial_fit`);
+    inference : {"vb", "cvb0", "svi", "gibbs"}
+        Variational EM over the whole corpus; the same with topics and shares integrated out and at the mean of their
+        counts (collapsed, of order zero); stochastic variational inference in mini-batches (streams, `partial_fit`);
         collapsed Gibbs sampling, whose topics are averaged over sweeps (whole counts only).
     doc_topic_prior : float, K floats, "symmetric" or "auto"
         alpha. "auto" learns all K numbers, "symmetric" one number for all topics.
@@ -33,7 +34,7 @@ class LDA(UnsupervisedEstimator):
     max_iter : int, optional
         EM steps (default 100), epochs (10) or sweeps (500).
     tol : float
-        "vb" only: stop when the bound gains less than this share of itself.
+        "vb" and "cvb0": stop when the bound gains less than this share of itself.
     sampler : {"collapsed", "partial"}
         "gibbs" only: topics integrated out, or drawn once per sweep (exact and parallel, mixes more slowly).
     burn_in, thin : int
@@ -45,7 +46,7 @@ class LDA(UnsupervisedEstimator):
     total_documents : int, optional
         For `partial_fit`: how many documents there will be in all, if known.
     max_doc_iter, doc_tol
-        Limits of a document's own inference in "vb" and "svi": passes, and mean change of its topic counts.
+        Limits of a document's own inference in all but "gibbs": passes, and mean change of its topic counts.
     vectorizer : Vectorizer, optional
         Counts the words when X is text; travels with the saved model.
     n_jobs : int, optional
@@ -64,13 +65,15 @@ class LDA(UnsupervisedEstimator):
     components_ : (K, V) ndarray, rows are distributions over words
     doc_topic_ : (D, K) ndarray, topic shares of the training documents
     alpha_ : (K,) ndarray
-    bound_ : ndarray, the evidence bound per token, by iteration ("gibbs": log p(words, topics) every tenth sweep)
+    bound_ : ndarray, the evidence bound per token, by iteration ("cvb0": log p(words, topics, shares) at the mode under
+        priors one larger; "gibbs": log p(words, topics) every tenth sweep)
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     draws_ : dict of ndarray ("gibbs": log_joint and alpha, every tenth sweep)
     """
 
     engines: ClassVar[dict[str, tuple[Engine, int]]] = {
         "vb": (fit_batch, 100),
+        "cvb0": (fit_batch, 100),
         "svi": (fit_stochastic, 10),
         "gibbs": (fit_gibbs, 500),
     }
@@ -128,4 +131,5 @@ class LDA(UnsupervisedEstimator):
         if self.sampler not in ("collapsed", "partial"):
             raise ValueError(f"sampler: got {self.sampler!r}, expected 'collapsed' or 'partial'")
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior)
+        emission = DirichletTopics(self.topic_word_prior, self._zero_order())
+        return Model(self.n_topics, emission, prior, zero_order=self._zero_order())

@@ -37,6 +37,7 @@ class MaxMarginEstimator(SupervisedEstimator):
 
     engines: ClassVar[dict[str, tuple[Engine, int]]] = {
         "vb": (fit_batch, 40),
+        "cvb0": (fit_batch, 40),
         "gibbs": (fit_supervised_gibbs, 100),
     }
     batch_size, learning_delay, learning_decay = None, 1.0, 0.0  # of other engines
@@ -91,7 +92,7 @@ class MaxMarginEstimator(SupervisedEstimator):
             return super()._scores(corpus, extra)
         none, state = np.zeros((0, self.n_topics), dtype=np.float32), self._state
         with Threads(self.n_jobs) as backend:
-            given = (state.alpha, self._weights(), none, np.zeros(0, dtype=bool), corpus.counts, backend)
+            given = (self._point_model(), self._weights(), none, np.zeros(0, dtype=bool), corpus.counts, backend)
             found = prediction.score(*given).mean_topics
         score = np.hstack([found, extra]) @ state.coef.T + self._words_part(corpus.counts)
         return prediction.Scores(found, score, score**2)

@@ -45,8 +45,9 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         "laplace" makes coefficients exactly zero; with likelihood="lda" only.
     coef_scale : float
         Standard deviation of the prior on eta, or mean absolute value, of y standardised.
-    inference : {"vb", "gibbs"}
-        Variational EM, whose E-step hears the duals; or a collapsed Gibbs sampler with exp(-C loss) for a likelihood.
+    inference : {"vb", "cvb0", "gibbs"}
+        Variational EM, whose E-step hears the duals; the same with topics and shares integrated out and at the mean of
+        their counts (collapsed, of order zero); or a collapsed Gibbs sampler with exp(-C loss) for a likelihood.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default as in `SLDARegressor`.
     topic_word_prior, max_iter, tol, init, n_init, max_doc_iter, doc_tol
@@ -204,9 +205,10 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
         Standard deviation of the prior on eta, or mean absolute value.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 0.1 for each topic.
-    inference : {"vb", "gibbs"}
-        As in `MedLDARegressor`; the sampler's loss is of each class against the rest, sum_c max(0, cost ∓ eta_c·Zbar),
-        and the refitted coefficients are of the loss above.
+    inference : {"vb", "cvb0", "gibbs"}
+        As in `MedLDARegressor`; "cvb0" with C = 4, cost = 64, doc_topic_prior = 0.5 tells 20 newsgroups apart better
+        than "vb" at its defaults, which are not its own. The sampler's loss is of each class against the rest,
+        sum_c max(0, cost ∓ eta_c·Zbar), and the refitted coefficients are of the loss above.
     topic_word_prior, max_iter, tol, ...
         As in `MedLDARegressor`, `exact` too; a document's inference in training (`max_doc_iter`, `doc_tol`) may be
         coarse, since the next step begins it afresh.

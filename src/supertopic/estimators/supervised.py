@@ -189,6 +189,7 @@ class SupervisedEstimator(TopicEstimator):
             response=response,
             coef_prior=CoefPrior.parse(self.coef_prior, self.coef_scale),
             own_terms=bool(self.own_terms),
+            zero_order=self._zero_order(),
             n_covariates=self._n_covariates,
         )
 
@@ -198,7 +199,7 @@ class SupervisedEstimator(TopicEstimator):
             raise ValueError(f"emission: got {self.emission!r}, expected 'dirichlet' or 'sage'")
         if self.emission == "sage":
             return SAGETopics(SparsePrior("exponential"), self.n_jobs)
-        return DirichletTopics(self.topic_word_prior)
+        return DirichletTopics(self.topic_word_prior, self._zero_order())
 
     def _fits(self, corpus: Corpus) -> bool:
         return super()._fits(corpus) and self._emission.name == self.emission
@@ -220,7 +221,7 @@ class SupervisedEstimator(TopicEstimator):
         state, is_product = self._state, self._response().is_product
         topics = np.ascontiguousarray(state.coef[:, : self.n_topics])
         with Threads(self.n_jobs) as backend:
-            found = prediction.score(state.alpha, self._weights(), topics, is_product, corpus.counts, backend)
+            found = prediction.score(self._point_model(), self._weights(), topics, is_product, corpus.counts, backend)
         offset = extra @ state.coef[:, self.n_topics :].T.astype(np.float64) + self._words_part(corpus.counts)
         return found.shifted(offset, is_product)
 

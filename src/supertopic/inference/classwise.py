@@ -171,7 +171,7 @@ def _infer(
     ratio, bound = np.empty(counts.nnz, dtype=np.float32), np.empty(n_documents)
     longest = int(np.diff(counts.indptr).max(initial=0))
     csr = (counts.indptr, counts.indices, counts.data)
-    given = (*csr, weights, alpha.astype(np.float32), _EXACTLY.max_passes, _EXACTLY.tol, True)
+    given = (*csr, weights, alpha.astype(np.float32), False, _EXACTLY.max_passes, _EXACTLY.tol, True)
 
     def part(start: int, stop: int) -> None:
         infer_plain_documents(start, stop, *given, gamma, theta, ratio, bound, backend.scratch(longest, n_topics))

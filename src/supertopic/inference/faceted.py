@@ -73,7 +73,7 @@ class _Under:
 
     def infer(self, weights: np.ndarray, alpha: np.ndarray, limits: LocalLimits, fresh: bool, backend: Threads) -> None:
         csr = (self.counts.indptr, self.counts.indices, self.counts.data)
-        given = (*csr, weights, alpha.astype(np.float32), limits.max_passes, limits.tol, fresh)
+        given = (*csr, weights, alpha.astype(np.float32), False, limits.max_passes, limits.tol, fresh)
 
         def part(start: int, stop: int) -> None:
             rows = backend.scratch(self.longest, weights.shape[1])

@@ -57,7 +57,7 @@ def local_step(
     if model.single or (n_columns and np.any(batch.weight > 0)):  # no weight at all: y has no say, and this is LDA
         _add_blocks(model, state, weights, batch, backend, limits, found, stats, fresh)
     else:
-        given = (limits.max_passes, limits.tol, fresh)
+        given = (model.zero_order, limits.max_passes, limits.tol, fresh)
         add_plain_blocks(batch, weights, state.alpha.astype(np.float32), *given, doc_topic, stats, backend)
     if model.single:
         stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64)

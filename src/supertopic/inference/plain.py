@@ -22,7 +22,7 @@ from supertopic.model import Stats
 
 
 def add_plain_blocks(
-    batch: Batch, weights: np.ndarray, alpha: np.ndarray, max_passes: int, tol: float, fresh: bool,
+    batch: Batch, weights: np.ndarray, alpha: np.ndarray, zero_order: bool, max_passes: int, tol: float, fresh: bool,
     doc_topic: np.ndarray, stats: Stats, backend: Threads,
 ) -> None:  # fmt: skip
     """Infer all documents into `doc_topic` (D, K), and add what they say to the word counts and bound of `stats`."""
@@ -30,7 +30,7 @@ def add_plain_blocks(
     sums: list[tuple[Callable, int, int]] = []  # by word, of the block before: they run beside the next block
     for block in batch.plain_blocks:
         task = _Block(batch, block, weights, backend)
-        infer = partial(task.infer, alpha, max_passes, tol, fresh, doc_topic, bound)
+        infer = partial(task.infer, alpha, zero_order, max_passes, tol, fresh, doc_topic, bound)
         backend.all([*((infer, *ends) for ends in backend.cut(task.indptr)), (task.order,), *sums])
         sums = [(partial(task.add, stats.word_topic), *ends) for ends in backend.cut(task.by_word.start)]
     backend.all(sums)
@@ -52,14 +52,14 @@ class _Block:
         self.ratio = np.empty(len(self.counts), dtype=np.float32)
 
     def infer(
-        self, alpha: np.ndarray, max_passes: int, tol: float, fresh: bool, doc_topic: np.ndarray, bound: np.ndarray,
-        start: int, stop: int,
+        self, alpha: np.ndarray, zero_order: bool, max_passes: int, tol: float, fresh: bool, doc_topic: np.ndarray,
+        bound: np.ndarray, start: int, stop: int,
     ) -> None:  # fmt: skip
         rows = self.backend.scratch(self.batch.longest, self.weights.shape[1])
         documents = slice(*self.block)
         infer_plain_documents(
-            start, stop, self.indptr, self.indices, self.counts, self.weights, alpha, max_passes, tol, fresh,
-            doc_topic[documents], self.theta, self.ratio, bound[documents], rows,
+            start, stop, self.indptr, self.indices, self.counts, self.weights, alpha, zero_order, max_passes, tol,
+            fresh, doc_topic[documents], self.theta, self.ratio, bound[documents], rows,
         )  # fmt: skip
 
     def order(self) -> None:

@@ -12,6 +12,7 @@ from supertopic.inference.regression import shifted
 from supertopic.inference.responding import LocalLimits
 from supertopic.kernels.mixture import share_documents
 from supertopic.kernels.response import respond_documents
+from supertopic.kernels.tilted import tilt_documents
 from supertopic.kernels.variational import infer_documents
 
 _LIMITS = LocalLimits(max_passes=200, tol=1e-4)
@@ -20,10 +21,11 @@ _DOCUMENTS_AT_ONCE = 1024  # whose responsibilities are held at a time
 
 @dataclass(frozen=True)
 class PointModel:
-    """The prior on topic shares; `shares` instead where all words of a document have one topic."""
+    """The prior on topic shares, and how they are inferred; `shares` instead where a document has one topic."""
 
     alpha: np.ndarray
     shares: np.ndarray | None = None
+    zero_order: bool = False
 
 
 def infer(
@@ -55,7 +57,7 @@ def infer(
     def infer_range(start: int, stop: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)
         infer_documents(
-            start, stop, *csr, weights, alpha, _LIMITS.max_passes, _LIMITS.tol, True,
+            start, stop, *csr, weights, alpha, point.zero_order, _LIMITS.max_passes, _LIMITS.tol, True,
             doc_topic, phi, bound, passes, rows,
         )  # fmt: skip
 
@@ -78,19 +80,19 @@ class Scores:
 
 
 def score(
-    alpha: np.ndarray, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
+    point: PointModel, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
     backend: Threads,
 ) -> Scores:  # fmt: skip
     """Infer without y, a few documents at a time, and take the moments of every column's linear predictor."""
     parts = [
-        _score_part(alpha, weights, coef, is_product, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
+        _score_part(point, weights, coef, is_product, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
         for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
     ]
     return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
 
 
 def _score_part(
-    alpha: np.ndarray, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
+    point: PointModel, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
     backend: Threads,
 ) -> Scores:  # fmt: skip
     n_documents, n_topics = counts.shape[0], weights.shape[1]
@@ -98,18 +100,27 @@ def _score_part(
     phi = np.empty((counts.nnz, n_topics), dtype=np.float32)
     bound, passes = np.empty(n_documents), np.empty(n_documents, dtype=np.int32)
     found, moment, nothing = np.zeros((3, n_documents, len(coef)))
-    point = np.zeros((0, n_topics, n_topics), dtype=np.float32)
+    certain = np.zeros((0, n_topics, n_topics), dtype=np.float32)
+    alpha, active = point.alpha.astype(np.float32), np.ones(n_documents, dtype=bool)
     longest = int(np.diff(counts.indptr).max(initial=0))
     csr = (counts.indptr, counts.indices, counts.data)
-    given = (*csr, weights, alpha.astype(np.float32), _LIMITS.max_passes, _LIMITS.tol)
+    limits = (_LIMITS.max_passes, _LIMITS.tol)
 
     def infer_range(first: int, last: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)
-        infer_documents(first, last, *given, True, gamma, phi, bound, passes, rows)
-        respond_documents(
-            first, last, *given, nothing, nothing, coef, point, is_product,
-            gamma, phi, bound, passes, found, moment, rows,
-        )  # fmt: skip
+        given = (first, last, *csr, weights, alpha)
+        if point.zero_order and len(coef):
+            tilt_documents(
+                *given, True, *limits, True, nothing, nothing, coef, certain, is_product, active, np.zeros_like(found),
+                gamma, phi, bound, passes, found, moment, rows,
+            )  # fmt: skip
+            return
+        infer_documents(*given, point.zero_order, *limits, True, gamma, phi, bound, passes, rows)
+        if len(coef):
+            respond_documents(
+                *given, *limits, nothing, nothing, coef, certain, is_product,
+                gamma, phi, bound, passes, found, moment, rows,
+            )  # fmt: skip
 
     backend.over_weights(counts.indptr, infer_range)
     lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()

@@ -104,10 +104,10 @@ class LabelledBlock:
             def over(start: int, stop: int) -> None:
                 rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
                 tilt_documents(
-                    start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha, max_passes,
-                    self.limits.tol, fresh, slope, curvature, self.coef, self.state.coef_cov,
-                    self.model.response.is_product, active, factors, self.doc_topic, self.phi, self.bound, self.passes,
-                    self.score, self.moment, rows,
+                    start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
+                    self.model.zero_order, max_passes, self.limits.tol, fresh, slope, curvature, self.coef,
+                    self.state.coef_cov, self.model.response.is_product, active, factors, self.doc_topic, self.phi,
+                    self.bound, self.passes, self.score, self.moment, rows,
                 )  # fmt: skip
 
             backend.over_weights(self.indptr, over)

@@ -14,8 +14,7 @@ with mean = sum_j c_j phi_j / N and F = exp(coef/N). So the right-hand sides, th
     product     tilt_k = slope/N coef_k + A F_k,               A = -curvature (F·mean)^(N-1)
 
 A pass costs what a pass of LDA costs, however many columns there are: those without a curvature, as max-margin classes
-are, add up to one. The gap shrinks as 1/N: `response` has the
-step with each token's own terms, for where that matters.
+are, add up to one. The gap shrinks as 1/N: `response` has the step with each token's own terms, where that matters.
 """
 
 import math
@@ -69,10 +68,7 @@ def _exp_digamma(x):
 
 @njit(cache=True, nogil=True)
 def _dirichlet_terms(alpha, gamma, log_theta_used, phi_sum):
-    """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log_theta_used_k).
-
-    At gamma = alpha + phi_sum all terms with E[log theta] cancel.
-    """
+    """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log_theta_used_k): E[log theta] cancels."""
     alpha_total = 0.0
     gamma_total = 0.0
     bound = 0.0
@@ -81,6 +77,17 @@ def _dirichlet_terms(alpha, gamma, log_theta_used, phi_sum):
         gamma_total += gamma[k]
         bound += math.lgamma(gamma[k]) - math.lgamma(alpha[k]) - phi_sum[k] * log_theta_used[k]
     return bound + math.lgamma(alpha_total) - math.lgamma(gamma_total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mode_terms(alpha, gamma, log_theta_used, phi_sum):
+    """log Dirichlet(mode | alpha + 1) + sum_k phi_sum_k (log mode_k - log_theta_used_k), mode = gamma / sum gamma."""
+    priors = total = bound = 0.0
+    for k in range(alpha.shape[0]):
+        priors += alpha[k] + 1.0
+        total += gamma[k]
+        bound += gamma[k] * math.log(gamma[k]) - math.lgamma(alpha[k] + 1.0) - phi_sum[k] * log_theta_used[k]
+    return bound + math.lgamma(priors) - total * math.log(total)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
@@ -252,8 +259,8 @@ def _spread(curvature, coef_cov, n_tokens, mean, begin, spread, goal):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _weigh_topics(features, fixed, factors, spread, gamma, tilt, theta):
-    """theta_k = exp(psi(gamma_k) + tilt_k - largest tilt), and tilt."""
+def _weigh_topics(features, fixed, factors, spread, gamma, zero_order, tilt, theta):
+    """theta_k = exp(psi(gamma_k) + tilt_k - largest tilt), or with gamma_k for exp(psi(gamma_k)); and tilt."""
     n_topics = gamma.shape[0]
     for k in range(n_topics):
         tilt[k] = fixed[k] - spread[k]
@@ -264,27 +271,29 @@ def _weigh_topics(features, fixed, factors, spread, gamma, tilt, theta):
     most = tilt[0]
     for k in range(n_topics):
         most = max(most, tilt[k])
-    for k in range(n_topics):
-        theta[k] = _exp_digamma(gamma[k]) * _exp(tilt[k] - most)
+    if zero_order:
+        for k in range(n_topics):
+            theta[k] = gamma[k] * _exp(tilt[k] - most)
+    else:
+        for k in range(n_topics):
+            theta[k] = _exp_digamma(gamma[k]) * _exp(tilt[k] - most)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _tilt_one(
-    rows, count, alpha, max_passes, tol, slope, curvature, coef_cov, is_product, n_tokens, features, fixed,
+    rows, count, alpha, zero_order, max_passes, tol, slope, curvature, coef_cov, is_product, n_tokens, features, fixed,
     ranges, factors, goals, gamma, phi, theta, total, mean, tilt, spread, goal, fresh,
 ):  # fmt: skip
     """Coordinate ascent for one document; returns (passes, words' part of the bound), and its mean shares in `mean`."""
-    n_topics = alpha.shape[0]
-    done, settled = 0, False
-    for k in range(n_topics):
-        spread[k] = np.float32(0.0)
+    n_topics, done, settled = alpha.shape[0], 0, False
+    spread[:] = np.float32(0.0)
     while True:
         for k in range(n_topics):
             mean[k] = (gamma[k] - alpha[k]) / np.float32(n_tokens)
         off = _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factors, goals)
         if coef_cov.shape[0] > 0:
             off += _spread(curvature, coef_cov, n_tokens, mean, done == 0 and not fresh, spread, goal)
-        _weigh_topics(features, fixed, factors, spread, gamma, tilt, theta)
+        _weigh_topics(features, fixed, factors, spread, gamma, zero_order, tilt, theta)
         if done == max_passes or (settled and off < 10.0 * tol):
             break
         _pass_over_words(rows, count, theta, total)
@@ -300,7 +309,8 @@ def _tilt_one(
         tilt[k] = math.log(theta[k] + _TINY)
         gamma[k] = alpha[k] + total[k]
         mean[k] = total[k] / np.float32(n_tokens)
-    return done, log_norms + _dirichlet_terms(alpha, gamma, tilt, total)
+    given = (alpha, gamma, tilt, total)
+    return done, log_norms + (_mode_terms(*given) if zero_order else _dirichlet_terms(*given))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -323,7 +333,7 @@ def _score(c, coef, coef_cov, features, is_product, n_tokens, mean):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def tilt_documents(
-    start, stop, indptr, indices, counts, weights, alpha, max_passes, tol, fresh,
+    start, stop, indptr, indices, counts, weights, alpha, zero_order, max_passes, tol, fresh,
     slope, curvature, coef, coef_cov, is_product,
     active, factors, gamma, phi, bound, passes, score, moment, rows,
 ):  # fmt: skip
@@ -331,7 +341,7 @@ def tilt_documents(
 
     Parameters
     ----------
-    indptr, indices, counts, weights, alpha, gamma, phi, rows : as for infer_documents
+    indptr, indices, counts, weights, alpha, zero_order, gamma, phi, rows : as for infer_documents
     max_passes, tol : stop when gamma changes by less than tol on the mean, and the tilt by less than 10 tol
     fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
     slope, curvature : (D, C) float64; both zero where the document has no label
@@ -340,8 +350,7 @@ def tilt_documents(
     factors : (D, C) float64, in and out: A; NaN where it shall start at what gamma asks for
     active : (D,) bool; other documents are left as they are
     bound : (D,) float64, out: words' part only; the responses add their own from score and moment
-    passes : (D,) int32, out
-    score, moment : (D, C) float64, out: E[s], and E[s²] (quadratic) or E[exp s] (product)
+    passes : (D,) int32, score, moment : (D, C) float64, out: E[s], and E[s²] (quadratic) or E[exp s] (product)
     """
     n_columns, n_topics = coef.shape
     theta, total = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
@@ -379,9 +388,9 @@ def tilt_documents(
         for c in range(used):
             ranges[c] = features[c].max() - features[c].min()
         passes[d], bound[d] = _tilt_one(
-            rows[: last - first], count, alpha, max_passes, tol, steep, curvature[d, :used], coef_cov[:used],
-            is_product, n_tokens, features[:used], fixed, ranges, factor, goals, gamma[d], phi[first:last], theta,
-            total, mean, tilt, spread, goal, fresh,
+            rows[: last - first], count, alpha, zero_order, max_passes, tol, steep, curvature[d, :used],
+            coef_cov[:used], is_product, n_tokens, features[:used], fixed, ranges, factor, goals, gamma[d],
+            phi[first:last], theta, total, mean, tilt, spread, goal, fresh,
         )  # fmt: skip
         if flat:
             _prepare(slope[d], curvature[d], coef, coef_cov, is_product, n_tokens, features, fixed)

@@ -111,6 +111,29 @@ def _dirichlet_terms(alpha, gammas, theta, phi_sum):
     return bound + math.lgamma(alpha_total) - math.lgamma(alpha_total + total)
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mode_terms(alpha, theta, phi_sum):
+    """log Dirichlet(mode | alpha + 1) + sum_k phi_sum_k (log mode_k - log theta_k), mode = gamma / sum gamma:
+
+    log Gamma(sum (alpha + 1)) - sum_k log Gamma(alpha_k + 1) + sum_k gamma_k log mode_k - phi_sum_k log theta_k.
+    """
+    priors = total = bound = 0.0
+    for k in range(alpha.shape[0]):
+        gamma = np.float64(alpha[k]) + phi_sum[k]
+        priors += alpha[k] + 1.0
+        total += gamma
+        bound += gamma * math.log(gamma) - math.lgamma(alpha[k] + 1.0)
+        if phi_sum[k] > 0:
+            bound -= phi_sum[k] * math.log(theta[k])
+    return bound + math.lgamma(priors) - total * math.log(total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _prior_terms(alpha, zero_order, gammas, theta, phi_sum):
+    """What the shares of a document add to its bound."""
+    return _mode_terms(alpha, theta, phi_sum) if zero_order else _dirichlet_terms(alpha, gammas, theta, phi_sum)
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _pass_over_words(rows, counts, theta, total, ratio):
     """One pass: ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk. Then gamma = alpha + theta·total.
@@ -146,15 +169,25 @@ def _pass_over_words(rows, counts, theta, total, ratio):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def _update_gamma(alpha, theta, total, gamma):
-    """gamma = alpha + theta·total and theta = exp psi(gamma), in place; the mean absolute change of gamma."""
+def _weigh(gamma, zero_order, theta):
+    """theta = exp psi(gamma), up to a factor E[theta | z] = gamma where the order is zero."""
+    if zero_order:
+        for k in range(gamma.shape[0]):
+            theta[k] = gamma[k]
+    else:
+        for k in range(gamma.shape[0]):
+            theta[k] = _exp_digamma(gamma[k])
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _update_gamma(alpha, zero_order, theta, total, gamma):
+    """gamma = alpha + theta·total and its weights theta, in place; the mean absolute change of gamma."""
     change = np.float32(0.0)
     for k in range(alpha.shape[0]):
         new = alpha[k] + theta[k] * total[k]
         change += abs(new - gamma[k])
         gamma[k] = new
-    for k in range(alpha.shape[0]):
-        theta[k] = _exp_digamma(gamma[k])
+    _weigh(gamma, zero_order, theta)
     return change / np.float32(alpha.shape[0])
 
 
@@ -181,15 +214,14 @@ def _share_words(rows, counts, theta, phi, phi_sum):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _ascend(rows, count, alpha, max_passes, tol, gamma, theta, total, ratio):
-    """Coordinate ascent for one document without a response; returns the passes it took. theta = exp psi(gamma)."""
-    for k in range(alpha.shape[0]):
-        theta[k] = _exp_digamma(gamma[k])
+def _ascend(rows, count, alpha, zero_order, max_passes, tol, gamma, theta, total, ratio):
+    """Coordinate ascent for one document without a response; returns the passes it took. theta: weights of gamma."""
+    _weigh(gamma, zero_order, theta)
     done = 0
     while done < max_passes and count.shape[0] > 0:
         _pass_over_words(rows, count, theta, total, ratio)
         done += 1
-        if _update_gamma(alpha, theta, total, gamma) < tol:
+        if _update_gamma(alpha, zero_order, theta, total, gamma) < tol:
             break
     return done
 
@@ -212,8 +244,9 @@ def _start_document(fresh, first, last, indices, counts, weights, alpha, gamma, 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def infer_documents(
-    start, stop, indptr, indices, counts, weights, alpha, max_passes, tol, fresh, gamma, phi, bound, passes, rows
-):
+    start, stop, indptr, indices, counts, weights, alpha, zero_order, max_passes, tol, fresh,
+    gamma, phi, bound, passes, rows,
+):  # fmt: skip
     """E-step of documents [start, stop) without a response: ascent on (gamma, phi) to a mean change below tol.
 
     Parameters
@@ -221,6 +254,10 @@ def infer_documents(
     indptr, indices, counts : CSR of the batch; counts float32
     weights : (V, K) float32, exp E[log p(word | topic)]
     alpha : (K,) float32
+    zero_order : bool
+        phi_jk ∝ w_jk gamma_k instead of w_jk exp psi(gamma_k), with w = E[p(word | topic)]: collapsed inference of
+        order zero (CVB0), a token's own share left in the counts, as in Foulds et al. (2013). That is EM for the mode
+        of theta under Dirichlet(alpha + 1), and the bound is log p(words, theta) at it.
     fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
     gamma : (D, K) float32, in and out
     phi : (nnz, K) float32, out: the share of each topic in each word; (0, K) leaves it and the bound out
@@ -237,19 +274,20 @@ def infer_documents(
         first, last = indptr[d], indptr[d + 1]
         _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
         count = counts[first:last]
-        passes[d] = _ascend(rows, count, alpha, max_passes, tol, gamma[d], theta, total, ratio)
+        passes[d] = _ascend(rows, count, alpha, zero_order, max_passes, tol, gamma[d], theta, total, ratio)
         bound[d] = 0.0
         if phi.shape[0] > 0 or last == first:
             log_norms = _share_words(rows, count, theta, phi[first:last], total)
-            bound[d] = log_norms + _dirichlet_terms(alpha, gammas, theta, total)
+            bound[d] = log_norms + _prior_terms(alpha, zero_order, gammas, theta, total)
             for k in range(alpha.shape[0]):
                 gamma[d, k] = alpha[k] + total[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def infer_plain_documents(
-    start, stop, indptr, indices, counts, weights, alpha, max_passes, tol, fresh, gamma, theta, ratio, bound, rows
-):
+    start, stop, indptr, indices, counts, weights, alpha, zero_order, max_passes, tol, fresh,
+    gamma, theta, ratio, bound, rows,
+):  # fmt: skip
     """As `infer_documents`, but phi_jk c_j = ratio_j (weights_jk + WEIGHT_OFFSET) theta_k is left in its factors.
 
     theta : (D, K) float32, out; ratio : (nnz,) float32, out
@@ -261,7 +299,7 @@ def infer_plain_documents(
         first, last = indptr[d], indptr[d + 1]
         _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
         count, ratios = counts[first:last], ratio[first:last]
-        _ascend(rows, count, alpha, max_passes, tol, gamma[d], theta[d], total, ratios)
+        _ascend(rows, count, alpha, zero_order, max_passes, tol, gamma[d], theta[d], total, ratios)
         _pass_over_words(rows, count, theta[d], total, ratios)
         log_norms = 0.0
         for j in range(last - first):
@@ -269,7 +307,7 @@ def infer_plain_documents(
         for k in range(alpha.shape[0]):
             total[k] *= theta[d, k]
             gamma[d, k] = alpha[k] + total[k]
-        bound[d] = log_norms + _dirichlet_terms(alpha, gammas, theta[d], total)
+        bound[d] = log_norms + _prior_terms(alpha, zero_order, gammas, theta[d], total)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
