@@ -10,14 +10,17 @@ from sklearn.metrics import silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from experiments.book import Outcome, reproduces
-from experiments.medlda import NEWS, chosen, curves, fitted, table, twenty
+from experiments.medlda import NEWS, VB, chosen, curves, fitted, table, twenty
 from supertopic.metrics import doc_topic_entropy
 
 
 def _thetas(n_topics: int, quick: bool) -> dict[str, tuple[Any, np.ndarray]]:
     """MedLDA and LDA, and their topic shares of the test documents."""
     data = twenty(quick)
-    models = {"MedLDA": chosen(n_topics, quick).best_estimator_, "LDA": fitted("LDA + SVM", n_topics, quick).model[0]}
+    models = {
+        "MedLDA": chosen(VB, n_topics, quick).best_estimator_,
+        "LDA": fitted("LDA + SVM", n_topics, quick).model[0],
+    }
     return {name: (model, model.transform(data.new)) for name, model in models.items()}
 
 
