@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.ensemble import BaggingClassifier
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -127,3 +128,14 @@ def test_two_newsgroups(data_dir):
     svm = SVC(kernel="linear", C=10.0).fit(plain.doc_topic_, y[train])
     assert found > 0.8
     assert found > svm.score(plain.transform(new), y[two & ~train])
+
+
+def test_starts_are_averaged_by_an_ensemble():
+    data = simulate(200, 3, 80, 50, response="logit", seed=4)
+    X, y = data.counts.counts, np.where(data.y > 0, "yes", "no")
+    several = BaggingClassifier(MedLDAClassifier(3, max_iter=4), n_estimators=3, bootstrap=False, random_state=0)
+    several.fit(X[:150], y[:150])
+    scores = [model.decision_function(X[150:]) for model in several.estimators_]
+    assert len({model.random_state for model in several.estimators_}) == 3
+    np.testing.assert_allclose(several.decision_function(X[150:]), np.mean(scores, axis=0), rtol=1e-6)
+    assert set(several.predict(X[150:])) <= {"yes", "no"}

@@ -224,6 +224,12 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
     dual_coef_ : (D, M) or (D, 1) ndarray, 1(c = y_d) sum_b mu_d^b - mu_d^c, averaged over the last steps
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; `bound_` is the objective above per token.
+
+    Notes
+    -----
+    Fits from several starts predict better together than each alone (two newsgroups: 0.842 of the test documents, one
+    fit 0.828). scikit-learn has them: `BaggingClassifier(MedLDAClassifier(10), n_estimators=8, bootstrap=False)`, whose
+    `decision_function` is their mean, and whose `predict` counts votes.
     """
 
     def __init__(
