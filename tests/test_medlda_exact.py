@@ -18,10 +18,10 @@ STEPS = 15
 def traces(request):
     """The objective over the steps, by the quick engine and by exact steps."""
     kind, own = FITS[request.param]
-    strong = own | ({"C": 30.0} if "cost" not in own else {"C": 4.0, "cost": 30.0})
+    strong = own | ({"C": 30.0} if "cost" not in own else {"C": 4.0, "cost": 30.0, "doc_topic_prior": 0.1})
     given = {"max_iter": STEPS, "tol": 0.0, "max_doc_iter": 100, "doc_tol": 1e-3, "n_jobs": 1, **strong}
     X, y = drawn(request.param, 120)
-    return [np.asarray(kind(4, exact=exact, **given).fit(X, y).bound_) for exact in (False, True)]
+    return [np.asarray(kind(4, exact=exact, inference="vb", **given).fit(X, y).bound_) for exact in (False, True)]
 
 
 def test_the_objective_never_falls(traces):
@@ -70,7 +70,7 @@ def test_pull_is_the_slope_of_the_loss(response):
 
 def test_exact_steps_go_on_after_a_kill(tmp_path, monkeypatch):
     X, y = drawn("three", 60)
-    given = {"C": 1.0, "cost": 8.0, "exact": True, "max_iter": 6, "tol": 0.0, "n_jobs": 1}
+    given = {"C": 1.0, "cost": 8.0, "exact": True, "inference": "vb", "max_iter": 6, "tol": 0.0, "n_jobs": 1}
     whole = MedLDAClassifier(4, **given).fit(X, y)
     saves, save = [], Checkpoint.save
 
@@ -100,7 +100,16 @@ def test_exact_steps_refuse_what_they_cannot_do(given):
 def test_coefficients_that_would_lower_the_objective_stay_where_they_were(monkeypatch):
     """The solver stops at a tolerance, and alternates: what it ends with may be worse than what was there."""
     X, y = drawn("two", 80)
-    given = {"C": 1.0, "cost": 8.0, "exact": True, "max_iter": 8, "tol": 0.0, "n_jobs": 1, "refit": False}
+    given = {
+        "C": 1.0,
+        "cost": 8.0,
+        "exact": True,
+        "inference": "vb",
+        "max_iter": 8,
+        "tol": 0.0,
+        "n_jobs": 1,
+        "refit": False,
+    }
     solve, calls = margin_exact.fit_margin, []
 
     def spoiled(*args, **params):

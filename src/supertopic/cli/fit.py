@@ -158,7 +158,7 @@ def say_fit(estimator: Any, seconds: float, more: dict[str, str]) -> None:
     inference = getattr(estimator, "inference", None)  # without topics to find there is one way only
     limit = estimator.max_iter or estimator.engines[inference][1]
     steps = f"{estimator.n_iter_:,}"
-    if inference in ("vb", None):
+    if inference in ("vb", "cvb0", None):
         steps += " until converged" if estimator.n_iter_ < limit else ", not yet converged: more with --iterations"
     name = type(estimator).__name__ + (f" ({inference})" if inference else "")
     n, noun = len(estimator.components_), "class" if topics_are_classes(estimator) else "topic"

@@ -113,8 +113,8 @@ class MedLDAClassifierCV(ClassifierMixin, _PathCV):
     margin_name = "cost"
 
     def __init__(
-        self, estimator: Any = None, *, Cs: Sequence[float] = (2.0, 8.0, 32.0),
-        costs: Sequence[float] = (64.0, 256.0, 1024.0), cv: Any = 3,
+        self, estimator: Any = None, *, Cs: Sequence[float] = (1.0, 4.0, 16.0),
+        costs: Sequence[float] = (16.0, 64.0, 256.0), cv: Any = 3,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.Cs = Cs
