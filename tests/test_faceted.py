@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -166,6 +167,52 @@ def test_what_a_new_author_writes(two_facets):
                          ("year", "new: got 'year', expected a list of some of")):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             model.predict(counts, "party", new=new)
+
+
+def simulate_blogs(seed, n_own):
+    """Posts of twelve blogs, six a side; each takes up words of its own from forty that no party has. 8 to 11: new."""
+    rng = np.random.default_rng(seed)
+    topics, party = rng.dirichlet(np.full(150, 0.5), 2), np.zeros((2, 150))
+    party[0, :10] = party[1, 10:20] = 1.0
+    counts, blog = [], np.repeat(np.arange(12), 40)
+    for b in range(12):
+        own = np.zeros(150)
+        own[20 + rng.choice(40, n_own, replace=False)] = 2.0
+        tables = topics * np.exp(party[b % 2] + own)
+        tables /= tables.sum(axis=1, keepdims=True)
+        counts += [rng.multinomial(60, share @ tables) for share in rng.dirichlet([0.5, 0.5], 40)]
+    sides = np.array(["left", "right"])[blog % 2]
+    return sp.csr_matrix(np.array(counts, dtype=np.float32)), pd.DataFrame({"party": sides, "blog": blog}), blog >= 8
+
+
+@pytest.mark.slow
+def test_a_facet_takes_from_another_what_is_its_own():
+    """The party of a new blog's posts is found more often when words that only one blog has are that blog's."""
+    found = []
+    for seed in range(4):
+        counts, frame, new = simulate_blogs(seed, 12)
+        party, both = (
+            FacetedSAGE(2, facets=facets, interactions=[], max_iter=20).fit(counts[~new], frame[~new])
+            for facets in (["party"], ["party", "blog"])
+        )
+        asked = counts[new], frame[new]
+        found.append([party.score(*asked), both.score(*asked), both.score(*asked, new=["blog"])])
+    alone, among_those_known, as_new = np.mean(found, axis=0)
+    assert as_new > max(alone, among_those_known) + 0.05
+
+
+@pytest.mark.slow
+def test_documents_without_labels_are_learned_from():
+    """Posts of new blogs that are in the fit, their party missing, are told apart better than those that are not."""
+    found = []
+    for seed in range(4):
+        counts, frame, new = simulate_blogs(seed, 6)
+        told = frame["party"].astype(object).where(~new, None)
+        left_out = FacetedSAGE(2, max_iter=20).fit(counts[~new], told[~new])
+        within = FacetedSAGE(2, max_iter=20).fit(counts, told)
+        found.append([model.score(counts[new], frame["party"][new]) for model in (left_out, within)])
+    left_out, within = np.mean(found, axis=0)
+    assert within > left_out + 0.08
 
 
 def test_only_combinations_that_occur_have_cells(two_facets):
