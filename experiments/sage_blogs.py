@@ -32,6 +32,7 @@ TOPICS, PENALTIES = (10, 30), (0.01, 0.1, 1.0)
 COUNTS, LABEL_PRIORS = ("raw", "log"), ("empirical", "uniform")
 SAGE, ALONE, MACHINE, MAJORITY = "SAGE", "no interactions", "linear SVM", "majority of the posts left out"
 JOINT, JOINT_ALONE, TAUGHT = "SAGE, their words in the fit", "… no interactions", "SVM that learns from its own guesses"
+AVERAGED = "SAGE, their words in the fit, five starts averaged"
 Blogs = tuple[str, ...]
 Setting = tuple[int, str, str]  # K, counts, p(label)
 
@@ -68,14 +69,17 @@ class Task:
         return found, np.array([np.mean(self.y[known] == label) for label in model.classes_])
 
     def sage(
-        self, train: Blogs, test: Blogs, setting: Setting, together: bool = True, seed: int = 0, joint: bool = False
-    ) -> float:
-        """joint : whether the words of the posts to be predicted are in the fit"""
+        self, train: Blogs, test: Blogs, setting: Setting, together: bool = True, seed: int = 0, joint: bool = False,
+        n_starts: int = 1,
+    ) -> float:  # fmt: skip
+        """joint : whether the words of the posts to be predicted are in the fit; n_starts : posteriors averaged"""
         k, counts, label_prior = setting
-        found, shares = self.evidence(train, k, counts, together, seed, test if joint else ())
-        odds = found * (shares if label_prior == "empirical" else 1.0)
-        others = np.isin(self.blog, test)
-        return float(np.mean(self.labels[odds[others].argmax(axis=1)] == self.y[others]))
+        others, posterior = np.isin(self.blog, test), 0.0
+        for start in range(seed, seed + n_starts):
+            found, shares = self.evidence(train, k, counts, together, start, test if joint else ())
+            odds = found[others] * (shares if label_prior == "empirical" else 1.0)
+            posterior = posterior + odds / odds.sum(axis=1, keepdims=True)
+        return float(np.mean(self.labels[posterior.argmax(axis=1)] == self.y[others]))
 
     def svm(self, train: Blogs, test: Blogs, C: float, rounds: int = 0) -> float:
         """rounds : how often it learns again from all posts, those left out with the labels it gave them"""
@@ -115,6 +119,8 @@ def _each_pair(
         C = task.best(train, PENALTIES, task.svm)[0] if len(grid) > 1 else PENALTIES[-1]
         runs = {name: [task.sage(train, pair, setting, seed=s, **how) for s in seeds] for name, how in variants.items()}
         row = {name: float(np.median(values)) for name, values in runs.items()}
+        if JOINT in variants:
+            row[AVERAGED] = task.sage(train, pair, setting, joint=True, n_starts=len(seeds))
         row[MACHINE] = task.svm(train, pair, C)
         if JOINT in variants:
             row[TAUGHT] = task.svm(train, pair, C, rounds=10)
@@ -152,6 +158,7 @@ def _outcome(
         if first == JOINT:
             gain, error = _more(found, JOINT, SAGE)
             claims["their words in the fit help, by two standard errors over the pairs"] = gain > 2 * error
+            claims["five starts averaged have 0.69 or more on average over the pairs"] = means[AVERAGED] >= 0.69
     columns = ["left out", "chosen: K, counts, p(label)", "inside", *names]
     return Outcome(columns, rows, note, _dots(found, inks), claims)
 
@@ -195,6 +202,7 @@ NOTE_UNLABELLED = (
     "Accuracy on the posts of the two blogs left out, whose words, not their labels, are in the fit: FacetedSAGE sums "
     "over the labels that are missing. The paper speaks of 'two unlabeled blogs', and does not say whether it did so. "
     "SAGE alone: the same setting, these posts not in the fit. Median (least to most) of seeds 0 to 4, tol = 1e-3; "
+    "averaged: one posterior, the mean of those of the five seeds. "
     "`poliblog5k_bow` as in `sage.figure6`. K of 10 and 30 and p(label) by leaving out pairs of the training blogs, "
     "their words in the fit (column inside: accuracy there, mean of seeds 0 and 1), and C of the SVM; log counts "
     "throughout. The second SVM learns ten times more from all posts, those left out with the labels it gave them. "
@@ -215,7 +223,12 @@ def _dots(found: list[dict[str, Any]], inks: dict[str, str]) -> Any:
             axes.plot([place + shift] * len(row["runs"][name]), row["runs"][name], ".", color=ink, alpha=0.6)
         axes.plot(places + shift, [row[name] for row in found], "_", color=ink, markersize=14, markeredgewidth=2,
                   label=f"{name}, median and runs")  # fmt: skip
-    for name, mark, ink in ((MACHINE, "x", "tab:red"), (TAUGHT, "+", "tab:red"), (MAJORITY, "_", "tab:gray")):
+    for name, mark, ink in (
+        (AVERAGED, "*", "tab:blue"),
+        (MACHINE, "x", "tab:red"),
+        (TAUGHT, "+", "tab:red"),
+        (MAJORITY, "_", "tab:gray"),
+    ):
         if name not in found[0]:
             continue
         axes.plot(
