@@ -199,7 +199,7 @@ def test_weights_that_are_no_counts_are_for_variational_inference_only(simulated
 REFUSALS = [
     ({"n_topics": 0}, "n_topics: got 0, expected a whole number >= 1"),
     ({"n_topics": 2.5}, "n_topics: got 2.5"),
-    ({"inference": "vbb"}, "inference: got 'vbb', expected one of 'vb', 'svi', 'gibbs'"),
+    ({"inference": "vbb"}, "inference: got 'vbb', expected one of 'vb', 'cvb0', 'svi', 'gibbs'"),
     ({"doc_topic_prior": -1}, "doc_topic_prior: got -1, expected a positive number"),
     ({"doc_topic_prior": [0.1, 0.2]}, r"doc_topic_prior: got \[0.1, 0.2\], expected a positive number, 3 of them"),
     ({"doc_topic_prior": "learn"}, "doc_topic_prior: got 'learn'"),
