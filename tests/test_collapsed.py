@@ -146,14 +146,17 @@ def test_max_margin_fits_predicts_and_comes_back(name, tmp_path):
     np.testing.assert_array_equal(again.transform(counts[350:]), model.transform(counts[350:]))
 
 
-def test_what_a_document_says_is_inferred_in_the_same_way_everywhere():
+@pytest.mark.parametrize("kind", [MedLDARegressor, MedLDAClassifier])
+def test_what_a_document_says_is_inferred_in_the_same_way_everywhere(kind):
     """Shares behind a prediction are those of `transform`, less the prior."""
-    data = simulate(200, 3, 80, 50, response="gaussian", seed=2)
-    model = MedLDARegressor(3, inference="cvb0", max_iter=8).fit(data.counts, data.y)
+    response, coef = ("gaussian", None) if kind is MedLDARegressor else ("softmax", 8 * np.eye(3))
+    data = simulate(200, 3, 80, 50, response=response, coef=coef, seed=2)
+    model = kind(3, inference="cvb0", max_iter=8).fit(data.counts, data.y)
     lengths = np.asarray(data.counts.counts.sum(axis=1)).ravel()
     gamma = model.transform(data.counts) * (lengths + model.alpha_.sum())[:, None]
-    shares = (gamma - model.alpha_) / lengths[:, None]
-    np.testing.assert_allclose(model.predict(data.counts), shares @ model.coef_.ravel(), atol=2e-3)
+    expected = (gamma - model.alpha_) / lengths[:, None] @ model.coef_.T
+    found = model.predict(data.counts)[:, None] if kind is MedLDARegressor else model.decision_function(data.counts)
+    np.testing.assert_allclose(found, np.atleast_2d(expected.T).T, atol=1e-3 * np.abs(model.coef_).max())
 
 
 def test_exact_steps_are_of_another_engine():
