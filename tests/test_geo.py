@@ -91,6 +91,26 @@ def test_the_place_nearest_on_average():
         assert np.argmin(cost) == 0 or cost[0] - min(cost) < 1e-3
 
 
+def test_a_degree_of_longitude_is_shorter_in_the_north():
+    """Three towns at 62 degrees, of which none has half the weight: the least expected distance, by brute force.
+
+    Taking the earth for flat costs 2.4 km of 581, degrees for alike 12.
+    """
+    towns, posterior = np.array([[60.0, 0.0], [60.0, 24.0], [66.0, 12.0]]), np.array([[0.36, 0.3, 0.34]])
+    grid = np.stack(np.meshgrid(np.linspace(59, 67, 161), np.linspace(0, 24, 241), indexing="ij"), axis=-1)
+    expected = sum(p * distance_km(grid, town) for p, town in zip(posterior[0], towns, strict=True))
+    found = nearest_on_average(posterior, towns)[0]
+    cost = sum(p * distance_km(found, town) for p, town in zip(posterior[0], towns, strict=True))
+    assert cost < expected.min() + 4.0
+
+
+def test_no_region_dies_out(authors):
+    """Shares are those of the documents and one more in each region: the mode under Dirichlet(2)."""
+    regions = random_regions(authors[1][:50])
+    regions.update(np.tile([0.25, 0.75, 0.0], (50, 1)))
+    np.testing.assert_allclose(regions.shares, np.array([13.5, 38.5, 1.0]) / 53)
+
+
 @pytest.mark.parametrize("interactions", [True, False])
 def test_places_of_new_authors(authors, interactions):
     counts, place, _ = authors

@@ -183,7 +183,6 @@ def _places(y: Any, n_documents: int, some: bool = True) -> np.ndarray:
         raise ValueError(f"y: got the shape {place.shape}, expected (documents, 2): latitude and longitude in degrees")
     if len(place) != n_documents:
         raise ValueError(f"y: got {len(place)} places, expected one for each of the {n_documents} documents of X")
-    place[np.isnan(place).any(axis=1)] = np.nan
     known = place[~np.isnan(place).any(axis=1)]
     if some and len(known) < 2:
         raise ValueError(f"y: got {len(known)} known places, expected 2 or more")
