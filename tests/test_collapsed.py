@@ -85,6 +85,14 @@ def test_with_a_response_shares_are_stationary(name):
             assert abs(total(phi + step) - total(phi - step)) / 2e-4 < 5e-4
 
 
+def test_a_document_without_words_says_nothing():
+    out = np.zeros((1, K), np.float32), np.zeros((0, K), np.float32), np.ones(1), np.zeros(1, np.int32)
+    empty = (0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, True, 5, 0.0, True)
+    kernel.infer_documents(*empty, *out, np.zeros((3, K), np.float32))
+    np.testing.assert_array_equal(out[0][0], ALPHA)
+    assert out[2][0] == 0.0
+
+
 def test_topics_stand_at_their_mean():
     word_topic = np.random.default_rng(3).gamma(0.5, size=(40, 4)).astype(np.float32) + np.float32(0.25)
     emission = DirichletTopics(0.25, at_mean=True)

@@ -115,9 +115,12 @@ def _dirichlet_terms(alpha, gammas, theta, phi_sum):
 def _mode_terms(alpha, theta, phi_sum):
     """log Dirichlet(mode | alpha + 1) + sum_k phi_sum_k (log mode_k - log theta_k), mode = gamma / sum gamma:
 
-    log Gamma(sum (alpha + 1)) - sum_k log Gamma(alpha_k + 1) + sum_k gamma_k log mode_k - phi_sum_k log theta_k.
+    log Gamma(sum (alpha + 1)) - sum_k log Gamma(alpha_k + 1) + sum_k gamma_k log mode_k - phi_sum_k log theta_k;
+    nothing for a document without words, as of order one.
     """
     priors = total = bound = 0.0
+    if not phi_sum.any():
+        return bound
     for k in range(alpha.shape[0]):
         gamma = np.float64(alpha[k]) + phi_sum[k]
         priors += alpha[k] + 1.0
