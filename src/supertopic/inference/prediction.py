@@ -99,7 +99,7 @@ def _score_part(
     gamma = np.empty((n_documents, n_topics), dtype=np.float32)
     phi = np.empty((counts.nnz, n_topics), dtype=np.float32)
     bound, passes = np.empty(n_documents), np.empty(n_documents, dtype=np.int32)
-    found, moment, nothing = np.zeros((3, n_documents, len(coef)))
+    found, moment, nothing, factors = np.zeros((4, n_documents, len(coef)))
     certain = np.zeros((0, n_topics, n_topics), dtype=np.float32)
     alpha, active = point.alpha.astype(np.float32), np.ones(n_documents, dtype=bool)
     longest = int(np.diff(counts.indptr).max(initial=0))
@@ -111,7 +111,7 @@ def _score_part(
         given = (first, last, *csr, weights, alpha)
         if point.zero_order and len(coef):
             tilt_documents(
-                *given, True, *limits, True, nothing, nothing, coef, certain, is_product, active, np.zeros_like(found),
+                *given, True, *limits, True, nothing, nothing, coef, certain, is_product, active, factors,
                 gamma, phi, bound, passes, found, moment, rows,
             )  # fmt: skip
             return
