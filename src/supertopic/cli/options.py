@@ -29,7 +29,7 @@ MaxFeatures = Annotated[
 Inference = Annotated[
     str | None,
     typer.Option(
-        help="vb: variational, the default; cvb0: the same, collapsed; svi: in mini-batches; gibbs: sampling.",
+        help="vb: variational; cvb0: the same, collapsed; svi: in mini-batches; gibbs: sampling. Else the model's own.",
         show_default=False,
         rich_help_panel=FITTING,
     ),
