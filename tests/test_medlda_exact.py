@@ -32,6 +32,7 @@ def test_the_objective_never_falls(traces):
 
 
 def test_it_ends_no_lower_than_quick_steps(traces):
+    """No law: they climb different hills, and at alpha = 0.5 the quick ones end higher on two of these."""
     quick, exact = traces
     assert exact[-1] >= quick.max() - 0.01 * abs(quick.max())
 

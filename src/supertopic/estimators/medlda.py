@@ -228,9 +228,10 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
 
     Notes
     -----
-    Fits from several starts predict better together than each alone (two newsgroups: 0.842 of the test documents, one
-    fit 0.828). scikit-learn has them: `BaggingClassifier(MedLDAClassifier(10), n_estimators=8, bootstrap=False)`, whose
-    `decision_function` is their mean, and whose `predict` counts votes.
+    Fits from several starts predict better together than each alone (two newsgroups, C = 2, cost = 32, alpha = 1,
+    uniform start: eight have 0.842 of the test documents right, one 0.828). scikit-learn has them:
+    `BaggingClassifier(MedLDAClassifier(10), n_estimators=8, bootstrap=False)`, whose `decision_function` is their mean,
+    and whose `predict` counts votes.
     """
 
     def __init__(
