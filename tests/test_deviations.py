@@ -124,7 +124,7 @@ def test_the_penalised_objective_never_falls(name, background, seed):
     value = sum(naive_sage.likelihood(c, found.background, e) for c, e in zip(counts, found.eta, strict=True))
     by_word = counts.sum(axis=0)
     value += np.where(by_word > 0, by_word, prior.unseen) @ found.background
-    np.testing.assert_allclose(found.trace[-1], value - penalties(found.eta, prior), rtol=1e-10)
+    np.testing.assert_allclose(found.trace[-1], value - penalties(found.eta, prior.rate), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", PRIORS)

@@ -48,6 +48,7 @@ REFUSED = {
     "tol": ({"tol": np.nan}, "tol: got nan, expected a number >= 0"),
     "max_iter": ({"max_iter": 0}, "max_iter: got 0, expected a whole number >= 1"),
     "label_prior": ({"label_prior": "mine"}, "label_prior: got 'mine', expected 'empirical' or 'uniform'"),
+    "interaction rate": ({"interaction_gamma": 0}, "interaction_gamma: got 0, expected a number > 0"),
     "alpha": ({"doc_topic_prior": "flat"}, "doc_topic_prior: got 'flat'"),
     "facet": ({"facets": ["side"]}, "facets: got 'side', which is no column of y (party, year, other)"),
     "string": ({"facets": "party"}, "facets: got 'party', expected a list of one or more column names"),
@@ -118,6 +119,23 @@ def test_the_prior_on_labels(documents):
     assert between.any()
     even = model.predict_proba(counts)[between, 0]
     np.testing.assert_allclose(share[between] / (1 - share[between]), odds * even / (1 - even), rtol=1e-3)
+
+
+def test_interactions_have_a_prior_of_their_own(documents):
+    """A larger rate keeps fewer of them, in the end none; None is the prior of all others."""
+    counts, party = documents
+    rates = {rate: FacetedSAGE(3, interaction_gamma=rate, max_iter=15).fit(counts, party) for rate in (1.0, 10.0, 1e6)}
+    zeros = [model.sparsity_["topic × y"] for model in rates.values()]
+    assert 0.0 < zeros[0] < zeros[1] < zeros[2] == 1.0
+    none = FacetedSAGE(3, interactions=[], max_iter=15).fit(counts, party)
+    apart = [np.abs(model.predict_proba(counts) - none.predict_proba(counts)).mean() for model in rates.values()]
+    assert apart[0] > 1.5 * apart[1] > 3.0 * apart[2]
+    same = [
+        FacetedSAGE(3, prior="exponential", gamma=2.0, interaction_gamma=rate, max_iter=5).fit(counts, party)
+        for rate in (None, 2.0)
+    ]
+    np.testing.assert_array_equal(same[0].predict_proba(counts), same[1].predict_proba(counts))
+    assert not np.allclose(same[0].predict_proba(counts), rates[1.0].predict_proba(counts))
 
 
 def test_facets_by_name_and_their_interactions(two_facets):

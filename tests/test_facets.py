@@ -1,5 +1,7 @@
 """Components that add up: derivatives, steps, ascent, recovery; and EM over documents whose labels may be missing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,8 +9,8 @@ from scipy.special import digamma, logsumexp, softmax
 
 from supertopic.backends.threads import Threads
 from supertopic.doc_topic_prior import DocTopicPrior
-from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table
-from supertopic.emissions.facets import Components, Design, first_components, fit_components
+from supertopic.emissions.deviations import penalties, penalty_table
+from supertopic.emissions.facets import Components, Design, FacetPrior, first_components, fit_components
 from supertopic.estimators.faceted import ObservedLabels
 from supertopic.inference import faceted
 from supertopic.inference.faceted import Documents, fit_faceted
@@ -16,7 +18,11 @@ from supertopic.inference.responding import LocalLimits
 from supertopic.kernels.sage import step_components, weigh
 from tests import naive_facets, naive_sage
 
-PRIORS = {"jeffreys": SparsePrior("jeffreys"), "exponential": SparsePrior("exponential", gamma=0.5)}
+PRIORS = {
+    "jeffreys": FacetPrior("jeffreys"),
+    "exponential": FacetPrior("exponential", gamma=0.5),
+    "both": FacetPrior("jeffreys", interaction_gamma=5.0),
+}
 EVERYTHING = [("topic", "party"), ("party", "year"), ("topic", "party", "year")]
 
 
@@ -36,6 +42,17 @@ def random_counts(design, n_words=60, seed=0, tokens=400):
     counts = np.stack([rng.multinomial(tokens, np.exp(row)) for row in logs]).astype(np.float64)
     counts[:, :2] = 0  # two words that nobody uses
     return counts
+
+
+def naive_penalties(eta, design, prior):
+    """Row by row: topics and labels by one rate, interactions by theirs."""
+    total, first = 0.0, 0
+    for group in design.groups:
+        own = prior.interaction_gamma if len(group.factors) > 1 else None
+        for row in eta[first : first + group.n_components]:
+            total += penalties(row, prior.rate if own is None else own)
+        first += group.n_components
+    return total
 
 
 def parts_of(design):
@@ -78,7 +95,7 @@ def test_first_components_say_what_most_cells_say():
     counts[6, 0] = 3000.0  # topic 0 as party 2 tells it
     counts[:, 49] = 0.0
     for background in ("fitted", "corpus"):
-        found = first_components(counts, design, SparsePrior(background=background, unseen=0.2))
+        found = first_components(counts, design, FacetPrior(background=background, unseen=0.2))
         topic, party, both = (found.eta[rows] for rows in design.slices)
         told = found.background[None] + topic[0] + party[2] + both[2]  # components are topic first, then party
         expected = np.log(counts[6, 0] / counts[6, 1])
@@ -98,7 +115,7 @@ def test_what_topics_and_labels_might_both_say_is_the_labels():
     counts = np.zeros((4, 20))
     counts[[0, 3]] = 100.0  # each party has a topic of its own
     counts[0, 0] = 1000.0
-    topic, party = (first_components(counts, design, SparsePrior()).eta[rows] for rows in design.slices)
+    topic, party = (first_components(counts, design, FacetPrior()).eta[rows] for rows in design.slices)
     assert np.ptp(party[:, 0]) > 0.9 > 0.6 > np.ptp(topic[:, 0])
 
 
@@ -146,8 +163,7 @@ def test_a_step_is_newtons(name, cells):
 @pytest.mark.parametrize("background", ["fitted", "corpus"])
 @pytest.mark.parametrize("name", PRIORS)
 def test_the_objective_never_falls_and_is_what_it_says(name, background):
-    prior = SparsePrior(name, gamma=0.5, background=background)
-    design = design_of()
+    prior, design = replace(PRIORS[name], background=background), design_of()
     counts = random_counts(design)
     found = first_components(counts, design, prior)
     assert np.all(found.eta[design.slices[0]] != 0)
@@ -161,10 +177,10 @@ def test_the_objective_never_falls_and_is_what_it_says(name, background):
     np.testing.assert_allclose(np.exp(found.background).sum(), 1)
     expected = naive_facets.likelihood(counts, found.background, found.eta, parts_of(design))
     unseen = counts.sum(axis=0) == 0
-    expected += prior.unseen * found.background[unseen].sum() - penalties(found.eta, prior)
+    expected += prior.unseen * found.background[unseen].sum() - naive_penalties(found.eta, design, prior)
     np.testing.assert_allclose(values[-1], expected, rtol=1e-10)
     zeros = np.mean(found.eta == 0)
-    assert (0.8 if name == "jeffreys" else 0.2) < zeros < 0.99
+    assert (0.2 if name == "exponential" else 0.8) < zeros < 0.99
     if background == "fitted":  # where the background's slope is zero, words are expected as often as seen
         told = counts.sum(axis=1) @ np.exp(found.logs(design))
         told += unseen.sum() * prior.unseen * np.exp(found.background)
@@ -186,7 +202,7 @@ def test_the_support_of_sparse_components_is_recovered(size, tokens):
         eta[i, words] = size
     background = np.log(rng.dirichlet(np.full(n_words, 20.0)))
     counts = np.stack([rng.multinomial(tokens, np.exp(row)) for row in Components(background, eta).logs(design)])
-    prior = SparsePrior("jeffreys")
+    prior = FacetPrior("jeffreys")
     found = first_components(counts.astype(float), design, prior)
     with Threads(2) as backend:
         found, _ = fit_components(counts.astype(float), design, prior, backend, found, 100)
@@ -200,7 +216,7 @@ def test_the_support_of_sparse_components_is_recovered(size, tokens):
 
 
 def test_threads_change_nothing():
-    design, prior = design_of(), SparsePrior()
+    design, prior = design_of(), FacetPrior()
     counts = random_counts(design)
     start = first_components(counts, design, prior)
     found = []
@@ -311,13 +327,14 @@ def test_where_a_fresh_start_lets_the_bound_fall_documents_go_on_from_where_they
     assert np.diff(found.trace).min() > -2e-5 * abs(found.trace[-1])
 
 
-def test_the_bound_is_that_of_documents_labels_and_deviations():
+@pytest.mark.parametrize("prior", PRIORS)
+def test_the_bound_is_that_of_documents_labels_and_deviations(prior):
     counts, party, design, _ = simulate(n_documents=60)
-    found, labels = fit(counts, party, design, max_iter=1)
+    found, labels = fit(counts, party, design, prior, max_iter=1)
     documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
     with Threads(1) as backend:
         bound = documents.infer(np.exp(found.components.logs(design)), found.alpha, labels.logs(), True, backend)
-    bound += 2 * np.log(0.5) - penalties(found.components.eta, PRIORS["jeffreys"])
+    bound += 2 * np.log(0.5) - naive_penalties(found.components.eta, design, PRIORS[prior])
     assert found.trace[0] * float(counts.sum()) == pytest.approx(bound, rel=1e-9)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,11 @@ from supertopic.kernels.sage import N_TABLE, add_penalties, expect_words, fill_p
 PRIORS, BACKGROUNDS = ("jeffreys", "exponential"), ("fitted", "corpus")
 _BETWEEN = 0.03  # pseudo-counts of the first background; 0.01 to 0.1 do as well, judged within the training set
 _START = 0.01  # pseudo-counts of the first deviations, which have to be away from zero
+
+
+def require_positive(name: str, value: Any) -> None:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name}: got {value!r}, expected a number > 0")
 
 
 @dataclass(frozen=True)
@@ -44,8 +50,7 @@ class SparsePrior:
         if self.background not in BACKGROUNDS:
             raise ValueError(f"background: got {self.background!r}, expected {' or '.join(map(repr, BACKGROUNDS))}")
         for name, value in (("gamma", self.gamma), ("unseen", self.unseen)):
-            if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-                raise ValueError(f"{name}: got {value!r}, expected a number > 0")
+            require_positive(name, value)
 
     @property
     def rate(self) -> float:
@@ -74,9 +79,9 @@ def penalty_table() -> np.ndarray:
     return table
 
 
-def penalties(eta: np.ndarray, prior: SparsePrior) -> float:
+def penalties(eta: np.ndarray, rate: float) -> float:
     """Minus the log prior of all deviations, a constant dropped: a deviation of zero costs nothing."""
-    return float(add_penalties(eta[eta != 0].astype(np.float64), prior.rate, penalty_table()))
+    return float(add_penalties(eta[eta != 0].astype(np.float64), rate, penalty_table()))
 
 
 def first_background(counts: np.ndarray) -> np.ndarray:

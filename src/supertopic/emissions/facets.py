@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
-from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table
+from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table, require_positive
 from supertopic.kernels.sage import step_components
 
 _START = 0.01  # pseudo-counts of the first deviations, as in `deviations`
@@ -91,6 +91,32 @@ class Design:
         return [slice(a, b) for a, b in pairwise(ends)]
 
 
+@dataclass(frozen=True)
+class FacetPrior(SparsePrior):
+    """Of topics and of labels, as `SparsePrior` says; interactions may have an exponential prior with a rate of their own.
+
+    Jeffreys' prior does not shrink what it keeps. That suits the few deviations of a label or a topic, which many words
+    were counted for; interactions are many, each with few counts, and most of what they would be is chance.
+    """
+
+    interaction_gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.interaction_gamma is not None:
+            require_positive("interaction_gamma", self.interaction_gamma)
+
+    def rate_of(self, group: Group) -> float:
+        """As the kernels take it: 0 is Jeffreys."""
+        alone = len(group.factors) == 1 or self.interaction_gamma is None
+        return self.rate if alone else float(self.interaction_gamma)
+
+    def penalties(self, eta: np.ndarray, design: Design) -> float:
+        """Minus the log prior of all components."""
+        groups = zip(design.groups, design.slices, strict=True)
+        return sum(penalties(eta[rows], self.rate_of(group)) for group, rows in groups)
+
+
 @dataclass
 class Components:
     """Background (V,) float64, normalised logs, and all deviations (components, V) float64 with exact zeros."""
@@ -109,7 +135,7 @@ class Components:
         return logs
 
 
-def first_components(counts: np.ndarray, design: Design, prior: SparsePrior) -> Components:
+def first_components(counts: np.ndarray, design: Design, prior: FacetPrior) -> Components:
     """Each group in its turn takes log of seen over expected counts; zeros would never leave zero again.
 
     Labels before topics, since they are known and topics are not.
@@ -146,7 +172,7 @@ def _first_group(counts: np.ndarray, expected: np.ndarray, group: Group) -> np.n
 
 
 def fit_components(
-    counts: np.ndarray, design: Design, prior: SparsePrior, backend: Threads, start: Components, n_turns: int = 1
+    counts: np.ndarray, design: Design, prior: FacetPrior, backend: Threads, start: Components, n_turns: int = 1
 ) -> tuple[Components, float]:
     """Turns of background and one Newton step of every component, group after group; gives F, which never falls.
 
@@ -173,12 +199,12 @@ def fit_components(
 
 
 def _step(
-    group: Group, seen: np.ndarray, totals: np.ndarray, prior: SparsePrior, eta: np.ndarray, tables: np.ndarray,
+    group: Group, seen: np.ndarray, totals: np.ndarray, prior: FacetPrior, eta: np.ndarray, tables: np.ndarray,
     partition: np.ndarray, backend: Threads,
 ) -> None:  # fmt: skip
     """A Newton step of all components of a group, which share no cell; eta, tables and partition change in place."""
     n_words = tables.shape[1]
-    given = (*group.cells, seen, totals, prior.rate, penalty_table(), eta, tables, partition)
+    given = (*group.cells, seen, totals, prior.rate_of(group), penalty_table(), eta, tables, partition)
 
     def part(first: int, last: int) -> None:
         step_components(first, last, *given, np.empty(n_words, dtype=np.int32), np.empty((5, n_words)))
@@ -186,7 +212,7 @@ def _step(
     backend.over_range(group.n_components, part)
 
 
-def objective(counts: np.ndarray, by_word: np.ndarray, design: Design, prior: SparsePrior, found: Components) -> float:
+def objective(counts: np.ndarray, by_word: np.ndarray, design: Design, prior: FacetPrior, found: Components) -> float:
     """F; `by_word` are the counts of words over all cells, those of unseen words added."""
     unseen = by_word - counts.sum(axis=0)
-    return float((counts * found.logs(design)).sum() + unseen @ found.background - penalties(found.eta, prior))
+    return float((counts * found.logs(design)).sum() + unseen @ found.background - prior.penalties(found.eta, design))

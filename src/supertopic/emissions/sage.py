@@ -39,7 +39,7 @@ class SAGETopics:
 
     def evidence(self, word_topic: np.ndarray, backend: Threads) -> float:
         """The log prior of the deviations; Jeffreys' is improper, so that a constant per word and topic is open."""
-        return -penalties(unpack(word_topic)[0], self.prior)
+        return -penalties(unpack(word_topic)[0], self.prior.rate)
 
     def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
         """First topics come with `word_topic` being `counts` itself."""

@@ -58,6 +58,9 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         the topics with each facet; an empty list for none.
     prior, gamma
         On the variance of every deviation: "jeffreys", or "exponential" with rate `gamma`.
+    interaction_gamma : float or None
+        Rate of an exponential prior that interactions have instead: a larger one keeps fewer of them, and smaller. None
+        for that of all others.
     background, unseen
         As in `SAGEClassifier`.
     label_prior : {"empirical", "uniform"}
@@ -87,6 +90,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         interactions: Sequence[Sequence[str]] | None = None,
         prior: str = "jeffreys",
         gamma: float = 1.0,
+        interaction_gamma: float | None = 10.0,
         background: str = "fitted",
         unseen: float = 0.1,
         label_prior: str = "empirical",
@@ -105,6 +109,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         self.interactions = interactions
         self.prior = prior
         self.gamma = gamma
+        self.interaction_gamma = interaction_gamma
         self.background = background
         self.unseen = unseen
         self.label_prior = label_prior

@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.backends.threads import Threads
 from supertopic.corpus import Corpus
 from supertopic.doc_topic_prior import DocTopicPrior
-from supertopic.emissions.deviations import SparsePrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.emissions.facets import Components, Design
+from supertopic.emissions.facets import Components, Design, FacetPrior
 from supertopic.estimators.base import Engine, TopicEstimator
 from supertopic.estimators.checks import require_number, require_whole
 from supertopic.inference.engines import Fit
@@ -51,14 +50,14 @@ class FacetedEstimator(TopicEstimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def _check(self) -> SparsePrior:
+    def _check(self) -> FacetPrior:
         """Refuses parameters that make no sense, before any work is done."""
         require_whole(self, "n_topics", "max_iter", "max_doc_iter")
         require_number(self, "tol", "doc_tol")
         DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        return SparsePrior(self.prior, self.gamma, self.background, self.unseen)
+        return FacetPrior(self.prior, self.gamma, self.background, self.unseen, self.interaction_gamma)
 
-    def _fit_labels(self, corpus: Corpus, labels: Labels, design: Design, prior: SparsePrior) -> np.ndarray:
+    def _fit_labels(self, corpus: Corpus, labels: Labels, design: Design, prior: FacetPrior) -> np.ndarray:
         """Fit, keep what was found, and give the posterior over the combinations of labels (D, A)."""
         alpha = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
         limits = LocalLimits(self.max_doc_iter, self.doc_tol)

@@ -35,7 +35,7 @@ class GeoSAGE(FacetedEstimator):
         Weight of the words' evidence for a region when places are predicted; 1 is Bayes' rule. Words come in bursts, so
         that a model of single words is too sure: on a fold of GeoText's training users 0.3 has a mean error of 924 km,
         1 has 1,006.
-    prior, gamma, background, unseen
+    prior, gamma, interaction_gamma, background, unseen
         As in `FacetedSAGE`.
     doc_topic_prior, max_iter, tol, max_doc_iter, doc_tol, vectorizer, n_jobs, random_state, verbose
         As in `LDA`.
@@ -65,6 +65,7 @@ class GeoSAGE(FacetedEstimator):
         word_weight: float = 0.3,
         prior: str = "jeffreys",
         gamma: float = 1.0,
+        interaction_gamma: float | None = 10.0,
         background: str = "fitted",
         unseen: float = 0.1,
         doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
@@ -84,6 +85,7 @@ class GeoSAGE(FacetedEstimator):
         self.word_weight = word_weight
         self.prior = prior
         self.gamma = gamma
+        self.interaction_gamma = interaction_gamma
         self.background = background
         self.unseen = unseen
         self.doc_topic_prior = doc_topic_prior

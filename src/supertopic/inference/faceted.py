@@ -19,8 +19,7 @@ from scipy.special import digamma, logsumexp
 
 from supertopic.backends.threads import Threads
 from supertopic.doc_topic_prior import DocTopicPrior
-from supertopic.emissions.deviations import SparsePrior, penalties
-from supertopic.emissions.facets import Components, Design, first_components, fit_components
+from supertopic.emissions.facets import Components, Design, FacetPrior, first_components, fit_components
 from supertopic.inference.batches import order_entries
 from supertopic.inference.engines import has_converged
 from supertopic.inference.online import online_counts
@@ -147,7 +146,7 @@ class Documents:
 
 
 def fit_faceted(
-    counts: sp.csr_matrix, labels: Labels, design: Design, prior: SparsePrior, alpha_prior: DocTopicPrior,
+    counts: sp.csr_matrix, labels: Labels, design: Design, prior: FacetPrior, alpha_prior: DocTopicPrior,
     seed: int, backend: Threads, limits: LocalLimits, max_iter: int, tol: float,
     report: Callable[..., None] = lambda *_, **__: None,
 ) -> FacetedFit:  # fmt: skip
@@ -166,7 +165,7 @@ def fit_faceted(
     fresh = True
     for done in range(max_iter):
         tables, logs = np.exp(found.logs(design)), labels.logs()
-        evidence = labels.log_prior() - penalties(found.eta, prior)
+        evidence = labels.log_prior() - prior.penalties(found.eta, design)
         kept = [under.gamma.copy() for under in documents.under]
         bound = (documents.infer(tables, alpha, logs, fresh, backend) + evidence) / n_tokens
         if fresh and trace and bound < trace[-1]:
@@ -186,7 +185,7 @@ def fit_faceted(
 
 
 def _first_tables(
-    counts: sp.csr_matrix, logs: np.ndarray, design: Design, prior: SparsePrior, alpha: np.ndarray, seed: int,
+    counts: sp.csr_matrix, logs: np.ndarray, design: Design, prior: FacetPrior, alpha: np.ndarray, seed: int,
     backend: Threads,
 ) -> np.ndarray:  # fmt: skip
     """First topics by cell (cells, V): LDA's of documents in which the words that their labels add are damped.
