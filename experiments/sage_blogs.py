@@ -201,25 +201,25 @@ def figure6_unlabelled(quick: bool) -> Outcome:
 
 NOTE = (
     "Accuracy on the posts of the two blogs left out; SAGE: median (least to most) of seeds 0 to 4. "
-    "`poliblog5k_bow`, 5,000 posts, stemmed, stop and rare words left out, 2,632 terms: a sample of the corpus of the "
-    "paper, which has 20,827 posts, 8,284 terms, and left out one pair of blogs, not named. All settings by leaving "
-    "out pairs of the training blogs (column inside: accuracy there, seed 0): K of 10 and 30, raw or log counts, "
-    "p(label) as in training or uniform, then the rate of the interactions' prior of 3, 10, 30; C of the SVM (tf-idf) of "
-    "0.01, 0.1, 1. All nine pairs had been looked at before, with Jeffreys' prior for interactions and tol = 1e-3, five "
-    "seeds each (0.583 on average)."
+    "`poliblog5k_bow`, 5,000 posts, stemmed, stop and rare words left out, 2,632 terms: a sample of the corpus of "
+    "the paper, which has 20,827 posts, 8,284 terms, and left out one pair of blogs, not named. All settings by "
+    "leaving out pairs of the training blogs (column inside: accuracy there, seed 0): K of 10 and 30, raw or log "
+    "counts, p(label) as in training or uniform, then the rate of the interactions' prior of 3, 10, 30; C of the SVM "
+    "(tf-idf) of 0.01, 0.1, 1. All nine pairs had been looked at before, with Jeffreys' prior for interactions and "
+    "tol = 1e-3, five seeds each (0.583 on average)."
 )
 
 NOTE_UNLABELLED = (
-    "Accuracy on the posts of the two blogs left out, whose words, not their labels, are in the fit: FacetedSAGE sums "
-    "over the labels that are missing. The paper speaks of 'two unlabeled blogs', and does not say whether it did so. "
-    "SAGE alone: the same setting, these posts not in the fit. Averaged: the label with the highest mean of the "
-    "posteriors of five starts; median (least to most) of five such means, of seeds 0 to 4, 5 to 9 and so on; one start "
-    "and SAGE alone: of seeds 0 to 4. `poliblog5k_bow` as in `sage.figure6`. K of 10 and 30 and p(label), then the rate "
-    "of the interactions' prior of 3, 10, 30, by leaving out pairs of the training blogs, their words in the fit (column "
-    "inside: accuracy there, two starts averaged), and C of the SVM; log counts throughout. The second SVM learns ten "
-    "times more from all posts, those left out with the labels it gave them. The labels of all nine pairs had been "
-    "looked at before, with Jeffreys' prior for interactions and tol = 1e-3 (one start .677, five averaged .700, one "
-    "start without interactions .697): that starts are averaged was decided after that."
+    "Accuracy on the posts of the two blogs left out, whose words, not their labels, are in the fit: FacetedSAGE "
+    "sums over the labels that are missing. The paper speaks of 'two unlabeled blogs', and does not say whether it "
+    "did so. SAGE alone: the same setting, these posts not in the fit. Averaged: the label with the highest mean of "
+    "the posteriors of five starts; median (least to most) of five such means, of seeds 0 to 4, 5 to 9 and so on; "
+    "one start and SAGE alone: of seeds 0 to 4. `poliblog5k_bow` as in `sage.figure6`. K of 10 and 30 and p(label), "
+    "then the rate of the interactions' prior of 3, 10, 30, by leaving out pairs of the training blogs, their words "
+    "in the fit (column inside: accuracy there, two starts averaged), and C of the SVM; log counts throughout. The "
+    "second SVM learns ten times more from all posts, those left out with the labels it gave them. The labels of all "
+    "nine pairs had been looked at before, with Jeffreys' prior for interactions and tol = 1e-3 (one start .677, "
+    "five averaged .700, one start without interactions .697): that starts are averaged was decided after that."
 )
 
 

@@ -93,7 +93,7 @@ class Design:
 
 @dataclass(frozen=True)
 class FacetPrior(SparsePrior):
-    """Of topics and of labels, as `SparsePrior` says; interactions may have an exponential prior with a rate of their own.
+    """Topics and labels as `SparsePrior` says; interactions may have an exponential prior with a rate of their own.
 
     Jeffreys' prior does not shrink what it keeps. That suits the few deviations of a label or a topic, which many words
     were counted for; interactions are many, each with few counts, and most of what they would be is chance.
@@ -108,8 +108,9 @@ class FacetPrior(SparsePrior):
 
     def rate_of(self, group: Group) -> float:
         """As the kernels take it: 0 is Jeffreys."""
-        alone = len(group.factors) == 1 or self.interaction_gamma is None
-        return self.rate if alone else float(self.interaction_gamma)
+        if len(group.factors) == 1 or self.interaction_gamma is None:
+            return self.rate
+        return float(self.interaction_gamma)
 
     def penalties(self, eta: np.ndarray, design: Design) -> float:
         """Minus the log prior of all components."""
