@@ -225,30 +225,25 @@ NOTE_UNLABELLED = (
 
 
 def _dots(found: list[dict[str, Any]], inks: dict[str, str]) -> Any:
-    """A column per pair left out: seeds as points, medians and baselines as marks."""
+    """A column per pair left out: medians and baselines as marks, a line from the first variant's least to its most."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    figure = Figure(figsize=(9.0, 5.0), layout="constrained")
     axes = figure.subplots()
-    places = np.arange(len(found))
+    places, first = np.arange(len(found)), next(iter(inks))
     for shift, (name, ink) in zip(np.linspace(-0.12, 0.12, len(inks)) * (len(inks) - 1), inks.items(), strict=True):
-        for place, row in zip(places, found, strict=True):
-            axes.plot([place + shift] * len(row["runs"][name]), row["runs"][name], ".", color=ink, alpha=0.6)
-        axes.plot(places + shift, [row[name] for row in found], "_", color=ink, markersize=14, markeredgewidth=2,
-                  label=f"{name}, median and runs")  # fmt: skip
-    for name, mark, ink in (
-        (MACHINE, "x", "tab:red"),
-        (TAUGHT, "+", "tab:red"),
-        (MAJORITY, "_", "tab:gray"),
-    ):
-        if name not in found[0]:
-            continue
-        axes.plot(
-            places, [row[name] for row in found], mark, color=ink, markersize=26 if mark == "_" else 8, label=name
-        )
+        marks = {"color": ink, "markersize": 10, "markeredgewidth": 2.5, "label": f"{name}, median"}
+        axes.plot(places + shift, [row[name] for row in found], "_", **marks)
+        if name == first:
+            spans = [(min(row["runs"][name]), max(row["runs"][name])) for row in found]
+            axes.vlines(places + shift, *zip(*spans, strict=True), color=ink, linewidth=1.2)
+    baselines = ((MACHINE, "x", "tab:red"), (TAUGHT, "+", "tab:red"), (MAJORITY, "_", "tab:gray"))
+    for name, mark, ink in (baseline for baseline in baselines if baseline[0] in found[0]):
+        values, size = [row[name] for row in found], 30 if mark == "_" else 7
+        axes.plot(places, values, mark, color=ink, markersize=size, label=name)
     axes.axhline(0.696, color="black", linewidth=0.8, linestyle="--", label="the paper's best median, its pair")
     axes.set_xticks(places, [row["pair"] for row in found])
     axes.set(xlabel="blogs left out", ylabel="accuracy")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncol=2)
     return figure
