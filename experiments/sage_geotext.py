@@ -50,7 +50,7 @@ def table1(quick: bool) -> Outcome:
     logs = X.copy()
     logs.data = np.log2(1.0 + logs.data).astype(np.float32)
     folds = list(KFold(2, shuffle=True, random_state=0).split(X[is_train]))
-    k, name, weight = (1, "log", 0.3) if quick else _chosen(X[is_train], logs[is_train], place[is_train], folds)
+    k, name, weight = (5, "log", 0.3) if quick else _chosen(X[is_train], logs[is_train], place[is_train], folds)
     counts = X if name == "raw" else logs
     model = GeoSAGE(k, word_weight=weight, n_jobs=1).fit(counts[is_train], place[is_train])
     guesses = {f"GeoSAGE, K = {k}, {name} counts, word_weight {weight}": model.predict(counts[~is_train])}

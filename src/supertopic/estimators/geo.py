@@ -33,8 +33,8 @@ class GeoSAGE(FacetedEstimator):
         Whether topics are told differently in regions.
     word_weight : float
         Weight of the words' evidence for a region when places are predicted; 1 is Bayes' rule. Words come in bursts, so
-        that a model of single words is too sure: on a fold of GeoText's training users 0.3 has a mean error of 924 km,
-        1 has 1,006.
+        that a model of single words is too sure: on two folds of GeoText's training users, K = 5, raw counts, 1 has a
+        mean error of 988 km, 0.3 has 906, 0.1 has 880.
     prior, gamma, interaction_gamma, background, unseen
         As in `FacetedSAGE`.
     doc_topic_prior, max_iter, tol, max_doc_iter, doc_tol, vectorizer, n_jobs, random_state, verbose
