@@ -20,7 +20,7 @@ from supertopic.datasets import load
 
 NONE, JEFFREYS, OWN = "no interactions", "Jeffreys, as topics and labels", "a prior of their own, the default"
 PRIORS: dict[str, dict[str, Any]] = {NONE: {"interactions": []}, JEFFREYS: {"interaction_gamma": None}, OWN: {}}
-RELIGION = ("alt.atheism", "soc.religion.christian", "talk.")
+DEBATES = ("alt.atheism", "soc.religion.christian", "talk.")
 SHARES = (0.125, 0.25, 0.5, 0.75)
 FIRST_SPLIT = 200  # rates were compared on others
 
@@ -34,10 +34,11 @@ def _debates() -> tuple[sp.csr_matrix, np.ndarray]:
     """Newsgroups on politics and religion; terms of ten documents or more."""
     data = load("20newsgroups_bow", os.environ["SUPERTOPIC_DATA"])
     group = data.frame["label"].to_numpy().astype(str)
-    counts = data.counts.counts[[name.startswith(RELIGION) for name in group]]
+    kept = np.array([name.startswith(DEBATES) for name in group])
+    counts = data.counts.counts[kept]
     counts = counts[:, np.bincount(counts.indices, minlength=counts.shape[1]) >= 10]
-    label, some = group[[name.startswith(RELIGION) for name in group]], np.diff(counts.indptr) > 0
-    return counts[some], label[some]
+    some = np.diff(counts.indptr) > 0
+    return counts[some], group[kept][some]
 
 
 def _accuracies(
@@ -59,14 +60,14 @@ def _accuracies(
 
 @reproduces("sage", "section 5: what interactions add to the accuracy of labels, by the prior they have")
 def interactions(quick: bool) -> Outcome:
-    sides, debates = _blogs("rating"), _debates()
+    sides = _blogs("rating")
     if quick:
         tasks = {"blogs by side, half of the posts, K = 5": (sides[0][::4], sides[1][::4], 0.5, 5, 1)}
     else:
         tasks = {f"blogs by side, {share:.1%} of the posts, K = 10": (*sides, share, 10, 5) for share in SHARES}
         tasks["blogs by side, 75.0% of the posts, K = 30"] = (*sides, 0.75, 30, 5)
         tasks["blogs by author, 50.0% of the posts, K = 10"] = (*_blogs("blog"), 0.5, 10, 3)
-        tasks["six newsgroups, 50.0% of the articles, K = 10"] = (*debates, 0.5, 10, 3)
+        tasks["six newsgroups, 50.0% of the articles, K = 10"] = (*_debates(), 0.5, 10, 3)
     found = {}
     for name, given in tasks.items():
         found[name] = _accuracies(*given)
