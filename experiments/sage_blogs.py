@@ -24,6 +24,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 
 from experiments.book import Outcome, reproduces
+from experiments.counts import logarithms
 from supertopic import FacetedSAGE
 from supertopic.datasets import load
 
@@ -43,9 +44,7 @@ class Task:
     def __init__(self, step: int = 1) -> None:
         data = load("poliblog5k_bow", os.environ["SUPERTOPIC_DATA"])
         raw = data.counts.counts[::step]
-        logs = raw.copy()
-        logs.data = np.log2(1.0 + logs.data).astype(np.float32)
-        self.X = {"raw": raw, "log": logs}
+        self.X = {"raw": raw, "log": logarithms(raw)}
         self.y, self.blog = (data.frame[name].to_numpy()[::step] for name in ("rating", "blog"))
         self.labels = np.unique(self.y)
         self.evidence = cache(self._evidence)

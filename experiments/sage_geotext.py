@@ -20,6 +20,7 @@ from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
 
 from experiments.book import Outcome, reproduces
+from experiments.counts import logarithms
 from supertopic import GeoSAGE
 from supertopic.datasets import load
 from supertopic.estimators.regions import distance_km
@@ -47,8 +48,7 @@ def users(quick: bool) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray, np.ndarra
 @reproduces("sage", "table 1: error of predicted places of Twitter's users, and the words of regions")
 def table1(quick: bool) -> Outcome:
     X, place, is_train, words = users(quick)
-    logs = X.copy()
-    logs.data = np.log2(1.0 + logs.data).astype(np.float32)
+    logs = logarithms(X)
     folds = list(KFold(2, shuffle=True, random_state=0).split(X[is_train]))
     k, name, weight = (5, "log", 0.3) if quick else _chosen(X[is_train], logs[is_train], place[is_train], folds)
     counts = X if name == "raw" else logs

@@ -15,6 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from experiments.book import Outcome, reproduces
+from experiments.counts import logarithms
 from supertopic import FacetedSAGE
 from supertopic.datasets import load
 
@@ -45,8 +46,7 @@ def _accuracies(
     counts: sp.csr_matrix, label: np.ndarray, share: float, n_topics: int, n_splits: int
 ) -> dict[str, np.ndarray]:
     """By prior: the accuracy on half of the documents, learned from a share of all of them."""
-    logs = counts.copy()
-    logs.data = np.log2(1.0 + logs.data).astype(np.float32)
+    logs = logarithms(counts)
     found: dict[str, list[float]] = {name: [] for name in PRIORS}
     for split in range(n_splits):
         place = np.random.default_rng(FIRST_SPLIT + split).random(len(label))

@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 
 from experiments.book import Outcome, reproduces
+from experiments.counts import logarithms
 from experiments.drawing import with_spread
 from supertopic import SAGEClassifier
 from supertopic.datasets import load
@@ -147,7 +148,7 @@ def _accuracies(
     }
     if quick:
         return found
-    logs, logs_test = _logarithms(X), _logarithms(X_test)
+    logs, logs_test = logarithms(X), logarithms(X_test)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     smoothed = GridSearchCV(MultinomialNB(), {"alpha": SMOOTHING}, cv=folds).fit(X, y)
     return found | {
@@ -157,13 +158,6 @@ def _accuracies(
         DIRICHLET_BOTH: DirichletNaiveBayes(0.98).fit(logs, y).score(logs_test, y_test),
         SMOOTHED: smoothed.score(X_test, y_test),
     }
-
-
-def _logarithms(counts: sp.csr_matrix) -> sp.csr_matrix:
-    """log2(1 + count), as `SAGEClassifier(counts="log")` takes it."""
-    logs = counts.copy()
-    logs.data = np.log2(1.0 + logs.data)
-    return logs
 
 
 def _above(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
