@@ -119,7 +119,7 @@ def test_what_topics_and_labels_might_both_say_is_the_labels():
     assert np.ptp(party[:, 0]) > 0.9 > 0.6 > np.ptp(topic[:, 0])
 
 
-@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("name", ["jeffreys", "exponential"])
 @pytest.mark.parametrize("cells", [[2], [0, 1, 3]])
 def test_a_step_is_newtons(name, cells):
     """Gradient and, for one cell, Hessian by differences; for several, one beta beta' stands for the sum."""
