@@ -27,8 +27,8 @@ def table(documents: Documents, plan: Plan) -> Table:
         "Python code does not end three classes of 18,685 terms in 90 s. Facets: `FacetedSAGE` on 5,000 political "
         f"blogs, labels and interactions, until converged, two threads. A turn: {N_CLASSES} classes, one step for "
         "the background and one Newton step for all deviations, one thread; ratio to the row above, which has half as "
-        "many terms or non-zeros. A term costs more once the rows of a class no longer fit the cache of a core, so that a "
-        f"doubling that crosses it costs more than twice. Best of {plan.repeats}.",
+        "many terms or non-zeros. A term costs more once the rows of a class no longer fit the cache of a core, so "
+        f"that a doubling that crosses it costs more than twice. Best of {plan.repeats}.",
     )
     if os.environ.get("SUPERTOPIC_DATA"):
         say("20 classes of all terms; topics with a facet")
