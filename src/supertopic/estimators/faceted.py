@@ -61,7 +61,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         On the variance of every deviation: "jeffreys", or "exponential" with rate `gamma`.
     interaction_gamma : float or None
         Rate of an exponential prior that interactions have instead: a larger one keeps fewer of them, and smaller. None
-        for that of all others, as in the paper: Jeffreys' lets them learn by heart, which costs up to 2.7 points of
+        for that of all others, as in the paper: Jeffreys' lets them learn by heart, which costs up to 2.8 points of
         accuracy on political blogs by side or by author, and gains 0.7 on newsgroups (a rate of 1 does as well there).
     background, unseen
         As in `SAGEClassifier`.
