@@ -1,0 +1,215 @@
+"""Every estimator with every engine gives the numbers it gave: the files in tests/golden/fits are the measure.
+
+A case is fitted again, and its saved model is loaded; both have to give the topics, coefficients and predictions that
+were written down. A change of code that is not meant to change numbers passes; one that is meant to renews the cases it
+concerns (`python -m tests.test_golden_fits NAME ...`) and says so in CHANGELOG.md.
+
+Tolerance: 1e-4 of an array's largest number (`TOLERANCE`), so that another order of summation passes and another
+formula does not. Samplers draw the same numbers or wholly others.
+"""
+
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import supertopic
+from supertopic import load
+from supertopic.datasets import simulate
+
+FOLDER = Path(__file__).parent / "golden" / "fits"
+TOLERANCE = 1e-4
+N_TRAIN = 120
+
+
+@cache
+def data(response=None, n_classes=3):
+    """(train counts, test counts, train y, test y): 150 short documents of three topics."""
+    found = simulate(
+        n_documents=150, n_topics=3, n_words=50, mean_length=25, response=response, n_classes=n_classes, seed=7
+    )
+    counts, y = found.counts.counts, getattr(found, "y", None)
+    labels = (None, None) if y is None else (y[:N_TRAIN], y[N_TRAIN:])
+    return counts[:N_TRAIN], counts[N_TRAIN:], *labels
+
+
+def covariates(n_documents):
+    return np.random.default_rng(3).normal(size=(n_documents, 2))
+
+
+def with_missing(y):
+    """Some labels are missing, so that semi-supervised steps are held, too."""
+    y = y.astype(np.float64)
+    y[::11] = np.nan
+    return y
+
+
+SLDA = {"n_topics": 3, "max_iter": 12}
+GIBBS = {"n_topics": 3, "inference": "gibbs", "max_iter": 24, "burn_in": 8}
+SEVERAL = {"grade": "ordinal", "size": "gamma"}
+NUMBERS = ("gaussian", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull")
+CLASSES = {"logit": 2, "probit": 2, "softmax": 3, "ordinal": 4}
+
+CASES = {
+    "lda-vb": ("LDA", None, {"n_topics": 3, "max_iter": 15}),
+    "lda-cvb0": ("LDA", None, {"n_topics": 3, "inference": "cvb0", "doc_topic_prior": 0.2, "max_iter": 15}),
+    "lda-svi": ("LDA", None, {"n_topics": 3, "inference": "svi", "max_iter": 3}),
+    "lda-gibbs": ("LDA", None, GIBBS),
+    "lda-gibbs-partial": ("LDA", None, {**GIBBS, "sampler": "partial"}),
+    "mixture-vb": ("MixtureOfCategoricals", None, {"n_topics": 3}),
+    "mixture-svi": ("MixtureOfCategoricals", None, {"n_topics": 3, "inference": "svi", "max_iter": 3}),
+    "mixture-gibbs": ("MixtureOfCategoricals", None, GIBBS),
+    "sage-vb": ("SAGETopics", None, {"n_topics": 3, "max_iter": 10}),
+    "sage-svi": ("SAGETopics", None, {"n_topics": 3, "inference": "svi", "max_iter": 2}),
+    "sage-classifier": ("SAGEClassifier", "softmax", {}),
+    "htmm": ("HTMM", None, {"n_topics": 3, "max_iter": 10}),
+    "disclda": ("DiscLDAClassifier", "softmax", {"n_class_topics": 1, "max_iter": 10}),
+    "faceted-sage": ("FacetedSAGE", "softmax", {"n_topics": 2, "max_iter": 8}),
+    "geo-sage": ("GeoSAGE", "places", {"n_topics": 2, "n_regions": 3, "max_iter": 8}),
+    **{
+        f"topic-model-{engine}": ("TopicModel", "several", {**params, "response": SEVERAL})
+        for engine, params in (("vb", SLDA), ("svi", {**SLDA, "inference": "svi", "max_iter": 3}), ("gibbs", GIBBS))
+    },
+    "slda-gaussian-vb-sage": ("SLDARegressor", "gaussian", {**SLDA, "emission": "sage"}),
+    "slda-gaussian-vb-laplace": ("SLDARegressor", "gaussian", {**SLDA, "coef_prior": "laplace", "coef_scale": 0.05}),
+    "slda-gaussian-vb-words": ("SLDARegressor", "gaussian", {**SLDA, "words": True}),
+    "slda-gaussian-vb-covariates": ("SLDARegressor", "gaussian", SLDA),
+    "slda-gaussian-gibbs-covariates": ("SLDARegressor", "gaussian", GIBBS),
+    "slda-gaussian-vb-auto": ("SLDARegressor", "gaussian", {**SLDA, "max_iter": 5, "supervision": "auto"}),
+    **{
+        f"slda-{name}-canonical-vb": ("SLDARegressor", name, {**SLDA, "response": name, "link": "canonical"})
+        for name in ("gamma", "inverse_gaussian")
+    },
+    "slda-softmax-vb-words": ("SLDAClassifier", "softmax", {**SLDA, "words": True}),
+    "slda-softmax5-vb": ("SLDAClassifier", "softmax5", SLDA),
+    "medlda-regressor-vb": ("MedLDARegressor", "gaussian", {**SLDA, "C": 2.0}),
+    "medlda-regressor-vb-lda": ("MedLDARegressor", "gaussian", {**SLDA, "C": 2.0, "likelihood": "lda"}),
+    "medlda-regressor-cvb0": ("MedLDARegressor", "gaussian", {**SLDA, "C": 2.0, "inference": "cvb0"}),
+    "medlda-regressor-gibbs": ("MedLDARegressor", "gaussian", {**GIBBS, "C": 2.0}),
+    "medlda-regressor-words": ("MedLDARegressor", "gaussian", {**SLDA, "C": 2.0, "words": True}),
+    "medlda-binary-cvb0": ("MedLDAClassifier", "logit", SLDA),
+    "medlda-binary-vb": ("MedLDAClassifier", "logit", {**SLDA, "inference": "vb"}),
+    "medlda-binary-one-slack": ("MedLDAClassifier", "logit", {**SLDA, "inference": "vb", "slack": "1"}),
+    "medlda-classes-cvb0": ("MedLDAClassifier", "softmax", SLDA),
+    "medlda-classes-vb": ("MedLDAClassifier", "softmax", {**SLDA, "inference": "vb"}),
+    "medlda-classes-vb-sage": ("MedLDAClassifier", "softmax", {**SLDA, "inference": "vb", "emission": "sage"}),
+    "medlda-classes-laplace": ("MedLDAClassifier", "softmax", {**SLDA, "coef_prior": "laplace"}),
+    "medlda-classes-exact": ("MedLDAClassifier", "softmax", {**SLDA, "inference": "vb", "exact": True, "max_iter": 4}),
+    "medlda-classes-gibbs": ("MedLDAClassifier", "softmax", GIBBS),
+    "medlda-classes-words": ("MedLDAClassifier", "softmax", {**SLDA, "words": True}),
+    "sstm-regressor": ("SSTMRegressor", "gaussian", {"n_topics": 4, "max_iter": 30}),
+    "sstm-regressor-budget": ("SSTMRegressor", "gaussian", {"n_topics": 6, "max_iter": 30, "max_nonzero": 2}),
+    "sstm-classifier": ("SSTMClassifier", "logit", {"n_topics": 4, "max_iter": 30}),
+    "sstm-classifier-chains": ("SSTMClassifier", "logit", {"n_topics": 4, "max_iter": 20, "n_chains": 2}),
+    "sstm-classifier-three": ("SSTMClassifier", "softmax", {"n_topics": 4, "max_iter": 30, "max_nonzero": 2}),
+    **{
+        f"slda-{name}-{engine}": ("SLDARegressor", name, {**params, "response": name})
+        for name in NUMBERS
+        for engine, params in (("vb", SLDA), ("svi", {**SLDA, "inference": "svi", "max_iter": 3}), ("gibbs", GIBBS))
+    },
+    **{
+        f"slda-{name}-{engine}": ("SLDAClassifier", name, {**params, "response": name})
+        for name in CLASSES
+        for engine, params in (("vb", SLDA), ("svi", {**SLDA, "inference": "svi", "max_iter": 3}), ("gibbs", GIBBS))
+    },
+    **{
+        f"slda-{name}-per-token": (kind, name, {**SLDA, "response": name, "own_terms": True, "max_iter": 6})
+        for kind, name in (("SLDARegressor", "gaussian"), ("SLDARegressor", "poisson"), ("SLDAClassifier", "softmax"))
+    },
+}  # fmt: skip
+
+
+def documents(name, response):
+    """(X, y, further arguments of fit, X of new documents, further arguments of predict)."""
+    kind = {"places": "gaussian", "several": "ordinal", "softmax5": "softmax", None: None}.get(response, response)
+    n_classes = {"ordinal": 4, "softmax": 3, "softmax5": 5}.get(response if response != "several" else "ordinal", 3)
+    train, test, y, _ = data(kind, n_classes)
+    if response == "places":
+        y = np.column_stack([40 + 5 * (y - y.mean()) / y.std(), -90 + np.arange(len(y)) % 7.0])
+    elif response == "several":
+        size = data("gamma")[2]
+        y = pd.DataFrame({"grade": y, "size": size})
+    elif y is not None and name != "slda-gaussian-vb-auto":
+        y = with_missing(y)
+    if name.endswith("covariates"):
+        return train, y, {"covariates": covariates(len(y))}, test, {"covariates": covariates(test.shape[0])}
+    return train, y, {}, test, {}
+
+
+def fit(name):
+    kind, response, params = CASES[name]
+    X, y, more, _, _ = documents(name, response)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # short fits: chains that have not mixed, and the like
+        return getattr(supertopic, kind)(**params).fit(X, y, **more)
+
+
+def numbers(model, name):
+    """What a fitted model is held to."""
+    _, _, _, test, more = documents(name, CASES[name][1])
+    found = {"components": model.components_, "alpha": model.alpha_, "transform": model.transform(test)}
+    found["bound"] = model.bound_[-1:]
+    for attribute in ("coef_", "coef_std_", "covariate_coef_", "word_coef_", "dispersion_", "background_"):
+        if not hasattr(model, attribute):
+            continue
+        value = getattr(model, attribute)
+        if isinstance(value, dict):
+            value = np.concatenate([np.ravel(part) for part in value.values()])
+        found[attribute.strip("_")] = np.asarray(value, dtype=np.float64)
+    if hasattr(model, "predict_proba"):
+        shares = model.predict_proba(test, **more)
+        found["probabilities"] = np.hstack(list(shares.values())) if isinstance(shares, dict) else shares
+    elif hasattr(model, "decision_function"):
+        found["decision"] = model.decision_function(test)
+    if hasattr(model, "predict"):
+        found["predict"] = np.asarray(model.predict(test, **more), dtype=np.float64)
+    return {key: np.asarray(value, dtype=np.float64) for key, value in found.items()}
+
+
+def compare(found, expected, name):
+    assert found.keys() == expected.keys()
+    for key, numbers in expected.items():
+        scale = max(float(np.abs(numbers).max(initial=0.0)), 1e-12)
+        np.testing.assert_allclose(found[key], numbers, rtol=0, atol=TOLERANCE * scale, err_msg=f"{name}: {key}")
+
+
+def write(names):
+    FOLDER.mkdir(exist_ok=True)
+    for name in names:
+        model = fit(name)
+        model.save(FOLDER / f"{name}.supertopic")
+        np.savez_compressed(FOLDER / f"{name}.npz", **numbers(model, name))
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    with np.load(FOLDER / f"{request.param}.npz") as expected:
+        return request.param, dict(expected)
+
+
+def test_a_new_fit_gives_the_same_numbers(case):
+    name, expected = case
+    compare(numbers(fit(name), name), expected, name)
+
+
+def test_a_saved_model_gives_the_same_numbers(case):
+    name, expected = case
+    compare(numbers(load(FOLDER / f"{name}.supertopic"), name), expected, name)
+
+
+def test_every_estimator_and_engine_has_a_case():
+    tried = {(kind, params.get("inference")) for kind, _, params in CASES.values()}
+    for name in supertopic.__all__:
+        kind = getattr(supertopic, name)
+        if isinstance(kind, type) and hasattr(kind, "engines"):
+            default = getattr(kind(), "inference", None)
+            found = {inference or default for tried_kind, inference in tried if tried_kind == name}
+            assert found >= set(kind.engines or [default]), name
+
+
+if __name__ == "__main__":
+    write(sys.argv[1:] or CASES)
