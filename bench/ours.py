@@ -15,9 +15,9 @@ from supertopic import LDA
 from supertopic.backends.threads import Threads
 from supertopic.corpus import as_corpus
 from supertopic.inference.batches import Batch
-from supertopic.inference.engines import Watch
-from supertopic.inference.local import LocalLimits
-from supertopic.inference.variational import start_state, take_step
+from supertopic.inference.task import Watch
+from supertopic.inference.variational.local import LocalLimits
+from supertopic.inference.variational.step import start_state, take_step
 
 Look = Callable[[int, float, dict[str, np.ndarray]], None]
 

@@ -24,7 +24,7 @@ from experiments.book import Outcome, reproduces
 from experiments.drawing import with_spread
 from experiments.newsgroups import PAIR, Newsgroups, newsgroups
 from supertopic import LDA, DiscLDAClassifier, MedLDAClassifier, MedLDAClassifierCV, SLDAClassifier
-from supertopic.inference import engines
+from supertopic.inference.variational import batch as engines
 from supertopic.margin import solve_classes
 
 NEWS = "20 Newsgroups (`20newsgroups_bow`), standard split, stop words and words of one training document left out"

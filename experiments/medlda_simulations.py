@@ -14,7 +14,7 @@ from experiments.drawing import with_spread
 from supertopic import MedLDAClassifier
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate_margin
-from supertopic.inference.prediction import PointModel, infer
+from supertopic.inference.after.prediction import PointModel, infer_shares
 
 LENGTHS = {1: (25, 50, 150, 300, 500), 2: (50, 150, 250), 3: (50, 200, 350)}
 TRAINING = {1: 4000, 2: 1000, 3: 1000}
@@ -55,7 +55,7 @@ def best_possible(data: Any, n_train: int) -> tuple[float, float]:
     chance = expit(data.score[n_train:])
     with Threads(1) as backend:
         topics = np.ascontiguousarray(data.components.T.astype(np.float32))
-        theta = infer(PointModel(data.alpha), topics, data.counts.counts[n_train:], backend)[0]
+        theta = infer_shares(PointModel(data.alpha), topics, data.counts.counts[n_train:], backend)[0]
     words = data.score - data.doc_topic @ data.coef  # the part of the words themselves, known to both
     guess = theta @ data.coef + words[n_train:] > 0
     return float(np.maximum(chance, 1 - chance).mean()), float(np.where(guess, chance, 1 - chance).mean())

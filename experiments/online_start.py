@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from supertopic import LDA, Vectorizer
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load
-from supertopic.inference import online
+from supertopic.inference import first_topics as online
 from supertopic.metrics import completion_split, score_completion
 
 CORPORA = ("20newsgroups_bow", "associated_press_bow", "bbc_news")

@@ -93,7 +93,7 @@ def test_a_coefficient_for_every_class():
         classes_ = np.array(["x", "y", "z"])
         doc_topic_ = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
 
-    del supertopic.estimators.saving.ESTIMATORS["Three"]
+    del supertopic.estimators.shared.saving.ESTIMATORS["Three"]
     model = Three()
     assert list(shown.coefficients(model)) == ["coef_x", "coef_y", "coef_z"]
     columns, order = shown.coefficient_columns(model)

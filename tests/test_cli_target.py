@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from supertopic.cli.target import Choice, Target, choose, responses, unlabelled
+from supertopic.cli.target import Choice, ColumnValues, choose, responses, unlabelled
 
 KINDS = {
     "none": "none", "gaussian": "number", "negative_binomial": "number", "logit": "class", "probit": "class",
@@ -27,7 +27,7 @@ def register(monkeypatch):
 
 
 def column(*values, times=1):
-    return Target.of(pd.Series(list(values) * times, dtype=object), "y")
+    return ColumnValues.of(pd.Series(list(values) * times, dtype=object), "y")
 
 
 CHOSEN = {

@@ -10,18 +10,18 @@ from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.kernels import variational as kernel
+from supertopic.kernels import e_step_words as kernel
 from supertopic.metrics import align_topics
 from tests import naive_collapsed as naive
-from tests.test_kernels_tilted import tilt
-from tests.test_kernels_variational import ALPHA, COUNTS, RESPONSES, WEIGHTS, WORDS, K, infer
+from tests.test_kernels_e_step_mean import tilt
+from tests.test_kernels_e_step_words import ALPHA, COUNTS, RESPONSES, WEIGHTS, WORDS, K, infer
 
 SMALL = (WORDS, COUNTS.astype(float), WEIGHTS.astype(float), ALPHA.astype(float))
 
 
 @pytest.mark.parametrize("passes", [1, 4, 30])
 def test_the_kernel_is_the_slow_one(passes):
-    gamma, phi, bound, done = infer(passes, zero_order=True)
+    gamma, phi, bound, done = infer(passes, collapsed=True)
     slow_gamma, slow_phi = naive.infer_document(*SMALL, passes)
     assert done[0] == passes
     np.testing.assert_allclose(gamma[0], slow_gamma, rtol=2e-5)
@@ -43,7 +43,7 @@ def test_shares_in_two_factors_are_the_same(passes):
 
 
 def test_inference_ends_at_the_mode_and_the_bound_is_what_is_there():
-    gamma, _, bound, _ = infer(3000, zero_order=True)
+    gamma, _, bound, _ = infer(3000, collapsed=True)
     found = gamma[0] / gamma[0].sum()
 
     def loss(logits):
@@ -60,11 +60,11 @@ def test_inference_ends_at_the_mode_and_the_bound_is_what_is_there():
 def test_with_a_response_shares_are_stationary(name):
     """Moving any word's shares changes neither words' part nor what the mean shares say to the response, in sum."""
     slope, curvature, coef, is_product = RESPONSES[name]
-    out = tilt(*RESPONSES[name], passes=3000, zero_order=True)
+    out = tilt(*RESPONSES[name], passes=3000, collapsed=True)
     phi = out["phi"].astype(float)
     phi /= phi.sum(axis=1, keepdims=True)
     assert out["bound"][0] == pytest.approx(naive.bound(*SMALL, phi), rel=1e-4)
-    assert not np.allclose(phi, infer(3000, zero_order=True)[1], atol=1e-3)  # the response is heard
+    assert not np.allclose(phi, infer(3000, collapsed=True)[1], atol=1e-3)  # the response is heard
 
     def total(phi):
         n_tokens, mean = COUNTS.sum(), COUNTS @ phi / COUNTS.sum()

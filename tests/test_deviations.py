@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from supertopic.backends.threads import Threads
 from supertopic.emissions.deviations import Deviations, SparsePrior, fit_deviations, penalties, penalty_table
-from supertopic.kernels.sage import FLOOR, fit_classes, newton_step, weigh
+from supertopic.kernels.deviations import FLOOR, fit_classes, newton_step, weigh
 from tests import naive_sage
 
 PRIORS = {"jeffreys": SparsePrior("jeffreys"), "exponential": SparsePrior("exponential", gamma=0.5)}

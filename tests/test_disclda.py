@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import LDA, DiscLDAClassifier, load
 from supertopic.backends.threads import Threads
 from supertopic.corpus import as_corpus
-from supertopic.inference.classwise import first_state
-from supertopic.inference.responding import LocalLimits
+from supertopic.inference.variational.disclda import first_class_state
+from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.metrics import completion_split, score_completion
 from tests.naive import infer_document, word_bound
 from tests.naive_disclda import allowed_topics, em_step, log_likelihood
@@ -98,7 +98,7 @@ def test_em_steps_are_those_of_the_slow_version(shape):
     ).fit(counts, y)  # fmt: skip
     task = model._task(model._model(), as_corpus(counts), model._check(), y.astype(float))
     with task.backend:
-        word_topic = first_state(task, model._structure()).word_topic.astype(np.float64)
+        word_topic = first_class_state(task, model._structure()).word_topic.astype(np.float64)
     documents = [(np.flatnonzero(row), row[row > 0].astype(float)) for row in counts]
     bounds = []
     for _ in range(3):
@@ -140,7 +140,7 @@ def test_likelihoods_of_tiny_documents():
             n_own, n_shared_topics=n_shared, doc_topic_prior=0.5, topic_word_prior=0.3, max_iter=20
         ).fit(counts, y)
         with Threads(1) as backend:
-            found = model._judge(as_corpus(counts), backend)
+            found = model._class_posterior(as_corpus(counts), backend)
         exact, bounds = np.empty((2, 12, 3))
         for row, c in np.ndindex(12, 3):
             words = np.flatnonzero(counts[row])
@@ -313,10 +313,10 @@ def test_a_killed_fit_goes_on(labelled, tmp_path, monkeypatch):
     given = {"max_iter": 8, "tol": 0, "checkpoint": tmp_path / "fit"}
     whole = DiscLDAClassifier(**given).fit(counts, y)
     monkeypatch.setattr("supertopic.checkpoint.Checkpoint.due", lambda self: True)
-    monkeypatch.setattr("supertopic.inference.classwise.has_converged", _stop_after(4))
+    monkeypatch.setattr("supertopic.inference.variational.disclda.has_converged", _stop_after(4))
     with pytest.raises(KeyboardInterrupt):
         DiscLDAClassifier(**given).fit(counts, y)
-    monkeypatch.setattr("supertopic.inference.classwise.has_converged", lambda *_: False)
+    monkeypatch.setattr("supertopic.inference.variational.disclda.has_converged", lambda *_: False)
     again = DiscLDAClassifier(**given).fit(counts, y)
     np.testing.assert_array_equal(whole.components_, again.components_)
     np.testing.assert_array_equal(whole.bound_, again.bound_)

@@ -10,7 +10,7 @@ from numba import njit
 from scipy import stats
 from scipy.special import kv, log_ndtr
 
-from supertopic.inference.coef_draw import draw_coefficients
+from supertopic.inference.gibbs.coefficients import draw_coefficients
 from supertopic.kernels import draws
 from tests.naive_draws import gig_cdf, polya_gamma_cdf, polya_gamma_moments, polya_gamma_sum_error
 

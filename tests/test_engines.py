@@ -17,8 +17,8 @@ from supertopic.datasets import simulate
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import Batch
-from supertopic.inference.local import LocalLimits, local_step
-from supertopic.inference.variational import start_state, take_step
+from supertopic.inference.variational.local import LocalLimits, local_step
+from supertopic.inference.variational.step import start_state, take_step
 from supertopic.model import Model
 from supertopic.responses import base
 
@@ -117,7 +117,7 @@ class Thermometer(base.Response):
     name = "thermometer"
     is_product = np.zeros(1, dtype=bool)
 
-    def speak(self, y, score, moment, dispersion):
+    def slope_and_curvature(self, y, score, moment, dispersion):
         known = ~np.isnan(y)
         return np.where(known, y / VARIANCE, 0.0)[:, None], np.where(known, 1 / VARIANCE, 0.0)[:, None]
 

@@ -13,8 +13,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import FacetedSAGE, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
-from supertopic.inference.faceted import Documents
-from supertopic.inference.responding import LocalLimits
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.facets import Documents
 from tests.test_facets import simulate
 
 TEXTS = ["tax cut freedom market growth", "tax cut fair share workers"] * 6

@@ -10,12 +10,12 @@ from scipy.special import digamma, logsumexp, softmax
 from supertopic.backends.threads import Threads
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.deviations import penalties, penalty_table
-from supertopic.emissions.facets import Components, Design, FacetPrior, first_components, fit_components
-from supertopic.estimators.faceted import ObservedLabels
-from supertopic.inference import faceted
-from supertopic.inference.faceted import Documents, fit_faceted
-from supertopic.inference.responding import LocalLimits
-from supertopic.kernels.sage import step_components, weigh
+from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
+from supertopic.estimators.faceted_sage import ObservedLabels
+from supertopic.inference.variational import facets as faceted
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.facets import Documents, fit_faceted
+from supertopic.kernels.deviations import step_components, weigh
 from tests import naive_facets, naive_sage
 
 PRIORS = {
@@ -29,7 +29,7 @@ EVERYTHING = [("topic", "party"), ("party", "year"), ("topic", "party", "year")]
 def design_of(n_topics=3, interactions=EVERYTHING):
     """Two parties, three years; one combination never occurs."""
     combinations = np.array([[0, 0], [0, 1], [0, 2], [1, 0], [1, 2]])
-    return Design.of(n_topics, {"party": 2, "year": 3}, combinations, interactions)
+    return CellDesign.of(n_topics, {"party": 2, "year": 3}, combinations, interactions)
 
 
 def random_counts(design, n_words=60, seed=0, tokens=400):
@@ -90,7 +90,7 @@ def test_logs_of_any_size_are_normalised():
 
 def test_first_components_say_what_most_cells_say():
     """A word of one cell alone is its interaction's, not its topic's, its label's or the background's."""
-    design = Design.of(3, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
+    design = CellDesign.of(3, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
     counts = np.full((9, 50), 100.0)
     counts[6, 0] = 3000.0  # topic 0 as party 2 tells it
     counts[:, 49] = 0.0
@@ -111,7 +111,7 @@ def test_first_components_say_what_most_cells_say():
 
 
 def test_what_topics_and_labels_might_both_say_is_the_labels():
-    design = Design.of(2, {"party": 2}, np.array([[0], [1]]), [])
+    design = CellDesign.of(2, {"party": 2}, np.array([[0], [1]]), [])
     counts = np.zeros((4, 20))
     counts[[0, 3]] = 100.0  # each party has a topic of its own
     counts[0, 0] = 1000.0
@@ -195,7 +195,7 @@ def test_the_support_of_sparse_components_is_recovered(size, tokens):
     """
     rng = np.random.default_rng(3)
     n_words = 600
-    design = Design.of(4, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
+    design = CellDesign.of(4, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
     eta = np.zeros((design.n_components, n_words))
     order = rng.permutation(n_words)  # each word deviates in one component at most: two could be told in other ways
     for i, words in enumerate(np.split(order[: 10 * design.n_components], design.n_components)):
@@ -233,7 +233,7 @@ def test_threads_change_nothing():
 def simulate(n_documents=300, n_topics=3, n_words=150, length=50, seed=0):
     """Documents, their party, and the model they come from: strong topics, fewer words of parties and of both."""
     rng = np.random.default_rng(seed)
-    design = Design.of(n_topics, {"party": 2}, np.array([[0], [1]]), [("topic", "party")])
+    design = CellDesign.of(n_topics, {"party": 2}, np.array([[0], [1]]), [("topic", "party")])
     number = [group.n_components for group in design.groups]
     share, size = np.repeat([0.2, 0.05, 0.03], number)[:, None], np.repeat([2.5, 1.5, 1.5], number)[:, None]
     eta = np.where(rng.random((design.n_components, n_words)) < share, size, 0.0)

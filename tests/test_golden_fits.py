@@ -117,7 +117,7 @@ CASES = {
         for engine, params in (("vb", SLDA), ("svi", {**SLDA, "inference": "svi", "max_iter": 3}), ("gibbs", GIBBS))
     },
     **{
-        f"slda-{name}-per-token": (kind, name, {**SLDA, "response": name, "own_terms": True, "max_iter": 6})
+        f"slda-{name}-per-token": (kind, name, {**SLDA, "response": name, "per_token": True, "max_iter": 6})
         for kind, name in (("SLDARegressor", "gaussian"), ("SLDARegressor", "poisson"), ("SLDAClassifier", "softmax"))
     },
 }  # fmt: skip

@@ -11,10 +11,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import HTMM, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.corpus import EmptyDocumentWarning
-from supertopic.estimators.sentences import gather, split_sentences
-from supertopic.inference.online import online_counts
-from supertopic.inference.responding import LocalLimits
-from supertopic.inference.sentences import Sentences, completion, infer, log_topics
+from supertopic.estimators.shared.sentences import gather, split_sentences
+from supertopic.inference.first_topics import online_counts
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.htmm import Sentences, completion, infer_posterior, log_topics
 from tests.naive_htmm import em_step, likelihood, posteriors
 
 ONE_PASS = LocalLimits(max_passes=1, tol=0.0)
@@ -59,7 +59,7 @@ def tiny():
 def inferred(tiny, prior=0.7, epsilon=None):
     documents, theta, topics, default = tiny
     with Threads(1) as backend:
-        return infer(
+        return infer_posterior(
             counted(documents, 5), np.log(topics).astype(np.float32), np.full(3, prior),
             default if epsilon is None else epsilon, backend, ONE_PASS, theta,
         )  # fmt: skip
@@ -108,7 +108,7 @@ def test_long_sentences_do_not_underflow():
     for epsilon in (1e-4, 0.5, 1.0):
         with Threads(1) as backend:
             given = (counted(documents, 3), np.log(topics).astype(np.float32), np.full(2, 0.1), epsilon, backend)
-            found = infer(*given, ONE_PASS, theta)
+            found = infer_posterior(*given, ONE_PASS, theta)
         np.testing.assert_allclose(found.posterior[:3], [[1, 0], [0, 1], [1, 0]], atol=1e-6)
         np.testing.assert_allclose(found.fresh[:3], 1, atol=1e-6)
         expected = 2 * np.log(epsilon) + np.log(1e-12) + np.log(1e-9)  # two changes, one of them to a rare topic
@@ -154,7 +154,7 @@ def test_second_halves_given_first_ones(tiny):
         logs, n_tokens = completion(sentences, *given)
         for d, document in enumerate(documents):
             half = document[: len(document) // 2]
-            theta = infer(counted([half], 5), *given).doc_topic[0] if half else np.full(3, 1 / 3)
+            theta = infer_posterior(counted([half], 5), *given).doc_topic[0] if half else np.full(3, 1 / 3)
             both, seen = (likelihood(part, theta, topics, epsilon) if part else 1.0 for part in (document, half))
             np.testing.assert_allclose(logs[d], np.log(both) - np.log(seen), rtol=1e-4)
             assert n_tokens[d] == sum(map(len, document)) - sum(map(len, half))
@@ -180,12 +180,14 @@ def test_new_documents_climb_to_their_mode(tiny):
     documents, _, topics, epsilon = tiny
     with Threads(1) as backend:
         given = (counted(documents, 5), np.log(topics).astype(np.float32), np.full(3, 0.7), epsilon, backend)
-        found = infer(*given)
-        nudged = infer(*given, ONE_PASS, found.doc_topic)
+        found = infer_posterior(*given)
+        nudged = infer_posterior(*given, ONE_PASS, found.doc_topic)
     np.testing.assert_allclose(nudged.doc_topic, found.doc_topic, atol=1e-4)
     for other in np.random.default_rng(0).dirichlet(np.ones(3), 20):
         with Threads(1) as backend:
-            assert np.all(infer(*given, ONE_PASS, np.tile(other, (6, 1))).objective <= nudged.objective + 1e-6)
+            assert np.all(
+                infer_posterior(*given, ONE_PASS, np.tile(other, (6, 1))).objective <= nudged.objective + 1e-6
+            )
 
 
 # --- documents as users give them -------------------------------------------------------------------------------
@@ -300,10 +302,10 @@ def test_a_killed_fit_goes_on(tmp_path, monkeypatch):
         return False
 
     monkeypatch.setattr("supertopic.checkpoint.Checkpoint.due", lambda self: True)
-    monkeypatch.setattr("supertopic.inference.sentences.has_converged", stop)
+    monkeypatch.setattr("supertopic.inference.variational.htmm.has_converged", stop)
     with pytest.raises(KeyboardInterrupt):
         HTMM(**given).fit(counts, documents=labels)
-    monkeypatch.setattr("supertopic.inference.sentences.has_converged", lambda *_: False)
+    monkeypatch.setattr("supertopic.inference.variational.htmm.has_converged", lambda *_: False)
     again = HTMM(**given).fit(counts, documents=labels)
     np.testing.assert_array_equal(whole.components_, again.components_)
     assert again.epsilon_ == whole.epsilon_ and len(again.bound_) == 8

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 
-from supertopic.kernels import gibbs, gibbs_layout, gibbs_topics
+from supertopic.kernels import gibbs_layout, gibbs_topics
+from supertopic.kernels import gibbs_words as gibbs
 from tests import naive_gibbs as naive
 
 NO_TOPICS = np.zeros((0, 0), np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from supertopic.kernels import margin as kernels
+from supertopic.kernels import dual_descent as kernels
 from supertopic.margin import solve_binary, solve_classes, solve_one_slack, solve_regression
 from supertopic.margin.duals import climb
 

@@ -17,10 +17,10 @@ from supertopic.coefficients import CoefPrior
 from supertopic.corpus import EmptyDocumentWarning
 from supertopic.datasets import simulate
 from supertopic.inference.batches import Batch
-from supertopic.inference.local import local_step
-from supertopic.inference.maximum_margin import fit_margin, maximise_margin
 from supertopic.inference.regression import Design
-from supertopic.inference.responding import LocalLimits
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.local import local_step
+from supertopic.inference.variational.m_step_margin import fit_margin, maximise_margin
 from supertopic.model import State
 from supertopic.responses.margin import EpsilonInsensitive, Hinge, Solution
 from tests.naive_medlda import document_lagrangian, regression_objective
@@ -81,7 +81,7 @@ def test_e_step_maximises_the_lagrangian(name):
     )  # fmt: skip
     batch = Batch(counts, y, np.array([1.0, 0.5, 2.0]), 4)
     _, found = local_step(model, state, weights, batch, Threads(1), LocalLimits(2000, 1e-7))
-    slope, curvature = model.response.speak(y, found.score, found.moment, dispersion)
+    slope, curvature = model.response.slope_and_curvature(y, found.score, found.moment, dispersion)
     slope, curvature = slope * batch.weight[:, None] + state.dual, curvature * batch.weight[:, None]
     for d in range(3):
         words = counts[d].indices

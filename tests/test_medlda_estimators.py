@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
-from supertopic.estimators.supervised import SupervisedEstimator
+from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.margin import solve_classes
 
 matplotlib.use("Agg")

@@ -7,7 +7,7 @@ import pytest
 
 from supertopic import MedLDAClassifier, MedLDARegressor
 from supertopic.checkpoint import Checkpoint
-from supertopic.inference import margin_exact
+from supertopic.inference.variational import exact_margin as margin_exact
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
 from tests.test_medlda import FITS, Stop, drawn
 

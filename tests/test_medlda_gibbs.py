@@ -9,8 +9,8 @@ from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.inference.draws import SweepDraws
-from supertopic.inference.supervised_gibbs import SupervisedSampler
+from supertopic.inference.gibbs.augmentation import SweepDraws
+from supertopic.inference.gibbs.supervised import SupervisedSampler
 from supertopic.model import Model
 from supertopic.responses.margin import EpsilonInsensitive, HingeEach
 from tests.naive_supervised import enumerate_topics

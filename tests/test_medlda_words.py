@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from supertopic import MedLDAClassifier, MedLDARegressor, load
 from supertopic.datasets import simulate
-from supertopic.inference.margin_words import Balance, choose_balance, fit_words
-from supertopic.inference.words import word_features, word_scale
+from supertopic.inference.after.margin_words import Balance, choose_balance, fit_words
+from supertopic.inference.after.words import word_features, word_scale
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
 
 DATA = simulate(600, 4, n_words=80, mean_length=40, response="gaussian", seed=3)

@@ -9,8 +9,8 @@ from scipy.special import digamma, logsumexp
 
 from supertopic import MixtureOfCategoricals
 from supertopic.datasets import simulate
-from supertopic.inference.mixture_gibbs import log_joint
-from supertopic.kernels.mixture import share_documents, sweep_documents
+from supertopic.inference.gibbs.mixture import log_joint
+from supertopic.kernels.one_topic import share_documents, sweep_documents
 from tests import naive
 
 DOCUMENTS = [[0, 0, 1], [1, 2], [2, 2, 0, 3], [3]]

@@ -267,7 +267,7 @@ def test_shares_of_a_few_tokens(key):
             density = slope[:, 0] * score[:, 0] - 0.5 * curvature[:, 0] * moment[:, 0]
         return density.sum() - 0.5 * (eta**2).sum()
 
-    at = response.speak(data.y, *design.moments(coef, response.is_product), dispersion)
+    at = response.slope_and_curvature(data.y, *design.moments(coef, response.is_product), dispersion)
     step = 1e-5
     for index in np.ndindex(coef.shape):
         along = np.zeros_like(coef)

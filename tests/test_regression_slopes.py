@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from scipy.optimize import approx_fprime
 
 from supertopic.coefficients import CoefPrior
-from supertopic.inference import words as words_module
+from supertopic.inference.after import words as words_module
+from supertopic.inference.after.words import WordProblem, choose_words, fit_words, hold_out, word_features, word_scale
 from supertopic.inference.regression import Design, regress
-from supertopic.inference.words import Labels, choose_words, fit_words, hold_out, word_features, word_scale
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build
@@ -40,7 +40,7 @@ def test_gradient_is_the_slope_of_the_value(name, tokens):
         return weight @ response.log_density(y, score, moment, np.zeros(0)) + prior.log_density(flat)
 
     score, moment = documents.moments(coef, response.is_product)
-    slope, curvature = (weight[:, None] * said for said in response.speak(y, score, moment, np.zeros(0)))
+    slope, curvature = (weight[:, None] * said for said in response.slope_and_curvature(y, score, moment, np.zeros(0)))
     given = (coef, response.is_product, moment, slope, curvature)
     found = documents.gradient(*given) + prior.gradient(coef)
     np.testing.assert_allclose(found.ravel(), approx_fprime(coef.ravel(), value, 1e-6), rtol=1e-4, atol=1e-3)
@@ -106,7 +106,7 @@ def test_the_words_fit_is_where_its_slopes_vanish(key):
     }[key]
     weight = RNG.random(n)
     topics, others = 0.3 * RNG.normal(size=(2, n, response.n_columns))
-    labels = Labels(response, y, weight, topics, others, response.start(y, weight), features)
+    labels = WordProblem(response, y, weight, topics, others, response.start(y, weight), features)
     trust, penalty = 0.5, 0.5
     words = fit_words(labels, trust, penalty, tol=1e-12)
     mean = topics.mean(axis=0)
@@ -142,7 +142,7 @@ def test_topics_that_promise_too_much_are_trusted_less():
     centre, scale = dispersion[1], dispersion[2]
 
     def trust(topics):
-        labels = Labels(
+        labels = WordProblem(
             response, y, np.ones(n), (topics[:, None] - centre) / scale, np.zeros((n, 1)), dispersion, features
         )
         words, seen = choose_words(labels, held_out)

@@ -71,7 +71,7 @@ def test_speak_is_the_derivative_of_the_bound(response, example, y, dispersion):
     moving them adds nothing.
     """
     score, moment, step = example.score, moments(response, example.score, example.variance), 1e-6
-    slope, curvature = response.speak(y, score, moment, dispersion)
+    slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
     for c in range(response.n_columns):
         along = step * (np.arange(response.n_columns) == c)
 
@@ -88,7 +88,7 @@ def test_speak_is_the_derivative_of_the_bound(response, example, y, dispersion):
 def test_delta_method_touches_the_density(response, example, y, dispersion):
     """slope = l'(m) + curvature·m, curvature = -l''(m), by scipy's own l."""
     score = example.score
-    slope, curvature = response.speak(y, score, moments(response, score, example.variance), dispersion)
+    slope, curvature = response.slope_and_curvature(y, score, moments(response, score, example.variance), dispersion)
 
     def density(step):
         return example.log_p(y, score + step, dispersion)[:, None]
@@ -123,8 +123,8 @@ def test_bound_is_below_the_expectation(response, example, y, dispersion):
 def test_missing_labels_say_nothing(response, example, y, dispersion):
     score, moment = example.score, moments(response, example.score, example.variance)
     gone = np.where([True, False, True, False], np.nan, y)
-    slope, curvature = response.speak(gone, score, moment, dispersion)
-    whole = response.speak(y, score, moment, dispersion)
+    slope, curvature = response.slope_and_curvature(gone, score, moment, dispersion)
+    whole = response.slope_and_curvature(y, score, moment, dispersion)
     np.testing.assert_array_equal(slope[::2], 0)
     np.testing.assert_array_equal(curvature[::2], 0)
     np.testing.assert_array_equal((slope[1::2], curvature[1::2]), (whole[0][1::2], whole[1][1::2]))
@@ -245,7 +245,10 @@ def test_extremes_are_finite(response, key, example, dispersion):
     score = np.column_stack([s] + [-s] * (response.n_columns - 1))
     for variance in (0.0, 1e-3 * score**2, 0.1 * score**2):
         moment = moments(response, score, variance)
-        told = (*response.speak(y, score, moment, dispersion), response.log_density(y, score, moment, dispersion))
+        told = (
+            *response.slope_and_curvature(y, score, moment, dispersion),
+            response.log_density(y, score, moment, dispersion),
+        )
         for array in (*told, response.predict(score, moment, dispersion)):
             assert np.isfinite(array).all()
         for rate in (0.3, 1.0):

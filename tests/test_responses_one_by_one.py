@@ -13,7 +13,11 @@ from tests.naive_responses import EXAMPLES, VARIANCE, build, moments, simulated
 def test_two_ordered_classes_are_probit():
     score, y, none = EXAMPLES["probit"].score, np.array(EXAMPLES["probit"].y), np.zeros(0)
     probit, ordinal, moment = build("probit"), registry()["ordinal"](2), score**2 + VARIANCE
-    for a, b in zip(probit.speak(y, score, moment, none), ordinal.speak(y, score, moment, np.zeros(1)), strict=True):
+    for a, b in zip(
+        probit.slope_and_curvature(y, score, moment, none),
+        ordinal.slope_and_curvature(y, score, moment, np.zeros(1)),
+        strict=True,
+    ):
         np.testing.assert_allclose(a, b, rtol=1e-10)
     ask = (score, moment)
     np.testing.assert_allclose(probit.log_density(y, *ask, none), ordinal.log_density(y, *ask, np.zeros(1)))
@@ -42,7 +46,7 @@ def test_softmax_of_huge_moments():
     response, y, none = registry()["softmax"](3), np.array([0.0, 1.0, 2.0]), np.zeros(0)
     score = np.tile([[570.0, 0.0, -570.0]], (3, 1))
     moment = np.tile([[1e250, 1.0, 1e-250]], (3, 1))
-    slope, curvature = response.speak(y, score, moment, none)
+    slope, curvature = response.slope_and_curvature(y, score, moment, none)
     np.testing.assert_array_equal(slope, np.eye(3))
     np.testing.assert_allclose(curvature, 1e-250)
     np.testing.assert_allclose(response.log_density(y, score, moment, none), score[0] - 250 * np.log(10))
@@ -53,7 +57,7 @@ def test_ordinal_far_in_the_tails():
     """log(Phi(b) - Phi(a)) and the mean between a and b, where both are 0 or 1 to double precision."""
     response, cuts = registry()["ordinal"](4), np.array([-0.7, 0.2, 1.1])
     y, score = np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.array([[45.0], [45.0], [-45.0], [30.0], [-45.0]])
-    slope, _ = response.speak(y, score, score**2, cuts)
+    slope, _ = response.slope_and_curvature(y, score, score**2, cuts)
     edges = np.concatenate([[-np.inf], cuts, [np.inf]])
     for d in range(len(y)):
         low, high = edges[int(y[d])], edges[int(y[d]) + 1]
@@ -87,7 +91,7 @@ def test_ordinal_bets_on_the_median():
 def test_inverse_gaussian_stays_concave_below_the_mean():
     """-l''(s) = shape (2 u exp(-2s) - exp(-s)) is negative for small u; its expectation over u never is."""
     response, y, score = build("inverse_gaussian"), np.array([0.02, 0.3]), np.array([[0.4], [-0.5]])
-    slope, curvature = response.speak(y, score, score**2, np.array([1.7, 2.0]))
+    slope, curvature = response.slope_and_curvature(y, score, score**2, np.array([1.7, 2.0]))
     np.testing.assert_allclose(curvature, 1.7 * np.exp(-score))
     expected = 1.7 * (y[:, None] / 2.0 * np.exp(-2 * score) - np.exp(-score))
     np.testing.assert_allclose(slope - curvature * score, expected)
@@ -159,9 +163,9 @@ def test_several_are_each_alone_side_by_side():
     moment = np.hstack([moments(part, e.score, e.variance) for part, e in zip(parts, examples, strict=True)])
     dispersion = np.concatenate([example.dispersion for example in examples])
     assert together.n_columns == 7 and together.n_dispersion == len(dispersion)
-    assert not together.steady and Several([build("gamma"), build("poisson")]).steady
+    assert not together.constant_slopes and Several([build("gamma"), build("poisson")]).constant_slopes
     np.testing.assert_array_equal(together.is_product, [True] * 3 + [False, True, False, True])
-    slope, curvature = together.speak(y, score, moment, dispersion)
+    slope, curvature = together.slope_and_curvature(y, score, moment, dispersion)
     start, coef = together.start(y, weight), together.start_coef(y, weight, dispersion)
     updated = together.update(y, score, moment, weight, dispersion, 0.7)
     reach = np.arange(7.0)
@@ -172,7 +176,8 @@ def test_several_are_each_alone_side_by_side():
         own = (label, score[:, part.columns], moment[:, part.columns])
         np.testing.assert_array_equal(dispersion[part.numbers], example.dispersion)
         np.testing.assert_array_equal(
-            (slope[:, part.columns], curvature[:, part.columns]), alone.speak(*own, dispersion[part.numbers])
+            (slope[:, part.columns], curvature[:, part.columns]),
+            alone.slope_and_curvature(*own, dispersion[part.numbers]),
         )
         density += alone.log_density(*own, dispersion[part.numbers])
         np.testing.assert_array_equal(start[part.numbers], alone.start(label, weight))

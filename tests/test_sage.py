@@ -14,7 +14,7 @@ from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
 from supertopic.emissions.deviations import SparsePrior
-from supertopic.emissions.sage import SAGETopics as Emission
+from supertopic.emissions.sage import SparseTopics as Emission
 from supertopic.emissions.sage import unpack
 from supertopic.responses.base import registry
 from tests import naive_sage as naive

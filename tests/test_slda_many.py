@@ -138,10 +138,10 @@ def test_restarts_keep_the_highest_bound():
 
 def test_own_terms_are_near_and_no_worse():
     shared = SLDARegressor(K, max_iter=15, refit=False).fit(X, NUMBER)
-    own = SLDARegressor(K, max_iter=15, refit=False, own_terms=True).fit(X, NUMBER)
+    own = SLDARegressor(K, max_iter=15, refit=False, per_token=True).fit(X, NUMBER)
     assert own.bound_[-1] > shared.bound_[-1]
     np.testing.assert_allclose(np.sort(own.coef_), np.sort(shared.coef_), atol=0.15)
-    product = SLDARegressor(K, response="poisson", max_iter=15, refit=False, own_terms=True).fit(X, COUNT)
+    product = SLDARegressor(K, response="poisson", max_iter=15, refit=False, per_token=True).fit(X, COUNT)
     assert np.diff(product.bound_).min() > -1e-4
 
 

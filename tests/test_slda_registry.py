@@ -29,11 +29,11 @@ def test_every_response_can_be_simulated():
     assert set(NAMES) == set(RESPONSES)
 
 
-@pytest.mark.parametrize("own_terms", [False, True])
+@pytest.mark.parametrize("per_token", [False, True])
 @pytest.mark.parametrize("name", BOUNDS)
-def test_the_bound_never_falls(name, own_terms):
+def test_the_bound_never_falls(name, per_token):
     data = drawn(name, 200)
-    model = estimator(name, refit=False, tol=0, max_iter=20, doc_tol=1e-5, max_doc_iter=1000, own_terms=own_terms)
+    model = estimator(name, refit=False, tol=0, max_iter=20, doc_tol=1e-5, max_doc_iter=1000, per_token=per_token)
     bound = model.fit(data.counts, data.y).bound_
     assert len(bound) == 20 and bound[-1] > bound[0]
     assert np.diff(bound).min() > -2e-6 * abs(bound[-1])

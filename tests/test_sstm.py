@@ -8,9 +8,9 @@ import pytest
 from scipy.special import log_ndtr
 
 from supertopic import SSTMClassifier, SSTMRegressor, datasets, load
-from supertopic.inference.chains import _match, effective_size, match_topics, split_r_hat
-from supertopic.inference.engines import Fit
-from supertopic.inference.sparse_mode import mode_within_budget, sparse_mode
+from supertopic.inference.after.sparse_choice import mode_within_budget, sparse_mode
+from supertopic.inference.gibbs.chains import _match, effective_size, match_topics, split_r_hat
+from supertopic.inference.task import Fit
 from supertopic.kernels.lasso import descend
 from supertopic.responses.binary import Probit
 from supertopic.responses.continuous import Gaussian

@@ -11,9 +11,9 @@ from scipy.special import log_ndtr
 from supertopic.coefficients import CoefPrior
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.inference.coef_draw import draw_support
-from supertopic.inference.draws import SweepDraws
-from supertopic.inference.supervised_gibbs import RATE_PRIOR, Options, SupervisedSampler, prior_precision
+from supertopic.inference.gibbs.augmentation import SweepDraws
+from supertopic.inference.gibbs.coefficients import draw_support
+from supertopic.inference.gibbs.supervised import RATE_PRIOR, Options, SupervisedSampler, prior_precision
 from supertopic.kernels import gibbs_likelihood
 from supertopic.model import Model
 from supertopic.responses import base
@@ -199,11 +199,11 @@ def simulated(name, prior, replicate, covariates=False, options=None):
         prior = (prior[0], 1.0 / rng.gamma(RATE_PRIOR[0], 1.0 / RATE_PRIOR[1]))
     sampler = sampler_of(name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra, options=options)
     if options is not None and options.budget is not None:
-        for bears in sampler.bears:
-            bears[rng.choice(len(ALPHA), len(ALPHA) - options.budget, replace=False)] = False
+        for active in sampler.active:
+            active[rng.choice(len(ALPHA), len(ALPHA) - options.budget, replace=False)] = False
     draw = rng.normal if prior[0] == "normal" else rng.laplace
     coef, dispersion = draw(scale=prior[1], size=sampler.coef.shape), prior_dispersion(name, rng)
-    coef = np.where(sampler.bears, coef, 0.0)
+    coef = np.where(sampler.active, coef, 0.0)
     sampler.take(z.astype(np.uint16), coef, dispersion, ALPHA)
     sampler.y = naive.draw_y(name, sampler.design @ coef.T, dispersion, rng)
     return sampler
@@ -276,11 +276,11 @@ def test_the_support_follows_its_enumerated_posterior():
         fit = cross[own] @ np.linalg.solve(precision, cross[own])
         logs.append(0.5 * (np.log(prior[own]).sum() - np.linalg.slogdet(precision)[1] + fit))
     expected = np.exp(logs) / np.exp(logs).sum()
-    bears, seen, n = np.array([True, True, False, False, True]), np.zeros(len(pairs)), 6000
+    active, seen, n = np.array([True, True, False, False, True]), np.zeros(len(pairs)), 6000
     for number in range(n):
-        bears = draw_support(gram, cross, prior, bears, 4, SweepDraws(0, number))
-        assert bears[4]
-        seen[pairs.index(tuple(np.flatnonzero(bears[:4])))] += 1
+        active = draw_support(gram, cross, prior, active, 4, SweepDraws(0, number))
+        assert active[4]
+        seen[pairs.index(tuple(np.flatnonzero(active[:4])))] += 1
     assert expected.max() < 0.9
     np.testing.assert_allclose(seen / n, expected, atol=0.025)
 

@@ -21,8 +21,8 @@ class Model:
     """A cell of the grid: emission × response (× prior on its coefficients), with a prior on the topic shares.
 
     `single` says that all words of a document share one topic (mixture of categoricals), instead of each
-    having its own (LDA). `own_terms` says that responses speak to every token of its own share in Zbar, which is exact
-    and slower, instead of to all tokens of a document alike (`supertopic.kernels.tilted`). `zero_order` says that
+    having its own (LDA). `per_token` says that responses speak to every token of its own share in Zbar, which is exact
+    and slower, instead of to all tokens of a document alike (`supertopic.kernels.e_step_mean`). `collapsed` says that
     topics and their shares are integrated out, and stand at the mean their counts give them (CVB0), instead of having
     a q of their own.
     """
@@ -32,9 +32,9 @@ class Model:
     doc_topic_prior: DocTopicPrior
     response: Response = field(default_factory=NoResponse)
     coef_prior: CoefPrior = field(default_factory=CoefPrior)
-    single: bool = False
-    own_terms: bool = False
-    zero_order: bool = False
+    one_topic: bool = False
+    per_token: bool = False
+    collapsed: bool = False
     n_covariates: int = 0
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-Task = Callable[[int, int], None]
+RangeFunction = Callable[[int, int], None]
 
 
 class Threads:
@@ -52,11 +52,11 @@ class Threads:
             room = self._kept.room = np.empty(n_rows * n_columns, dtype=np.float32)
         return room[: n_rows * n_columns].reshape(n_rows, n_columns)
 
-    def over_range(self, n: int, task: Task) -> None:
+    def over_range(self, n: int, task: RangeFunction) -> None:
         """task(start, stop) over [0, n), cut evenly."""
         self.over_weights(np.arange(n + 1), task)
 
-    def over_weights(self, cumulative: np.ndarray, task: Task) -> None:
+    def over_weights(self, cumulative: np.ndarray, task: RangeFunction) -> None:
         """task(start, stop) over items whose running total of work is `cumulative` (one longer than the items)."""
         self.all([(task, *ends) for ends in self.cut(cumulative)])
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from supertopic.cli.response import kind_of, plain
-from supertopic.cli.target import Target
+from supertopic.cli.target import ColumnValues
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +105,7 @@ class Answers:
         return pd.DataFrame(counts.tolist(), index=names, columns=names)
 
 
-def answers_of(model: Any, corpus: Any, target: Target) -> Answers:
+def answers_of(model: Any, corpus: Any, target: ColumnValues) -> Answers:
     """The documents that have a label, in the type of the model's own labels."""
     import numpy as np
 

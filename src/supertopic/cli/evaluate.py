@@ -19,7 +19,7 @@ from supertopic.cli.documents import Data, Encoding, Jobs, ModelFile, TextColumn
 from supertopic.cli.look import Json
 from supertopic.cli.response import kind_of
 from supertopic.cli.show import note, say, say_json, show
-from supertopic.cli.target import Target, TargetColumn
+from supertopic.cli.target import ColumnValues, TargetColumn
 
 METHODS = ("completion", "left_to_right", "chib")
 
@@ -50,7 +50,7 @@ def evaluate(
     documents, cells, _ = read_documents(data, text, target, encoding=encoding)
     trial = Trial(fitted, documents, method)
     if target is not None:
-        trial.answers = answers_of(fitted, trial.corpus, Target.of(cells, target))
+        trial.answers = answers_of(fitted, trial.corpus, ColumnValues.of(cells, target))
     elif kind_of(fitted) != "none":
         note("The predictions are not measured: say with --target which column holds the truth.")
     figures, confusion = measure(trial), trial.answers.confusion() if trial.answers else None

@@ -36,7 +36,7 @@ from supertopic.cli.options import (
 )
 from supertopic.cli.response import topics_are_classes
 from supertopic.cli.show import facts, note, say, say_next, show
-from supertopic.cli.target import Choice, ResponseName, Target, TargetColumn, check_target, choose, unlabelled
+from supertopic.cli.target import Choice, ColumnValues, ResponseName, TargetColumn, check_target, choose, unlabelled
 
 
 def fit(
@@ -143,7 +143,7 @@ def fit(
 
 def response_of(cells: Any, name: str, asked: str | None, model: str) -> tuple[Choice, Any]:
     """The response of the column `name`, said on standard error where it was chosen here, and y for its estimator."""
-    target = Target.of(cells, name)
+    target = ColumnValues.of(cells, name)
     choice = choose(target, asked, find_entry(model).responses)
     y = target.encoded(choice)
     for sentence in (choice.why, unlabelled(target, y)):

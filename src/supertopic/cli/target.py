@@ -56,14 +56,14 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Target:
+class ColumnValues:
     """The cells of a column, None where empty: whole numbers as int, other numbers as float, labels as they are."""
 
     name: str
     values: np.ndarray
 
     @classmethod
-    def of(cls, column: pd.Series, name: str) -> Target:
+    def of(cls, column: pd.Series, name: str) -> ColumnValues:
         """Cells as they were read; refuses columns that hold neither numbers nor labels, or nothing at all."""
         import numpy as np
 
@@ -162,7 +162,7 @@ def check_target(model: str, target: str | None, response: str | None = None) ->
             refuse_choice("--response", response, offered)
 
 
-def choose(target: Target, asked: str | None, only: Mapping[str, str] | None = None) -> Choice:
+def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | None = None) -> Choice:
     """The response asked for, or the one that fits the column; of those in `only`, by kind, where there is no other."""
     if only and len(only) == 1:
         return _only_classes(target, only["class"])
@@ -197,7 +197,7 @@ def choose(target: Target, asked: str | None, only: Mapping[str, str] | None = N
     return Choice("gaussian", "number", _sentence(target, why))
 
 
-def _only_classes(target: Target, response: str) -> Choice:
+def _only_classes(target: ColumnValues, response: str) -> Choice:
     """The classes of a column for a model that has no other response."""
     fraction = next((value for value in target.known if isinstance(value, float)), None)
     if fraction is not None:
@@ -209,7 +209,7 @@ def _only_classes(target: Target, response: str) -> Choice:
     return Choice(response, "class")
 
 
-def unlabelled(target: Target, y: Any) -> str:
+def unlabelled(target: ColumnValues, y: Any) -> str:
     """How many documents have no label, in words; nothing where all have one."""
     n, n_empty = sum(value is None or value != value for value in y), len(y) - len(target.known)
     where = "is empty" if n == n_empty else "is empty or -1" if n_empty else "is -1"
@@ -217,7 +217,7 @@ def unlabelled(target: Target, y: Any) -> str:
     return f"Column {target.name!r} {where} in {n:,} of {len(y):,} rows: {documents} part without a label." if n else ""
 
 
-def _of_classes(target: Target, n: int, what: str, **others: str) -> Choice:
+def _of_classes(target: ColumnValues, n: int, what: str, **others: str) -> Choice:
     response = _usual_of_classes(n)
     if response is None:
         instead = "; use --response gaussian for numbers" if others else ""
@@ -235,13 +235,13 @@ def _known(response: str) -> bool:
     return response in responses()
 
 
-def _sentence(target: Target, what: str, **others: str) -> str:
+def _sentence(target: ColumnValues, what: str, **others: str) -> str:
     """What the column was taken for, and the registered responses that would take it otherwise."""
     instead = " or ".join(f"{name} for {use}" for name, use in others.items() if _known(name))
     return f"Column {target.name!r} {what}" + (f"; use --response {instead}." if instead else ".")
 
 
-def _refuse_prose(target: Target) -> None:
+def _refuse_prose(target: ColumnValues) -> None:
     """Text that is no label: numbers with a few stray words among them, or nearly every row its own."""
     strays = [value for value in target.known if _number(value) is None]
     if len(strays) < 0.5 * len(target.known):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.threads import Threads
-from supertopic.kernels.sage import N_TABLE, add_penalties, expect_words, fill_penalty, fit_classes
+from supertopic.kernels.deviations import N_TABLE, add_penalties, expect_words, fill_penalty, fit_classes
 
 PRIORS, BACKGROUNDS = ("jeffreys", "exponential"), ("fitted", "corpus")
 _BETWEEN = 0.03  # pseudo-counts of the first background; 0.01 to 0.1 do as well, judged within the training set
@@ -73,7 +73,7 @@ class Deviations:
 
 @cache
 def penalty_table() -> np.ndarray:
-    """The exponential prior's penalty and its slope on a grid, as `supertopic.kernels.sage.weigh` takes it."""
+    """The exponential prior's penalty and its slope on a grid, as `supertopic.kernels.deviations.weigh` takes it."""
     table = np.empty((N_TABLE, 2))
     fill_penalty(table)
     return table

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from supertopic.emissions.base import Emission
-from supertopic.kernels.topics import add_rows, expect_logs, topic_evidence
-from supertopic.kernels.variational import expect_topics
+from supertopic.kernels.e_step_words import expect_topics
+from supertopic.kernels.word_sums import add_rows, expect_logs, topic_evidence
 
 if TYPE_CHECKING:
     from supertopic.backends.threads import Threads

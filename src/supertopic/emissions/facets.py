@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
 from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table, require_positive
-from supertopic.kernels.sage import step_components
+from supertopic.kernels.deviations import step_components
 
 _START = 0.01  # pseudo-counts of the first deviations, as in `deviations`
 _HALF = 0.5  # … and of single cells, where a count may well be zero by chance
@@ -52,7 +52,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Design:
+class CellDesign:
     """Which components make which cells: cell = combination of labels * n_topics + topic."""
 
     n_topics: int
@@ -61,7 +61,7 @@ class Design:
     @classmethod
     def of(
         cls, n_topics: int, labels: dict[str, int], combinations: np.ndarray, interactions: Sequence[Sequence[str]]
-    ) -> Design:
+    ) -> CellDesign:
         """From the number of values of each label, the combinations (A, F) that occur, and the names that interact."""
         n_combinations = len(combinations)
         values = {"topic": np.tile(np.arange(n_topics), n_combinations)}
@@ -75,10 +75,10 @@ class Design:
         return cls(n_topics, tuple(groups))
 
     @property
-    def labels_alone(self) -> Design:
+    def labels_alone(self) -> CellDesign:
         """The same labels and their interactions with a single topic that adds nothing."""
         kept = [group for group in self.groups if "topic" not in group.factors]
-        return Design(1, tuple(Group(g.factors, g.sizes, g.component[:: self.n_topics]) for g in kept))
+        return CellDesign(1, tuple(Group(g.factors, g.sizes, g.component[:: self.n_topics]) for g in kept))
 
     @property
     def n_components(self) -> int:
@@ -112,7 +112,7 @@ class FacetPrior(SparsePrior):
             return self.rate
         return float(self.interaction_gamma)
 
-    def penalties(self, eta: np.ndarray, design: Design) -> float:
+    def penalties(self, eta: np.ndarray, design: CellDesign) -> float:
         """Minus the log prior of all components."""
         groups = zip(design.groups, design.slices, strict=True)
         return sum(penalties(eta[rows], self.rate_of(group)) for group, rows in groups)
@@ -125,7 +125,7 @@ class Components:
     background: np.ndarray
     eta: np.ndarray
 
-    def logs(self, design: Design) -> np.ndarray:
+    def logs(self, design: CellDesign) -> np.ndarray:
         """log p(word | cell), (cells, V) float64."""
         logs = np.tile(self.background, (len(design.groups[0].component), 1))
         for group, rows in zip(design.groups, design.slices, strict=True):
@@ -136,7 +136,7 @@ class Components:
         return logs
 
 
-def first_components(counts: np.ndarray, design: Design, prior: FacetPrior) -> Components:
+def first_components(counts: np.ndarray, design: CellDesign, prior: FacetPrior) -> Components:
     """Each group in its turn takes log of seen over expected counts; zeros would never leave zero again.
 
     Labels before topics, since they are known and topics are not.
@@ -173,7 +173,7 @@ def _first_group(counts: np.ndarray, expected: np.ndarray, group: Group) -> np.n
 
 
 def fit_components(
-    counts: np.ndarray, design: Design, prior: FacetPrior, backend: Threads, start: Components, n_turns: int = 1
+    counts: np.ndarray, design: CellDesign, prior: FacetPrior, backend: Threads, start: Components, n_turns: int = 1
 ) -> tuple[Components, float]:
     """Turns of background and one Newton step of every component, group after group; gives F, which never falls.
 
@@ -213,7 +213,9 @@ def _step(
     backend.over_range(group.n_components, part)
 
 
-def objective(counts: np.ndarray, by_word: np.ndarray, design: Design, prior: FacetPrior, found: Components) -> float:
+def objective(
+    counts: np.ndarray, by_word: np.ndarray, design: CellDesign, prior: FacetPrior, found: Components
+) -> float:
     """F; `by_word` are the counts of words over all cells, those of unseen words added."""
     unseen = by_word - counts.sum(axis=0)
     return float((counts * found.logs(design)).sum() + unseen @ found.background - prior.penalties(found.eta, design))

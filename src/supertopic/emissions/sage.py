@@ -10,7 +10,7 @@ from supertopic.backends.threads import Threads
 from supertopic.emissions.deviations import Deviations, SparsePrior, fit_deviations, penalties
 
 
-class SAGETopics:
+class SparseTopics:
     """Parameters (V, 2K + 1): the deviations eta of each topic, the background m, and the counts that they explain.
 
     An M-step is one Newton step from where the last one ended, as the paper has it: at eta -> 0 the weight eta^-2 locks
@@ -59,7 +59,7 @@ class SAGETopics:
         return weights if by_word else np.ascontiguousarray(weights.T)
 
 
-class SAGEClasses(SAGETopics):
+class SparseClasses(SparseTopics):
     """p(word | document of class k) = share exp(m_w) + (1 - share) exp(m_w + eta_kw) / Z_k.
 
     The deviations are those of SAGE, fitted as if every word were the class's; the mixture is for documents to come,
@@ -75,7 +75,7 @@ class SAGEClasses(SAGETopics):
     Parameters
     ----------
     prior, n_jobs
-        As in `SAGETopics`.
+        As in `SparseTopics`.
     background_share : float
         From 0 to below 1.
     """

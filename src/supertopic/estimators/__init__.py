@@ -1,15 +1,15 @@
 """What users import: presets of emission, response, prior and engine; importing one makes all known to `load`."""
 
 from supertopic.estimators.disclda import DiscLDAClassifier
-from supertopic.estimators.faceted import FacetedSAGE
-from supertopic.estimators.geo import GeoSAGE
+from supertopic.estimators.faceted_sage import FacetedSAGE
+from supertopic.estimators.geo_sage import GeoSAGE
 from supertopic.estimators.htmm import HTMM
 from supertopic.estimators.lda import LDA
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.medlda_cv import MedLDAClassifierCV, MedLDARegressorCV
 from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.sage import SAGEClassifier, SAGETopics
-from supertopic.estimators.saving import load
+from supertopic.estimators.shared.saving import load
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
 from supertopic.estimators.topic_model import TopicModel

@@ -16,12 +16,12 @@ from supertopic.backends.threads import Threads
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.base import Engine, TopicEstimator
-from supertopic.estimators.checks import require_number, require_whole
-from supertopic.estimators.labels import as_codes, as_table
-from supertopic.inference.classwise import Judged, Structure, fit_classes, judge, word_shares
-from supertopic.inference.engines import Settings, run
-from supertopic.inference.responding import LocalLimits
+from supertopic.estimators.shared.base import Engine, TopicEstimator
+from supertopic.estimators.shared.checks import require_number, require_whole
+from supertopic.estimators.shared.labels import as_codes, as_table
+from supertopic.inference.task import Settings, run
+from supertopic.inference.variational.disclda import ClassPosterior, Structure, fit_classes, infer_classes, word_shares
+from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.metrics import completion_split, log_likelihood
 from supertopic.model import Model
 
@@ -168,19 +168,19 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def _judge(self, corpus: Corpus, backend: Threads) -> Judged:
+    def _class_posterior(self, corpus: Corpus, backend: Threads) -> ClassPosterior:
         given = (self._weights(), self._state.alpha, self._log_shares)
-        return judge(self._structure(), *given, corpus.counts, backend)
+        return infer_classes(self._structure(), *given, corpus.counts, backend)
 
     def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
-        return self._judge(corpus, backend).doc_topic
+        return self._class_posterior(corpus, backend).doc_topic
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(D, C) posterior over the classes; the class shares for a document without a known word."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
         with Threads(self.n_jobs) as backend:
-            return self._judge(corpus, backend).posterior
+            return self._class_posterior(corpus, backend).posterior
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each document."""
@@ -208,7 +208,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         if method == "completion":
             seen = Corpus(completion_split(corpus.counts, options["random_state"])[0])
             with Threads(self.n_jobs) as backend:
-                log_shares = np.log(np.maximum(self._judge(seen, backend).posterior, 1e-300))
+                log_shares = np.log(np.maximum(self._class_posterior(seen, backend).posterior, 1e-300))
         return float(np.exp(-logsumexp(np.column_stack(logs) + log_shares, axis=1).sum() / max(n_tokens.sum(), 1.0)))
 
     def explain(self, doc: Any) -> pd.DataFrame:
@@ -221,7 +221,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
             raise ValueError(f"doc: got {len(corpus)} documents, expected one")
         with Threads(1) as backend:
             given = (self._structure(), self._weights(), self._state.alpha)
-            posterior = self._judge(corpus, backend).posterior[0]
+            posterior = self._class_posterior(corpus, backend).posterior[0]
             shares = word_shares(*given, posterior, corpus.counts, backend)
         frame = pd.DataFrame(shares, columns=[f"topic {k}" for k in range(shares.shape[1])])
         frame.insert(0, "count", corpus.counts.data.astype(np.float64))

@@ -16,12 +16,19 @@ from supertopic.backends.threads import Threads
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.base import Engine, TopicEstimator
-from supertopic.estimators.checks import require_number, require_whole
-from supertopic.estimators.sentences import Rows, gather
-from supertopic.inference.engines import Settings, run
-from supertopic.inference.responding import LocalLimits
-from supertopic.inference.sentences import Inferred, Sentences, completion, fit_sentences, infer, log_topics
+from supertopic.estimators.shared.base import Engine, TopicEstimator
+from supertopic.estimators.shared.checks import require_number, require_whole
+from supertopic.estimators.shared.sentences import Rows, gather
+from supertopic.inference.task import Settings, run
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.htmm import (
+    Inferred,
+    Sentences,
+    completion,
+    fit_sentences,
+    infer_posterior,
+    log_topics,
+)
 from supertopic.model import Model
 
 
@@ -216,7 +223,7 @@ class HTMM(TopicEstimator):
         return frame
 
     def _shares(self, sentences: Sentences, backend: Threads) -> Inferred:
-        return infer(sentences, log_topics(self._state), self._state.alpha, self.epsilon_, backend)
+        return infer_posterior(sentences, log_topics(self._state), self._state.alpha, self.epsilon_, backend)
 
     # --- reading ------------------------------------------------------------------------------------------------
 

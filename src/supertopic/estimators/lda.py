@@ -9,10 +9,11 @@ import numpy as np
 
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.base import Engine
-from supertopic.estimators.unsupervised import UnsupervisedEstimator
-from supertopic.inference.engines import fit_batch, fit_stochastic
-from supertopic.inference.gibbs import fit_gibbs
+from supertopic.estimators.shared.base import Engine
+from supertopic.estimators.shared.unsupervised import UnsupervisedEstimator
+from supertopic.inference.gibbs.lda import fit_gibbs
+from supertopic.inference.variational.batch import fit_batch
+from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
 
 
@@ -131,5 +132,5 @@ class LDA(UnsupervisedEstimator):
         if self.sampler not in ("collapsed", "partial"):
             raise ValueError(f"sampler: got {self.sampler!r}, expected 'collapsed' or 'partial'")
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        emission = DirichletTopics(self.topic_word_prior, self._zero_order())
-        return Model(self.n_topics, emission, prior, zero_order=self._zero_order())
+        emission = DirichletTopics(self.topic_word_prior, self._collapsed())
+        return Model(self.n_topics, emission, prior, collapsed=self._collapsed())

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.estimators.labels import Target, as_codes, as_numbers, class_weights
-from supertopic.estimators.max_margin import MaxMarginEstimator
+from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, class_weights
+from supertopic.estimators.shared.max_margin import MaxMarginEstimator
 from supertopic.metrics import predictive_r2
 from supertopic.model import Model
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.base import Engine
-from supertopic.estimators.unsupervised import UnsupervisedEstimator
-from supertopic.inference.engines import fit_batch, fit_stochastic
-from supertopic.inference.mixture_gibbs import fit_mixture_gibbs
+from supertopic.estimators.shared.base import Engine
+from supertopic.estimators.shared.unsupervised import UnsupervisedEstimator
+from supertopic.inference.gibbs.mixture import fit_mixture_gibbs
+from supertopic.inference.variational.batch import fit_batch
+from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
 
 
@@ -96,7 +97,7 @@ class MixtureOfCategoricals(UnsupervisedEstimator):
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
         if prior.learned != "nothing":
             raise ValueError(f"doc_topic_prior: got {self.doc_topic_prior!r}, expected a positive number, or K of them")
-        return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior, single=True)
+        return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior, one_topic=True)
 
     @property
     def weights_(self) -> np.ndarray:

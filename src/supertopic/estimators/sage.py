@@ -17,11 +17,13 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
-from supertopic.estimators.base import Engine, TopicEstimator
-from supertopic.estimators.checks import require_number, require_whole
-from supertopic.estimators.labels import as_codes, as_table
-from supertopic.estimators.unsupervised import UnsupervisedEstimator
-from supertopic.inference.engines import Fit, fit_batch, fit_stochastic
+from supertopic.estimators.shared.base import Engine, TopicEstimator
+from supertopic.estimators.shared.checks import require_number, require_whole
+from supertopic.estimators.shared.labels import as_codes, as_table
+from supertopic.estimators.shared.unsupervised import UnsupervisedEstimator
+from supertopic.inference.task import Fit
+from supertopic.inference.variational.batch import fit_batch
+from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model, State
 
 _CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
@@ -240,9 +242,9 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         require_number(self, "tol")
         return self._emission_of().prior
 
-    def _emission_of(self) -> emissions.SAGEClasses:
+    def _emission_of(self) -> emissions.SparseClasses:
         """The emission that the parameters describe."""
-        return emissions.SAGEClasses(self._sparse_prior(), self.n_jobs, self.background_share)
+        return emissions.SparseClasses(self._sparse_prior(), self.n_jobs, self.background_share)
 
     def _first_state(self, word_topic: np.ndarray, n_members: np.ndarray) -> State:
         n_classes = len(n_members)
@@ -252,7 +254,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
 
     def _model(self) -> Model:
         n_classes = len(self.classes_)
-        return Model(n_classes, self._emission_of(), DocTopicPrior.parse(1.0, n_classes), single=True)
+        return Model(n_classes, self._emission_of(), DocTopicPrior.parse(1.0, n_classes), one_topic=True)
 
     def _saved(self) -> dict[str, Any]:
         return {"classes": self.classes_.tolist()}
@@ -354,4 +356,4 @@ class SAGETopics(_Deviating, UnsupervisedEstimator):
 
     def _model(self) -> Model:
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        return Model(self.n_topics, emissions.SAGETopics(self._sparse_prior(), self.n_jobs), prior)
+        return Model(self.n_topics, emissions.SparseTopics(self._sparse_prior(), self.n_jobs), prior)

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.estimators.base import Engine
-from supertopic.estimators.labels import (
+from supertopic.estimators.shared.base import Engine
+from supertopic.estimators.shared.labels import (
     Target,
     as_codes,
     as_numbers,
@@ -19,9 +19,10 @@ from supertopic.estimators.labels import (
     one_each,
     require_order,
 )
-from supertopic.estimators.supervised import SupervisedEstimator
-from supertopic.inference.engines import fit_batch, fit_stochastic
-from supertopic.inference.supervised_gibbs import fit_supervised_gibbs
+from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
+from supertopic.inference.variational.batch import fit_batch
+from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.metrics import predictive_r2
 from supertopic.model import Model
 from supertopic.responses.base import registry
@@ -49,7 +50,7 @@ class SupervisedTopics(SupervisedEstimator):
         words: bool = False,
         coef_prior: str = "normal",
         coef_scale: float = 10.0,
-        own_terms: bool = False,
+        per_token: bool = False,
         inference: str = "vb",
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
         topic_word_prior: float = 0.05,
@@ -81,7 +82,7 @@ class SupervisedTopics(SupervisedEstimator):
         self.words = words
         self.coef_prior = coef_prior
         self.coef_scale = coef_scale
-        self.own_terms = own_terms
+        self.per_token = per_token
         self.inference = inference
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
@@ -131,7 +132,7 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
         fit, which does not see a quarter of the labels, tells how far topics are to be trusted beside them.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on eta (for "gaussian", of y standardised), and its scale. "laplace" gives exact zeros.
-    own_terms : bool
+    per_token : bool
         Tell every token what it adds to Zbar itself, as the paper does, rather than all tokens of a document the same.
         Exact, and slower; the difference shrinks as one over a document's length.
     inference : {"vb", "svi", "gibbs"}
@@ -233,7 +234,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         then the classes.
     class_weight : dict, "balanced" or None
         Weights of the classes' responses.
-    n_topics, supervision, refit, coef_prior, coef_scale, own_terms, inference, ...
+    n_topics, supervision, refit, coef_prior, coef_scale, per_token, inference, ...
         As in `SLDARegressor`.
 
     Attributes
@@ -258,7 +259,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         words: bool = False,
         coef_prior: str = "normal",
         coef_scale: float = 10.0,
-        own_terms: bool = False,
+        per_token: bool = False,
         inference: str = "vb",
         doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
         topic_word_prior: float = 0.05,
@@ -284,7 +285,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
     ) -> None:
         super().__init__(
             n_topics, response=response, supervision=supervision, refit=refit, words=words, coef_prior=coef_prior,
-            coef_scale=coef_scale, own_terms=own_terms, inference=inference, doc_topic_prior=doc_topic_prior,
+            coef_scale=coef_scale, per_token=per_token, inference=inference, doc_topic_prior=doc_topic_prior,
             topic_word_prior=topic_word_prior, emission=emission, max_iter=max_iter, tol=tol, init=init, n_init=n_init,
             burn_in=burn_in, thin=thin, batch_size=batch_size, learning_delay=learning_delay,
             learning_decay=learning_decay, max_doc_iter=max_doc_iter, doc_tol=doc_tol, vectorizer=vectorizer,

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.estimators.labels import Target, as_codes, as_table
+from supertopic.estimators.shared.labels import Target, as_codes, as_table
+from supertopic.estimators.shared.sparse import SparseEstimator
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
-from supertopic.estimators.sparse import SparseEstimator
 from supertopic.model import Model
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from supertopic.estimators.labels import Target, as_codes, as_numbers, find_response, one_each, require_order
+from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, find_response, one_each, require_order
 from supertopic.estimators.slda import SupervisedTopics
 from supertopic.metrics import predictive_r2
 from supertopic.model import Model
@@ -22,7 +22,7 @@ class TopicModel(SupervisedTopics):
     response : "auto", str, list or mapping
         A response of the registry for each column of y: one for all, one per column, or by the columns' names. "auto"
         takes text, booleans and categoricals as classes, and numbers as "gaussian".
-    n_topics, link, supervision, refit, coef_prior, coef_scale, own_terms, inference, doc_topic_prior, ...
+    n_topics, link, supervision, refit, coef_prior, coef_scale, per_token, inference, doc_topic_prior, ...
         As in `SLDARegressor`.
 
     Attributes

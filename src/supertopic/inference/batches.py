@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.kernels.topics import order_by_word
+from supertopic.kernels.word_sums import order_by_word
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
 _PLAIN_BYTES = 1 << 20  # held about a block's documents where there is no response: they stay in the second-level cache

@@ -181,7 +181,7 @@ def _solve_by_turns(
         if value - before < tol * abs(value):
             break
         before = value
-        slope, curvature = response.speak(y, score, moment, dispersion)
+        slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
         slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
         gram, cross = design.normal_equations(coef, response.is_product, moment, slope, curvature)
         coef = design.solve(prior, response, gram, cross, coef)
@@ -192,14 +192,14 @@ def _climb(
     response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
     dispersion: np.ndarray, max_iter: int, tol: float,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """L-BFGS: a bound that is tight where it stands has the slope of what it bounds, so `speak` gives the gradient."""
+    """L-BFGS; a bound that is tight where it stands has the slope of what it bounds, which gives the gradient."""
     scale = max(float(weight.sum()), 1e-300)
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
         coef = flat.reshape(-1, design.mean.shape[1] + design.covariates.shape[1])
         score, moment = design.moments(coef, response.is_product)
         value = float((weight * response.log_density(y, score, moment, dispersion)).sum()) + prior.log_density(coef)
-        slope, curvature = response.speak(y, score, moment, dispersion)
+        slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
         slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
         gradient = design.gradient(coef, response.is_product, moment, slope, curvature) + prior.gradient(coef)
         return -value / scale, -gradient.ravel() / scale

@@ -1,7 +1,7 @@
 """The duals as objects that sweeps improve and a gap measures, and the loop around them.
 
-A sweep visits documents one by one (`supertopic.kernels.margin`). Where C is large, sweeps crawl along valleys that
-bend little; a leap takes the variables inside their bounds together and runs down the valley by conjugate gradients.
+A sweep visits documents one by one (`kernels.dual_descent`). Where C is large, sweeps crawl along valleys that bend
+little; a leap takes the variables inside their bounds together and runs down the valley by conjugate gradients.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels.margin import sweep_box, sweep_box_sparse, sweep_classes, sweep_classes_sparse
+from ..kernels.dual_descent import sweep_box, sweep_box_sparse, sweep_classes, sweep_classes_sparse
 
 _SWEEPS = 20  # of the busy documents, before all are looked at again
 _ROUNDS = 50  # of conjugate gradients in a leap

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.margin import sum_by_class, weigh_planes, worst_classes
+from ..kernels.dual_descent import sum_by_class, weigh_planes, worst_classes
 from .checks import checked, variances
 from .duals import climb
 from .solve import MarginFit

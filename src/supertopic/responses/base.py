@@ -2,7 +2,7 @@
 
 A response has C columns of coefficients; column c of document d has the linear predictor s = coef_c·Zbar_d. To the
 E-step and to the sampler it speaks through two (D, C) arrays, in one of two languages per column
-(`supertopic.kernels.variational` has the formulas):
+(`supertopic.kernels.e_step_words` has the formulas):
 
     quadratic   E[log p(y)] = const + slope·E[s] - curvature/2·E[s²]
     product     E[log p(y)] = const + slope·E[s] - curvature·E[exp s]
@@ -70,10 +70,10 @@ class Response:
     name: ClassVar[str] = "none"
     kind: ClassVar[str] = "none"  # "number", "class", "margin": what y holds, and so which estimators offer it
     is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): the language of each column
-    steady: ClassVar[bool] = False  # whether slope and curvature are the same whatever the scores
+    constant_slopes: ClassVar[bool] = False  # whether slope and curvature are the same whatever the scores
     two_classes: ClassVar[bool] = False  # whether it is for two classes only
     ordered: ClassVar[bool] = False  # whether classes have to come in an order
-    max_margin: ClassVar[bool] = False  # whether duals in the State speak for it, beside `speak`
+    max_margin: ClassVar[bool] = False  # whether duals in the State speak for it, beside `slope_and_curvature`
     n_dispersion: ClassVar[int] = 0  # P
     sampled: bool = False  # whether a Gibbs sampler can take it …
     whole_weights: ClassVar[bool] = False  # … with weights of labels that are whole numbers
@@ -124,19 +124,19 @@ class Response:
         whole = coef + (found - coef) / np.maximum(reach, 1.0)[:, None]
         return np.where(self.is_product[:, None], whole, found)
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(slope, curvature), each (D, C), at the current E[s] and E[s²] or E[exp s]; zero where y is missing."""
         return np.zeros_like(score), np.zeros_like(score)
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        """(D,) E[log p(y | s)], or its bound, whose slope and curvature `speak` gives; zero where y is missing."""
+        """(D,) E[log p(y | s)], or the bound that `slope_and_curvature` belongs to; zero where y is missing."""
         return np.zeros(len(score))
 
     def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         """(D, C) -d²/ds² E[log p(y | s)], for standard errors; a bound is steeper than what it bounds."""
-        _, curvature = self.speak(y, score, moment, dispersion)
+        _, curvature = self.slope_and_curvature(y, score, moment, dispersion)
         return np.where(self.is_product, curvature * moment, curvature)
 
     def update(
@@ -167,7 +167,7 @@ class Response:
         each column's language (`sampled_power`), exactly. As it stands for a response that speaks so already, with
         nothing to draw.
         """
-        slope, curvature = self.speak(y, score, score, dispersion)
+        slope, curvature = self.slope_and_curvature(y, score, score, dispersion)
         return weight[:, None] * slope, weight[:, None] * curvature
 
     def augment_column(

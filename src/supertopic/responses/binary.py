@@ -26,7 +26,7 @@ class Logit(Response):
     is_product = np.zeros(1, dtype=bool)
     sampled = True
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         slope, curvature = only_known(y, y[:, None] - 0.5, half_tanh(np.sqrt(np.maximum(moment, 0.0))))
@@ -76,7 +76,7 @@ class Probit(Response):
         (sign,) = only_known(y, 2 * y[:, None] - 1)
         return sign
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         sign = 2 * y[:, None] - 1

@@ -38,7 +38,7 @@ class Softmax(Response):
         logs = np.log((shares + 0.5 * shares.sum() / (~np.isnan(y)).sum()) / shares.sum())
         return logs - logs.mean()
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         total = np.broadcast_to(moment.sum(axis=1, keepdims=True), score.shape)
@@ -134,7 +134,7 @@ class Ordinal(Response):
         constant = 0.5 * np.log(2 * np.pi)
         return np.exp(-0.5 * low**2 - constant - log_stretch), np.exp(-0.5 * high**2 - constant - log_stretch)
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         at_low, at_high = self._slopes(*self._ends(y, score[:, 0], dispersion))

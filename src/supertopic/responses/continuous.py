@@ -19,7 +19,7 @@ class Gaussian(Response):
     name = "gaussian"
     kind = "number"
     is_product = np.zeros(1, dtype=bool)
-    steady = True
+    constant_slopes = True
     n_dispersion = 3
     sampled = True
 
@@ -41,7 +41,7 @@ class Gaussian(Response):
         scale = scale if scale > 0 else 1.0
         return np.array([1.0 if self.sigma is None else (self.sigma / scale) ** 2, center, scale])
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         variance, center, scale = dispersion

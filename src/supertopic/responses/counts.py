@@ -27,13 +27,13 @@ class Poisson(Count):
 
     name = "poisson"
     is_product = np.ones(1, dtype=bool)
-    steady = True
+    constant_slopes = True
     sampled = True
 
     def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return np.array([np.log(max(known_mean(y, weight), 0.5 / (~np.isnan(y)).sum()))])
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         slope, curvature = only_known(y, y[:, None], np.ones_like(score))
@@ -75,7 +75,7 @@ class NegativeBinomial(Count):
         mean, variance = y[known].mean(), y[known].var()
         return np.array([np.clip(mean**2 / max(variance - mean, 1e-2 * max(mean, 1e-3)), 0.05, 100.0)])
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         r = dispersion[0]

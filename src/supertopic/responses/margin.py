@@ -43,7 +43,7 @@ class Solution:
 class MaxMargin(Response):
     """What a max-margin response has besides."""
 
-    steady = True
+    constant_slopes = True
     max_margin = True
     tolerance = TOLERANCE  # of `solve` in an M-step
 
@@ -221,18 +221,18 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
         left = ((y - dispersion[1]) / dispersion[2])[:, None] - score
         return only_known(y, self.C * np.sign(left) * (np.abs(left) > self.epsilon))[0]
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         if self.likelihood:
-            return super().speak(y, score, moment, dispersion)
+            return super().slope_and_curvature(y, score, moment, dispersion)
         return np.zeros_like(score), np.zeros_like(score)
 
     def augment(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """Two hinges, u - s - epsilon and s - u - epsilon, beside the likelihood."""
-        slope, curvature = self.speak(y, score, score, dispersion)
+        slope, curvature = self.slope_and_curvature(y, score, score, dispersion)
         slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
         u, c = ((np.nan_to_num(y) - dispersion[1]) / dispersion[2])[:, None], 0.5 * self.C * weight[:, None]
         for sign in (np.ones_like(score), -np.ones_like(score)):

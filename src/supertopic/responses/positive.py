@@ -111,7 +111,7 @@ class _Delta(Positive):
         variance = np.maximum(moment - score**2, 0.0)
         return self._exact(u, score, shape) - 0.5 * shape * self._curvature(u, score) * variance
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         shape, scale = dispersion
@@ -139,13 +139,13 @@ class Gamma(Positive):
     name = "gamma"
     links: ClassVar[tuple[str, ...]] = ("log", "canonical")
     is_product = np.ones(1, dtype=bool)
-    steady = True
+    constant_slopes = True
     sampled = True
 
     def __new__(cls, n_classes: int = 0, link: str = "auto") -> Any:
         return super().__new__(CanonicalGamma if link == "canonical" else cls)
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         shape, scale = dispersion
@@ -180,7 +180,7 @@ class CanonicalGamma(_Delta, Gamma):
 
     links = ("canonical",)
     is_product = np.zeros(1, dtype=bool)
-    steady = False
+    constant_slopes = False
     sampled = False
 
     def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
@@ -296,10 +296,10 @@ class Weibull(Positive):
 
     name = "weibull"
     is_product = np.ones(1, dtype=bool)
-    steady = True
+    constant_slopes = True
     sampled = True
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         shape, scale = dispersion

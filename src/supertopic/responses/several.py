@@ -27,7 +27,7 @@ class Several(Response):
         super().__init__()
         self.responses = list(responses)
         self.is_product = np.concatenate([response.is_product for response in responses])
-        self.steady = all(response.steady for response in responses)  # type: ignore[misc]
+        self.constant_slopes = all(response.constant_slopes for response in responses)  # type: ignore[misc]
 
     @property
     def n_dispersion(self) -> int:  # type: ignore[override]
@@ -58,11 +58,11 @@ class Several(Response):
         ]
         return np.concatenate(steps)
 
-    def speak(
+    def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         said = [
-            part.response.speak(
+            part.response.slope_and_curvature(
                 y[:, part.label], score[:, part.columns], moment[:, part.columns], dispersion[part.numbers]
             )
             for part in self.parts()

@@ -1,0 +1,357 @@
+"""FacetedSAGE: topics, observed labels and their interactions, added in log space (Eisenstein, Ahmed & Xing 2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from supertopic.backends.threads import Threads
+from supertopic.corpus import warn_empty
+from supertopic.emissions.facets import CellDesign, Components
+from supertopic.estimators.shared.facets import FacetedEstimator
+from supertopic.estimators.shared.labels import as_codes, as_table
+
+_LABEL_PRIORS = ("empirical", "uniform")
+
+
+class ObservedLabels:
+    """Combination a of each document's labels ~ Categorical(shares), one pseudo-document each; NaN where not seen."""
+
+    def __init__(self, codes: np.ndarray, combinations: np.ndarray) -> None:
+        self.possible = _possible(codes, combinations)
+        self.shares = np.full(len(combinations), 1.0 / len(combinations))
+
+    def logs(self) -> np.ndarray:
+        return np.where(self.possible, np.log(self.shares), -np.inf)
+
+    def update(self, posterior: np.ndarray) -> None:
+        number = posterior.sum(axis=0) + 1.0
+        self.shares = number / number.sum()
+
+    def log_prior(self) -> float:
+        return float(np.log(self.shares).sum())
+
+
+class FacetedSAGE(ClassifierMixin, FacetedEstimator):
+    """theta_d ~ Dirichlet(alpha);  z ~ theta_d;  w ~ exp(m + eta_z + sum of eta_label + eta_(z, label) …) / Z.
+
+    Labels may be missing in training, and are predicted for new documents: p(labels | words) ∝ p(labels) p(words |
+    labels), where the second is the evidence bound of the words under these labels. Combinations of labels are those
+    of the training documents. Documents to be labelled may be in the fit, their labels missing: where they are by
+    authors that no labelled document is by, the fit learns what is theirs (political blogs: 12 points of accuracy).
+    Starts differ there; the mean of `predict_proba` over a few values of `random_state` differs less.
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    facets : list of str, optional
+        Columns of y that are labels; all of them by default.
+    interactions : list of tuples of names, optional
+        What may add words together, of "topic" and the facets: ``[("topic", "party"), ("party", "year")]``. By default
+        the topics with each facet; an empty list for none.
+    prior, gamma
+        On the variance of every deviation: "jeffreys", or "exponential" with rate `gamma`.
+    interaction_gamma : float or None
+        Rate of an exponential prior that interactions have instead: a larger one keeps fewer of them, and smaller. None
+        for that of all others, as in the paper: Jeffreys' lets them learn by heart, which costs up to 2.8 points of
+        accuracy on political blogs by side or by author, and gains 0.7 on newsgroups (a rate of 1 does as well there).
+    background, unseen
+        As in `SAGEClassifier`.
+    label_prior : {"empirical", "uniform"}
+        p(labels) of new documents: as in training, or all combinations alike.
+    doc_topic_prior, max_iter, tol, max_doc_iter, doc_tol, vectorizer, n_jobs, random_state, verbose
+        As in `LDA`.
+
+    Attributes
+    ----------
+    deviations_ : dict of sparse frames (words by components): what each topic, label, interaction adds in log space
+    background_ : (V,) ndarray, log probabilities
+    sparsity_ : dict, the share of zeros among the deviations, by kind of component
+    labels_ : dict, the values of each facet
+    classes_ : ndarray, those of the first facet
+    components_ : (K, V) ndarray, the topics without any label, as distributions over words
+    doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
+        As in `LDA`.
+    """
+
+    _kept_arrays: ClassVar[tuple[str, ...]] = (*FacetedEstimator._kept_arrays, "_combinations", "_shares")
+
+    def __init__(
+        self,
+        n_topics: int = 20,
+        *,
+        facets: Sequence[str] | None = None,
+        interactions: Sequence[Sequence[str]] | None = None,
+        prior: str = "jeffreys",
+        gamma: float = 1.0,
+        interaction_gamma: float | None = 10.0,
+        background: str = "fitted",
+        unseen: float = 0.1,
+        label_prior: str = "empirical",
+        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        max_doc_iter: int = 100,
+        doc_tol: float = 1e-2,
+        vectorizer: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.n_topics = n_topics
+        self.facets = facets
+        self.interactions = interactions
+        self.prior = prior
+        self.gamma = gamma
+        self.interaction_gamma = interaction_gamma
+        self.background = background
+        self.unseen = unseen
+        self.label_prior = label_prior
+        self.doc_topic_prior = doc_topic_prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_doc_iter = max_doc_iter
+        self.doc_tol = doc_tol
+        self.vectorizer = vectorizer
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn topics, and what labels add to them.
+
+        X : counts, strings, or a Corpus
+        y : frame, Series or array of labels, a column per facet; None, NaN (or -1 among class numbers) where missing
+        """
+        prior = self._check()
+        if self.label_prior not in _LABEL_PRIORS:
+            expected = " or ".join(map(repr, _LABEL_PRIORS))
+            raise ValueError(f"label_prior: got {self.label_prior!r}, expected {expected}")
+        corpus = self._read(X)
+        table, names = _columns(y, len(corpus), self.facets, type(self).__name__)
+        found = {name: as_codes(column, type(self).__name__) for name, column in zip(names, table.T, strict=True)}
+        self.labels_ = {name: classes for name, (_, classes) in found.items()}
+        self.interactions_ = _check_interactions(self.interactions, names)
+        codes = np.stack([codes for codes, _ in found.values()], axis=1)
+        for name, column in zip(names, codes.T, strict=True):
+            if np.isnan(column).all():
+                raise ValueError(f"y is missing for every document in {name!r}; expected some labels")
+        self._combinations = _combinations(codes, [len(classes) for classes in self.labels_.values()])
+        labels = ObservedLabels(codes, self._combinations)
+        self._fit_labels(corpus, labels, self._design(), prior)
+        self._shares = labels.shares
+        warn_empty(corpus)
+        return self
+
+    def predict_proba(
+        self, X: Any, facet: str | None = None, labels: Any = None, new: Sequence[str] = ()
+    ) -> np.ndarray:
+        """(D, C) posterior over the labels of one facet (the first by default), given the words.
+
+        labels : what is known of the documents' labels, as `y` of the fit, missing where not known
+        new : facets whose value in these documents is none of those known, say documents of a new author: they add
+            nothing. What only that facet explains in training then has no part in the prediction of another.
+        """
+        check_is_fitted(self, "labels_")
+        name = list(self.labels_)[self._facet(facet)]
+        view = self._view(new)
+        if name not in view.names:
+            raise ValueError(f"new: got {name!r}, which is the facet to be predicted")
+        posterior = self._posterior(X, labels, view)
+        values = view.combinations[:, view.names.index(name)]
+        return posterior @ (values[:, None] == np.arange(len(self.labels_[name]))).astype(np.float64)
+
+    def predict(self, X: Any, facet: str | None = None, labels: Any = None, new: Sequence[str] = ()) -> np.ndarray:
+        """The most probable label of each document; `facet`, `labels` and `new` as in `predict_proba`."""
+        place = self._facet(facet)
+        found = np.argmax(self.predict_proba(X, facet, labels, new), axis=1)
+        return list(self.labels_.values())[place][found]
+
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, facet: str | None = None, new: Sequence[str] = ()
+    ) -> float:
+        """Share of the documents with a label whose label is predicted."""
+        found = self.predict(X, facet, None, new)
+        name = list(self.labels_)[self._facet(facet)]
+        column = _columns(y, len(found), [name], type(self).__name__)[0][:, 0]
+        codes, _ = as_codes(column, type(self).__name__, self.labels_[name])
+        known = ~np.isnan(codes)
+        if not known.any():
+            raise ValueError("y is missing for every document; expected some labels")
+        return float(np.mean(self.labels_[name][codes[known].astype(int)] == found[known]))
+
+    def explain(self, doc: Any, facet: str | None = None) -> pd.DataFrame:
+        """What each word of one document says for each label of a facet: columns word, count, and one per label.
+
+        A label's column holds count · log p(word | label), topics weighed as the document has them, less the mean over
+        the labels: what counts is the difference.
+        """
+        corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
+        if len(corpus) != 1:
+            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
+        place = self._facet(facet)
+        values = self._combinations[:, place]
+        with Threads(1) as backend:
+            shares = self._infer(corpus, backend)[0].astype(np.float64)
+        words, counts = corpus.counts.indices, corpus.counts.data.astype(np.float64)
+        tables = np.exp(self._parts().logs(self._design())[:, words]).reshape(len(values), self.n_topics, -1)
+        under = np.einsum("k,akw->aw", shares, tables) * np.exp(self._label_logs())[:, None]
+        names = list(self.labels_.values())[place]
+        of_label = np.stack([under[values == j].sum(axis=0) for j in range(len(names))])
+        weight = np.array([np.exp(self._label_logs())[values == j].sum() for j in range(len(names))])
+        says = counts * np.log(of_label / weight[:, None])
+        frame = pd.DataFrame((says - says.mean(axis=0)).T, columns=[str(name) for name in names])
+        frame.insert(0, "count", counts)
+        frame.insert(0, "word", self._words()[words])
+        return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels of the first facet."""
+        check_is_fitted(self, "labels_")
+        return next(iter(self.labels_.values()))
+
+    # --- plumbing -----------------------------------------------------------------------------------------------
+
+    def _view(self, new: Sequence[str]) -> _View:
+        """The model without the components of the facets in `new`."""
+        wrong = [name for name in new if name not in self.labels_] if not isinstance(new, str) else [new]
+        if wrong:
+            expected = ", ".join(map(repr, self.labels_))
+            raise ValueError(f"new: got {wrong[0]!r}, expected a list of some of {expected}")
+        names = [name for name in self.labels_ if name not in new]
+        columns = [list(self.labels_).index(name) for name in names]
+        kept, place = np.unique(self._combinations[:, columns], axis=0, return_inverse=True)
+        shares = np.bincount(place.ravel(), weights=np.exp(self._label_logs()), minlength=len(kept))
+        sizes = {name: len(self.labels_[name]) for name in names}
+        design = CellDesign.of(self.n_topics, sizes, kept, [i for i in self.interactions_ if not set(i) & set(new)])
+        whole, parts = self._design(), self._parts()
+        rows = [rows for g, rows in zip(whole.groups, whole.slices, strict=True) if not set(g.factors) & set(new)]
+        eta = np.concatenate([parts.eta[part] for part in rows])
+        return _View(names, kept, np.log(shares), np.exp(Components(parts.background, eta).logs(design)))
+
+    def _posterior(self, X: Any, labels: Any, view: _View) -> np.ndarray:
+        """(D, A) posterior over the combinations of labels."""
+        corpus = self._as_corpus(X)
+        warn_empty(corpus)
+        logs = np.tile(view.logs, (len(corpus), 1))
+        if labels is not None:
+            who, columns = type(self).__name__, _columns(labels, len(corpus), view.names, type(self).__name__)[0]
+            codes = [as_codes(c, who, self.labels_[name])[0] for name, c in zip(view.names, columns.T, strict=True)]
+            possible = _possible(np.stack(codes, axis=1), view.combinations)
+            logs = np.where(possible | ~possible.any(axis=1, keepdims=True), logs, -np.inf)
+        with Threads(self.n_jobs) as backend:
+            return self._infer_labels(corpus, logs, backend, view.tables)[0]
+
+    def _facet(self, facet: str | None) -> int:
+        check_is_fitted(self, "_state")
+        names = list(self.labels_)
+        if facet is None:
+            return 0
+        if facet not in names:
+            raise ValueError(f"facet: got {facet!r}, expected one of {', '.join(map(repr, names))}")
+        return names.index(facet)
+
+    def _design(self) -> CellDesign:
+        sizes = {name: len(values) for name, values in self.labels_.items()}
+        return CellDesign.of(self.n_topics, sizes, self._combinations, self.interactions_)
+
+    def _label_logs(self) -> np.ndarray:
+        shares = self._shares if self.label_prior == "empirical" else np.ones(len(self._combinations))
+        return np.log(shares / shares.sum())
+
+    def _names(self, factor: str) -> list[Any]:
+        return list(range(self.n_topics)) if factor == "topic" else self.labels_[factor].tolist()
+
+    def _saved(self) -> dict[str, Any]:
+        labels = {name: values.tolist() for name, values in self.labels_.items()}
+        return {"labels": labels, "interactions": [list(names) for names in self.interactions_]}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        self.labels_ = {name: np.asarray(values) for name, values in saved["labels"].items()}
+        self.interactions_ = [tuple(names) for names in saved["interactions"]]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags.poor_score = True  # on measurements in two dimensions: it counts words
+        return tags
+
+
+@dataclass(frozen=True)
+class _View:
+    """What predictions look at: some facets, their combinations, log p(combination), and p(word | cell)."""
+
+    names: list[str]
+    combinations: np.ndarray
+    logs: np.ndarray
+    tables: np.ndarray
+
+
+def _columns(y: Any, n_documents: int, facets: Sequence[str] | None, who: str) -> tuple[np.ndarray, list[str]]:
+    """The facets' columns of y, objects (D, F), and their names."""
+    table, names = as_table(y, n_documents, who)
+    if facets is None:
+        facets = names
+    elif isinstance(facets, str) or not all(isinstance(name, str) for name in facets) or len(facets) == 0:
+        raise ValueError(f"facets: got {facets!r}, expected a list of one or more column names")
+    facets = list(facets)
+    if "topic" in facets or len(set(facets)) < len(facets):
+        raise ValueError(f"facets: got {facets!r}, expected different names, none of them 'topic'")
+    if hasattr(y, "columns"):
+        wrong = [name for name in facets if name not in names]
+        if wrong:
+            raise ValueError(f"facets: got {wrong[0]!r}, which is no column of y ({', '.join(names)})")
+        return table[:, [names.index(name) for name in facets]], facets
+    if table.shape[1] != len(facets):
+        raise ValueError(f"facets: got {len(facets)} names, but y has {table.shape[1]} columns")
+    return table, facets
+
+
+def _check_interactions(interactions: Any, facets: list[str]) -> list[tuple[str, ...]]:
+    """The groups of names that interact, as tuples."""
+    if interactions is None:
+        return [("topic", name) for name in facets]
+    known = ["topic", *facets]
+    expected = f"expected a list of tuples of two or more of {', '.join(map(repr, known))}"
+    if isinstance(interactions, str) or not isinstance(interactions, Sequence):
+        raise ValueError(f"interactions: got {interactions!r}, {expected}")
+    found = []
+    for names in interactions:
+        fine = isinstance(names, Sequence) and not isinstance(names, str) and len(names) > 1
+        if not fine or any(name not in known for name in names) or len(set(names)) < len(names):
+            raise ValueError(f"interactions: got {names!r}, {expected}")
+        found.append(tuple(sorted(names, key=known.index)))
+    if len(set(found)) < len(found):
+        raise ValueError(f"interactions: got {interactions!r}, which names an interaction twice")
+    return found
+
+
+def _combinations(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
+    """(A, F) combinations of labels that some document has; where none fits a document, all that would."""
+    rows = np.unique(codes[~np.isnan(codes).any(axis=1)], axis=0)
+    found = {tuple(map(int, row)) for row in rows}
+    partly = codes[np.isnan(codes).any(axis=1)]
+    patterns = {tuple(None if np.isnan(value) else int(value) for value in row) for row in partly}
+    for pattern in sorted(patterns, key=repr):
+        fits = any(all(p is None or p == v for p, v in zip(pattern, row, strict=True)) for row in found)
+        if not fits:
+            choices = [range(size) if p is None else [p] for p, size in zip(pattern, sizes, strict=True)]
+            found |= set(product(*choices))
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _possible(codes: np.ndarray, combinations: np.ndarray) -> np.ndarray:
+    """(D, A) whether a combination agrees with the labels that are known of a document."""
+    agrees = np.ones((len(codes), len(combinations)), dtype=bool)
+    for column, values in zip(codes.T, combinations.T, strict=True):
+        agrees &= np.isnan(column)[:, None] | (column[:, None] == values)
+    return agrees

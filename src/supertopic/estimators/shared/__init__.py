@@ -1,0 +1,1 @@
+"""What estimators share: reading data and labels, fitting, refusing, saving."""

@@ -1,0 +1,163 @@
+"""What estimators of topics under labels share: components that add up, how they are fitted, shown and kept."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.special import softmax
+from sklearn.utils.validation import check_is_fitted
+
+from supertopic.backends.threads import Threads
+from supertopic.corpus import Corpus
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.emissions.facets import CellDesign, Components, FacetPrior
+from supertopic.estimators.shared.base import Engine, TopicEstimator
+from supertopic.estimators.shared.checks import require_number, require_whole
+from supertopic.inference.task import Fit
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.facets import Documents, LabelModel, fit_faceted
+from supertopic.model import Model, State
+from supertopic.progress import track
+
+_EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # of new documents: their labels hang on small differences
+_DOCUMENTS_AT_ONCE = 2048
+
+
+class FacetedEstimator(TopicEstimator):
+    """Base of estimators whose topics, labels and interactions each add sparse deviations to the background.
+
+    The State holds the topics alone, as distributions; labels add to these.
+    """
+
+    engines: ClassVar[dict[str, tuple[Engine, int]]] = {}
+    _kept_arrays: ClassVar[tuple[str, ...]] = ("background_", "_eta_data", "_eta_indices", "_eta_indptr")
+
+    def _design(self) -> CellDesign:
+        """Which components make which cells, of a fitted model."""
+        raise NotImplementedError
+
+    def _label_logs(self) -> np.ndarray:
+        """(A,) log p(combination of labels) of a new document."""
+        raise NotImplementedError
+
+    def _names(self, factor: str) -> list[Any]:
+        """The values of a factor, as users call them."""
+        raise NotImplementedError
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+
+    def _check(self) -> FacetPrior:
+        """Refuses parameters that make no sense, before any work is done."""
+        require_whole(self, "n_topics", "max_iter", "max_doc_iter")
+        require_number(self, "tol", "doc_tol")
+        DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        return FacetPrior(self.prior, self.gamma, self.background, self.unseen, self.interaction_gamma)
+
+    def _fit_labels(self, corpus: Corpus, labels: LabelModel, design: CellDesign, prior: FacetPrior) -> np.ndarray:
+        """Fit, keep what was found, and give the posterior over the combinations of labels (D, A)."""
+        alpha = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        limits = LocalLimits(self.max_doc_iter, self.doc_tol)
+        name = type(self).__name__
+        with Threads(self.n_jobs) as backend, track(name, self.max_iter, int(self.verbose)) as report:
+            given = (corpus.counts, labels, design, prior, alpha, self._seed(), backend, limits)
+            found = fit_faceted(*given, self.max_iter, self.tol, report)
+        self.background_ = found.components.background
+        eta = sp.csr_matrix(found.components.eta.astype(np.float32))
+        self._eta_data, self._eta_indices, self._eta_indptr = eta.data, eta.indices, eta.indptr
+        topics = softmax(found.components.background + found.components.eta[: self.n_topics], axis=1)
+        nothing = np.zeros((0, self.n_topics), dtype=np.float32)
+        state = State(np.ascontiguousarray(topics.T, dtype=np.float32), found.alpha, nothing, nothing[:, :, None])
+        self._keep(self._model(), Fit(state, found.trace, len(found.trace)))
+        self.doc_topic_ = found.doc_topic
+        return found.posterior
+
+    def _model(self) -> Model:
+        return Model(self.n_topics, DirichletTopics(0.0), DocTopicPrior.parse(self.doc_topic_prior, self.n_topics))
+
+    # --- using --------------------------------------------------------------------------------------------------
+
+    def _infer_labels(
+        self, corpus: Corpus, logs: np.ndarray, backend: Threads, tables: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior over the combinations of labels (D, A) and topic shares (D, K), given log p(a) (D, A).
+
+        tables : (cells, V) p(word | cell), where the cells are not those of the fit
+        """
+        tables = np.exp(self._parts().logs(self._design())) if tables is None else tables
+        posterior, shares = np.empty(logs.shape), np.empty((len(corpus), self.n_topics), dtype=np.float32)
+        for start in range(0, len(corpus), _DOCUMENTS_AT_ONCE):
+            rows = slice(start, start + _DOCUMENTS_AT_ONCE)
+            documents = Documents(corpus.counts[rows], logs[rows], self.n_topics, _EXACTLY)
+            documents.infer(tables, self._state.alpha, logs[rows], True, backend)
+            posterior[rows], shares[rows] = documents.posterior, documents.doc_topic()
+        return posterior, shares
+
+    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+        logs = np.tile(self._label_logs(), (len(corpus), 1))
+        return self._infer_labels(corpus, logs, backend)[1]
+
+    # --- showing ------------------------------------------------------------------------------------------------
+
+    def _parts(self) -> Components:
+        check_is_fitted(self, "_state")
+        return Components(np.asarray(self.background_), self._sparse().toarray().astype(np.float64))
+
+    def _sparse(self) -> sp.csr_matrix:
+        """(components, V): all deviations."""
+        shape = (len(self._eta_indptr) - 1, self.n_features_in_)
+        return sp.csr_matrix((self._eta_data, self._eta_indices, self._eta_indptr), shape)
+
+    @property
+    def deviations_(self) -> dict[str, pd.DataFrame]:
+        """What each component adds to the background in log space: sparse frames of words by components.
+
+        By the names of the factors: ``deviations_["topic"]``, ``["party"]``, ``["topic × party"]``.
+        """
+        check_is_fitted(self, "_state")
+        design, eta, frames = self._design(), self._sparse(), {}
+        for group, rows in zip(design.groups, design.slices, strict=True):
+            values = [self._names(factor) for factor in group.factors]
+            columns = (
+                pd.Index(values[0], name=group.factors[0])
+                if len(values) == 1
+                else pd.MultiIndex.from_product(values, names=group.factors)
+            )
+            part = sp.csc_matrix(eta[rows].T)
+            frames[" × ".join(group.factors)] = pd.DataFrame.sparse.from_spmatrix(part, self._words(), columns)
+        return frames
+
+    @property
+    def sparsity_(self) -> dict[str, float]:
+        """The share of deviations that are exactly zero, by kind of component."""
+        check_is_fitted(self, "_state")
+        design, eta = self._design(), self._sparse()
+        return {
+            " × ".join(group.factors): 1.0 - eta[rows].nnz / (group.n_components * self.n_features_in_)
+            for group, rows in zip(design.groups, design.slices, strict=True)
+        }
+
+    def adds(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
+        """The n words each component adds most of: columns part, component (text: "3", "left", "3 × left"), rank, word,
+        deviation.
+
+        by : {"contribution", "deviation"}
+            Deviation times probability in the background, or largest deviation, which prefers rare words.
+        """
+        if by not in ("contribution", "deviation"):
+            raise ValueError(f"by: got {by!r}, expected 'contribution' or 'deviation'")
+        check_is_fitted(self, "_state")
+        rows, base, words = [], np.exp(self.background_), self._words()
+        for part, frame in self.deviations_.items():
+            eta = frame.sparse.to_coo().tocsc()
+            for j, column in enumerate(frame.columns):
+                component = " × ".join(map(str, column if isinstance(column, tuple) else (column,)))
+                values = eta[:, [j]].toarray().ravel()
+                weight = values if by == "deviation" else values * base * np.exp(values)
+                for rank, w in enumerate(np.argsort(-weight, kind="stable")[:n], 1):
+                    if values[w] > 0:
+                        rows.append((part, component, rank, words[w], values[w]))
+        return pd.DataFrame(rows, columns=["part", "component", "rank", "word", "deviation"])

@@ -1,0 +1,1 @@
+"""What happens once topics are known: prediction, refitted coefficients, sparse choices, words beside topics."""

@@ -1,0 +1,129 @@
+"""Inference for documents without a label, given the topics as fixed distributions: what `transform` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from supertopic.backends.threads import Threads
+from supertopic.inference.regression import shifted
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.kernels.e_step_mean import infer_documents_mean
+from supertopic.kernels.e_step_token import infer_documents_token
+from supertopic.kernels.e_step_words import infer_documents
+from supertopic.kernels.one_topic import share_documents
+
+_LIMITS = LocalLimits(max_passes=200, tol=1e-4)
+_DOCUMENTS_AT_ONCE = 1024  # whose responsibilities are held at a time
+
+
+@dataclass(frozen=True)
+class PointModel:
+    """The prior on topic shares, and how they are inferred; `shares` instead where a document has one topic."""
+
+    alpha: np.ndarray
+    shares: np.ndarray | None = None
+    collapsed: bool = False
+
+
+def infer_shares(
+    point: PointModel, weights: np.ndarray, counts: sp.csr_matrix, backend: Threads, *, words: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Topic shares (D, K) float32 and, if asked for, each entry's shares phi (nnz, K) float32, else (0, K).
+
+    weights : (V, K) float32, p(word | topic)
+    """
+    n_topics = weights.shape[1]
+    doc_topic = np.empty((counts.shape[0], n_topics), dtype=np.float32)
+    phi = np.empty((counts.nnz if words else 0, n_topics), dtype=np.float32)
+    bound = np.empty(len(doc_topic))
+    csr = (counts.indptr, counts.indices, counts.data)
+    if point.shares is not None:
+        log_weights = np.log(np.maximum(weights, np.float32(1e-30)))
+        log_shares = np.log(point.shares / point.shares.sum())
+
+        def share(start: int, stop: int) -> None:
+            share_documents(start, stop, *csr, log_weights, log_shares, doc_topic, phi, bound)
+
+        backend.over_weights(counts.indptr, share)
+        return doc_topic, phi
+
+    alpha = point.alpha.astype(np.float32)
+    passes = np.empty(len(doc_topic), dtype=np.int32)
+    longest = int(np.diff(counts.indptr).max(initial=0))
+
+    def infer_range(start: int, stop: int) -> None:
+        rows = np.empty((longest, n_topics), dtype=np.float32)
+        infer_documents(
+            start, stop, *csr, weights, alpha, point.collapsed, _LIMITS.max_passes, _LIMITS.tol, True,
+            doc_topic, phi, bound, passes, rows,
+        )  # fmt: skip
+
+    backend.over_weights(counts.indptr, infer_range)
+    doc_topic /= doc_topic.sum(axis=1, keepdims=True)
+    return doc_topic, phi
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Linear predictors s = coef·Zbar of documents without a label, and what they are made of."""
+
+    mean_topics: np.ndarray  # (D, K) E[Zbar]; the prior mean for an empty document
+    score: np.ndarray  # (D, C) E[s]
+    moment: np.ndarray  # (D, C) E[s²], or E[exp s] of a product column
+
+    def shifted(self, offset: np.ndarray, is_product: np.ndarray) -> Scores:
+        """The same with a known part `offset` (D, C) added to s."""
+        return Scores(self.mean_topics, *shifted(self.score, self.moment, offset, is_product))
+
+
+def score(
+    point: PointModel, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
+    backend: Threads,
+) -> Scores:  # fmt: skip
+    """Infer without y, a few documents at a time, and take the moments of every column's linear predictor."""
+    parts = [
+        _score_part(point, weights, coef, is_product, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
+        for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
+    ]
+    return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
+
+
+def _score_part(
+    point: PointModel, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
+    backend: Threads,
+) -> Scores:  # fmt: skip
+    n_documents, n_topics = counts.shape[0], weights.shape[1]
+    gamma = np.empty((n_documents, n_topics), dtype=np.float32)
+    phi = np.empty((counts.nnz, n_topics), dtype=np.float32)
+    bound, passes = np.empty(n_documents), np.empty(n_documents, dtype=np.int32)
+    found, moment, nothing, factors = np.zeros((4, n_documents, len(coef)))
+    certain = np.zeros((0, n_topics, n_topics), dtype=np.float32)
+    alpha, active = point.alpha.astype(np.float32), np.ones(n_documents, dtype=bool)
+    longest = int(np.diff(counts.indptr).max(initial=0))
+    csr = (counts.indptr, counts.indices, counts.data)
+    limits = (_LIMITS.max_passes, _LIMITS.tol)
+
+    def infer_range(first: int, last: int) -> None:
+        rows = np.empty((longest, n_topics), dtype=np.float32)
+        given = (first, last, *csr, weights, alpha)
+        if point.collapsed and len(coef):
+            infer_documents_mean(
+                *given, True, *limits, True, nothing, nothing, coef, certain, is_product, active, factors,
+                gamma, phi, bound, passes, found, moment, rows,
+            )  # fmt: skip
+            return
+        infer_documents(*given, point.collapsed, *limits, True, gamma, phi, bound, passes, rows)
+        if len(coef):
+            infer_documents_token(
+                *given, *limits, nothing, nothing, coef, certain, is_product,
+                gamma, phi, bound, passes, found, moment, rows,
+            )  # fmt: skip
+
+    backend.over_weights(counts.indptr, infer_range)
+    lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    mean_topics = (gamma - alpha) / np.maximum(lengths, 1e-30)[:, None]
+    mean_topics[lengths == 0] = alpha / alpha.sum()
+    return Scores(mean_topics, found, moment)

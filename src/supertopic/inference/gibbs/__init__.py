@@ -1,0 +1,1 @@
+"""Gibbs sampling: of LDA, of a mixture, and with a response."""

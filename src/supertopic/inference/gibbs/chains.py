@@ -1,0 +1,119 @@
+"""Several chains of one sampler: run side by side, their topics matched, their agreement measured.
+
+Topics have no names: topic 3 of one chain may be topic 7 of the next. The topics of each chain are matched with those
+of the chain of the highest log joint, by the assignment of least total squared Hellinger distance, and its draws put in
+that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from supertopic.backends.threads import Threads
+from supertopic.inference.task import Fit, Task, Watch
+
+_SEEDS_APART = 1009  # so that chains of neighbouring seeds are not each other's
+_BY_TOPIC = ("coef", "inclusion", "alpha", "shares")  # draws whose last axis begins with the topics
+
+
+def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n_chains: int) -> Fit:
+    """The State and trace of the best chain, and the draws of all, chain after chain, in the order of its topics.
+
+    Topics are not averaged over chains: each may have found others, and the mean of two modes is none. What is kept per
+    chain (`log_joint`, `alpha`) is that of the best.
+    """
+    if n_chains == 1:
+        return engine(task, watch)
+    fits: list[Fit | None] = [None] * n_chains
+    watches = [watch.fork(chain) for chain in range(n_chains)]
+
+    def run_one(chain: int) -> None:
+        with Threads(1) as alone:  # the pool runs chains: one that waited for a place in it would wait for ever
+            own = replace(task, seed=task.seed + _SEEDS_APART * chain, backend=alone)
+            fits[chain] = engine(own, watches[chain])
+
+    task.backend.all([(run_one, chain) for chain in range(n_chains)])
+    for one in watches:
+        one.finish()
+    found = [fit for fit in fits if fit is not None]
+    best = max(found, key=lambda fit: fit.trace[-1])
+    watch.trace[:] = best.trace
+    aligned = [_in_order(fit.draws, _match(best, fit)) for fit in found]
+    draws = dict(best.draws)
+    for name in ("coef", "dispersion", "coef_scale"):
+        draws[name] = np.concatenate([one[name] for one in aligned])
+    if "inclusion" in draws:
+        draws["inclusion"] = np.mean([one["inclusion"] for one in aligned], axis=0)
+    return replace(best, draws=draws)
+
+
+def _match(best: Fit, other: Fit) -> np.ndarray:
+    """`match_topics`, topics that bear the response with such: under a budget the others' coefficients are zero."""
+    n_topics = best.state.word_topic.shape[1]
+    active = [(fit.draws["coef"] != 0).any(axis=(0, 1))[:n_topics] for fit in (best, other)]
+    if active[0].sum() != active[1].sum():
+        return match_topics(best.state.word_topic, other.state.word_topic)
+    order = np.empty(n_topics, dtype=np.int64)
+    for ours, theirs in (active, [~one for one in active]):
+        if ours.any():
+            order[ours] = np.flatnonzero(theirs)[
+                match_topics(best.state.word_topic[:, ours], other.state.word_topic[:, theirs])
+            ]
+    return order
+
+
+def match_topics(reference: np.ndarray, word_topic: np.ndarray) -> np.ndarray:
+    """(K,): which column of `word_topic` (V, K) goes with each column of `reference`."""
+    ours, theirs = (np.sqrt(counts / counts.sum(axis=0)) for counts in (reference, word_topic))
+    return linear_sum_assignment(-(ours.T @ theirs))[1]
+
+
+def _in_order(draws: dict[str, np.ndarray], order: np.ndarray) -> dict[str, np.ndarray]:
+    """The draws with the topics in another order; what stands behind the topics (covariates) stays."""
+    ordered = dict(draws)
+    for name in _BY_TOPIC:
+        if name in draws:
+            rest = np.arange(len(order), draws[name].shape[-1])
+            ordered[name] = draws[name][..., np.concatenate([order, rest])]
+    return ordered
+
+
+def split_r_hat(draws: np.ndarray) -> np.ndarray:
+    """Gelman and Rubin's R̂ of draws (chains, S, …), each chain cut in two: 1 where all halves agree, else above."""
+    half = draws.shape[1] // 2
+    if half < 2:
+        return np.full(draws.shape[2:], np.nan)
+    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
+    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    between = half * halves.mean(axis=1).var(axis=0, ddof=1)
+    total = (half - 1) / half * within + between / half
+    return np.sqrt(np.where(within > 0, total / np.where(within > 0, within, 1.0), 1.0))
+
+
+def effective_size(draws: np.ndarray) -> np.ndarray:
+    """How many independent draws (chains, S, …) are worth: chains S / (1 + 2 sum of autocorrelations).
+
+    The sum ends where a pair of neighbouring autocorrelations falls below zero (Geyer's initial positive sequence).
+    """
+    n_chains, n = draws.shape[:2]
+    if n < 4:
+        return np.full(draws.shape[2:], np.nan)
+    off = draws - draws.mean(axis=1, keepdims=True)
+    within = draws.var(axis=1, ddof=1).mean(axis=0)
+    between = draws.mean(axis=1).var(axis=0, ddof=1) if n_chains > 1 else np.zeros_like(within)
+    total = np.maximum((n - 1) / n * within + between, 1e-300)
+    total_rho, going = np.zeros_like(within), np.ones(within.shape, dtype=bool)
+    for lag in range(1, n - 1, 2):
+        pair = np.zeros_like(within)
+        for each in (lag - 1, lag):
+            product = (off[:, : n - each] * off[:, each:]).sum(axis=1).mean(axis=0) / n
+            pair += 1.0 - (within - product) / total
+        going &= pair > 0
+        total_rho += np.where(going, pair, 0.0)
+    return np.minimum(
+        n_chains * n / np.maximum(2.0 * total_rho - 1.0, 1.0 / np.log10(max(n_chains * n, 10))), n_chains * n
+    )

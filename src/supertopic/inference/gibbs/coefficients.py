@@ -1,0 +1,140 @@
+"""Coefficients drawn from their posterior: Gaussian given its precision, or Poisson's."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+from supertopic.inference.gibbs.augmentation import SweepDraws
+from supertopic.kernels.draws import draw_normal
+
+_NEWTON_STEPS = 30
+_FREEDOM = 5.0
+
+
+def draw_coefficients(precision: np.ndarray, linear: np.ndarray, seed: int, sweep: int, purpose: int) -> np.ndarray:
+    """Draw from N(P^-1 l, P^-1): with P = L L^T and z ~ N(0, I), L^-T (L^-1 l + z).
+
+    Parameters
+    ----------
+    precision : (K, K) ndarray
+        P, symmetric and positive definite; the lower triangle is read.
+    linear : (K,) ndarray
+        l, the precision times the mean.
+    seed, sweep, purpose : int
+        They name the draw: the same three give the same z.
+
+    Returns
+    -------
+    (K,) float64 ndarray
+    """
+    precision = np.asarray(precision, dtype=np.float64)
+    linear = np.asarray(linear, dtype=np.float64)
+    if linear.ndim != 1 or precision.shape != (len(linear), len(linear)):
+        raise ValueError(
+            f"precision has shape {precision.shape} and linear {linear.shape}; expected (K, K) and (K,) for one K."
+        )
+    if not (np.isfinite(precision).all() and np.isfinite(linear).all()):
+        raise ValueError("precision or linear holds NaN or infinite numbers; expected finite ones.")
+    try:
+        root = cholesky(precision, lower=True, check_finite=False)
+    except LinAlgError:
+        lowest = np.linalg.eigvalsh(precision).min()
+        raise ValueError(
+            f"precision has the eigenvalue {lowest:.3g}; expected a positive definite matrix, whose are all above 0."
+        ) from None
+    normal = np.empty(len(linear))
+    draw_normal(0, len(linear), seed, sweep, purpose, normal)
+    white = solve_triangular(root, linear, lower=True, check_finite=False) + normal
+    return solve_triangular(root, white, lower=True, trans="T", check_finite=False)
+
+
+def draw_support(
+    gram: np.ndarray, cross: np.ndarray, prior: np.ndarray, active: np.ndarray, n_topics: int, draw: SweepDraws
+) -> np.ndarray:
+    """Which topics have a coefficient: each of them in turn is given up, and one drawn in its place from all others.
+
+    p(k | the rest of the support S) ∝ sqrt(prior_k / p_k) exp(½ l_k² / p_k),      coefficients integrated out,
+
+    p_k = gram_kk + prior_k - gram_kS P_S^-1 gram_Sk,   l_k = cross_k - gram_kS P_S^-1 cross_S,
+    P_S = gram_SS + diag(prior_S)
+
+    Parameters
+    ----------
+    gram : (n, n) ndarray; cross, prior : (n,) ndarray, normal equations and the prior's precisions
+    active : (n,) bool ndarray: the support as it is; what stands behind the topics (covariates) stays
+    """
+    active = active.copy()
+    chosen = np.flatnonzero(active[:n_topics])
+    for topic in chosen[np.argsort(draw.uniform(len(chosen)))]:  # whose turn it is may not depend on who they are
+        active[topic] = False
+        rest = np.flatnonzero(active)
+        root = cholesky(gram[np.ix_(rest, rest)] + np.diag(prior[rest]), lower=True, check_finite=False)
+        across = solve_triangular(root, gram[rest], lower=True, check_finite=False)
+        left = np.diag(gram) + prior - (across**2).sum(axis=0)
+        pull = cross - across.T @ solve_triangular(root, cross[rest], lower=True, check_finite=False)
+        gain = np.where(active, -np.inf, 0.5 * (np.log(prior / left) + pull**2 / left))[:n_topics]
+        running = np.cumsum(np.exp(gain - gain.max()))
+        active[np.searchsorted(running, running[-1] * draw.uniform(1)[0])] = True
+    return active
+
+
+def draw_log_linear(
+    design: np.ndarray, slope: np.ndarray, curvature: np.ndarray, prior: np.ndarray, now: np.ndarray, draw: SweepDraws
+) -> np.ndarray:
+    """Draw from exp( sum_d slope s_d - curvature exp(s_d) - ½ sum_k prior_k coef_k² ), s = design coef.
+
+    An elliptical slice step (Murray, Adams & MacKay 2010) round a Student t that has this density's mode and curvature:
+    never refused, nothing to tune, and exact whatever the t misses, for it depends on all but the coefficients `now`.
+    The t is a normal of random scale (Nishihara, Murray & Adams 2014); a normal's tails are lighter than this
+    density's, and far out in them a chain would stick.
+
+    Parameters
+    ----------
+    design : (D, K) ndarray; slope, curvature : (D,) ndarray; prior : (K,) ndarray, precisions; now : (K,) ndarray
+    """
+    mode, root = _touching_normal(design, slope, curvature, prior)
+    tail = 0.5 * (_FREEDOM + len(now))
+
+    def beyond(move: np.ndarray) -> float:
+        """The log density of mode + move less that of the t."""
+        coef = mode + move
+        s = design @ coef
+        density = slope @ s - curvature @ np.exp(np.minimum(s, 300.0)) - 0.5 * prior @ coef**2
+        return float(density + tail * np.log1p(((root.T @ move) ** 2).sum() / _FREEDOM))
+
+    along = now - mode
+    rate = 0.5 * (_FREEDOM + ((root.T @ along) ** 2).sum())
+    scale = 1.0 / np.sqrt(draw.gamma(np.array([tail]), np.array([rate]))[0])
+    across = scale * solve_triangular(root, draw.normal(len(now)), lower=True, trans="T", check_finite=False)
+    height, turn = draw.uniform(2)
+    level = beyond(along) + np.log(height)
+    angle = 2 * np.pi * turn
+    low, high = angle - 2 * np.pi, angle
+    while high - low > 1e-12:
+        move = along * np.cos(angle) + across * np.sin(angle)
+        if beyond(move) > level:
+            return mode + move
+        low, high = (angle, high) if angle < 0 else (low, angle)
+        angle = low + (high - low) * float(draw.uniform(1)[0])
+    return now
+
+
+def _touching_normal(
+    design: np.ndarray, slope: np.ndarray, curvature: np.ndarray, prior: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mode, and the lower root of the precision there, by Newton steps that move no s by more than 2."""
+    mode = np.zeros(design.shape[1])
+    for _ in range(_NEWTON_STEPS):
+        rate = curvature * np.exp(np.minimum(design @ mode, 300.0))
+        precision = (design * rate[:, None]).T @ design
+        precision[np.diag_indices(len(mode))] += prior
+        root = cholesky(precision, lower=True, check_finite=False)
+        gradient = design.T @ (slope - rate) - prior * mode
+        step = solve_triangular(root, gradient, lower=True, check_finite=False)
+        step = solve_triangular(root, step, lower=True, trans="T", check_finite=False)
+        reach = np.abs(design @ step).max(initial=0.0)
+        if reach < 1e-2:
+            break
+        mode = mode + step / max(1.0, reach / 2.0)
+    return mode, root

@@ -1,0 +1,227 @@
+"""Collapsed Gibbs sampling of LDA: topic shares integrated out, and the topics too, or drawn once per sweep.
+
+The state is the topic of every token. A sweep draws each of them given all others, word by word
+(`supertopic.kernels.gibbs_words` has the conditional); topics are then averaged over sweeps, which is what makes the
+estimate better than any single sample.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import gammaln
+
+from supertopic.backends.threads import Threads
+from supertopic.emissions.dirichlet import integrable_prior
+from supertopic.inference.first_topics import online_counts
+from supertopic.inference.gibbs.counts import require_whole_counts
+from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.variational.step import start_state
+from supertopic.kernels import gibbs_layout as layout
+from supertopic.kernels.gibbs_topics import draw_log_gammas, exponentiate, normalise
+from supertopic.kernels.gibbs_words import sweep_task
+
+_SWEEPS_BETWEEN_LOOKS = 10  # at the likelihood, and at alpha
+_FIRST_ALPHA = 10  # sweeps before alpha is learned: before that it would learn the start
+_MOST_FOUND_AT_ONCE = 250  # topics; more are found as groups and split
+_BEFORE_ALL_SWEEPS = 1 << 40  # numbers of the first two sweeps, whose random numbers no other sweep uses
+_SPLIT_SEED = 1_000_003
+
+
+def fit_gibbs(task: Task, watch: Watch) -> Fit:
+    """`max_iter` sweeps; topics averaged over every `thin`-th sweep after `burn_in`, the last one always among them."""
+    model, settings = task.model, task.settings
+    sampler = Sampler.of(task)
+    first = n_samples = 0
+    sums = np.empty(sampler.word_topic.shape, dtype=np.float32)
+    alphas: list[list[float]] = []
+    found = watch.resume()
+    if found is not None:
+        first, n_samples, alphas = found[0]["done"], found[0]["n_samples"], found[0]["alphas"]
+        sums, sampler.alpha = found[1]["sums"], found[1]["alpha"]
+        sampler.take(found[1]["topic"])
+    else:
+        sampler.start(task, room=sums)
+        sums[:] = 0.0
+    for sweep in range(first, settings.max_iter):
+        sampler.sweep(sweep, None if settings.collapsed else sampler.draw_topics(sweep))
+        left = settings.max_iter - 1 - sweep
+        if left % _SWEEPS_BETWEEN_LOOKS == 0:
+            histogram = sampler.topic_histogram()
+            if sweep >= _FIRST_ALPHA:
+                lengths = sampler.tokens.doc_length
+                sampler.alpha = model.doc_topic_prior.update_from_counts(sampler.alpha, histogram, lengths)
+            watch.trace.append(sampler.log_joint(histogram) / max(len(sampler.topic), 1))
+            alphas.append(sampler.alpha.tolist())
+        if sweep >= settings.burn_in and left % settings.thin == 0:
+            sampler.add_words(sums)
+            n_samples += 1
+        watch.step(
+            sweep + 1, partial(dict, topic=sampler.topic, sums=sums, alpha=sampler.alpha),
+            n_samples=n_samples, alphas=alphas,
+        )  # fmt: skip
+    sums /= np.float32(n_samples)
+    sums += np.float32(sampler.prior)
+    state = start_state(model, sums)
+    state.alpha = sampler.alpha
+    draws = {"log_joint": np.asarray(watch.trace), "alpha": np.asarray(alphas)}
+    return Fit(state, watch.trace, settings.max_iter, draws)
+
+
+class Sampler:
+    """Tokens, their topics, and all counts, which follow from them."""
+
+    def __init__(
+        self, tokens: layout.Tokens, n_topics: int, alpha: np.ndarray, prior: float, seed: int, backend: Threads
+    ) -> None:
+        self.tokens, self.n_topics, self.alpha, self.prior = tokens, n_topics, alpha, prior
+        self.seed, self.backend = seed, backend
+        self.word_topic = np.zeros((tokens.word_ptr.shape[1] - 1, n_topics), dtype=np.int32)
+        self._scratch = [layout.make_scratch(n_topics) for _ in range(len(tokens.word_ptr))]
+
+    @classmethod
+    def of(cls, task: Task) -> Sampler:
+        """The sampler of a task, before its tokens have topics."""
+        require_whole_counts(task.counts)
+        prior, counts = integrable_prior(task.model.emission), task.counts
+        tokens = layout.lay_out(counts.indptr, counts.indices, counts.data, counts.shape[1])
+        alpha = task.model.doc_topic_prior.start.copy()
+        return cls(tokens, task.model.n_topics, alpha, prior, task.seed, task.backend)
+
+    def start(self, task: Task, room: np.ndarray) -> None:
+        """First topics of the tokens: drawn from soft topics found quickly, or from those of an earlier fit.
+
+        More than a few hundred topics are first looked for as groups of several, which are then split at random.
+        `room` is a (V, K) float32 array to work in.
+        """
+        if task.start is not None:
+            room[:] = task.start.word_topic
+            self._draw_given(room)
+            return
+        parts = -(-self.n_topics // _MOST_FOUND_AT_ONCE)
+        n_found = -(-self.n_topics // parts)
+        alpha = np.full(n_found, self.alpha.mean())
+        out = room.reshape(-1)[: len(room) * n_found].reshape(len(room), n_found)
+        found = online_counts(task.counts, n_found, alpha, self.seed, self.backend, out=out)
+        if parts == 1:
+            self._draw_given(found)
+            return
+        few = Sampler(self.tokens, n_found, alpha, self.prior, self.seed, self.backend)
+        few._draw_given(found)
+        part = np.empty(len(few.topic), dtype=np.uint16)
+        layout.random_topics(self.seed + _SPLIT_SEED, parts, 0, len(part), part)
+        split = few.topic + part * np.uint16(n_found)
+        self.take(np.where(split < self.n_topics, split, few.topic))
+
+    def _draw_given(self, topics: np.ndarray) -> None:
+        """Topics of the tokens from pseudo-counts (V, K) that stay as they are for two sweeps from a random start."""
+        topics += np.float32(self.prior)
+        topics /= topics.sum(axis=0, dtype=np.float64).astype(np.float32)
+        topic = np.empty(len(self.tokens.doc), dtype=np.uint16)
+        layout.random_topics(self.seed, self.n_topics, 0, len(topic), topic)
+        self.take(topic)
+        for number in range(2):
+            self.sweep(_BEFORE_ALL_SWEEPS + number, topics)
+
+    def take(self, topic: np.ndarray) -> None:
+        """Take these topics of the tokens, and count."""
+        self.topic = topic
+
+        def count(start: int, stop: int) -> None:
+            layout.count_words(self.tokens.word_ptr, topic, start, stop, self.word_topic)
+
+        self.backend.over_range(len(self.word_topic), count)
+        self.topic_count = self.word_topic.sum(axis=0, dtype=np.int64)
+        self.documents = layout.count_topics(self.tokens, topic, self.n_topics, run=self.backend.all)
+
+    def sweep(self, number: int, topics: np.ndarray | None = None) -> None:
+        """Every token once, the topics integrated out, or given as distributions over words (V, K).
+
+        Groups of documents and of words meet in turn, so that what runs at once shares no count but n_k. Each task has
+        its own copy of n_k, and what they changed is added up when all are done: n_k lags by a part of a sweep (not at
+        all in small corpora, which are one task, nor when the topics are given).
+        """
+        if len(self.documents.doc_topic) == 0:
+            lists = self.documents[1:]
+            self.backend.over_range(
+                len(self.documents.start), lambda start, stop: layout.sort_lists(*lists, start, stop)
+            )
+        collapsed = topics is None
+        topics = np.zeros((0, 0), dtype=np.float32) if topics is None else topics
+        alpha = np.zeros(layout.padded(self.n_topics), dtype=np.float32)
+        alpha[: self.n_topics] = self.alpha
+        beta, beta_sum = np.float32(self.prior), np.float32(self.prior * len(self.word_topic))
+        groups = len(self.tokens.word_ptr)
+        for epoch in range(groups):
+            copies = [self.topic_count.copy() for _ in range(groups)]
+            calls, sizes = [], []
+            for i in range(groups):
+                j = (i + epoch) % groups
+                words = (int(self.tokens.word_bounds[j]), int(self.tokens.word_bounds[j + 1]))
+                tokens = self.tokens.word_ptr[i]
+                sizes.append(int(tokens[words[1]] - tokens[words[0]]))
+                calls.append((
+                    sweep_task, words, tokens, self.tokens.doc, self.topic, self.documents,
+                    self.word_topic, copies[i], topics, alpha, beta, beta_sum, collapsed,
+                    self.seed, number, self._scratch[i],
+                ))  # fmt: skip
+            self.backend.all([calls[i] for i in np.argsort(sizes)[::-1]])  # the longest first: nobody waits long
+            self.topic_count = self.topic_count + sum(copy - self.topic_count for copy in copies)
+
+    def draw_topics(self, number: int) -> np.ndarray:
+        """phi_k ~ Dirichlet(prior + n_.k), (V, K): gamma draws over fixed ranges of words, so that sums do not vary."""
+        topics = np.empty(self.word_topic.shape, dtype=np.float32)
+        ranges = _fixed_ranges(len(topics))
+        peaks = np.empty((len(ranges), self.n_topics), dtype=np.float32)
+        totals = np.empty((len(ranges), self.n_topics))
+        self.backend.all([
+            (draw_log_gammas, self.word_topic, self.topic_count, self.prior, self.seed, number, *ends, topics, peaks[i])
+            for i, ends in enumerate(ranges)
+        ])  # fmt: skip
+        peak = peaks.max(axis=0)
+        self.backend.all([(exponentiate, topics, peak, *ends, totals[i]) for i, ends in enumerate(ranges)])
+        total = totals.sum(axis=0)
+        self.backend.all([(normalise, topics, total, *ends) for ends in ranges])
+        return topics
+
+    def add_words(self, sums: np.ndarray) -> None:
+        """Add the counts of words by topic to `sums` (V, K)."""
+
+        def add(start: int, stop: int) -> None:
+            sums[start:stop] += self.word_topic[start:stop]
+
+        self.backend.over_range(len(sums), add)
+
+    def topic_histogram(self) -> np.ndarray:
+        """(K, L): documents that hold topic k exactly n times."""
+        doc_topic, entries, _, _, shift = self.documents
+        most = doc_topic.max(initial=0) if len(doc_topic) else entries.max(initial=0) >> shift
+        histogram = np.zeros((self.n_topics, int(most) + 1), dtype=np.int32)
+        layout.count_documents(self.documents, histogram)
+        histogram[:, 0] = len(self.tokens.doc_length) - histogram[:, 1:].sum(axis=1)
+        return histogram
+
+    def log_joint(self, histogram: np.ndarray) -> float:
+        """log p(words, topics of the tokens), topic shares and topics integrated out."""
+        total = self.prior * len(self.word_topic)
+        words = (gammaln(total) - gammaln(self.topic_count + total)).sum()
+        values = gammaln(np.arange(int(self.word_topic.max(initial=0)) + 1) + self.prior) - gammaln(self.prior)
+        by_word = np.empty(len(self.word_topic))
+        self.backend.over_range(
+            len(by_word), lambda start, stop: layout.sum_values(self.word_topic, values, start, stop, by_word)
+        )
+        words += by_word.sum()
+        documents = 0.0
+        for counts, alpha in zip(histogram, self.alpha, strict=True):
+            sizes = np.flatnonzero(counts)
+            documents += counts[sizes] @ (gammaln(sizes + alpha) - gammaln(alpha))
+        lengths = self.tokens.doc_length
+        documents += (gammaln(self.alpha.sum()) - gammaln(lengths + self.alpha.sum())).sum()
+        return float(words + documents)
+
+
+def _fixed_ranges(n: int, parts: int = 32) -> list[tuple[int, int]]:
+    cuts = np.linspace(0, n, min(parts, max(n, 1)) + 1).astype(int)
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]

@@ -1,0 +1,194 @@
+"""Variational EM for topics of classes beside topics that all classes share.
+
+    y ~ Categorical(pi);   theta ~ Dirichlet(alpha) over K0 + K1 places;   z ~ theta;   w ~ beta_{T_y(z)}
+
+T_y sends the first K0 places to the topics of class y and the last K1 to the shared ones. Given y this is LDA on some
+columns of the topics, so that the local step is LDA's, class by class, and expected counts of shared columns add up:
+
+    log p(w, y)  >=  log pi_y + L(gamma, phi; columns of y)
+
+The same bound, once for each class, is all there is to prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import softmax
+
+from supertopic.backends.threads import Threads
+from supertopic.inference.after import prediction
+from supertopic.inference.batches import Batch
+from supertopic.inference.first_topics import near_uniform_counts, online_counts
+from supertopic.inference.task import Fit, Task, Watch, has_converged
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.local import local_step
+from supertopic.inference.variational.step import global_evidence, start_state
+from supertopic.kernels.e_step_words import infer_plain_documents
+from supertopic.model import State
+
+_EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # of new documents: their classes hang on small differences
+_DOCUMENTS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Which topics the documents of a class may have: the columns are class 0's, class 1's, …, and the shared ones."""
+
+    n_classes: int
+    n_own: int  # K0
+    n_shared: int  # K1
+
+    @property
+    def n_topics(self) -> int:
+        return self.n_classes * self.n_own + self.n_shared
+
+    def columns(self, place: int) -> np.ndarray:
+        """(K0 + K1,) the columns of a class."""
+        own = np.arange(place * self.n_own, (place + 1) * self.n_own)
+        return np.concatenate([own, np.arange(self.n_classes * self.n_own, self.n_topics)])
+
+
+def first_class_state(task: Task, structure: Structure) -> State:
+    """Where a fit starts: a class's topics from quick passes over its documents, shared ones near the words of all.
+
+    Were these told apart as well, they would explain the documents without their classes.
+    """
+    n_own, n_shared = structure.n_own, structure.n_shared
+    found = np.zeros((task.counts.shape[1], structure.n_topics), dtype=np.float32)
+    alpha, parts = task.model.doc_topic_prior.start, n_own + n_shared
+    for place in range(structure.n_classes):
+        members = task.counts[task.y == place]
+        own = online_counts(members, n_own, alpha[:n_own], task.seed, task.backend)
+        found[:, structure.columns(place)[:n_own]] = own * np.float32(n_own / parts)
+    if n_shared:
+        shared = near_uniform_counts(task.counts, n_shared, task.seed)
+        found[:, -n_shared:] = shared * np.float32(n_shared / parts)
+    return start_state(task.model, task.model.emission.update(found, found, 1.0))
+
+
+class _Class:
+    """The training documents of one class, and how far their inference has come."""
+
+    def __init__(self, task: Task, structure: Structure, place: int) -> None:
+        rows = np.flatnonzero(task.y == place)
+        self.rows, self.columns = rows, structure.columns(place)
+        self.batch = Batch(task.counts[rows], task.y[rows], task.weight[rows], len(self.columns))
+        self.doc_topic: np.ndarray | None = None
+
+
+def fit_classes(structure: Structure, task: Task, watch: Watch) -> Fit:
+    """EM over all classes, until the bound per token rises by less than `tol` of itself.
+
+    `task.model` is the model of one class, with K0 + K1 topics and one alpha for all; `task.y` holds the places of the
+    classes. As in `engines.fit_batch`, documents start afresh until that lets the bound fall.
+    """
+    settings = task.settings
+    groups = [_Class(task, structure, place) for place in range(structure.n_classes)]
+    resumed = watch.resume()
+    first, fresh = 0, True
+    if resumed is not None:
+        first, fresh, doc_topic = resumed[0]["done"], resumed[0]["fresh"], resumed[1].pop("doc_topic")
+        state = State(**resumed[1])
+        for group in groups:
+            group.doc_topic = doc_topic[group.rows]
+    else:
+        state = task.start.copy() if task.start else first_class_state(task, structure)
+    n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
+    for done in range(first, settings.max_iter):
+        bound, after = _step(task, state, groups, fresh)
+        if fresh and watch.trace and watch.trace[-1] - bound / n_tokens > settings.tol * abs(watch.trace[-1]):
+            fresh = False
+            bound, after = _step(task, state, groups, fresh)
+        state, doc_topic = after
+        for group in groups:
+            group.doc_topic = doc_topic[group.rows]
+        watch.trace.append(bound / n_tokens)
+        watch.step(done + 1, partial(dict, state.arrays(), doc_topic=doc_topic), fresh=fresh)
+        if has_converged(watch.trace, settings.tol):
+            break
+    return Fit(state, watch.trace, len(watch.trace))
+
+
+def _step(task: Task, state: State, groups: list[_Class], fresh: bool) -> tuple[float, tuple[State, np.ndarray]]:
+    """The bound at `state`; the next State, and the Dirichlet parameters of the documents' shares (D, K0 + K1)."""
+    model, backend = task.model, task.backend
+    weights = model.emission.expect(state.word_topic, backend)
+    word_topic, log_theta = np.zeros_like(weights), np.zeros(model.n_topics)
+    doc_topic = np.empty((task.counts.shape[0], model.n_topics), dtype=np.float32)
+    bound = global_evidence(model, state, backend)
+    for group in groups:
+        own = np.ascontiguousarray(weights[:, group.columns])
+        given = (own, group.batch, backend, task.settings.limits, None if fresh else group.doc_topic)
+        stats, found = local_step(model, state, *given)
+        word_topic[:, group.columns] += stats.word_topic
+        log_theta += stats.log_theta
+        doc_topic[group.rows] = found.doc_topic
+        bound += stats.bound
+    after = replace(state, word_topic=model.emission.update(state.word_topic, word_topic, 1.0))
+    after.alpha = model.doc_topic_prior.update(state.alpha, log_theta / len(doc_topic))
+    return bound, (after, doc_topic)
+
+
+@dataclass(frozen=True)
+class ClassPosterior:
+    """New documents under every class."""
+
+    posterior: np.ndarray  # (D, C) p(class | words), by the bounds
+    bound: np.ndarray  # (D, C) of log p(words | class)
+    doc_topic: np.ndarray  # (D, K) float32, topic shares averaged over the posterior
+
+
+def infer_classes(
+    structure: Structure, weights: np.ndarray, alpha: np.ndarray, log_shares: np.ndarray, counts: sp.csr_matrix,
+    backend: Threads,
+) -> ClassPosterior:  # fmt: skip
+    """One inference per class, a few documents at a time, given p(word | topic) (V, K) and log pi (C,)."""
+    tables = [np.ascontiguousarray(weights[:, structure.columns(place)]) for place in range(structure.n_classes)]
+    bound = np.empty((counts.shape[0], structure.n_classes))
+    posterior = np.empty_like(bound)
+    doc_topic = np.zeros((counts.shape[0], structure.n_topics), dtype=np.float32)
+    for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE):
+        rows = slice(start, start + _DOCUMENTS_AT_ONCE)
+        some = counts[rows]
+        found = [_infer(table, alpha, some, backend) for table in tables]
+        bound[rows] = np.column_stack([part for _, part in found])
+        posterior[rows] = softmax(bound[rows] + log_shares, axis=1)
+        for place, (shares, _) in enumerate(found):
+            doc_topic[rows, structure.columns(place)] += shares * posterior[rows, place, None].astype(np.float32)
+    return ClassPosterior(posterior, bound, doc_topic)
+
+
+def _infer(
+    weights: np.ndarray, alpha: np.ndarray, counts: sp.csr_matrix, backend: Threads
+) -> tuple[np.ndarray, np.ndarray]:
+    """Topic shares (D, K0 + K1) and bounds (D,) of documents taken to be of one class."""
+    n_documents, n_topics = counts.shape[0], weights.shape[1]
+    gamma, theta = np.empty((2, n_documents, n_topics), dtype=np.float32)
+    ratio, bound = np.empty(counts.nnz, dtype=np.float32), np.empty(n_documents)
+    longest = int(np.diff(counts.indptr).max(initial=0))
+    csr = (counts.indptr, counts.indices, counts.data)
+    given = (*csr, weights, alpha.astype(np.float32), False, _EXACTLY.max_passes, _EXACTLY.tol, True)
+
+    def part(start: int, stop: int) -> None:
+        infer_plain_documents(start, stop, *given, gamma, theta, ratio, bound, backend.scratch(longest, n_topics))
+
+    backend.over_weights(counts.indptr, part)
+    return gamma / gamma.sum(axis=1, keepdims=True), bound
+
+
+def word_shares(
+    structure: Structure, weights: np.ndarray, alpha: np.ndarray, posterior: np.ndarray, counts: sp.csr_matrix,
+    backend: Threads,
+) -> np.ndarray:  # fmt: skip
+    """(entries, K) topic shares of the words of one document, averaged over its posterior (C,)."""
+    shares = np.zeros((counts.nnz, structure.n_topics))
+    point = prediction.PointModel(alpha)
+    for place, chance in enumerate(posterior):
+        columns = structure.columns(place)
+        phi = prediction.infer_shares(point, np.ascontiguousarray(weights[:, columns]), counts, backend, words=True)[1]
+        shares[:, columns] += chance * phi
+    return shares

@@ -1,0 +1,73 @@
+"""The local step of documents without a response: their words' topic shares phi are never held.
+
+With theta = exp E[log theta] and ratio = count / (weights·theta), both of a document,
+
+    sum over documents of c_w phi_wk  =  weights_wk sum_d ratio_dw theta_dk:
+
+a number per entry and K per document are all that is kept until the sums by word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from supertopic.backends.threads import Threads
+from supertopic.inference.batches import Batch, Block, ByWord, order_entries
+from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
+from supertopic.kernels.word_sums import add_shares_by_word
+from supertopic.model import Stats
+
+
+def add_plain_blocks(
+    batch: Batch, weights: np.ndarray, alpha: np.ndarray, collapsed: bool, max_passes: int, tol: float, fresh: bool,
+    doc_topic: np.ndarray, stats: Stats, backend: Threads,
+) -> None:  # fmt: skip
+    """Infer all documents into `doc_topic` (D, K), and add what they say to the word counts and bound of `stats`."""
+    bound = np.zeros(len(batch))
+    sums: list[tuple[Callable, int, int]] = []  # by word, of the block before: they run beside the next block
+    for block in batch.plain_blocks:
+        task = _Block(batch, block, weights, backend)
+        infer = partial(task.infer, alpha, collapsed, max_passes, tol, fresh, doc_topic, bound)
+        backend.all([*((infer, *ends) for ends in backend.cut(task.indptr)), (task.order,), *sums])
+        sums = [(partial(task.add, stats.word_topic), *ends) for ends in backend.cut(task.by_word.start)]
+    backend.all(sums)
+    stats.bound += float(bound.sum())
+
+
+class _Block:
+    """Documents of a batch, and the two factors of their words' shares."""
+
+    by_word: ByWord
+
+    def __init__(self, batch: Batch, block: Block, weights: np.ndarray, backend: Threads) -> None:
+        self.batch, self.block, self.weights, self.backend = batch, block, weights, backend
+        indptr = batch.counts.indptr[block.start : block.stop + 1]
+        entries = slice(indptr[0], indptr[-1])
+        self.indptr = indptr - indptr[0]
+        self.indices, self.counts = batch.counts.indices[entries], batch.counts.data[entries]
+        self.theta = np.empty((len(indptr) - 1, weights.shape[1]), dtype=np.float32)
+        self.ratio = np.empty(len(self.counts), dtype=np.float32)
+
+    def infer(
+        self, alpha: np.ndarray, collapsed: bool, max_passes: int, tol: float, fresh: bool, doc_topic: np.ndarray,
+        bound: np.ndarray, start: int, stop: int,
+    ) -> None:  # fmt: skip
+        rows = self.backend.scratch(self.batch.longest, self.weights.shape[1])
+        documents = slice(*self.block)
+        infer_plain_documents(
+            start, stop, self.indptr, self.indices, self.counts, self.weights, alpha, collapsed, max_passes, tol,
+            fresh, doc_topic[documents], self.theta, self.ratio, bound[documents], rows,
+        )  # fmt: skip
+
+    def order(self) -> None:
+        self.by_word = order_entries(np.arange(*self.block), self.batch.counts)
+
+    def add(self, word_topic: np.ndarray, start: int, stop: int) -> None:
+        row = np.empty(self.weights.shape[1], dtype=np.float32)
+        add_shares_by_word(
+            start, stop, *self.by_word, self.ratio, self.theta, self.weights, WEIGHT_OFFSET, np.float32(1.0),
+            word_topic, row,
+        )  # fmt: skip

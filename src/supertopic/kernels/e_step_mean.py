@@ -1,0 +1,398 @@
+"""The E-step of documents with responses, when a response speaks to all words of a document alike.
+
+Mean-field inference needs E[s²] or E[exp s] of s = coef·Zbar, with each token's own phi_j. Both are largest, and the
+response's expectation smallest, when the tokens share their mean: by Jensen's inequality
+
+    sum_j c_j Var_phi_j[coef]  <=  N Var_mean[coef]             prod_j (F·phi_j)^c_j  <=  (F·mean)^N
+
+with mean = sum_j c_j phi_j / N and F = exp(coef/N). So the right-hand sides, the moments of the mean of N draws from
+`mean`, give a lower bound of the evidence still, and one that depends on the words through `mean` alone:
+
+    phi_jk  ∝  w_jk exp( E[log theta_k] + tilt_k )           gamma_k = alpha_k + sum_j c_j phi_jk
+
+    quadratic   tilt_k = A coef_k - curvature/(2N²) coef_k²,   A = slope/N - curvature/N² (N - 1) coef·mean
+    product     tilt_k = slope/N coef_k + A F_k,               A = -curvature (F·mean)^(N-1)
+
+A pass costs what a pass of LDA costs, however many columns there are: those without a curvature, as max-margin classes
+are, add up to one. The gap shrinks as 1/N: `response` has the step with each token's own terms, where that matters.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+_FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
+_TINY = np.float32(1e-30)
+_SMALLEST_WEIGHT = np.float32(1e-18)
+_LONGEST_STEP = 2.0  # of any topic's tilt in one pass
+
+# Small functions are copies of those in `variational`: numba's cache does not see a change in another file.
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _exp(x):
+    """e^x in float32 by a polynomial, relative error 6e-6: numba's libm call would stop loops from vectorising.
+
+    Floored at e^-40: smaller shares mean nothing, but their products would be denormal numbers, ten times slower.
+    """
+    x = min(max(x, np.float32(-40.0)), np.float32(88.0))
+    t = x * np.float32(1.4426950408889634)
+    whole = np.floor(t + np.float32(0.5))
+    f = t - whole
+    p = np.float32(0.0013333558)
+    p = p * f + np.float32(0.009618129)
+    p = p * f + np.float32(0.05550411)
+    p = p * f + np.float32(0.2402265)
+    p = p * f + np.float32(0.6931472)
+    p = p * f + np.float32(1.0)
+    return p * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _exp_digamma(x):
+    """exp(psi(x)) in float32 for x > 0, without a branch: psi(x) = psi(x+6) - sum 1/(x+i), and a series at x+6."""
+    small = min(x, np.float32(1e4))
+    t = small * (small + np.float32(5.0))
+    u = t * t
+    shift = (np.float32(2.0) * small + np.float32(5.0)) * (
+        (np.float32(3.0) * u + np.float32(20.0) * t + np.float32(24.0))
+        / (t * (u + np.float32(10.0) * t + np.float32(24.0)))
+    )
+    big = x > np.float32(1e4)
+    y = x if big else x + np.float32(6.0)
+    inv = np.float32(1.0) / y
+    series = y - np.float32(0.5) + inv * (np.float32(1 / 24) + inv * (np.float32(1 / 48) - inv * np.float32(23 / 5760)))
+    return series if big else series * _exp(-shift)
+
+
+@njit(cache=True, nogil=True)
+def _dirichlet_terms(alpha, gamma, log_theta_used, phi_sum):
+    """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log_theta_used_k): E[log theta] cancels."""
+    alpha_total = 0.0
+    gamma_total = 0.0
+    bound = 0.0
+    for k in range(alpha.shape[0]):
+        alpha_total += alpha[k]
+        gamma_total += gamma[k]
+        bound += math.lgamma(gamma[k]) - math.lgamma(alpha[k]) - phi_sum[k] * log_theta_used[k]
+    return bound + math.lgamma(alpha_total) - math.lgamma(gamma_total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mode_terms(alpha, gamma, log_theta_used, phi_sum):
+    """log Dirichlet(mode | alpha + 1) + sum_k phi_sum_k (log mode_k - log_theta_used_k), mode = gamma / sum gamma."""
+    priors = total = bound = 0.0
+    for k in range(alpha.shape[0]):
+        priors += alpha[k] + 1.0
+        total += gamma[k]
+        bound += gamma[k] * math.log(gamma[k]) - math.lgamma(alpha[k] + 1.0) - phi_sum[k] * log_theta_used[k]
+    return bound + math.lgamma(priors) - total * math.log(total)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _pass_over_words(rows, counts, theta, total):
+    """One pass: total_k = sum_j c_j rows_jk / (rows_j·theta), four words at a time."""
+    n_topics = theta.shape[0]
+    n_words = counts.shape[0]
+    for k in range(n_topics):
+        total[k] = np.float32(0.0)
+    fours = n_words - n_words % 4
+    for j in range(0, fours, 4):
+        a, b, c, d = rows[j], rows[j + 1], rows[j + 2], rows[j + 3]
+        norm_a = norm_b = norm_c = norm_d = _TINY
+        for k in range(n_topics):
+            weight = theta[k]
+            norm_a += a[k] * weight
+            norm_b += b[k] * weight
+            norm_c += c[k] * weight
+            norm_d += d[k] * weight
+        norm_a, norm_b = counts[j] / norm_a, counts[j + 1] / norm_b
+        norm_c, norm_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        for k in range(n_topics):
+            total[k] += norm_a * a[k] + norm_b * b[k] + norm_c * c[k] + norm_d * d[k]
+    for j in range(fours, n_words):
+        norm = _TINY
+        for k in range(n_topics):
+            norm += rows[j, k] * theta[k]
+        ratio = counts[j] / norm
+        for k in range(n_topics):
+            total[k] += ratio * rows[j, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _share_words(rows, counts, theta, phi, phi_sum):
+    """phi_jk ∝ rows_jk theta_k, and their sums; returns sum_j c_j log(rows_j·theta)."""
+    n_topics = theta.shape[0]
+    log_norms = 0.0
+    for k in range(n_topics):
+        phi_sum[k] = np.float32(0.0)
+    for j in range(counts.shape[0]):
+        norm = _TINY
+        for k in range(n_topics):
+            norm += rows[j, k] * theta[k]
+        scale = np.float32(1.0) / norm
+        count = counts[j]
+        for k in range(n_topics):
+            share = rows[j, k] * theta[k] * scale
+            phi[j, k] = share
+            phi_sum[k] += count * share
+        log_norms += count * math.log(norm)
+    return log_norms
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _prepare(slope, curvature, coef, coef_cov, is_product, n_tokens, features, fixed):
+    """F (less one, of a product column: what all topics share says nothing), and what no pass changes of the tilt."""
+    n_columns, n_topics = coef.shape
+    per_token = np.float32(1.0 / n_tokens)
+    for k in range(n_topics):
+        fixed[k] = np.float32(0.0)
+    for c in range(n_columns):
+        if is_product[c]:
+            steep = np.float32(slope[c]) * per_token
+            for k in range(n_topics):
+                x = coef[c, k] * per_token
+                series = x * (
+                    np.float32(1) + x * (np.float32(1 / 2) + x * (np.float32(1 / 6) + x * np.float32(1 / 24)))
+                )
+                features[c, k] = series if abs(x) < np.float32(0.1) else _exp(x) - np.float32(1.0)
+                fixed[k] += steep * coef[c, k]
+        else:
+            half = np.float32(curvature[c] * 0.5) * per_token * per_token
+            for k in range(n_topics):
+                features[c, k] = coef[c, k]
+                fixed[k] -= half * coef[c, k] * coef[c, k]
+            if coef_cov.shape[0] > 0:
+                for k in range(n_topics):
+                    fixed[k] -= half * coef_cov[c, k, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _add_up(slope, coef, column, fixed):
+    """One column for all where no curvature is: sum_c slope_c coef_c, of slope 1."""
+    for k in range(column.shape[0]):
+        column[k] = fixed[k] = np.float32(0.0)
+    for c in range(coef.shape[0]):
+        steep = np.float32(slope[c])
+        if steep != np.float32(0.0):
+            for k in range(column.shape[0]):
+                column[k] += steep * coef[c, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _moments(c, features, is_product, n_tokens, mean):
+    """(F·mean, second moment of the language, variance of one draw's coef) of column c, tokens drawn from `mean`."""
+    first = np.float32(0.0)
+    square = np.float32(0.0)
+    for k in range(mean.shape[0]):
+        first += features[c, k] * mean[k]
+        square += features[c, k] * features[c, k] * mean[k]
+    variance = max(np.float64(square - first * first), 0.0)
+    if is_product[c]:
+        return (
+            np.float64(first),
+            math.exp(min(n_tokens * math.log1p(max(np.float64(first), -1.0 + 1e-9)), 300.0)),
+            variance * n_tokens * n_tokens,
+        )
+    return np.float64(first), np.float64(first) * first + variance / n_tokens, variance
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factors, goals):
+    """Move the factors A towards what `mean` asks for; returns how far any tilt was from it.
+
+    Going all the way may jump to and fro for ever: `mean` moves with A by at most N Var[coef] (the variance under the
+    words' own shares is smaller), and a step shortened by that cannot overshoot, as long as the variance stays what it
+    is: it is zero where one topic has all tokens, and so no step moves any tilt by more than `_LONGEST_STEP`.
+    """
+    damping = 1.0
+    off = 0.0
+    for c in range(features.shape[0]):
+        first, moment, variance = _moments(c, features, is_product, n_tokens, mean)
+        if is_product[c]:
+            goals[c] = -curvature[c] * moment / (1.0 + first)
+            damping += curvature[c] * moment * variance / n_tokens
+        else:
+            goals[c] = slope[c] / n_tokens - curvature[c] / n_tokens * (1.0 - 1.0 / n_tokens) * first
+            damping += curvature[c] * variance / n_tokens
+    for c in range(features.shape[0]):
+        off += abs(goals[c] - factors[c]) * ranges[c]
+        if math.isnan(factors[c]):
+            factors[c] = goals[c]
+        else:
+            longest = _LONGEST_STEP / (ranges[c] + 1e-30)
+            factors[c] += min(max((goals[c] - factors[c]) / damping, -longest), longest)
+    return off
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _spread(curvature, coef_cov, n_tokens, mean, begin, spread, goal):
+    """Move `spread`, what the coefficients' covariances S take from the tilt, towards what `mean` asks for:
+
+    goal_k = sum_c curvature_c (N - 1)/N² (S_c mean)_k
+
+    Shortened as in `_pull`, by curvature/N times the variance of coefficients ~ S at a topic drawn from `mean`. Returns
+    how far any tilt was from it.
+    """
+    n_topics = mean.shape[0]
+    damping = 1.0
+    for k in range(n_topics):
+        goal[k] = np.float32(0.0)
+    for c in range(coef_cov.shape[0]):
+        strength = curvature[c] * (n_tokens - 1.0) / (n_tokens * n_tokens)
+        variance = 0.0
+        for k in range(n_topics):
+            pull = 0.0
+            for i in range(n_topics):
+                pull += coef_cov[c, k, i] * mean[i]
+            goal[k] += np.float32(strength * pull)
+            variance += (coef_cov[c, k, k] - pull) * mean[k]
+        damping += curvature[c] / n_tokens * max(variance, 0.0)
+    least, most = np.inf, -np.inf
+    for k in range(n_topics):  # what all topics share says nothing
+        least, most = min(least, goal[k] - spread[k]), max(most, goal[k] - spread[k])
+    part = 1.0 if begin else min(1.0 / damping, _LONGEST_STEP / (most - least + 1e-30))
+    for k in range(n_topics):
+        spread[k] += np.float32(part) * (goal[k] - spread[k])
+    return most - least
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _weigh_topics(features, fixed, factors, spread, gamma, collapsed, tilt, theta):
+    """theta_k = exp(psi(gamma_k) + tilt_k - largest tilt), or with gamma_k for exp(psi(gamma_k)); and tilt."""
+    n_topics = gamma.shape[0]
+    for k in range(n_topics):
+        tilt[k] = fixed[k] - spread[k]
+    for c in range(features.shape[0]):
+        factor = np.float32(factors[c])
+        for k in range(n_topics):
+            tilt[k] += factor * features[c, k]
+    most = tilt[0]
+    for k in range(n_topics):
+        most = max(most, tilt[k])
+    if collapsed:
+        for k in range(n_topics):
+            theta[k] = gamma[k] * _exp(tilt[k] - most)
+    else:
+        for k in range(n_topics):
+            theta[k] = _exp_digamma(gamma[k]) * _exp(tilt[k] - most)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _tilt_one(
+    rows, count, alpha, collapsed, max_passes, tol, slope, curvature, coef_cov, is_product, n_tokens, features, fixed,
+    ranges, factors, goals, gamma, phi, theta, total, mean, tilt, spread, goal, fresh,
+):  # fmt: skip
+    """Coordinate ascent for one document; returns (passes, words' part of the bound), and its mean shares in `mean`."""
+    n_topics, done, settled = alpha.shape[0], 0, False
+    spread[:] = np.float32(0.0)
+    while True:
+        for k in range(n_topics):
+            mean[k] = (gamma[k] - alpha[k]) / np.float32(n_tokens)
+        off = _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factors, goals)
+        if coef_cov.shape[0] > 0:
+            off += _spread(curvature, coef_cov, n_tokens, mean, done == 0 and not fresh, spread, goal)
+        _weigh_topics(features, fixed, factors, spread, gamma, collapsed, tilt, theta)
+        if done == max_passes or (settled and off < 10.0 * tol):
+            break
+        _pass_over_words(rows, count, theta, total)
+        change = np.float32(0.0)
+        for k in range(n_topics):
+            new = alpha[k] + theta[k] * total[k]
+            change += abs(new - gamma[k])
+            gamma[k] = new
+        done += 1
+        settled = change < tol * n_topics
+    log_norms = _share_words(rows, count, theta, phi, total)
+    for k in range(n_topics):
+        tilt[k] = math.log(theta[k] + _TINY)
+        gamma[k] = alpha[k] + total[k]
+        mean[k] = total[k] / np.float32(n_tokens)
+    given = (alpha, gamma, tilt, total)
+    return done, log_norms + (_mode_terms(*given) if collapsed else _dirichlet_terms(*given))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _score(c, coef, coef_cov, features, is_product, n_tokens, mean):
+    """E[s], and E[s²] or E[exp s], of column c."""
+    first, moment, _ = _moments(c, features, is_product, n_tokens, mean)
+    if is_product[c]:
+        first = 0.0
+        for k in range(mean.shape[0]):
+            first += coef[c, k] * mean[k]
+    elif coef_cov.shape[0] > 0:
+        own, pairs = 0.0, 0.0
+        for k in range(mean.shape[0]):
+            own += coef_cov[c, k, k] * mean[k]
+            for i in range(mean.shape[0]):
+                pairs += coef_cov[c, k, i] * mean[k] * mean[i]
+        moment += pairs + (own - pairs) / n_tokens
+    return first, moment
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def infer_documents_mean(
+    start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
+    slope, curvature, coef, coef_cov, is_product,
+    active, factors, gamma, phi, bound, passes, score, moment, rows,
+):  # fmt: skip
+    """E-step of documents [start, stop) with C response columns; one without a label gets what LDA would give it.
+
+    Parameters
+    ----------
+    indptr, indices, counts, weights, alpha, collapsed, gamma, phi, rows : as for infer_documents
+    max_passes, tol : stop when gamma changes by less than tol on the mean, and the tilt by less than 10 tol
+    fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
+    slope, curvature : (D, C) float64; both zero where the document has no label
+    coef : (C, K) float32; coef_cov : (C, K, K) float32, or (0, K, K) for a point estimate
+    is_product : (C,) bool, the language of each column
+    factors : (D, C) float64, in and out: A; NaN where it shall start at what gamma asks for
+    active : (D,) bool; other documents are left as they are
+    bound : (D,) float64, out: words' part only; the responses add their own from score and moment
+    passes : (D,) int32, score, moment : (D, C) float64, out: E[s], and E[s²] (quadratic) or E[exp s] (product)
+    """
+    n_columns, n_topics = coef.shape
+    theta, total = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
+    mean, tilt, fixed = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
+    spread, goal = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
+    features, goals, ranges = np.empty((n_columns, n_topics), np.float32), np.empty(n_columns), np.empty(n_columns)
+    one = np.ones(1)
+    for d in range(start, stop):
+        if not active[d]:
+            continue
+        first, last = indptr[d], indptr[d + 1]
+        count = counts[first:last]
+        n_tokens = np.float64(count.sum())
+        if last == first:  # no token varies: the prior mean is all there is
+            passes[d], bound[d], gamma[d] = 0, 0.0, alpha
+            for k in range(n_topics):
+                mean[k] = alpha[k] / alpha.sum()
+            for c in range(n_columns):
+                score[d, c] = (coef[c] * mean).sum()
+                moment[d, c] = math.exp(score[d, c]) if is_product[c] else score[d, c] ** 2
+            continue
+        if fresh:
+            for k in range(n_topics):
+                gamma[d, k] = alpha[k] + np.float32(n_tokens / n_topics)
+        for j in range(last - first):
+            for k in range(n_topics):
+                rows[j, k] = max(weights[indices[first + j], k], _SMALLEST_WEIGHT)
+        flat = not is_product.any() and not curvature[d].any()
+        if flat:
+            _add_up(slope[d], coef, features[0], fixed)
+            used, steep, factor = 1, one, factors[d, :1]
+        else:
+            _prepare(slope[d], curvature[d], coef, coef_cov, is_product, n_tokens, features, fixed)
+            used, steep, factor = n_columns, slope[d], factors[d]
+        for c in range(used):
+            ranges[c] = features[c].max() - features[c].min()
+        passes[d], bound[d] = _tilt_one(
+            rows[: last - first], count, alpha, collapsed, max_passes, tol, steep, curvature[d, :used],
+            coef_cov[:used], is_product, n_tokens, features[:used], fixed, ranges, factor, goals, gamma[d],
+            phi[first:last], theta, total, mean, tilt, spread, goal, fresh,
+        )  # fmt: skip
+        if flat:
+            _prepare(slope[d], curvature[d], coef, coef_cov, is_product, n_tokens, features, fixed)
+        for c in range(n_columns):
+            score[d, c], moment[d, c] = _score(c, coef, coef_cov, features, is_product, n_tokens, mean)

@@ -1,0 +1,346 @@
+"""The E-step of a document without a response, and the topics' expected weights it works with.
+
+For a document of N tokens, distinct words j with counts c_j, topics weighted by w_jk = exp E[log p(word j | k)]:
+
+    phi_jk   ∝  w_jk exp E[log theta_k]          gamma_k = alpha_k + sum_j c_j phi_jk
+
+The occurrences of a word in a document share one phi. `response` has the same step with responses.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+_FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
+_TINY = np.float32(1e-30)
+WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights: products of smaller ones would be denormal, ten times slower
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _exp(x):
+    """e^x in float32 by a polynomial, relative error 6e-6: numba's libm call would stop loops from vectorising.
+
+    Floored at e^-40: smaller shares mean nothing, but their products would be denormal numbers, ten times slower.
+    """
+    x = min(max(x, np.float32(-40.0)), np.float32(88.0))
+    t = x * np.float32(1.4426950408889634)
+    whole = np.floor(t + np.float32(0.5))
+    f = t - whole
+    p = np.float32(0.0013333558)
+    p = p * f + np.float32(0.009618129)
+    p = p * f + np.float32(0.05550411)
+    p = p * f + np.float32(0.2402265)
+    p = p * f + np.float32(0.6931472)
+    p = p * f + np.float32(1.0)
+    return p * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+@njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
+def _exp_digamma(x):
+    """exp(psi(x)) in float32 for x > 0, without a branch: psi(x) = psi(x+6) - sum 1/(x+i), and a series at x+6."""
+    small = min(x, np.float32(1e4))
+    t = small * (small + np.float32(5.0))
+    u = t * t
+    shift = (np.float32(2.0) * small + np.float32(5.0)) * (
+        (np.float32(3.0) * u + np.float32(20.0) * t + np.float32(24.0))
+        / (t * (u + np.float32(10.0) * t + np.float32(24.0)))
+    )
+    big = x > np.float32(1e4)
+    y = x if big else x + np.float32(6.0)
+    inv = np.float32(1.0) / y
+    series = y - np.float32(0.5) + inv * (np.float32(1 / 24) + inv * (np.float32(1 / 48) - inv * np.float32(23 / 5760)))
+    return series if big else series * _exp(-shift)
+
+
+@njit(cache=True, nogil=True)
+def digamma(x):
+    """psi(x) in float64 for x > 0."""
+    shift = 0.0
+    while x < 8.0:
+        shift -= 1.0 / x
+        x += 1.0
+    inv2 = 1.0 / (x * x)
+    tail = inv2 * (1 / 12 - inv2 * (1 / 120 - inv2 * (1 / 252 - inv2 * (1 / 240 - inv2 * (1 / 132)))))
+    return shift + math.log(x) - 0.5 / x - tail
+
+
+@njit(cache=True, nogil=True)
+def _trigamma(x):
+    """psi'(x) in float64 for x > 0."""
+    shift = 0.0
+    while x < 8.0:
+        shift += 1.0 / (x * x)
+        x += 1.0
+    inv2 = 1.0 / (x * x)
+    tail = inv2 * (1 / 6 - inv2 * (1 / 30 - inv2 * (1 / 42 - inv2 * (1 / 30 - inv2 * (5 / 66)))))
+    return shift + (1.0 + tail) / x + 0.5 * inv2
+
+
+@njit(cache=True, nogil=True)
+def _gammas_of(alpha, gammas):
+    """Columns of gammas (K, 3), float64: log Gamma(alpha_k), psi(alpha_k), psi'(alpha_k). Equal neighbours are free."""
+    for k in range(alpha.shape[0]):
+        if k > 0 and alpha[k] == alpha[k - 1]:
+            gammas[k] = gammas[k - 1]
+        else:
+            value = np.float64(alpha[k])
+            gammas[k, 0], gammas[k, 1], gammas[k, 2] = math.lgamma(value), digamma(value), _trigamma(value)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _dirichlet_terms(alpha, gammas, theta, phi_sum):
+    """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log theta_k) at gamma = alpha + phi_sum:
+
+    log Gamma(sum alpha) - log Gamma(sum gamma) + sum_k log Gamma(gamma_k) - log Gamma(alpha_k) - phi_sum_k log theta_k,
+
+    since E[log theta] cancels. Most topics have next to no part in a document: a series does for them.
+    """
+    alpha_total = total = bound = 0.0
+    for k in range(alpha.shape[0]):
+        share, prior = np.float64(phi_sum[k]), np.float64(alpha[k])
+        alpha_total += prior
+        total += share
+        if share < 1e-12:
+            continue
+        bound -= share * math.log(theta[k])
+        if share < 1e-3 * prior:
+            bound += share * (gammas[k, 1] + 0.5 * share * gammas[k, 2])
+        else:
+            bound += math.lgamma(prior + share) - gammas[k, 0]
+    return bound + math.lgamma(alpha_total) - math.lgamma(alpha_total + total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mode_terms(alpha, theta, phi_sum):
+    """log Dirichlet(mode | alpha + 1) + sum_k phi_sum_k (log mode_k - log theta_k), mode = gamma / sum gamma:
+
+    log Gamma(sum (alpha + 1)) - sum_k log Gamma(alpha_k + 1) + sum_k gamma_k log mode_k - phi_sum_k log theta_k;
+    nothing for a document without words, as of order one.
+    """
+    priors = total = bound = 0.0
+    if not phi_sum.any():
+        return bound
+    for k in range(alpha.shape[0]):
+        gamma = np.float64(alpha[k]) + phi_sum[k]
+        priors += alpha[k] + 1.0
+        total += gamma
+        bound += gamma * math.log(gamma) - math.lgamma(alpha[k] + 1.0)
+        if phi_sum[k] > 0:
+            bound -= phi_sum[k] * math.log(theta[k])
+    return bound + math.lgamma(priors) - total * math.log(total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _prior_terms(alpha, collapsed, gammas, theta, phi_sum):
+    """What the shares of a document add to its bound."""
+    return _mode_terms(alpha, theta, phi_sum) if collapsed else _dirichlet_terms(alpha, gammas, theta, phi_sum)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _pass_over_words(rows, counts, theta, total, ratio):
+    """One pass: ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk. Then gamma = alpha + theta·total.
+
+    Four words at a time: theta and total then travel through the registers once for four rows.
+    """
+    n_topics = theta.shape[0]
+    n_words = counts.shape[0]
+    for k in range(n_topics):
+        total[k] = np.float32(0.0)
+    fours = n_words - n_words % 4
+    for j in range(0, fours, 4):
+        a, b, c, d = rows[j], rows[j + 1], rows[j + 2], rows[j + 3]
+        norm_a = norm_b = norm_c = norm_d = _TINY
+        for k in range(n_topics):
+            weight = theta[k]
+            norm_a += a[k] * weight
+            norm_b += b[k] * weight
+            norm_c += c[k] * weight
+            norm_d += d[k] * weight
+        by_a, by_b = counts[j] / norm_a, counts[j + 1] / norm_b
+        by_c, by_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        ratio[j], ratio[j + 1], ratio[j + 2], ratio[j + 3] = by_a, by_b, by_c, by_d
+        for k in range(n_topics):
+            total[k] += by_a * a[k] + by_b * b[k] + by_c * c[k] + by_d * d[k]
+    for j in range(fours, n_words):
+        norm = _TINY
+        for k in range(n_topics):
+            norm += rows[j, k] * theta[k]
+        ratio[j] = counts[j] / norm
+        for k in range(n_topics):
+            total[k] += ratio[j] * rows[j, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _weigh(gamma, collapsed, theta):
+    """theta = exp psi(gamma), up to a factor E[theta | z] = gamma where the order is zero."""
+    if collapsed:
+        for k in range(gamma.shape[0]):
+            theta[k] = gamma[k]
+    else:
+        for k in range(gamma.shape[0]):
+            theta[k] = _exp_digamma(gamma[k])
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _update_gamma(alpha, collapsed, theta, total, gamma):
+    """gamma = alpha + theta·total and its weights theta, in place; the mean absolute change of gamma."""
+    change = np.float32(0.0)
+    for k in range(alpha.shape[0]):
+        new = alpha[k] + theta[k] * total[k]
+        change += abs(new - gamma[k])
+        gamma[k] = new
+    _weigh(gamma, collapsed, theta)
+    return change / np.float32(alpha.shape[0])
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _share_words(rows, counts, theta, phi, phi_sum):
+    """phi_jk ∝ rows_jk theta_k, and their sums; returns sum_j c_j log(rows_j·theta)."""
+    n_topics = theta.shape[0]
+    log_norms = 0.0
+    for k in range(n_topics):
+        phi_sum[k] = np.float32(0.0)
+    for j in range(counts.shape[0]):
+        norm = np.float32(0.0)
+        for k in range(n_topics):
+            norm += rows[j, k] * theta[k]
+        norm += _TINY
+        scale = np.float32(1.0) / norm
+        count = counts[j]
+        for k in range(n_topics):
+            share = rows[j, k] * theta[k] * scale
+            phi[j, k] = share
+            phi_sum[k] += count * share
+        log_norms += count * math.log(norm)
+    return log_norms
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma, theta, total, ratio):
+    """Coordinate ascent for one document without a response; returns the passes it took. theta: weights of gamma."""
+    _weigh(gamma, collapsed, theta)
+    done = 0
+    while done < max_passes and count.shape[0] > 0:
+        _pass_over_words(rows, count, theta, total, ratio)
+        done += 1
+        if _update_gamma(alpha, collapsed, theta, total, gamma) < tol:
+            break
+    return done
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _start_document(fresh, first, last, indices, counts, weights, alpha, gamma, rows):
+    """Copy the document's rows side by side; gamma = alpha + N/K on a fresh start. Returns N."""
+    n_tokens = np.float32(0.0)
+    for j in range(last - first):
+        word = indices[first + j]
+        for k in range(alpha.shape[0]):
+            rows[j, k] = weights[word, k] + WEIGHT_OFFSET
+        n_tokens += counts[first + j]
+    if fresh:
+        share = n_tokens / np.float32(alpha.shape[0])
+        for k in range(alpha.shape[0]):
+            gamma[k] = alpha[k] + share
+    return n_tokens
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def infer_documents(
+    start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
+    gamma, phi, bound, passes, rows,
+):  # fmt: skip
+    """E-step of documents [start, stop) without a response: ascent on (gamma, phi) to a mean change below tol.
+
+    Parameters
+    ----------
+    indptr, indices, counts : CSR of the batch; counts float32
+    weights : (V, K) float32, exp E[log p(word | topic)]
+    alpha : (K,) float32
+    collapsed : bool
+        phi_jk ∝ w_jk gamma_k instead of w_jk exp psi(gamma_k), with w = E[p(word | topic)]: collapsed inference of
+        order zero (CVB0), a token's own share left in the counts, as in Foulds et al. (2013). That is EM for the mode
+        of theta under Dirichlet(alpha + 1), and the bound is log p(words, theta) at it.
+    fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
+    gamma : (D, K) float32, in and out
+    phi : (nnz, K) float32, out: the share of each topic in each word; (0, K) leaves it and the bound out
+    bound : (D,) float64, out: the document's part of the evidence bound
+    passes : (D,) int32, out
+    rows : (longest document, K) float32, scratch
+    """
+    theta = np.empty(alpha.shape[0], np.float32)
+    total = np.empty(alpha.shape[0], np.float32)
+    ratio = np.empty(rows.shape[0], np.float32)
+    gammas = np.empty((alpha.shape[0], 3))
+    _gammas_of(alpha, gammas)
+    for d in range(start, stop):
+        first, last = indptr[d], indptr[d + 1]
+        _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
+        count = counts[first:last]
+        passes[d] = _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta, total, ratio)
+        bound[d] = 0.0
+        if phi.shape[0] > 0 or last == first:
+            log_norms = _share_words(rows, count, theta, phi[first:last], total)
+            bound[d] = log_norms + _prior_terms(alpha, collapsed, gammas, theta, total)
+            for k in range(alpha.shape[0]):
+                gamma[d, k] = alpha[k] + total[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def infer_plain_documents(
+    start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
+    gamma, theta, ratio, bound, rows,
+):  # fmt: skip
+    """As `infer_documents`, but phi_jk c_j = ratio_j (weights_jk + WEIGHT_OFFSET) theta_k is left in its factors.
+
+    theta : (D, K) float32, out; ratio : (nnz,) float32, out
+    """
+    total = np.empty(alpha.shape[0], np.float32)
+    gammas = np.empty((alpha.shape[0], 3))
+    _gammas_of(alpha, gammas)
+    for d in range(start, stop):
+        first, last = indptr[d], indptr[d + 1]
+        _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
+        count, ratios = counts[first:last], ratio[first:last]
+        _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta[d], total, ratios)
+        _pass_over_words(rows, count, theta[d], total, ratios)
+        log_norms = 0.0
+        for j in range(last - first):
+            log_norms += count[j] * math.log(count[j] / ratios[j])
+        for k in range(alpha.shape[0]):
+            total[k] *= theta[d, k]
+            gamma[d, k] = alpha[k] + total[k]
+        bound[d] = log_norms + _prior_terms(alpha, collapsed, gammas, theta[d], total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_log_theta(start, stop, alpha, gamma, sums):
+    """sums_k = sum over documents [start, stop) of E[log theta_k] = psi(gamma_k) - psi(sum_k gamma_k).
+
+    alpha : (K,) float32; gamma : (D, K) float32; sums : (K,) float64, out. A series does for topics that a document
+    has next to no part of.
+    """
+    gammas = np.empty((alpha.shape[0], 3))
+    _gammas_of(alpha, gammas)
+    sums[:] = 0.0
+    for d in range(start, stop):
+        total = 0.0
+        for k in range(alpha.shape[0]):
+            value = np.float64(gamma[d, k])
+            share = value - alpha[k]
+            total += value
+            if share < 1e-4 * alpha[k]:
+                sums[k] += gammas[k, 1] + share * gammas[k, 2]
+            else:
+                sums[k] += digamma(value)
+        total = digamma(total)
+        for k in range(alpha.shape[0]):
+            sums[k] -= total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def expect_topics(start, stop, word_topic, scale, weights):
+    """weights_wk = exp(psi(lambda_wk)) scale_k for words [start, stop), with scale_k = exp(-psi(sum_w lambda_wk))."""
+    for w in range(start, stop):
+        for k in range(word_topic.shape[1]):
+            weights[w, k] = _exp_digamma(word_topic[w, k]) * scale[k]
