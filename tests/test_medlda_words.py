@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from supertopic import MedLDAClassifier, MedLDARegressor, load
 from supertopic.datasets import simulate
-from supertopic.inference.after.margin_words import Balance, choose_balance, fit_words
+from supertopic.inference.after.margin_words import Balance, choose_balance, fit_margin_words
 from supertopic.inference.after.words import word_features, word_scale
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
 
@@ -80,7 +80,7 @@ def test_the_balance_goes_to_who_knows(response):
     silent, _ = choose_balance(response, dispersion, train, (noise, features[TEST], y[TEST]))
     telling, score = choose_balance(response, dispersion, train, (truth, features[TEST], y[TEST]))
     assert silent.share < 0.2 < telling.share
-    words = features[TEST] @ fit_words(response, *train, dispersion, telling.C).T
+    words = features[TEST] @ fit_margin_words(response, *train, dispersion, telling.C).T
     np.testing.assert_allclose(score, telling.share * truth + (1 - telling.share) * words)
     assert Balance().share < 1
 
