@@ -1,1 +1,1 @@
-"""What the papers report, measured again with this library: one module per experiment, `python -m experiments.NAME`."""
+"""Reproductions of the papers' results with this library, `python -m experiments --list`."""

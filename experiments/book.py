@@ -1,7 +1,7 @@
-"""The papers' tables and figures, one function each: found by name, run, drawn, written down.
+"""The registry of experiments: one function for each table or figure of the papers.
 
-A function `figure2(quick)` marked `@reproduces("slda", …)` is the experiment "slda.figure2". It returns an `Outcome`:
-rows with the paper's figure beside ours, a drawing, and the orderings that the paper claims, true or not.
+A function `figure2(quick)` decorated with `@reproduces("slda", …)` is the experiment "slda.figure2". It returns an
+`Outcome`: rows with the paper's numbers and ours, a plot, and the paper's claims with whether they hold here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _FOUND: dict[str, Experiment] = {}
 
 @dataclass
 class Outcome:
-    """What an experiment found."""
+    """The result of an experiment."""
 
     columns: list[str]
     rows: list[list[Any]]
     note: str  # data, seeds, how settings were chosen, how it differs from the paper
     figure: Any = None  # a matplotlib Figure
-    claims: dict[str, bool] = field(default_factory=dict)  # what the paper says, and whether it is so here
+    claims: dict[str, bool] = field(default_factory=dict)  # the paper's claims, and whether they hold here
 
     def markdown(self) -> str:
         lines = [self.columns, ["---"] * len(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
@@ -60,14 +60,14 @@ def reproduces(paper: str, what: str) -> Callable[[Callable[[bool], Outcome]], C
 
 
 def experiments() -> dict[str, Experiment]:
-    """All of them by name."""
+    """Return all experiments by name."""
     for file in sorted(FOLDER.glob("[a-z]*.py")):
         importlib.import_module(f"experiments.{file.stem}")
     return dict(sorted(_FOUND.items(), key=lambda found: PAPERS.index(found[0].split(".")[0])))
 
 
 def carry_out(experiment: Experiment, quick: bool, out: Path) -> Outcome:
-    """Run it; write its PNG and CSV into `out/figures`, and its section into `out/RESULTS.md`."""
+    """Run an experiment; write its PNG and CSV into `out/figures`, and its section into `out/RESULTS.md`."""
     start = time.perf_counter()
     outcome = experiment.run(quick)
     seconds = time.perf_counter() - start

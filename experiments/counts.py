@@ -1,4 +1,4 @@
-"""What experiments do to counts before a model sees them."""
+"""Transformations of counts before a fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 
 def logarithms(counts: sp.csr_matrix) -> sp.csr_matrix:
-    """log2(1 + count), as `SAGEClassifier(counts="log")` takes it."""
+    """Return log2(1 + count), as in `SAGEClassifier(counts="log")`."""
     logs = counts.copy()
     logs.data = np.log2(1.0 + logs.data)
     return logs

@@ -1,4 +1,4 @@
-"""What the experiments' tables and figures share: a mean with its spread, and curves with error bars."""
+"""Shared parts of tables and figures: means with standard deviations, and curves with error bars."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 
 def with_spread(values: Sequence[float] | np.ndarray, digits: int = 3) -> str:
-    """Mean ± deviation over seeds or folds; of a single value, itself."""
+    """Format mean ± standard deviation over seeds or folds; a single value is formatted alone."""
     text = f"{np.mean(values):.{digits}f}"
     return f"{text} ± {np.std(values):.{digits}f}" if len(values) > 1 else text
 
 
 def curves(panels: Mapping[str, Mapping[str, np.ndarray]], x: Sequence[Any], label: str, log: bool = False) -> Any:
-    """A panel for each measure, a curve for each method: its values are (seeds or folds, places along x)."""
+    """Plot a panel for each measure with a curve for each method; values have shape (seeds or folds, len(x))."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 3.6) if len(panels) > 1 else (6.4, 3.8))
@@ -34,7 +34,7 @@ def curves(panels: Mapping[str, Mapping[str, np.ndarray]], x: Sequence[Any], lab
 
 
 def side_by_side(panels: Mapping[str, Mapping[str, Mapping[float, Sequence[float]]]], xlabel: str, ylabel: str) -> Any:
-    """One measure in several cases: a panel for each, a curve for each method: {x: values by seed or fold}."""
+    """Plot one measure with a panel for each case and a curve for each method, {x: values by seed or fold}."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 3.4))
@@ -54,7 +54,7 @@ def side_by_side(panels: Mapping[str, Mapping[str, Mapping[float, Sequence[float
 
 
 def bars(found: Mapping[str, Sequence[float]], label: str, paper: Mapping[str, float] | None = None) -> Any:
-    """A horizontal bar for each method, deviations as error bars; the paper's figure as a mark."""
+    """Plot a horizontal bar for each method, with standard deviations as error bars; marks show the paper's numbers."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 0.9 + 0.42 * len(found)))

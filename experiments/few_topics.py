@@ -1,14 +1,14 @@
-"""The pipeline beside SSTM: topics first, then those that matter by ℓ1, then these alone again, unpenalised.
+"""The pipeline compared with SSTM: LDA, selection of topics by an ℓ1 penalty, and an unpenalised refit on these topics.
 
-In scikit-learn's words, and with a penalty instead of a budget,
+In scikit-learn, and with a penalty instead of a budget, this is
 
     make_pipeline(
         LDA(50, inference="gibbs", doc_topic_prior="auto"), StandardScaler(),
         LogisticRegression(l1_ratio=1, solver="liblinear", C=0.1),
     )
 
-In folds of BBC's training half a learned α and topics brought to one scale did better than α = 0.1 and plain shares.
-The path in the penalty has small steps, so that it finds as many topics as are allowed.
+In folds of BBC's training half, a learned α and standardised topic shares did better than α = 0.1 and plain shares.
+The path of penalties has small steps, so that it can select exactly the allowed number of topics.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from supertopic import LDA
 
 
 class FewLogistic(ClassifierMixin, BaseEstimator):
-    """Logistic regression on the columns that an ℓ1 penalty, lowered until there are `budget`, has chosen."""
+    """Logistic regression on `budget` columns, selected by lowering an ℓ1 penalty until there are so many."""
 
     def __init__(self, budget: int = 5) -> None:
         self.budget = budget
@@ -34,7 +34,7 @@ class FewLogistic(ClassifierMixin, BaseEstimator):
         scaled = StandardScaler().fit_transform(X)
         for C in l1_min_c(scaled, y, loss="log") * np.geomspace(1.02, 1e4, 400):
             model = LogisticRegression(l1_ratio=1.0, solver="liblinear", C=C, random_state=0).fit(scaled, y)
-            if np.count_nonzero(model.coef_) >= self.budget:  # more, where several come at once: the largest
+            if np.count_nonzero(model.coef_) >= self.budget:  # if several enter at once, keep the largest
                 break
         self.chosen_ = np.argsort(-np.abs(model.coef_[0]), kind="stable")[: self.budget]
         self.model_ = LogisticRegression(C=1e4, max_iter=5000).fit(X[:, self.chosen_], y)
@@ -46,7 +46,7 @@ class FewLogistic(ClassifierMixin, BaseEstimator):
 
 
 class FewLinear(RegressorMixin, BaseEstimator):
-    """Least squares on the columns that the lasso, whose penalty is raised until `budget` are left, has chosen."""
+    """Least squares on at most `budget` columns, selected by the lasso with the smallest penalty that allows it."""
 
     def __init__(self, budget: int = 5) -> None:
         self.budget = budget
@@ -65,7 +65,7 @@ class FewLinear(RegressorMixin, BaseEstimator):
 def topics_first(
     n_topics: int, X: Any, y: np.ndarray, new: Any, budgets: tuple[int, ...], seed: int, last: Any, sweeps: int
 ) -> list[np.ndarray]:
-    """What the pipeline predicts of new documents under each budget; LDA by collapsed Gibbs sampling."""
+    """Predictions of the pipeline for new documents under each budget; LDA by collapsed Gibbs sampling."""
     topics = LDA(
         n_topics, inference="gibbs", doc_topic_prior="auto", topic_word_prior=0.1, max_iter=sweeps, random_state=seed,
         n_jobs=1,

@@ -1,4 +1,4 @@
-"""The lecture: topics of NIPS papers, one topic per document against many, perplexity over Gibbs sweeps."""
+"""LDA as in the lecture: topics of NIPS papers, mixture model against LDA, perplexity over Gibbs sweeps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NIPS = "NIPS 1987-1999 (`nips12`, 1,740 papers, OCR text), stop words left out, 
 
 
 def papers(quick: bool) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Counts of the NIPS papers, a fifth of them when quick, and the terms."""
+    """Return the counts of the NIPS papers (a fifth of them if quick) and the terms."""
     texts = load("nips12", os.environ["SUPERTOPIC_DATA"]).text[:: 5 if quick else 1]
     vectorizer = Vectorizer(stop_words="english", max_features=5000, min_df=5)
     counts = vectorizer.fit_transform(texts)
@@ -100,7 +100,7 @@ def perplexity(quick: bool) -> Outcome:
 
 
 def _mixture_perplexity(model: Any, seen: sp.csr_matrix, scored: sp.csr_matrix) -> float:
-    """exp(-log p / words) of the second halves, each document's topic inferred from the first."""
+    """exp(-log p / words) of the second halves, with each document's topic inferred from the first half."""
     log_word = np.log(np.maximum(model.components_, 1e-12)).T
     chance = model.transform(seen)
     by_topic = scored @ log_word
@@ -111,7 +111,7 @@ def _mixture_perplexity(model: Any, seen: sp.csr_matrix, scored: sp.csr_matrix) 
 
 
 def _word_sheet(columns: list[list[str]], heads: list[str]) -> Any:
-    """Words under one another, a column per topic, ten topics to a row."""
+    """Draw the words of each topic in a column, ten topics per row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.0, 7.6))

@@ -1,6 +1,6 @@
-"""The MedLDA paper's classifications on 20 Newsgroups: accuracy by K, the cost ℓ, support documents.
+"""The MedLDA paper's classification on 20 Newsgroups: accuracy by K, the cost ℓ, support documents.
 
-Fits are kept while the process lives: `python -m experiments medlda.figure5b medlda.figure6b medlda.figure4` fits once.
+Fits are cached in the process: `python -m experiments medlda.figure5b medlda.figure6b medlda.figure4` fits once.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from supertopic.margin import solve_classes
 NEWS = "20 Newsgroups (`20newsgroups_bow`), standard split, stop words and words of one training document left out"
 FEW = ("comp.graphics", "sci.space", "talk.politics.mideast", "rec.autos")
 VB, CVB0 = "MedLDA, n-slack", "MedLDA, collapsed (CVB0)"
-CHOICES = {  # of MedLDA with 20 classes
+CHOICES = {  # settings of MedLDA with 20 classes
     VB: {"Cs": (8.0,), "costs": (128.0, 256.0, 512.0)},
     CVB0: {"Cs": (4.0,), "costs": (64.0, 128.0)},
 }
 GIBBS = "MedLDA, Gibbs"
-SOME = {"sLDA": 1, "MedLDA, one-slack": 2, GIBBS: 1, "DiscLDA": 2}  # at how many K, of 20 classes
+SOME = {"sLDA": 1, "MedLDA, one-slack": 2, GIBBS: 1, "DiscLDA": 2}  # number of values of K, with 20 classes
 COLLAPSED = {"inference": "cvb0", "doc_topic_prior": 0.5}
-TWO = {  # of two classes
+TWO = {  # settings with two classes
     "inference": "cvb0", "C": 2.0, "cost": 32.0, "doc_topic_prior": 1.0, "topic_word_prior": 0.1, "init": "uniform",
     "tol": 0.0, "max_iter": 40,
 }  # fmt: skip
 EIGHT = "MedLDA, collapsed, eight starts averaged"
-CAPPED = {"max_doc_iter": 30}  # passes over a document: quicker, and level on a held-out quarter of 20 classes
+CAPPED = {"max_doc_iter": 30}  # passes over a document: faster, and as accurate on a held-out quarter with 20 classes
 
 
 def twenty(quick: bool) -> Newsgroups:
-    """All classes, or four of them when quick."""
+    """Return all classes, or four of them if quick."""
     return newsgroups(FEW if quick else None)
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, its accuracy on test documents, and CPU seconds: to fit, of that in E-steps, and to predict."""
+    """A model, its accuracy on test documents, and CPU seconds: of the fit, of its E-steps, and of the prediction."""
 
     model: Any
     accuracy: float
@@ -63,7 +63,7 @@ class Fitted:
 
 @contextmanager
 def clocked(owner: Any, name: str) -> Iterator[list[float]]:
-    """CPU seconds spent in a function of a module, while this lasts."""
+    """Measure the CPU seconds spent in a function of a module inside the context."""
     function, spent = getattr(owner, name), [0.0]
 
     def wrapped(*given: Any, **named: Any) -> Any:
@@ -81,7 +81,7 @@ def clocked(owner: Any, name: str) -> Iterator[list[float]]:
 
 
 def fit(model: Any, data: Newsgroups) -> Fitted:
-    """Fit and predict on one thread, by the clock of the process."""
+    """Fit and predict on one thread, timed by the processor time of the process."""
     with clocked(engines, "local_step") as inference:
         start = time.process_time()
         model.fit(data.X, data.y)
@@ -92,7 +92,7 @@ def fit(model: Any, data: Newsgroups) -> Fitted:
 
 
 def svm_on_words(folds: int = 3) -> Any:
-    """On term frequencies of length one, C by folds of the training documents."""
+    """Linear SVM on normalised term frequencies, with C chosen by cross-validation on the training documents."""
     return GridSearchCV(
         make_pipeline(Normalizer(), LinearSVC()), {"linearsvc__C": (0.3, 1.0, 3.0)}, cv=StratifiedKFold(folds)
     )
@@ -107,31 +107,31 @@ def slda(n_topics: int, seed: int, **more: Any) -> Any:
 
 
 def medlda(n_topics: int, seed: int, **more: Any) -> Any:
-    """By variational EM, as in the paper, unless told otherwise."""
+    """MedLDA by variational EM, as in the paper, by default."""
     plain = {"inference": "vb", "C": 8.0, "cost": 256.0, "doc_topic_prior": 0.1}
     return MedLDAClassifier(n_topics, n_jobs=1, random_state=seed, **(plain | more))
 
 
 class Averaged(BaggingClassifier):
-    """Two classes by the mean of the discriminants of several starts, where scikit-learn would count their votes."""
+    """Binary classifier by the mean of the discriminants of several starts; scikit-learn would count votes."""
 
     def predict(self, X: Any) -> np.ndarray:
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
 
 def averaged(n_topics: int, seed: int, **more: Any) -> Averaged:
-    """Eight starts, all documents each."""
+    """Eight starts, each on all documents."""
     return Averaged(medlda(n_topics, 0, **more), n_estimators=8, bootstrap=False, random_state=seed)
 
 
 def disclda(n_topics: int, n_classes: int, seed: int) -> Any:
-    """K0 topics a class and K1 = 2 K0 shared ones, (n_classes + 2) K0 of about n_topics in all."""
+    """DiscLDA with K0 topics per class and K1 = 2 K0 shared ones, (n_classes + 2) K0 ≈ n_topics in total."""
     own = max(1, round(n_topics / (n_classes + 2)))
     return DiscLDAClassifier(own, n_shared_topics=2 * own, n_jobs=1, random_state=seed)
 
 
 def held_out(y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """One fold: the last quarter of each class, as the documents stand. Like the split by date, it keeps threads."""
+    """One fold: the last quarter of each class in document order. Like the split by date, it keeps threads together."""
     place = np.empty(len(y))
     for label in np.unique(y):
         place[y == label] = np.linspace(0, 1, np.count_nonzero(y == label), endpoint=False)
@@ -140,7 +140,7 @@ def held_out(y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
 @cache
 def chosen(name: str, n_topics: int, quick: bool) -> MedLDAClassifierCV:
-    """MedLDA on 20 classes, the cost of `CHOICES` that does best on a quarter of the training documents."""
+    """MedLDA on 20 classes, with the cost of `CHOICES` that does best on a quarter of the training documents."""
     data, choices = twenty(quick), CHOICES[name]
     if quick:
         choices = choices | {"costs": (256.0 if name == VB else 64.0,)}
@@ -149,7 +149,7 @@ def chosen(name: str, n_topics: int, quick: bool) -> MedLDAClassifierCV:
 
 
 def accuracies(name: str, n_topics: int, seeds: range, quick: bool) -> list[float]:
-    """On test documents, from several seeds, at what was chosen with the first."""
+    """Test accuracies for several seeds, with the settings chosen for the first seed."""
     data, first = twenty(quick), chosen(name, n_topics, quick)
     settings = CAPPED | (COLLAPSED if name == CVB0 else {}) | {"C": first.C_, "cost": first.cost_}
     others = [fit(medlda(n_topics, seed, **settings), data).accuracy for seed in seeds[1:]]
@@ -158,7 +158,7 @@ def accuracies(name: str, n_topics: int, seeds: range, quick: bool) -> list[floa
 
 @cache
 def fitted(name: str, n_topics: int, quick: bool, seed: int = 0) -> Fitted:
-    """A model of 20 classes; sLDA's and the sampler's settings were chosen on training documents."""
+    """A fitted model of 20 classes; the settings of sLDA and of the sampler were chosen on training documents."""
     few_steps = CAPPED | ({"max_iter": 10} if quick else {})
     makes: dict[str, Callable[[], Any]] = {
         "LDA + SVM": lambda: lda_svm(n_topics, seed),
@@ -175,7 +175,7 @@ def fitted(name: str, n_topics: int, quick: bool, seed: int = 0) -> Fitted:
 
 
 def curves(sizes: Any, found: dict[str, Any], levels: dict[str, float], label: str, log: bool = False) -> Any:
-    """A panel: values (K → list over seeds) by model, and dashed levels of what has no topics."""
+    """Plot values (K → list over seeds) by model, and dashed lines for models without topics."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 4.2))
@@ -194,7 +194,7 @@ def curves(sizes: Any, found: dict[str, Any], levels: dict[str, float], label: s
 
 
 def table(sizes: Any, found: dict[str, Any], paper: dict[str, str]) -> list[list[Any]]:
-    """A row by model: the paper's words, and ours at each K."""
+    """A row per model: the paper's description, and our values at each K."""
     return [
         [name, paper.get(name), *(with_spread(values[k]) if k in values else None for k in sizes)]
         for name, values in found.items()

@@ -1,4 +1,4 @@
-"""Systems the MedLDA paper compares with: DiscLDA on newsgroups (footnote 14), HTMM on hotels (figure 8), words."""
+"""Baselines of the MedLDA paper: DiscLDA on newsgroups (footnote 14), HTMM on hotels (figure 8), word features."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from supertopic.metrics import doc_topic_entropy, predictive_r2
 
 
 def processor_seconds(call: Any, *given: Any) -> tuple[float, Any]:
-    """Seconds of the processor on one thread, whatever else the machine does, and the result."""
+    """Return the processor seconds of a call on one thread, and its result."""
     start = time.process_time()
     result = call(*given)
     return time.process_time() - start, result
@@ -68,7 +68,7 @@ def disclda(quick: bool) -> Outcome:
 
 
 def svr(shares: np.ndarray, y: np.ndarray) -> Any:
-    """Linear SVR on topic shares; its C by shuffled folds of the training documents."""
+    """Linear SVR on topic shares, with C chosen by shuffled folds of the training documents."""
     folds = KFold(3, shuffle=True, random_state=0)
     model = LinearSVR(loss="squared_epsilon_insensitive", dual=False, epsilon=0.1)
     return GridSearchCV(model, {"C": [0.1, 1.0, 10.0, 100.0]}, cv=folds).fit(shares, y)

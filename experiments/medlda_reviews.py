@@ -23,7 +23,7 @@ from supertopic.metrics import completion_split, predictive_r2, score_completion
 
 
 def _svr(folds: int = 3) -> Any:
-    """On rows of length one; C by shuffled folds, since reviews come sorted."""
+    """Linear SVR on normalised rows; C is chosen by shuffled folds, since the reviews are sorted."""
     search = {"linearsvr__C": (0.3, 1.0, 3.0)}
     splits = KFold(folds, shuffle=True, random_state=0)
     return GridSearchCV(make_pipeline(Normalizer(), LinearSVR(epsilon=0.1, max_iter=5000)), search, cv=splits)
@@ -42,7 +42,7 @@ def _models(n_topics: int, quick: bool) -> dict[str, Any]:
 
 
 def _lda_svr(n_topics: int, X: Any, y: np.ndarray, new: Any, truth: np.ndarray, quick: bool) -> tuple[float, Any]:
-    """R² of a linear SVR on LDA's topics, and the LDA."""
+    """Return R² of a linear SVR on the topic shares of LDA, and the LDA model."""
     lda = LDA(n_topics, n_jobs=1, max_iter=12 if quick else 40).fit(X)
     return float(predictive_r2(truth, _topics_svr().fit(lda.transform(X), y).predict(lda.transform(new)))), lda
 
@@ -94,7 +94,7 @@ def figure7(quick: bool) -> Outcome:
 
 
 def hotels(quick: bool) -> tuple[Any, ...]:
-    """The paper's recipe: stop words and terms of fewer than five occurrences left out, log rating."""
+    """The paper's preprocessing: without stop words and terms with fewer than five occurrences, log rating."""
     data = load("tripadvisor", os.environ["SUPERTOPIC_DATA"])
     some = np.flatnonzero(data.frame["subset"] == "balanced5k")[:: 4 if quick else 1]
     frame, texts = data.frame.iloc[some], np.array(data.text, dtype=object)[some]
@@ -145,7 +145,7 @@ def figure8(quick: bool) -> Outcome:
 
 
 def _support(X: Any, y: np.ndarray, lda: Any, medlda: Any) -> dict[str, int]:
-    """Documents with a multiplier that is not zero, y in deviations from its mean, at MedLDA's epsilon."""
+    """Number of support documents, with y standardised, at MedLDA's epsilon."""
     u = (y - y.mean()) / y.std()
     words = solve_regression(Normalizer().transform(X).astype(float), u, 1.0, medlda.epsilon)
     topics = solve_regression(lda.doc_topic_.astype(float), u, medlda.C, medlda.epsilon)

@@ -24,24 +24,24 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     *(FEW | {"C": 2.0, "cost": cost, "doc_topic_prior": 1.0, "topic_word_prior": 5.0} for cost in (4.0, 16.0)),
     FEW | {"C": 4.0, "cost": 16.0, "doc_topic_prior": 0.3, "topic_word_prior": 2.0},
 )
-FREE = (1e-4, 1e-3, 1e-2, 1e-1)  # C of the SVM; the paper's are 1, 4, 9, ... 64
+FREE = (1e-4, 1e-3, 1e-2, 1e-1)  # values of C of the SVM; the paper uses 1, 4, 9, ... 64
 TEST = 1000
 
 
 def drawn(setting: int, length: int, seed: int, n_train: int) -> Any:
-    """The reading under which setting 1 can be learned: alpha 1/K, and coefficients times K as in setting 3."""
+    """Simulate a setting. Setting 1 is learnable only with alpha = 1/K and coefficients times K (as in setting 3)."""
     more = {"sharpness": 40.0, "doc_topic_prior": 1 / 40} if setting == 1 else {}
     return simulate_margin(setting, length, n_train + TEST, seed, **more)
 
 
 def medlda(setting: int, **more: Any) -> MedLDAClassifier:
-    """Of as many topics as there are, unless told otherwise."""
+    """MedLDA with the simulated number of topics in setting 1 and 20 in the others, by default."""
     known = {"n_topics": 40, "doc_topic_prior": 1 / 40} if setting == 1 else {"n_topics": 20, "doc_topic_prior": 0.1}
     return MedLDAClassifier(n_jobs=1, **({"inference": "vb"} | known | more))
 
 
 def choose(setting: int, length: int, n_train: int, quick: bool) -> dict[str, Any]:
-    """C, cost, and whether few topics do, by four folds of training documents of a seed of their own."""
+    """Choose C, cost and the number of topics by four folds of training documents from a separate seed."""
     data = drawn(setting, length, 100, n_train)
     X, y = data.counts.counts[:n_train], data.y[:n_train]
     scores = [
@@ -51,12 +51,12 @@ def choose(setting: int, length: int, n_train: int, quick: bool) -> dict[str, An
 
 
 def best_possible(data: Any, n_train: int) -> tuple[float, float]:
-    """Expected accuracy of one who knows θ, η and the words; and of one who knows topics and η, but infers θ."""
+    """Expected accuracy of the best classifier given θ, η and the words, and of one that has to infer θ."""
     chance = expit(data.score[n_train:])
     with Threads(1) as backend:
         topics = np.ascontiguousarray(data.components.T.astype(np.float32))
         theta = infer_shares(PointModel(data.alpha), topics, data.counts.counts[n_train:], backend)[0]
-    words = data.score - data.doc_topic @ data.coef  # the part of the words themselves, known to both
+    words = data.score - data.doc_topic @ data.coef  # the contribution of the words, known to both
     guess = theta @ data.coef + words[n_train:] > 0
     return float(np.maximum(chance, 1 - chance).mean()), float(np.where(guess, chance, 1 - chance).mean())
 
@@ -113,7 +113,7 @@ def figure9(quick: bool) -> Outcome:
 
 
 def _one(setting: int, length: int, seed: int, n_train: int, given: dict[str, Any], quick: bool) -> dict[str, float]:
-    """Accuracies on the test documents, and what is possible."""
+    """Accuracies on the test documents, and the best possible ones."""
     data = drawn(setting, length, seed, n_train)
     X, y, new, truth = data.counts.counts[:n_train], data.y[:n_train], data.counts.counts[n_train:], data.y[n_train:]
     models = {

@@ -1,4 +1,4 @@
-"""The MedLDA paper's times: training against K, the share of inference in it, testing against K."""
+"""The MedLDA paper's times: training by K, the share of the E-step in it, testing by K."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _classes(quick: bool) -> dict[str, dict[int, Fitted]]:
     names = ["LDA + SVM", "MedLDA, one-slack", "MedLDA, n-slack", "sLDA"]
     if not quick:
         names += ["MedLDA, Gibbs", "DiscLDA"]
-        fitted("MedLDA, one-slack", 5, True), fitted("sLDA", 5, True)  # compiled before the clock starts
+        fitted("MedLDA, one-slack", 5, True), fitted("sLDA", 5, True)  # compiles before the timing starts
     few = {"sLDA": _sizes(quick)[:1], "MedLDA, Gibbs": _sizes(quick)[:1]}
     return {name: {k: fitted(name, k, quick) for k in few.get(name, _sizes(quick))} for name in names}
 
@@ -35,7 +35,7 @@ def figure10(quick: bool) -> Outcome:
     if not quick:
         makes["sLDA"] = lambda k, seed: slda(k, seed, supervision=100.0)
     for make in makes.values():
-        fit(make(3, 0), data)  # compiled before the clock starts
+        fit(make(3, 0), data)  # compiles before the timing starts
     seeds = range(1 if quick else 2)
     two = {
         name: {k: [fit(make(k, seed), data).seconds for seed in seeds] for k in pair_sizes}
@@ -52,7 +52,7 @@ def figure10(quick: bool) -> Outcome:
     )
     slda_ratio = min(many["sLDA"][k].seconds / many["MedLDA, one-slack"][k].seconds for k in many["sLDA"])
     claims = {}
-    if not quick:  # small versions are tests, and a test is not timed
+    if not quick:  # times of the small versions are not compared
         claims["sLDA takes longer than MedLDA (one-slack) at every K, 20 classes"] = slda_ratio > 1
         claims["one-slack takes at most 1.5 times LDA + SVM at K = 40 and 70"] = max(ratios[1:]) <= 1.5
         claims["and at K = 20, one topic a class"] = ratios[0] <= 1.5

@@ -1,4 +1,4 @@
-"""The MedLDA paper's pictures of topics on 20 Newsgroups: documents in the plane, topics of classes, entropy."""
+"""The MedLDA paper's figures of topics on 20 Newsgroups: documents in the plane, topics of classes, entropy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from supertopic.metrics import doc_topic_entropy
 
 
 def _thetas(n_topics: int, quick: bool) -> dict[str, tuple[Any, np.ndarray]]:
-    """MedLDA and LDA, and their topic shares of the test documents."""
+    """Return MedLDA and LDA with their topic shares of the test documents."""
     data = twenty(quick)
     models = {
         "MedLDA": chosen(VB, n_topics, quick).best_estimator_,
@@ -108,7 +108,7 @@ def figure4(quick: bool) -> Outcome:
     found: dict[str, dict[int, list[float]]] = {}
     for n_topics in sizes:
         models = {name: model for name, (model, _) in _thetas(n_topics, quick).items()}
-        if n_topics == sizes[0]:  # minutes at more topics
+        if n_topics == sizes[0]:  # takes minutes with more topics
             models["sLDA"] = fitted("sLDA", n_topics, quick).model
         if not quick:
             models["DiscLDA"] = fitted("DiscLDA", n_topics, quick).model

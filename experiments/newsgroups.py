@@ -1,4 +1,4 @@
-"""20 Newsgroups as the sLDA and MedLDA experiments take it: the standard split, rare and stop words left out."""
+"""20 Newsgroups for the sLDA and MedLDA experiments: the standard split, without rare words and stop words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAIR = ("alt.atheism", "talk.religion.misc")
 
 
 class Newsgroups(NamedTuple):
-    """Counts and labels, training and test, and the terms."""
+    """Counts and labels of training and test documents, and the terms."""
 
     X: sp.csr_matrix
     y: np.ndarray
@@ -29,7 +29,7 @@ class Newsgroups(NamedTuple):
 def newsgroups(
     labels: tuple[str, ...] | None = None, stop_words: bool = False, least: int = 2, step: int = 1
 ) -> Newsgroups:
-    """Every `step`-th document; words of fewer than `least` training documents left out."""
+    """Return every `step`-th document, without words in fewer than `least` training documents."""
     data = load("20newsgroups_bow", os.environ["SUPERTOPIC_DATA"])
     label, counts = data.frame["label"].to_numpy(), data.counts.counts
     some = np.arange(len(label)) % step == 0

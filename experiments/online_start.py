@@ -1,12 +1,12 @@
-"""The settings of the quick passes that give every fit its first topics, one changed at a time.
+"""The settings of the SCVB0 passes that initialise every fit, changed one at a time.
 
     python -m experiments.online_start [--topics 20,200] [--seeds 2] [--corpora 20newsgroups_bow,...]
 
-A quarter of the documents is held out; of 20 Newsgroups only its *training* documents are taken, three quarters to fit
+A quarter of the documents is held out. Only the *training* documents of 20 Newsgroups are used, three quarters to fit
 and a quarter to score. A short fit (Gibbs: 30 sweeps, the last half averaged; variational EM: 10 steps) starts from the
-passes with each setting; the held-out documents are then scored by completion. Given are the differences to the
-settings as they are (mean of twice the seeds), in thousandths of a nat per token (above 0: worse), for each K, and the
-processor time of the passes alone, as a multiple of what they take as they are.
+passes with each setting, and the held-out documents are scored by completion. The tables show the differences to the
+current settings (mean of twice the seeds), in thousandths of a nat per token (above 0: worse), for each K, and the
+processor time of the passes alone, as a multiple of the time with the current settings.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OTHERS: tuple[dict[str, float], ...] = (
 
 
 class Split(NamedTuple):
-    """Documents to fit, and the two halves of each held-out one."""
+    """Documents to fit, and the two halves of each held-out document."""
 
     train: sp.csr_matrix
     observed: sp.csr_matrix
@@ -61,13 +61,13 @@ class Cell(NamedTuple):
 
 
 def read(name: str) -> Split:
-    """A quarter held out; terms in at least 5 of the documents kept and in at most half of them."""
+    """Hold out a quarter; keep the terms in at least 5 and at most half of the remaining documents."""
     bunch = load(name)
     if "counts" in bunch:
         counts = bunch.counts.counts
         if "split" in bunch.frame:
             counts = counts[(bunch.frame["split"] == "train").to_numpy()]
-    else:  # identical texts stay on one side: there are none twice
+    else:  # duplicates must not be on both sides
         counts = Vectorizer(min_df=1, max_df=1.0, stop_words="english").fit_transform(list(dict.fromkeys(bunch.text)))
     kept = np.random.default_rng(11).random(counts.shape[0]) >= 0.25
     train, test = (sp.csr_matrix(counts[rows], dtype=np.float32) for rows in (kept, ~kept))
@@ -79,10 +79,10 @@ def read(name: str) -> Split:
 
 
 def measure(split: Split, settings: online.QuickPasses, topics: list[int], seeds: int) -> Cell:
-    """Held-out nats per token after short fits, and the passes' processor time summed over K (least of the seeds)."""
+    """Held-out nats per token after short fits, and processor time of the passes summed over K (minimum over seeds)."""
     score = {inference: np.empty((len(topics), seeds)) for inference in FITS}
     seconds = np.empty((len(topics), seeds))
-    no_shares = patch.object(LDA, "_infer")  # topic shares of the training documents: not looked at
+    no_shares = patch.object(LDA, "_infer")  # topic shares of the training documents are not needed
     with patch.object(online, "SETTINGS", settings), no_shares:
         for i, n_topics in enumerate(topics):
             for seed in range(seeds):

@@ -1,13 +1,13 @@
-"""SAGE's figure 6: the ideology of political blogs that were not learned from.
+"""SAGE's figure 6: predicting the ideology of political blogs that are not in the training set.
 
 `poliblog5k_bow`: 5,000 posts of six blogs, stemmed, 2,632 terms (the paper has 20,827 posts, unstemmed, 8,284 terms).
-The paper left out two blogs and does not say which: every pair of a blog from the left and one from the right is left
-out once here, nine tasks, each learned from the other four blogs. K, raw or log counts and p(label) of SAGE, then
-the rate of its interactions' prior, and C of the SVM, are those that do best on the four training blogs: each pair of
-them is left out in its turn and predicted from the other two.
+The paper holds out two blogs and does not say which. Here every pair of a left and a right blog is held out once, which
+gives nine tasks, each trained on the other four blogs. The settings of SAGE (K, raw or log counts and p(label), then
+the rate of its interactions' prior) and C of the SVM are chosen on the four training blogs: each pair of them is held
+out in turn and predicted from the other two.
 
-`figure6` leaves the posts of the two blogs out altogether; in `figure6_unlabelled` their words, without their labels,
-take part in the fit: FacetedSAGE sums over the labels that are missing.
+`figure6` leaves out all posts of the two blogs. In `figure6_unlabelled` their words are in the fit, without their
+labels; FacetedSAGE sums over the missing labels.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Setting = tuple[int, str, str, float]  # K, counts, p(label), rate of the intera
 
 
 class Task:
-    """Accuracies on posts of blogs that are left out; no model is fitted twice."""
+    """Accuracies on posts of held-out blogs; no model is fitted twice."""
 
     def __init__(self, step: int = 1) -> None:
         data = load("poliblog5k_bow", os.environ["SUPERTOPIC_DATA"])
@@ -52,9 +52,9 @@ class Task:
     def _evidence(
         self, train: Blogs, k: int, counts: str, rate: float | None, seed: int, unlabelled: Blogs
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What the words of each post of another blog say for the labels (D, 2), and the labels' shares in training.
+        """Label probabilities (D, 2) of held-out posts under a uniform prior, and the labels' shares in training.
 
-        Posts of the blogs in `unlabelled` are in the fit, their labels missing. rate : None for no interactions
+        Posts of the blogs in `unlabelled` are in the fit without their labels. rate : None for no interactions
         """
         known, X = np.isin(self.blog, train), self.X[counts]
         rows = known | np.isin(self.blog, unlabelled)
@@ -71,7 +71,7 @@ class Task:
         self, train: Blogs, test: Blogs, setting: Setting, together: bool = True, seed: int = 0, joint: bool = False,
         n_starts: int = 1,
     ) -> float:  # fmt: skip
-        """joint : whether the words of the posts to be predicted are in the fit; n_starts : posteriors averaged"""
+        """joint : whether the words of the test posts are in the fit; n_starts : number of averaged posteriors"""
         k, counts, label_prior, rate = setting
         others, posterior = np.isin(self.blog, test), 0.0
         for start in range(seed * n_starts, (seed + 1) * n_starts):
@@ -81,7 +81,7 @@ class Task:
         return float(np.mean(self.labels[posterior.argmax(axis=1)] == self.y[others]))
 
     def svm(self, train: Blogs, test: Blogs, C: float, rounds: int = 0) -> float:
-        """rounds : how often it learns again from all posts, those left out with the labels it gave them"""
+        """rounds : number of self-training rounds, in which test posts have their predicted labels"""
         rows, others = np.isin(self.blog, train), np.isin(self.blog, test)
         machine: Pipeline = make_pipeline(TfidfTransformer(sublinear_tf=True), LinearSVC(C=C))
         told = self.y.copy()
@@ -96,7 +96,7 @@ class Task:
         return float(max(np.mean(here == label) for label in self.labels))
 
     def best(self, train: Blogs, choices: Iterable[Any], accuracy: Any) -> tuple[Any, float]:
-        """The choice that does best where each pair of the training blogs is left out in its turn, and how well."""
+        """The choice with the best mean accuracy when pairs of training blogs are held out in turn, and this mean."""
         pairs = [(right, left) for right in RIGHT if right in train for left in LEFT if left in train]
         rests = [tuple(blog for blog in train if blog not in pair) for pair in pairs]
         means = {
@@ -110,7 +110,7 @@ class Task:
 def _each_pair(
     task: Task, pairs: list[Blogs], grid: list[Setting], inside: Any, variants: dict[str, dict], seeds: range
 ) -> tuple[list[dict[str, Any]], list[list[Any]]]:
-    """Accuracies by pair left out: medians and runs of SAGE's variants, the baselines; and rows of a table."""
+    """Accuracies by held-out pair (medians and runs of SAGE's variants, and baselines), and rows of a table."""
     found, rows = [], []
     for pair in pairs:
         train = tuple(blog for blog in (*RIGHT, *LEFT) if blog not in pair)
@@ -134,7 +134,7 @@ def _each_pair(
 
 
 def _more(found: list[dict[str, Any]], one: str, other: str) -> tuple[float, float]:
-    """By how much the first does better over the pairs, and the standard error of that."""
+    """Mean difference in accuracy over the pairs, and its standard error."""
     gain = np.array([row[one] - row[other] for row in found])
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain)))
 
@@ -142,7 +142,7 @@ def _more(found: list[dict[str, Any]], one: str, other: str) -> tuple[float, flo
 def _outcome(
     found: list[dict[str, Any]], rows: list[list[Any]], quick: bool, note: str, inks: dict[str, str]
 ) -> Outcome:
-    """The table with its last row; claims are of the first variant, of which the second has no interactions."""
+    """The complete table and the claims, which concern the first variant; the second has no interactions."""
     names = [name for name in found[0] if name not in ("pair", "runs")]
     first, alone = names[0], names[1]
     means = {name: float(np.mean([row[name] for row in found])) for name in names}
@@ -224,7 +224,7 @@ NOTE_UNLABELLED = (
 
 
 def _dots(found: list[dict[str, Any]], inks: dict[str, str]) -> Any:
-    """A column per pair left out: medians and baselines as marks, a line from the first variant's least to its most."""
+    """A column per held-out pair: medians and baselines as marks, and the range of the first variant as a line."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 5.0), layout="constrained")

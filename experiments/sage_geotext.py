@@ -1,8 +1,8 @@
-"""SAGE's table 1: where Twitter's users live, from their words.
+"""SAGE's table 1: predicting the location of Twitter users from their words.
 
-`geotext_bow`: only the development and test users of the paper's corpus were to be had (1,895 to learn from, 1,893 to
-predict; the paper learned from three times as many), so that its figures are no measure for ours. Everything is chosen
-by folds of the training users.
+`geotext_bow`: only the development and test users of the paper's corpus were available (1,895 for training, 1,893 for
+testing; the paper trained on three times as many), so the paper's numbers cannot be compared with ours. All settings
+are chosen by cross-validation on the training users.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAPER = [
 
 
 def users(quick: bool) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:
-    """Counts, places, which users are for training, and the words; without the two terms that are none."""
+    """Return counts, places, a mask of the training users, and the words, without two terms that are not words."""
     data = load("geotext_bow", os.environ["SUPERTOPIC_DATA"])
     words = np.flatnonzero(~np.isin(data.counts.vocabulary, ["-PUNCT-", "-OOV-"]))
     place = data.frame[["latitude", "longitude"]].to_numpy()
@@ -72,7 +72,7 @@ def table1(quick: bool) -> Outcome:
 
 
 def _chosen(X: sp.csr_matrix, logs: sp.csr_matrix, place: np.ndarray, folds: list) -> tuple[int, str, float]:
-    """(K, counts, word_weight) with the least mean error over the folds."""
+    """(K, counts, word_weight) with the smallest mean error over the folds."""
     scores: dict[tuple[int, str, float], float] = {}
     for k, name in product((1, 5), ("raw", "log")):
         counts = X if name == "raw" else logs
@@ -88,7 +88,7 @@ def _chosen(X: sp.csr_matrix, logs: sp.csr_matrix, place: np.ndarray, folds: lis
 
 
 def _baselines(X: sp.csr_matrix, place: np.ndarray, X_test: sp.csr_matrix, folds: list) -> dict[str, np.ndarray]:
-    """Ridge and nearest neighbours on tf-idf, and the corpus mean: places of the test users."""
+    """Places of the test users predicted by ridge and nearest neighbours on tf-idf, and by the corpus mean."""
     weigh = TfidfTransformer(sublinear_tf=True).fit(X)
     train, test = weigh.transform(X), weigh.transform(X_test)
     ridge = RidgeCV(np.logspace(-2, 2, 9)).fit(train.toarray(), place)
@@ -111,7 +111,7 @@ def _baselines(X: sp.csr_matrix, place: np.ndarray, X_test: sp.csr_matrix, folds
 
 
 def region_words(model: GeoSAGE, words: np.ndarray, n: int = 6) -> Any:
-    """Where the regions are, and the words each adds most."""
+    """The places of the regions, and the words with the largest deviations in each."""
     base, frame = np.exp(model.background_), model.deviations_["region"]
     tops = []
     for region in model.regions_.index:
@@ -123,7 +123,7 @@ def region_words(model: GeoSAGE, words: np.ndarray, n: int = 6) -> Any:
 
 
 def _map(regions: Any, place: np.ndarray) -> Any:
-    """Users as points, regions as circles of their share, numbered; the words they add beside."""
+    """Plot users as points, regions as numbered circles by share, and the words of each region."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 4.0), layout="constrained")

@@ -1,8 +1,7 @@
-"""What SAGE's interactions of topics and labels are worth where labels are predicted, and which prior they need.
+"""The effect of SAGE's interactions of topics and labels on the accuracy of predicted labels, and of their prior.
 
-The paper says of blogs that were not learned from (`sage.figure6`) that without them accuracy is substantially lower.
-Here the documents to be predicted are by the authors of those learned from, so that nothing but the
-number of documents stands in the way of what topics and labels add together.
+For held-out blogs (`sage.figure6`) the paper reports substantially lower accuracy without interactions. Here training
+and test documents have the same authors, so only the number of documents limits what the interactions can add.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ NONE, JEFFREYS, OWN = "no interactions", "Jeffreys, as topics and labels", "a pr
 PRIORS: dict[str, dict[str, Any]] = {NONE: {"interactions": []}, JEFFREYS: {"interaction_gamma": None}, OWN: {}}
 DEBATES = ("alt.atheism", "soc.religion.christian", "talk.")
 SHARES = (0.125, 0.25, 0.5, 0.75)
-FIRST_SPLIT = 200  # rates were compared on others
+FIRST_SPLIT = 200  # the rates were chosen on other splits
 
 
 def _blogs(column: str) -> tuple[sp.csr_matrix, np.ndarray]:
@@ -32,7 +31,7 @@ def _blogs(column: str) -> tuple[sp.csr_matrix, np.ndarray]:
 
 
 def _debates() -> tuple[sp.csr_matrix, np.ndarray]:
-    """Newsgroups on politics and religion; terms of ten documents or more."""
+    """Newsgroups on politics and religion, with terms in at least ten documents."""
     data = load("20newsgroups_bow", os.environ["SUPERTOPIC_DATA"])
     group = data.frame["label"].to_numpy().astype(str)
     kept = np.array([name.startswith(DEBATES) for name in group])
@@ -45,7 +44,7 @@ def _debates() -> tuple[sp.csr_matrix, np.ndarray]:
 def _accuracies(
     counts: sp.csr_matrix, label: np.ndarray, share: float, n_topics: int, n_splits: int
 ) -> dict[str, np.ndarray]:
-    """By prior: the accuracy on half of the documents, or on a quarter where more than half are learned from."""
+    """Accuracy by prior, on half of the documents, or on a quarter if more than half are used for training."""
     logs = logarithms(counts)
     found: dict[str, list[float]] = {name: [] for name in PRIORS}
     for split in range(n_splits):

@@ -1,8 +1,8 @@
 """SAGE's figure 2: naive Bayes with SAGE classes on 20 Newsgroups, by size of the training set.
 
 Rennie's word counts, his split of 11,269 and 7,505 documents, all 53,975 terms of the training documents, no stop-word
-list. Beside SAGE stand naive Bayes with a Dirichlet prior whose precision is fitted by Minka's Newton (the paper's
-baseline) and naive Bayes whose smoothing is chosen by cross-validation.
+list. SAGE is compared with naive Bayes with a Dirichlet prior whose precision is fitted by Minka's Newton (the paper's
+baseline), and with naive Bayes whose smoothing is chosen by cross-validation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from experiments.drawing import with_spread
 from supertopic import SAGEClassifier
 from supertopic.datasets import load
 
-SIZES = {0.05: 5, 0.1: 5, 0.2: 5, 0.5: 3, 1.0: 1}  # share of the training set: subsamples drawn
+SIZES = {0.05: 5, 0.1: 5, 0.2: 5, 0.5: 3, 1.0: 1}  # share of the training set: number of subsamples
 SMOOTHING = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 SAGE, LOGS = "SAGE (default: Jeffreys, raw counts)", "SAGE, exponential prior, log counts"
 MIXED = "SAGE, exponential prior, log counts, background share 0.9"
@@ -34,11 +34,11 @@ PAPER = {SAGE: "above Dirichlet throughout, by > 10 points at 5 %", ZEROS: "98 %
 
 
 class DirichletNaiveBayes:
-    """beta_k ~ Dirichlet(precision / V), words of class k ~ beta_k; the precision by maximum likelihood of the counts.
+    """beta_k ~ Dirichlet(precision / V), words of class k ~ beta_k; the precision maximises the likelihood.
 
     log p(counts) = sum_k [lgamma(s) - lgamma(s + C_k) + sum_w lgamma(s/V + c_kw) - lgamma(s/V)], Newton in log s, as
-    Minka (2003) for the precision of a Polya distribution whose mean is fixed at uniform. A word of a document is the
-    background's, the geometric mean of the classes, with probability `background_share`: as in `SAGEClassifier`.
+    Minka (2003) for the precision of a Polya distribution whose mean is fixed at uniform. With probability
+    `background_share` a word comes from the background, the geometric mean of the classes, as in `SAGEClassifier`.
     """
 
     def __init__(self, background_share: float = 0.0) -> None:
@@ -135,7 +135,7 @@ NOTE = (
 def _accuracies(
     X: sp.csr_matrix, y: np.ndarray, X_test: sp.csr_matrix, y_test: np.ndarray, quick: bool
 ) -> dict[str, float]:
-    """Accuracies of all classifiers that learn from X and y."""
+    """Accuracies of all classifiers fitted on X and y."""
     sage = SAGEClassifier().fit(X, y)
     damped = SAGEClassifier(prior="exponential", counts="log").fit(X, y)
     mixed = SAGEClassifier(prior="exponential", gamma=0.1, counts="log", background_share=0.9).fit(X, y)
@@ -165,7 +165,7 @@ def _above(ours: list[np.ndarray], theirs: list[np.ndarray]) -> bool:
 
 
 def _curves(sizes: list[float], values: dict[str, list[np.ndarray]]) -> Any:
-    """Accuracies, each draw a point, and the share of zeros."""
+    """Plot the accuracies, with a point for each subsample, and the share of zeros."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 4.6), layout="constrained")
@@ -175,7 +175,7 @@ def _curves(sizes: list[float], values: dict[str, list[np.ndarray]]) -> Any:
         means = [found.mean() for found in values[name]]
         line = left.plot(sizes, means, label=name.replace(" (default: Jeffreys, raw counts)", ", default"))[0]
         for size, found in zip(sizes, values[name], strict=True):
-            shift = 1.0 + 0.03 * (place - len(shown) / 2)  # points of different lines side by side
+            shift = 1.0 + 0.03 * (place - len(shown) / 2)  # moves the points of different lines apart
             left.plot([size * shift] * len(found), found, ".", color=line.get_color(), alpha=0.7)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     right.plot(sizes, [found.mean() for found in values[ZEROS]], "o-")

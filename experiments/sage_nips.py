@@ -1,4 +1,4 @@
-"""SAGE's figures 3 and 4: topics of NIPS papers by held-out perplexity, and where topics differ from each other.
+"""SAGE's figures 3 and 4: held-out perplexity of topics of NIPS papers, and variation of topics by word frequency.
 
 The paper: NIPS papers (2,483), a tenth of their tokens, the 10,000 terms in most documents, a fifth of the documents
 held out (1,986 documents of 237,691 tokens are left to learn from), Chib-style perplexity, five paired runs; its LDA
@@ -30,7 +30,7 @@ MEASURES: dict[str, tuple[str, dict[str, int]]] = {
 
 
 def nips_documents(quick: bool) -> tuple[sp.csr_matrix, sp.csr_matrix]:
-    """Training and held-out documents: a tenth of the tokens."""
+    """Training and held-out documents, with a tenth of the tokens."""
     texts = load("nips12", os.environ["SUPERTOPIC_DATA"]).text[:: 6 if quick else 1]
     counts = Vectorizer(min_df=1, max_df=1.0).fit_transform(texts).tocsr()
     n_documents_of = np.bincount(counts.indices, minlength=counts.shape[1])
@@ -44,7 +44,7 @@ def nips_documents(quick: bool) -> tuple[sp.csr_matrix, sp.csr_matrix]:
 
 
 def pair(n_topics: int, seed: int, quick: bool = False) -> dict[str, Any]:
-    """Both models from the same seed."""
+    """Fit both models with the same seed."""
     steps = {"max_iter": 15} if quick else {}
     return {
         "LDA": LDA(n_topics, topic_word_prior=TOPIC_WORD_PRIOR, random_state=seed, n_jobs=1, **steps),
@@ -181,14 +181,14 @@ def _perplexity(found: tuple[float, float]) -> str:
 
 
 def _sweeps(method: str, n: int, documents: sp.csr_matrix) -> int:
-    """What an estimate costs, as `perplexity` says: Gibbs sweeps over a document, the mean over all tokens."""
+    """Cost of an estimate, as documented in `perplexity`: Gibbs sweeps over a document, averaged over all tokens."""
     lengths = np.asarray(documents.sum(axis=1)).ravel()
     length = (lengths**2).sum() / lengths.sum()
     return round(n * length / 2 if method == "left_to_right" else n * length / 40 + 600)
 
 
 def _boxes(sizes: Any, found: dict[tuple[str, str], np.ndarray], measures: Any) -> Any:
-    """A panel per estimator: boxes of both models at each K."""
+    """Plot a panel per estimator with boxes of both models at each K."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 

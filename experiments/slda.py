@@ -1,6 +1,7 @@
-"""sLDA with classes, counts and grades as responses, beside what else one would use.
+"""sLDA with classes, counts and grades as responses, compared with baselines.
 
-Weights of the response (`supervision`) and the SVM's C are chosen on training documents; a row reads the test set once.
+Weights of the response (`supervision`) and the SVM's C are chosen on training documents. Each row of a table uses the
+test set once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ WEIGHTS = (1.0, 3.0, 10.0, 30.0)
 def lda_svm(
     n_topics: int, X: Any, y: np.ndarray, new: Any, truth: np.ndarray, seed: int, steps: int | None = None
 ) -> float:
-    """Accuracy of a linear SVM on the topic shares of LDA, its C by cross-validation on the training documents."""
+    """Accuracy of a linear SVM on the topic shares of LDA, with C by cross-validation on the training documents."""
     lda = LDA(n_topics, random_state=seed, max_iter=steps).fit(X)
     svm = GridSearchCV(LinearSVC(), {"C": [0.1, 1.0, 10.0, 100.0]}, cv=3).fit(lda.transform(X), y)
     return float(svm.score(lda.transform(new), truth))
@@ -130,7 +131,7 @@ def counts(quick: bool) -> Outcome:
 
 @reproduces("slda", "grades as the response: ordinal, softmax and Gaussian, hotel ratings from 1 to 5")
 def grades(quick: bool) -> Outcome:
-    """Mean absolute error; the Gaussian's prediction is taken as it is, and to the nearest rating."""
+    """Mean absolute error; the Gaussian's prediction is used unchanged, and rounded to the nearest rating."""
     data = load("tripadvisor", os.environ["SUPERTOPIC_DATA"])
     some = np.flatnonzero((data.frame["subset"] == "balanced5k").to_numpy())[:: 6 if quick else 1]
     train = (data.frame["split"] == "train").to_numpy()[some]

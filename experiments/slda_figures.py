@@ -1,4 +1,4 @@
-"""The sLDA paper's figures on movie reviews: topics along their coefficients; R² and likelihood against K."""
+"""The sLDA paper's figures on movie reviews: topics by their coefficients; R² and likelihood by K."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REVIEWS = (
 
 
 def reviews(quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Texts (a quarter of them when quick), log(1 + rating), and the number of the fold, one for equal texts."""
+    """Texts (a quarter of them if quick), log(1 + rating), and fold numbers; equal texts are in the same fold."""
     data = load("movie_reviews_scale", os.environ["SUPERTOPIC_DATA"])
     texts = np.array(data.text, dtype=object)
     y = np.log1p(data.frame["rating"].to_numpy())
@@ -32,7 +32,7 @@ def reviews(quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def counted(texts: np.ndarray, *others: np.ndarray) -> tuple[np.ndarray, sp.csr_matrix, *tuple[sp.csr_matrix, ...]]:
-    """The terms that the texts choose, their counts, and those of others."""
+    """Return the vocabulary of the texts, their counts, and the counts of the other texts."""
     vectorizer = Vectorizer(max_features=5000, min_df=1, max_df=1.0)
     counts = vectorizer.fit_transform(texts.tolist())
     terms = np.asarray(vectorizer.get_feature_names_out())
@@ -47,7 +47,7 @@ def figure1(quick: bool) -> Outcome:
     frequency = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
     rows = []
     for k in np.argsort(model.coef_):
-        residual = (model.components_[k] - frequency) / np.sqrt(frequency)  # stop words are in every topic
+        residual = (model.components_[k] - frequency) / np.sqrt(frequency)  # because stop words are in every topic
         words = " ".join(terms[np.argsort(-residual, kind="stable")[:10]])
         rows.append([float(model.coef_[k]), float(model.coef_std_[k]), words])
     first, last = rows[0], rows[-1]
@@ -63,7 +63,7 @@ def figure1(quick: bool) -> Outcome:
 
 @reproduces("slda", "figure 2: predictive R² and held-out likelihood against K, LDA + regression beside it")
 def figure2(quick: bool) -> Outcome:
-    """One fold of the five when quick; `slda.cross_validated` chooses K and supervision as well."""
+    """One of the five folds if quick; `slda.cross_validated` also chooses K and supervision."""
     texts, y, fold = reviews(quick)
     sizes, folds, steps = ((5, 20), (0,), 10) if quick else ((5, 10, 20, 30, 50), (0, 1, 2, 3, 4), 25)
     r2, nats = ({name: np.zeros((len(folds), len(sizes))) for name in ("sLDA", "LDA + ridge")} for _ in range(2))

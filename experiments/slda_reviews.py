@@ -1,4 +1,4 @@
-"""sLDA on movie reviews beside regressions on words: the lasso, everything chosen inside the folds, R's slda.em."""
+"""sLDA on movie reviews compared with the lasso on words and R's slda.em; all settings are chosen inside the folds."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ PENALTIES = np.logspace(-3, 3, 13)
 
 
 def lasso_on(words: Any) -> Any:
-    """The lasso on words in some form; its penalty by folds of the training documents, shuffled.
+    """The lasso on word features, with its penalty chosen by shuffled folds of the training documents.
 
-    In double precision: in single, which counts are in, its solver does not converge and loses a third of its R².
+    It uses double precision: in single precision (that of the counts) its solver does not converge and loses a third
+    of its R².
     """
     inner = KFold(3, shuffle=True, random_state=0)
     double = FunctionTransformer(_as_double, accept_sparse=True)
@@ -89,7 +90,7 @@ def choose(
 
 
 def one_fold(texts: np.ndarray, y: np.ndarray, test: np.ndarray, topics: tuple[int, ...], quick: bool) -> dict:
-    """Test R² by method; the test documents are looked at once each."""
+    """Test R² by method; each method uses the test documents once."""
     _, counts, new = counted(texts[~test], texts[test])
     scores = {}
     on_words = {"ridge, tf-idf": make_pipeline(TfidfTransformer(sublinear_tf=True), RidgeCV(np.logspace(-1, 1, 9)))}
@@ -117,7 +118,7 @@ def one_fold(texts: np.ndarray, y: np.ndarray, test: np.ndarray, topics: tuple[i
 
 @reproduces("slda", "five-fold cross-validation, K and supervision chosen inside the training documents")
 def cross_validated(quick: bool) -> Outcome:
-    """Three quarters of an hour on one core."""
+    """Takes three quarters of an hour on one core."""
     texts, y, fold = reviews(quick)
     folds, topics = ((0,), (10,)) if quick else ((0, 1, 2, 3, 4), (5, 10, 20, 30, 50))
     found: dict[str, list[float]] = {}

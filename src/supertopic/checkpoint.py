@@ -1,4 +1,4 @@
-"""Long fits that survive a kill: the state so far in a file, found again by the same fit only."""
+"""Checkpoints of long fits: the state is saved to a file, and only the same fit can continue from it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from supertopic.persistence import as_bytes, read_file, remove_leftovers, to_jso
 
 
 class Checkpoint:
-    """The state of one unfinished fit, saved now and then, removed when the fit is done.
+    """The state of one unfinished fit, saved at intervals and removed at the end of the fit.
 
     Parameters
     ----------
     path : path
-        The file of the state; its folder must exist.
+        The checkpoint file; its folder must exist.
     every_seconds : float
-        How long to wait between two saves; 0 saves whenever asked.
+        Smallest time between two saves; 0 saves at every call.
     fingerprint : mapping
-        What makes this fit this one: parameters, and `fingerprint_data` of the data. A file with another
-        fingerprint is refused, so that no fit goes on from the state of another.
+        What identifies the fit: its parameters, and `fingerprint_data` of the data. A file with another
+        fingerprint raises an error, so that no fit continues from the state of another.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Checkpoint:
         self._saved_at = time.monotonic()
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """The scalars and arrays of the last save, or None when there is no file."""
+        """Return the scalars and arrays of the last save, or None if there is no file."""
         remove_leftovers(self.path)
         if not os.path.lexists(self.path):
             return None
@@ -60,7 +60,7 @@ class Checkpoint:
         return time.monotonic() - self._saved_at >= self.every_seconds
 
     def save(self, scalars: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Replace the file by the state now; a kill at any moment leaves the old file or the new one."""
+        """Replace the file by the current state, atomically."""
         write_file(self.path, "checkpoint", {"fingerprint": self.fingerprint, "scalars": scalars}, arrays)
         self._saved_at = time.monotonic()
 
@@ -72,14 +72,14 @@ class Checkpoint:
 
 
 def fingerprint_data(matrix: Any, *more: Any) -> str:
-    """A hash of the data of a fit: 32 hexadecimal digits, about a second per gigabyte.
+    """Return a hash of the data of a fit, 32 hexadecimal digits; takes about a second per gigabyte.
 
     Parameters
     ----------
     matrix : sparse matrix or array
         The documents.
     *more : array, sparse matrix or None
-        The response, sample weights and whatever else the fit is made from; their order counts.
+        The response, sample weights and other inputs of the fit; their order matters.
     """
     digest = hashlib.blake2b(digest_size=16)
     for part in (matrix, *more):
@@ -91,13 +91,13 @@ def fingerprint_data(matrix: Any, *more: Any) -> str:
             pieces = [np.asarray(part)]
         for piece in pieces:
             digest.update(f"|{piece.dtype}|{piece.shape}|".encode())
-            # The buffer of an object array holds addresses, which say nothing about its values.
+            # The buffer of an object array holds addresses, not values.
             digest.update(repr(piece.tolist()).encode() if piece.dtype.hasobject else as_bytes(piece))
     return digest.hexdigest()
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What differs between two fingerprints, each in a few words."""
+    """Return the differences between two fingerprints, each in a few words."""
     found = []
     for key in sorted({*old, *new}):
         was, now = (to_json(side[key]) if key in side else "absent" for side in (old, new))

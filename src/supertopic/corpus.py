@@ -1,6 +1,6 @@
-"""Documents as sparse word counts: text, arrays and frames come in here and nowhere else.
+"""Documents as sparse word counts. All input (text, arrays, frames) is converted here.
 
-A corpus is the matrix n of D documents by V words, n[d, v] = times that word v stands in document d.
+A corpus is the matrix n of D documents by V words, n[d, v] = number of times that word v occurs in document d.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ __all__ = [
 
 
 class EmptyDocumentWarning(UserWarning):
-    """Some documents hold no word of the vocabulary."""
+    """Some documents contain no word of the vocabulary."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus:
-    """n[d, v]: how often word v stands in document d.
+    """Word counts n[d, v]: the number of times that word v occurs in document d.
 
     Parameters
     ----------
     counts : csr_matrix of shape (n_documents, n_words)
-        float32 data, int32 indices, sorted, without duplicates and explicit zeros (`as_corpus` sees to it).
+        float32 data, int32 indices, sorted, without duplicates and explicit zeros (`as_corpus` makes it so).
     vocabulary : ndarray of str or None
-        The word of each column, None when the counts came without names.
+        The word of each column, or None if the counts have no names.
     index : Any or None
-        Row labels of the frame or Series the documents came in, so that results can be row-aligned.
+        Row labels of the frame or Series of the documents, so that results can be aligned with it.
     n_unknown : int
-        Tokens that were dropped because the vocabulary does not hold them.
+        Number of tokens that were dropped because they are not in the vocabulary.
     """
 
     counts: sp.csr_matrix
@@ -68,7 +68,7 @@ class Corpus:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Tokens of each document, float64 (float32 sums would round above 16 million)."""
+        """Number of tokens of each document, float64 (float32 sums would round above 16 million)."""
         return np.asarray(self.counts.sum(axis=1, dtype=np.float64)).ravel()
 
     @cached_property
@@ -125,18 +125,18 @@ def as_corpus(
     name: str = "X",
     estimator: Any = "model",
 ) -> Corpus:
-    """Counts n[d, v] from whatever the user has; never made dense.
+    """Convert documents in any supported format to counts n[d, v]; they are never made dense.
 
     Parameters
     ----------
     X : Corpus, sparse or dense counts, frame of counts, or strings
         Strings (a list, an array, a Series, a one-column frame) need a fitted `vectorizer`.
     vectorizer : Vectorizer, optional
-        Anything fitted with `transform` and `get_feature_names_out`, e.g. scikit-learn's CountVectorizer.
+        Any fitted object with `transform` and `get_feature_names_out`, e.g. scikit-learn's CountVectorizer.
     n_features : int, optional
-        The vocabulary size the caller expects; another one is refused.
+        The expected vocabulary size; another size raises an error.
     name, estimator : str
-        How messages call the input and the model that asked for it.
+        The names of the input and of the model in messages.
     """
     if isinstance(X, Corpus):
         corpus = X
@@ -155,7 +155,7 @@ def as_corpus(
 
 
 def holds_text(X: Any, *, name: str = "X") -> bool:
-    """Whether X is a collection of strings, so that a vectorizer is needed; refuses what is neither."""
+    """Whether X is a collection of strings, so that a vectorizer is needed; raises if X is neither text nor counts."""
     if sp.issparse(X) or isinstance(X, Corpus):
         return False
     if isinstance(X, (str, bytes, Mapping, AbstractSet)) or type(X).__name__ == "LazyFrame":
@@ -184,7 +184,7 @@ def holds_text(X: Any, *, name: str = "X") -> bool:
 
 
 def as_texts(X: Any, *, name: str = "X") -> tuple[list[str], Any | None]:
-    """The strings of a list, array, Series or one-column frame, with the row labels where there are some."""
+    """Return the strings of a list, array, Series or one-column frame, and its row labels (or None)."""
     if isinstance(X, Iterator):
         X = list(X)
     if not holds_text(X, name=name):
@@ -210,7 +210,7 @@ def as_texts(X: Any, *, name: str = "X") -> tuple[list[str], Any | None]:
 
 
 def warn_empty(corpus: Corpus, what: str = "get the prior mean") -> None:
-    """One counted warning for the documents without a word; `what` says what becomes of them."""
+    """Warn once with the number of documents without a word; `what` says how they are treated."""
     if corpus.n_empty:
         empty = np.flatnonzero(np.diff(corpus.counts.indptr) == 0)
         rows = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
@@ -223,7 +223,7 @@ def warn_empty(corpus: Corpus, what: str = "get the prior mean") -> None:
 
 
 def require_vocabulary(corpus: Corpus, vocabulary: Sequence[str] | None, *, name: str = "X") -> None:
-    """Refuse counts whose named columns are not the words the model was fitted on, in that order."""
+    """Raise if the named columns of the counts are not the words the model was fitted on, in that order."""
     if corpus.vocabulary is None or vocabulary is None:
         return
     mine, theirs = np.asarray(corpus.vocabulary, dtype=object), np.asarray(vocabulary, dtype=object)
@@ -265,8 +265,8 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
     counts = check_array(
         X,
         accept_sparse="csr",
-        dtype=[np.float64, np.float32, np.int64, np.int32],  # any other (float16, object) becomes float64
-        ensure_all_finite=False,  # checked below: scikit-learn's own message is a paragraph about imputers
+        dtype=[np.float64, np.float32, np.int64, np.int32],  # other types (float16, object) become float64
+        ensure_all_finite=False,  # checked below with a shorter message than scikit-learn's
         ensure_non_negative=True,
         estimator=estimator,
         input_name=name,
@@ -281,7 +281,7 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
 
 
 def _canonical(counts: sp.csr_matrix) -> sp.csr_matrix:
-    """float32 data, int32 sorted indices, no duplicates, no zeros; the caller's arrays are not written."""
+    """Return counts with float32 data, sorted int32 indices, no duplicates, no zeros; does not modify its input."""
     if max(counts.nnz, *counts.shape) > np.iinfo(np.int32).max:
         raise ValueError(
             f"X has {counts.nnz:,} counts in {counts.shape[0]:,} x {counts.shape[1]:,}, more than 32-bit "
@@ -302,7 +302,7 @@ def _narwhals(X: Any) -> Any:
     """X as a narwhals frame or series (pandas, polars, Arrow, ...), or X itself."""
     try:
         return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
-    except Exception as error:  # narwhals names its own error classes; the sentence is what the user needs
+    except Exception as error:  # narwhals raises its own error classes; users need one sentence
         raise ValueError(f"X is a {type(X).__name__} that cannot be read: {' '.join(str(error).split())}") from error
 
 

@@ -1,4 +1,4 @@
-"""Corpora to try things on: docstrings of installed packages, folders of real ones, simulated documents."""
+"""Example corpora: docstrings of installed packages, corpus folders, simulated documents."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = ["docstrings", "load", "simulate"]
 
 
 def docstrings(packages: Iterable[str] = ("numpy", "scipy", "sklearn"), min_words: int = 20) -> Bunch:
-    """Docstrings of the public functions, classes and methods of installed packages: a corpus everyone has.
+    """Docstrings of the public functions, classes and methods of installed packages.
 
-    The examples (``>>>`` and what they print) are left out: they are code, and made a topic of plt, plot and
-    ax. A text that occurs twice (re-exported or inherited) is kept once, where it is met first.
+    The examples (``>>>`` and their output) are left out, because they are code and would form a topic of plt, plot
+    and ax. A text that occurs twice (re-exported or inherited) is kept once.
 
     Parameters
     ----------
     packages : iterable of str
-        One that is not installed is left out.
+        Names of packages; those that are not installed are left out.
     min_words : int
         Shorter documents are left out.
 
@@ -61,19 +61,19 @@ def docstrings(packages: Iterable[str] = ("numpy", "scipy", "sklearn"), min_word
 
 
 def load(name: str, data_dir: str | os.PathLike | None = None) -> Bunch:
-    """A corpus folder: `data.parquet` with a column `text`, or `ids` and `counts` beside a `vocab.txt`.
+    """Load a corpus folder: `data.parquet` with a column `text`, or with `ids` and `counts` and a file `vocab.txt`.
 
     Parameters
     ----------
     name : str
         The folder's name.
     data_dir : path, optional
-        Where the folders are; else the environment variable SUPERTOPIC_DATA says it.
+        The folder of the corpora; by default the environment variable SUPERTOPIC_DATA.
 
     Returns
     -------
     Bunch
-        text (list of str) or counts (Corpus), and frame, the other columns.
+        text (list of str) or counts (Corpus), and frame (the other columns).
     """
     root = data_dir if data_dir is not None else os.environ.get("SUPERTOPIC_DATA")
     if not root:
@@ -110,13 +110,13 @@ def simulate(
 ) -> Bunch:
     """θ_d ~ Dirichlet(α), z_dn ~ θ_d, w_dn ~ φ_z with φ_k ~ Dirichlet(β), and y_d ~ p(y | η·z̄_d + η₂·w_d).
 
-    z̄_d are the shares of the topics among the tokens drawn, as in the sLDA paper, not θ_d (unless `by_theta`).
+    z̄_d are the shares of the topics among the drawn tokens, as in the sLDA paper, not θ_d (unless `by_theta`).
 
     Parameters
     ----------
     n_documents, n_topics, n_words : int
     mean_length : float
-        Lengths are Poisson with this mean, and at least 1.
+        Mean of the document lengths, which are Poisson and at least 1.
     doc_topic_prior, topic_word_prior : float (or a vector of n_topics for the first)
         α and β.
     response : str, optional
@@ -126,14 +126,14 @@ def simulate(
     dispersion : float, optional
         Variance (gaussian), failures (negative_binomial), shape (gamma, weibull), λ (inverse_gaussian).
     n_classes : int
-        Of softmax and ordinal.
+        Number of classes, for softmax and ordinal.
     seed : int
     components : array of shape (n_topics, n_words), optional
         φ, instead of topics drawn from Dirichlet(β).
     word_coef : array of shape (n_words,), optional
-        η₂, of the counts of the words; by default they say nothing beside the topics.
+        η₂, the coefficients of the word counts; zero by default.
     by_theta : bool
-        Whether θ_d makes y_d instead of z̄_d, as in the MedLDA paper's simulations.
+        Whether y_d depends on θ_d instead of z̄_d, as in the MedLDA paper's simulations.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def simulate_margin(
     setting: int, mean_length: float, n_documents: int = 2000, seed: int = 0, sharpness: float | None = None,
     doc_topic_prior: float = 1.0,
 ) -> Bunch:  # fmt: skip
-    """P(y = 1) = 1/(1 + exp(-η₁·θ_d - η₂·w_d)), words from LDA: the three settings of the MedLDA paper, §5.2.3.
+    """Words from LDA, P(y = 1) = 1/(1 + exp(-η₁·θ_d - η₂·w_d)): the three settings of the MedLDA paper, §5.2.3.
 
     500 words, α = 1, φ_kv ∝ Uniform(0, 1). Setting 1: 40 topics, η₁ ~ N(0, 0.1), η₂ = 0. Setting 2: 150 topics,
     η₁, η₂ ~ N(0, 0.1). Setting 3: 150 topics, η₁ ~ 150·N(0, 0.1), η₂ ~ N(0, 0.1).
@@ -193,15 +193,16 @@ def simulate_margin(
         L.
     n_documents, seed : int
     sharpness : float, optional
-        η₁ is multiplied by this, instead of by 1 in settings 1 and 2, and 150 in 3. As the paper writes setting 1, η₁·θ
-        has deviation 0.05, and the best of all classifiers an accuracy of 0.52.
+        Factor of η₁, instead of 1 in settings 1 and 2 and 150 in setting 3. In setting 1 as the paper defines it, η₁·θ
+        has standard deviation 0.05, and the best possible classifier has an accuracy of 0.52.
     doc_topic_prior : float
-        α. At the paper's 1, words tell next to nothing of θ: N words of topics so much alike explain about
-        N/(N + 3 K²) of the variance of a θ_k, which is 6 % for N = 300 and K = 40; at 1/K, N/(N + 6 K), 56 %.
+        α. With the paper's α = 1, words carry almost no information about θ: the topics are so similar that N words
+        explain about N/(N + 3 K²) of the variance of a θ_k, which is 6 % for N = 300 and K = 40. With α = 1/K it is
+        N/(N + 6 K), 56 %.
 
     Returns
     -------
-    Bunch, as of `simulate`
+    Bunch, as from `simulate`
     """
     if setting not in (1, 2, 3):
         raise ValueError(f"setting is {setting!r}; expected 1, 2 or 3.")
@@ -233,13 +234,13 @@ def _probit(rng: np.random.Generator, score: np.ndarray, dispersion: float | Non
 
 
 def _softmax(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, _: int) -> np.ndarray:
-    """P(y = c) ∝ exp(s_c); a score per class."""
+    """P(y = c) ∝ exp(s_c), with one score per class."""
     below = np.cumsum(softmax(score, axis=1), axis=1)[:, :-1]
     return (rng.random((len(score), 1)) > below).sum(axis=1)
 
 
 def _ordinal(rng: np.random.Generator, score: np.ndarray, dispersion: float | None, n_classes: int) -> np.ndarray:
-    """y = the number of cut points below s + ε, ε ~ N(0, 1); the cuts share the latent values out evenly."""
+    """y = the number of cut points below s + ε, ε ~ N(0, 1); the cut points are quantiles of the latent values."""
     latent = score + rng.standard_normal(score.shape)
     cuts = np.quantile(latent, np.arange(1, n_classes) / n_classes)
     return np.searchsorted(cuts, latent)
@@ -286,7 +287,7 @@ RESPONSES: dict[str, Callable[..., np.ndarray]] = {
 
 
 def _draw_words(rng: np.random.Generator, tokens: np.ndarray, topic: np.ndarray) -> sp.csr_matrix:
-    """Counts of the words of one topic, tokens[d] of them in document d."""
+    """Draw the word counts of one topic, with tokens[d] tokens in document d."""
     words = rng.choice(len(topic), size=tokens.sum(), p=topic)
     documents = np.repeat(np.arange(len(tokens)), tokens)
     return sp.csr_matrix((np.ones(len(words)), (documents, words)), shape=(len(tokens), len(topic)))
@@ -302,7 +303,7 @@ def _check_simulation(n_documents: int, n_topics: int, n_words: int, mean_length
         raise ValueError(f"response is {response!r}; expected None or one of {', '.join(RESPONSES)}.")
 
 
-# modules that are private, deprecated, or change what they are imported into
+# modules that are private, deprecated, or have side effects on import
 _SKIPPED = frozenset(
     [
         "conftest",
@@ -321,7 +322,7 @@ _SKIPPED = frozenset(
 
 
 def _public_things(package: str) -> Iterator[tuple[str, Any]]:
-    """Names and objects of the functions, classes and methods of a package, in alphabetical order."""
+    """Yield names and objects of the functions, classes and methods of a package, in alphabetical order."""
     for module in _public_modules(package):
         for name in sorted(getattr(module, "__all__", None) or vars(module)):
             thing = None if name.startswith("_") else _quietly(lambda: getattr(module, name))  # noqa: B023
@@ -347,17 +348,17 @@ def _public_modules(name: str, depth: int = 2) -> Iterator[types.ModuleType]:
 
 
 def _quietly(make: Callable[[], Any]) -> Any:
-    """The result, or None where a missing package or a deprecated name is in the way."""
+    """Return the result, or None if a package is missing or a name is deprecated."""
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
             return make()
-        except Exception:  # whatever an import of somebody's optional module raises
+        except Exception:  # importing an optional module may raise anything
             return None
 
 
 def _prose(thing: Any) -> str:
-    """The docstring without its examples' prompts and what they print."""
+    """Return the docstring without its examples and their output."""
     text = _quietly(lambda: inspect.getdoc(thing)) or ""
     return re.sub(r"^[ ]*>>>.*(?:\n[ ]*\S.*)*", "", text, flags=re.MULTILINE)
 

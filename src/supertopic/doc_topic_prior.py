@@ -5,7 +5,7 @@ Given the mean over documents of E[log theta_k] = s_k, the bound as a function o
     F(alpha) = log Gamma(sum alpha) - sum log Gamma(alpha_k) + sum (alpha_k - 1) s_k
 
 Its Hessian is a diagonal plus a constant, so a Newton step costs O(K) (Blei, Ng & Jordan 2003, A.2). A sampler has
-counts instead of E[log theta], and climbs the Dirichlet-multinomial likelihood by Minka's fixed point.
+counts instead of E[log theta], and maximises the Dirichlet-multinomial likelihood by Minka's fixed point.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, polygamma
 
-_SMALLEST = 1e-6  # below this a topic is as good as absent, and exp(psi(alpha)) underflows anyway
+_SMALLEST = 1e-6  # a topic with a smaller alpha is practically absent, and exp(psi(alpha)) underflows
 
 
 @dataclass(frozen=True)
 class DocTopicPrior:
-    """alpha: where it starts, and what is learned of it ("nothing", "size" alone, or "everything")."""
+    """The initial alpha, and what is learned: "nothing", "size" (the sum of alpha only) or "everything"."""
 
     start: np.ndarray
     learned: str
 
     @classmethod
     def parse(cls, value: float | str | Sequence[float] | np.ndarray, n_topics: int) -> DocTopicPrior:
-        """From what the user wrote: a number, K numbers, "symmetric" (size learned) or "auto" (all learned)."""
+        """Parse the user's parameter: a number, K numbers, "symmetric" (size learned) or "auto" (all learned)."""
         expected = f"expected a positive number, {n_topics} of them, 'symmetric' or 'auto'"
         if isinstance(value, str):
             if value not in ("auto", "symmetric"):
                 raise ValueError(f"doc_topic_prior: got {value!r}, {expected}")
             start = np.full(n_topics, min(0.1, 5.0 / n_topics))
-            if n_topics == 1:  # the one topic has all of the share, so that any alpha is as good as another
+            if n_topics == 1:  # with one topic theta = 1, and alpha has no effect
                 return cls(start, "nothing")
             return cls(start, "everything" if value == "auto" else "size")
         try:
@@ -48,14 +48,14 @@ class DocTopicPrior:
         return cls(start, "nothing")
 
     def update(self, alpha: np.ndarray, mean_log_theta: np.ndarray, rate: float = 1.0) -> np.ndarray:
-        """alpha after an M-step; with a rate below one (mini-batches), one damped Newton step towards it."""
+        """Return alpha after an M-step; with a rate below one (mini-batches), after one damped Newton step."""
         if self.learned == "nothing":
             return alpha
         climb = newton_asymmetric if self.learned == "everything" else newton_symmetric
         return climb(alpha, mean_log_theta) if rate == 1.0 else climb(alpha, mean_log_theta, 1, rate)
 
     def update_from_counts(self, alpha: np.ndarray, topic_histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """alpha after Minka's fixed point on a sample of topic counts; arguments as `minka_fixed_point`."""
+        """Return alpha after Minka's fixed point on a sample of topic counts; arguments as `minka_fixed_point`."""
         if self.learned == "nothing":
             return alpha
         return minka_fixed_point(alpha, topic_histogram, lengths, symmetric=self.learned == "size")
@@ -64,7 +64,7 @@ class DocTopicPrior:
 def newton_asymmetric(
     alpha: np.ndarray, mean_log_theta: np.ndarray, max_steps: int = 100, rate: float = 1.0
 ) -> np.ndarray:
-    """argmax F: Newton steps in O(K), shortened to stay positive, until they no longer move alpha."""
+    """argmax F by Newton steps in O(K), shortened to keep alpha positive, until convergence."""
     alpha = np.array(alpha, dtype=np.float64)
     for _ in range(max_steps):
         total = alpha.sum()
@@ -74,7 +74,7 @@ def newton_asymmetric(
         # (diag(h) + z 11')^-1 g by Sherman-Morrison
         shift = (gradient / diagonal).sum() / (1.0 / constant + (1.0 / diagonal).sum())
         step = -(gradient - shift) / diagonal * rate
-        while np.any(alpha + step <= 0.1 * alpha):  # F is concave: a shorter step along it still climbs
+        while np.any(alpha + step <= 0.1 * alpha):  # F is concave, so a shorter step still raises it
             step *= 0.5
         alpha = np.maximum(alpha + step, _SMALLEST)
         if np.max(np.abs(step) / alpha) < 1e-7:
@@ -85,7 +85,7 @@ def newton_asymmetric(
 def newton_symmetric(
     alpha: np.ndarray, mean_log_theta: np.ndarray, max_steps: int = 100, rate: float = 1.0
 ) -> np.ndarray:
-    """argmax F over alpha_k = a: Newton in log a, which keeps a positive and converges from far away."""
+    """argmax F over alpha_k = a, by Newton in log a, which keeps a positive and converges from distant starts."""
     n_topics = len(alpha)
     a = float(np.mean(alpha))
     total_log = float(np.sum(mean_log_theta))
@@ -108,9 +108,9 @@ def minka_fixed_point(
     Parameters
     ----------
     topic_histogram : (K, L) ndarray
-        Documents that hold topic k exactly n times, n = 0 … L-1: the counts enter through this alone.
+        Number of documents in which topic k has exactly n tokens, n = 0 … L-1; a sufficient statistic of the counts.
     lengths : (D,) ndarray
-        Tokens of each document.
+        Number of tokens of each document.
     """
     alpha = np.array(alpha, dtype=np.float64)
     # psi(n + a) - psi(a) = sum_{i < n} 1 / (a + i): documents with more than i tokens count for term i

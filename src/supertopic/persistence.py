@@ -1,8 +1,8 @@
-"""Files that survive: atomic writes, and the one file format of models and checkpoints.
+"""Atomic writes, and the file format of models and checkpoints.
 
 A file is a safetensors file: 8 bytes of header length, a JSON header, the buffers of the arrays. The header's
-``__metadata__`` holds three strings: ``format`` (first, so that the opening bytes tell whose file it is),
-``checksum`` and ``manifest`` (JSON). Any safetensors reader opens it; nothing in it is ever executed.
+``__metadata__`` holds three strings: ``format`` (first, so that the first bytes identify the file), ``checksum`` and
+``manifest`` (JSON). Any safetensors reader can open it, and no code in it is ever executed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT = "supertopic"
 FORMAT_VERSION = 1
 
 _OPENING = b'{"__metadata__":{"format":"' + FORMAT.encode() + b'"'
-_HEADER_LIMIT = 100_000_000  # readers of safetensors refuse longer headers
+_HEADER_LIMIT = 100_000_000  # safetensors readers reject longer headers
 _DTYPE_CODES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bool": "BOOL",
     "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
@@ -40,19 +40,19 @@ _WRONG_KIND = {
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO], None]) -> None:
-    """Write a file so that at every moment `path` holds either all of the old content or all of the new.
+    """Write a file atomically: at every moment `path` has either the old content or the new content.
 
     Parameters
     ----------
     path : path
         The file to write; a symbolic link is followed, an existing file keeps its permissions.
     data : bytes or callable
-        The content, or a function that writes it to the binary file it is given.
+        The content, or a function that writes it to a given binary file.
 
     Raises
     ------
     OSError
-        In one sentence with the path, say when the disk is full; the old file is still there then.
+        If the file cannot be written, e.g. because the disk is full; the old file is kept.
     """
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
@@ -83,7 +83,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Callable[[Binar
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove the temporary files that killed writers of `path` left beside it."""
+    """Remove temporary files next to `path` that were left by killed processes."""
     folder, name = os.path.split(os.path.realpath(path))
     for leftover in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.????????.tmp")):
         with contextlib.suppress(OSError):
@@ -91,14 +91,14 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
 
 
 def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Save a model: a manifest that JSON can hold, and named arrays, bit for bit.
+    """Save a model: a JSON-compatible manifest and named arrays, which are stored exactly.
 
     Parameters
     ----------
     path : path
-        The file, by custom ``model.supertopic``; written atomically.
+        The file, usually ``model.supertopic``; written atomically.
     manifest : mapping
-        Whatever the reader needs beside the arrays; NumPy scalars are welcome. The format, its version, the
+        What the reader needs in addition to the arrays; NumPy scalars are allowed. The format, its version, the
         version of supertopic and the kind of file are added.
     arrays : mapping of str to ndarray
         Numbers or booleans of any shape and memory layout.
@@ -107,7 +107,7 @@ def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], array
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read back what `write_model` wrote.
+    """Read a file written by `write_model`.
 
     Returns
     -------
@@ -117,9 +117,9 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        If there is no such file.
     ValueError
-        When it is a folder, a file of another kind, damaged or cut short, or of a newer format.
+        If it is a folder, a file of another kind, damaged, truncated, or of a newer format.
     """
     return read_file(path, "model")
 
@@ -137,7 +137,7 @@ def write_file(
         "kind": kind,
     }
     manifest_json = to_json({**stamp, **manifest, **stamp})
-    # Wide items first keeps every buffer aligned without holes, which the format forbids.
+    # Arrays with wide items come first, so that all buffers are aligned without gaps (the format forbids gaps).
     names = sorted(arrays, key=lambda name: (-np.asarray(arrays[name]).dtype.itemsize, name))
     strings = {"format": FORMAT, "checksum": _checksum(manifest_json, arrays), "manifest": manifest_json}
     text = _header(strings, names, arrays)
@@ -177,12 +177,12 @@ def read_file(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], 
 
 
 def to_json(value: Any) -> str:
-    """JSON in ASCII, with NumPy scalars and arrays as plain numbers and lists; floats survive exactly."""
+    """Return ASCII JSON, with NumPy scalars and arrays as numbers and lists; floats are stored exactly."""
     return json.dumps(value, default=_plain, separators=(",", ":"))
 
 
 def as_bytes(array: np.ndarray) -> memoryview:
-    """The buffer of an array in C order, without a copy where it lies so already."""
+    """Return the buffer of an array in C order, without a copy if it is contiguous."""
     return np.asarray(array, order="C").reshape(-1).view(np.uint8).data
 
 
@@ -193,7 +193,7 @@ def _plain(value: Any) -> Any:
 
 
 def _storable(name: str, array: np.ndarray) -> np.ndarray:
-    """The array in little-endian order, or a ValueError when it does not hold numbers."""
+    """Return the array in little-endian order; raise a ValueError if it does not hold numbers."""
     array = np.asarray(array)
     if array.dtype.name not in _DTYPE_CODES:
         raise ValueError(f"arrays: {name!r} has dtype {array.dtype}, expected numbers or booleans")
@@ -216,7 +216,7 @@ def _header(strings: dict[str, str], names: list[str], arrays: Mapping[str, np.n
 
 
 def _checksum(manifest_json: str, arrays: Mapping[str, np.ndarray]) -> str:
-    """A hash of all that is read back, so that a flipped bit is an error and never a wrong model."""
+    """Return a hash of the content, so that a damaged file raises an error."""
     digest = hashlib.blake2b(manifest_json.encode(), digest_size=16)
     for name in sorted(arrays):
         array = _storable(name, arrays[name])
@@ -226,7 +226,7 @@ def _checksum(manifest_json: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _check_opening(path: str) -> None:
-    """Tell a folder and a foreign file from a damaged one of ours, before anything is parsed."""
+    """Raise if the path is a folder or a file of another format, before anything is parsed."""
     if os.path.isdir(path):
         raise ValueError(f"{path} is a folder: expected a file that supertopic has saved")
     with open(path, "rb") as file:
@@ -252,19 +252,19 @@ def _check_version(path: str, manifest: Any) -> None:
 def _version() -> str:
     try:
         return metadata.version("supertopic")
-    except metadata.PackageNotFoundError:  # run from a source tree that was never installed
+    except metadata.PackageNotFoundError:  # run from a source tree without installation
         return "unknown"
 
 
 def _in_one_sentence(error: OSError, verb: str, path: str | os.PathLike[str], rest: str = "") -> OSError:
-    """The same kind of OSError, its message one sentence that names the file."""
+    """Return the same kind of OSError, with a message of one sentence that names the file."""
     sentence = type(error)(f"could not {verb} {os.fspath(path)}: {error.strerror or error}{rest}")
     sentence.errno = error.errno
     return sentence
 
 
 def _sync_folder(folder: str) -> None:
-    """Make a rename last through a power cut; some systems and disks cannot, and the file is whole anyway."""
+    """Flush a rename to the disk; ignored where the system cannot do it, since the file is complete anyway."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

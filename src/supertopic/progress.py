@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar for people at a terminal, lines for logs, nothing for everybody else."""
+"""Progress on standard error: a bar at a terminal, or one line per step."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-_screen = threading.Lock()  # a fit inside a fit, or beside it in a thread, draws no second bar
+_screen = threading.Lock()  # nested or parallel fits draw no second bar
 
 
 class Progress(Protocol):
-    """What `track` gives: called with the number of steps done so far and values worth watching."""
+    """The function that `track` yields; called with the number of steps done so far and values to show."""
 
     def __call__(self, step: int, **values: Any) -> None: ...
 
 
 @contextmanager
 def track(description: str, total: int | None, verbose: int | bool) -> Iterator[Progress]:
-    """Show how far a loop has come: ``with track("VB", 100, verbose) as report: report(1, bound=-7.41)``.
+    """Show the progress of a loop: ``with track("VB", 100, verbose) as report: report(1, bound=-7.41)``.
 
     Parameters
     ----------
     description : str
-        What is going on, in a word or two.
+        A short name of the loop.
     total : int or None
         The number of steps, if known.
     verbose : int or bool
@@ -65,7 +65,7 @@ def _lines(description: str, total: int | None, stream: _Unbreakable) -> Progres
 
 @contextmanager
 def _bar(description: str, total: int | None, stream: _Unbreakable) -> Iterator[Progress]:
-    from rich import progress as rich  # here, since it takes a while and most fits are silent
+    from rich import progress as rich  # imported here because the import is slow and most fits are silent
     from rich.console import Console
 
     bar = rich.Progress(
@@ -76,7 +76,7 @@ def _bar(description: str, total: int | None, stream: _Unbreakable) -> Iterator[
         rich.TimeElapsedColumn(),
         rich.TimeRemainingColumn(),
         console=Console(file=stream),  # type: ignore[arg-type]
-        refresh_per_second=8,  # in a thread: short steps cost nothing, the clock runs on in long ones
+        refresh_per_second=8,  # in a thread: short steps cost nothing, and the clock is updated during long ones
         redirect_stdout=False,  # standard output belongs to the caller, and may be a file
     )
     with bar:
@@ -89,7 +89,7 @@ def _bar(description: str, total: int | None, stream: _Unbreakable) -> Iterator[
 
 
 def _format(values: dict[str, Any]) -> str:
-    """Names and values, fractions with six digits: ``bound -7.41``."""
+    """Format names and values, fractions with six digits: ``bound -7.41``."""
     shown = []
     for name, value in values.items():
         fraction = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
@@ -98,13 +98,13 @@ def _format(values: dict[str, Any]) -> str:
 
 
 def _can_draw(stream: _Unbreakable) -> bool:
-    """Whether somebody watches: a terminal, or a notebook with the widgets that rich draws with."""
+    """Whether the stream is a terminal, or a notebook with the widgets that rich needs."""
     notebook = type(getattr(builtins, "get_ipython", lambda: None)()).__name__ == "ZMQInteractiveShell"
     return stream.isatty() or (notebook and importlib.util.find_spec("ipywidgets") is not None)
 
 
 class _Unbreakable:
-    """A stream on which writing never fails: a fit must not die because its terminal went away."""
+    """A stream on which writing never fails, so that a fit continues when its terminal is closed."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

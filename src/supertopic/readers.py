@@ -1,6 +1,6 @@
-"""Files to frames: CSV, TSV, JSON lines, Parquet and folders of text, whole or a batch at a time.
+"""Readers of CSV, TSV, JSON lines, Parquet and folders of text, as one frame or in batches.
 
-One reader per text format stands in `TEXT_READERS`; what goes wrong is told in one sentence with its name.
+`TEXT_READERS` holds one reader per text format. Error messages are one sentence with the name of the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STDIN = Path("-")
 
 
 def read_table(source: Source, *, columns: list[str] | None = None, encoding: str = "utf-8") -> pd.DataFrame:
-    """All rows of a file, a glob, a list of files, a folder or standard input ("-").
+    """Read all rows of a file, a glob, a list of files, a folder or standard input ("-").
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def read_table(source: Source, *, columns: list[str] | None = None, encoding: st
         CSV, TSV, JSON lines (or one JSON array), Parquet, also .csv.gz and the like; .txt files (one document
         per file, in the columns `text` and `file`), or a folder of any of these. "-" is CSV or JSON lines.
     columns : list of str, optional
-        Only these.
+        The columns to read; all by default.
     encoding : str
-        Of text files; a byte order mark is dropped.
+        Encoding of text files; a byte order mark is dropped.
     """
     frames = list(_batches(source, columns, None, encoding))
     return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
@@ -52,27 +52,27 @@ def read_table(source: Source, *, columns: list[str] | None = None, encoding: st
 def read_batches(
     source: Source, *, columns: list[str] | None = None, batch_size: int = 1024, encoding: str = "utf-8"
 ) -> Iterator[pd.DataFrame]:
-    """The rows of `read_table`, at most `batch_size` of them at a time; a wrong source fails at once."""
+    """Yield the rows of `read_table` in batches of at most `batch_size`; an invalid source raises immediately."""
     if not (isinstance(batch_size, (int, np.integer)) and batch_size > 0):
         raise ValueError(f"batch_size is {batch_size!r}; expected a positive integer.")
     return _batches(source, columns, int(batch_size), encoding)
 
 
 def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
-    """One column; where there is none of that name, the message says which are near."""
+    """Return one column; the error for a missing column suggests similar names."""
     _require_columns(frame.columns, [name], "The table")
     return frame[name]
 
 
 def text_column(frame: pd.DataFrame, name: str) -> list[str]:
-    """The documents of a column; missing values become empty documents, counted in one warning."""
+    """Return the documents of a column; missing values become empty documents, with one warning."""
     texts, n_missing = texts_of(frame, name)
     warn_missing(n_missing, len(texts), name)
     return texts
 
 
 def texts_of(frame: pd.DataFrame, name: str) -> tuple[list[str], int]:
-    """The documents of a column and how many were missing."""
+    """Return the documents of a column and the number of missing ones."""
     column = find_column(frame, name)
     missing = column.isna().to_numpy()
     if missing.all():
@@ -86,14 +86,14 @@ def texts_of(frame: pd.DataFrame, name: str) -> tuple[list[str], int]:
 
 
 def warn_missing(n_missing: int, n_documents: int, name: str) -> None:
-    """One warning for all the missing texts."""
+    """Warn once with the number of missing texts."""
     if n_missing:
         message = f"Missing values in column {name!r} are taken as empty documents: {n_missing} of {n_documents}."
         warnings.warn(message, EmptyDocumentWarning, stacklevel=3)
 
 
 def find_files(source: Source) -> list[Path]:
-    """The files of a path, a glob, a folder or a list of them, in a stable order."""
+    """Return the files of a path, a glob, a folder or a list of them, in a stable order."""
     if not isinstance(source, (str, os.PathLike)):
         if not isinstance(source, (list, tuple)):
             raise ValueError(f"The source is a {type(source).__name__}; expected a path, a glob or a list of paths.")
@@ -126,7 +126,7 @@ def find_files(source: Source) -> list[Path]:
 
 
 def _files_in(folder: Path) -> list[Path]:
-    """The text files below a folder, or the tables where it holds no text file."""
+    """Return the text files below a folder, or the tables if it has no text files."""
     inside = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     files = [path for path in inside if _suffix(path) == ".txt"]
     files = files or [path for path in inside if _suffix(path) in KNOWN]
@@ -136,7 +136,7 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _batches(source: Source, columns: list[str] | None, size: int | None, encoding: str) -> Iterator[pd.DataFrame]:
-    files = find_files(source)  # here and not in the generator, so that a wrong source fails at once
+    files = find_files(source)  # outside the generator, so that an invalid source raises immediately
     try:
         codecs.lookup(encoding)
     except (LookupError, TypeError) as error:
@@ -176,10 +176,10 @@ def _read_csv(handle: IO[str], name: str, size: int | None, separator: str = ","
     parts = None
     try:
         while True:
-            # the filters must not outlive the reading of a part: between two parts the caller's code runs
+            # the warning filters end with each part, since the caller's code runs between two parts
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-                # where every row has a field too many, pandas only warns and drops those fields
+                # if every row has a field too many, pandas only warns and drops those fields
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 if parts is None:
                     parts = pd.read_csv(handle, sep=separator, chunksize=size, index_col=False)
@@ -196,7 +196,7 @@ def _read_csv(handle: IO[str], name: str, size: int | None, separator: str = ","
 
 
 def _read_json(handle: IO[str], name: str, size: int | None) -> Iterator[pd.DataFrame]:
-    """One object per line, or one array of objects (which has to be read whole)."""
+    """Read one object per line, or one array of objects (which has to be read at once)."""
     opening = ""
     while not opening.strip():
         line = handle.readline()
@@ -276,12 +276,12 @@ def _read_document(file: Path, encoding: str) -> str:
 
 @contextmanager
 def _open(file: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
-    """A text handle; what goes wrong while it is read is told in a sentence with the file's name."""
+    """Open a text file; errors while reading become one sentence with the name of the file."""
     decoder = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
     try:
         if file == _STDIN:
             stdin: Any = sys.stdin.buffer
-            buffer = io.BufferedReader(stdin)  # one of ours, so that it can be peeked into
+            buffer = io.BufferedReader(stdin)  # a new buffer, because peek is needed
             handle = io.TextIOWrapper(buffer, decoder, newline="")
             try:
                 yield handle

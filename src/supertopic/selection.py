@@ -1,7 +1,7 @@
-"""How many topics: cross-validated prediction beside held-out likelihood, coherence and stability, for each K.
+"""Choice of the number of topics by cross-validated prediction, held-out likelihood, coherence and stability.
 
-There is no one right K. The table shows what each K buys, and `best` is the smallest K whose mean lies within one
-standard error of the best mean (Breiman et al. 1984): with fewer topics the same is said.
+There is no single right K. The table shows the measures of each K, and `best` is the smallest K whose mean is within
+one standard error of the best mean (Breiman et al. 1984).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from supertopic.streams import Stream
 
 __all__ = ["TopicSelection", "select_topics"]
 
-# what each figure is called on a plot, and whether more of it is better; the first one computed decides
+# the label of each measure on a plot, and whether larger is better; the first one computed is the criterion
 MEASURES = {
     "prediction": ("prediction", True),
     "nats_per_token": ("held-out nats per token", False),
@@ -40,20 +40,20 @@ _INK, _CHOSEN, _GREY = "#1f4e79", "#c8501e", "#8a8a8a"
 
 @dataclass(frozen=True)
 class TopicSelection:
-    """What each K buys.
+    """The measures of each K.
 
     Attributes
     ----------
     table : DataFrame, a row per K
         ``<measure>`` and ``<measure>_se`` for prediction (R² or accuracy, cross-validated), nats_per_token (document
         completion of held-out documents; lower is better), coherence (NPMI on held-out documents) and stability
-        (matched topics of fits that differ in their seed; 1: the same topics); seconds per fit.
+        (similarity of matched topics between fits with different seeds; 1 means the same topics); seconds per fit.
     best : int
-        The smallest K within one standard error of the best, by `criterion`.
+        The smallest K within one standard error of the best K, by `criterion`.
     criterion : str
         The measure that decides: prediction with a response, otherwise nats_per_token.
     scoring : str
-        What prediction is: "R²" or "accuracy"; "" without a response.
+        The score used for prediction: "R²" or "accuracy"; "" without a response.
     """
 
     table: pd.DataFrame
@@ -63,7 +63,7 @@ class TopicSelection:
 
     @property
     def reason(self) -> str:
-        """Why `best`, in a sentence."""
+        """A sentence that explains the choice of `best`."""
         name, more = MEASURES[self.criterion]
         name = f"cross-validated {self.scoring}" if self.criterion == "prediction" else name
         top = int(self.table[self.criterion].idxmax() if more else self.table[self.criterion].idxmin())
@@ -122,27 +122,28 @@ def select_topics(
     n_seeds: int = 3,
     verbose: int = 0,
 ) -> TopicSelection:
-    """Fit an estimator for each K on the same folds, and measure it on the documents left out.
+    """Fit an estimator for each K on the same folds, and measure it on the held-out documents.
 
     Parameters
     ----------
     estimator : LDA, SLDARegressor, ...
-        Everything but ``n_topics`` and ``random_state`` is taken from it.
+        All its parameters except ``n_topics`` and ``random_state`` are used.
     X : documents
-        As the estimator takes them. Of text, the vocabulary is chosen anew in every fold, so that nothing of the
-        documents left out is seen.
+        In any format the estimator accepts. For text, the vocabulary is chosen in every fold from the training
+        documents only.
     y : array, optional
-        The response, where the estimator learns from one. Missing labels take part without one, and are not scored.
+        The response, if the estimator is supervised. Documents with missing labels are used in the fits, but not
+        scored.
     n_topics : list of int
         The values of K.
     cv : int, splitter or list of (train, test)
-        Folds, shuffled (and, of classes, stratified) by ``random_state``. Give a list of splits where documents
-        belong together.
+        Folds, shuffled (and stratified for classes) with ``random_state``. Give a list of splits if documents form
+        groups.
     measures : subset of {"prediction", "nats_per_token", "coherence", "stability"}, optional
-        All that make sense by default; fewer save time.
+        By default all that apply; fewer save time.
     random_state : int
     n_seeds : int
-        Fits on all documents whose topics are compared for "stability"; 1 leaves it out.
+        Number of fits on all documents whose topics are compared for "stability"; 1 leaves it out.
     verbose : int
         1: a progress bar over the fits; 2: a line per fit.
     """
@@ -171,7 +172,7 @@ def select_topics(
 
 
 class _Documents:
-    """Documents of which any rows can be taken: text as it is, counts as a Corpus."""
+    """Documents that can be indexed by rows: text as a list, counts as a Corpus."""
 
     def __init__(self, X: Any) -> None:
         if isinstance(X, Stream):
@@ -188,7 +189,7 @@ class _Documents:
 
 @dataclass
 class _Trials:
-    """An estimator, its documents and responses, and what is to be measured."""
+    """An estimator, its documents and responses, and the measures to compute."""
 
     estimator: Any
     documents: _Documents
@@ -199,7 +200,7 @@ class _Trials:
     def __post_init__(self) -> None:
         n = len(self.documents)
         if self.y is not None:
-            # of a list numpy would make text of None and NaN beside labels
+            # numpy would convert None and NaN in a list of labels to text
             y = np.array(self.y, dtype=object) if isinstance(self.y, (list, tuple)) else self.y
             self.y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
             if self.y.shape != (n,):
@@ -207,7 +208,7 @@ class _Trials:
         self.known = np.ones(n, dtype=bool) if self.y is None else ~pd.isna(self.y)
 
     def folds(self, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Rows (train, test); a number gives shuffled folds with even parts of each class and of the unlabelled."""
+        """Return (train, test) rows; a number gives shuffled folds, stratified by class and missing labels."""
         n = len(self.documents)
         if not isinstance(cv, Integral):
             return list(check_cv(cv).split(np.zeros((n, 1)), self.y))
@@ -222,11 +223,11 @@ class _Trials:
             stratum[self.known] = 1 + codes
         splitter = StratifiedKFold(int(cv), shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of a handful of unlabelled documents
+            warnings.simplefilter("ignore", UserWarning)  # raised when there are few unlabelled documents
             return list(splitter.split(stratum, stratum))
 
     def fit(self, k: int, rows: np.ndarray, seed: int) -> tuple[Any, float]:
-        """A fitted clone, and its seconds."""
+        """Return a fitted clone and the seconds of the fit."""
         model = clone(self.estimator).set_params(n_topics=k, random_state=seed)
         start = time.perf_counter()
         with _quiet():
@@ -236,7 +237,7 @@ class _Trials:
     def row(
         self, k: int, folds: list[tuple[np.ndarray, np.ndarray]], n_seeds: int, done: Callable[[int], None]
     ) -> dict:
-        """The figures of one K."""
+        """Return the measures of one K."""
         found: dict[str, list[float]] = {name: [] for name in self.wanted}
         seconds = []
         for train, test in folds:
@@ -262,7 +263,7 @@ class _Trials:
 
     def prediction(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
         known = self.known[test]
-        if -1 not in getattr(model, "classes_", [-1]):  # the class of documents without a label
+        if -1 not in getattr(model, "classes_", [-1]):  # then -1 means that a document has no label
             known = known & np.array([label != -1 for label in self.y[test]])
         if not known.any():
             raise ValueError("y: a fold has no document with a label; take fewer folds")
@@ -272,7 +273,7 @@ class _Trials:
         return math.log(perplexity(model, held_out, random_state=self.seed, n_jobs=getattr(model, "n_jobs", 1)))
 
     def coherence(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
-        """Of the documents as they came: only text has the order that windows need."""
+        """Mean coherence on the documents in their original format: only text has the order that windows need."""
         top_n = min(10, model.n_features_in_)
         return float(coherence(model, self.documents.take(test), "npmi", top_n=top_n).mean())
 
@@ -285,7 +286,7 @@ _FIGURES: dict[str, Callable[[_Trials, Any, np.ndarray, Corpus], float]] = {
 
 
 def _one_standard_error(table: pd.DataFrame, name: str) -> int:
-    """The smallest K whose mean is no worse than the best mean by more than the best one's standard error."""
+    """The smallest K whose mean is within one standard error of the best mean."""
     sign = 1 if MEASURES[name][1] else -1
     mean = sign * table[name]
     if mean.isna().all():
@@ -309,7 +310,7 @@ def _check_topics(n_topics: Sequence[int]) -> list[int]:
 
 
 def _check_measures(measures: Iterable[str] | None, supervised: bool, n_seeds: int) -> list[str]:
-    """The measures in the order of MEASURES; by default all that make sense."""
+    """Return the measures in the order of MEASURES; by default all that apply."""
     possible = [
         name for name in MEASURES if (supervised or name != "prediction") and (n_seeds > 1 or name != "stability")
     ]
@@ -324,7 +325,7 @@ def _check_measures(measures: Iterable[str] | None, supervised: bool, n_seeds: i
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without warnings about documents and words that are rare in a fold."""
+    """Suppress warnings about empty documents and rare words in a fold."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)
         warnings.filterwarnings("ignore", "[0-9]+ of [0-9]+ top words stand nowhere")

@@ -1,4 +1,4 @@
-"""How often terms occur, counted some million tokens at a time; the table of terms grows as they are met."""
+"""Term frequencies, counted in blocks of some million tokens; new terms are added to a table."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import scipy.sparse as sp
 
-_BLOCK_TOKENS = 1 << 21  # tokens held as a plain list of ids before they are summed into counts
+_BLOCK_TOKENS = 1 << 21  # tokens kept as a list of ids before they are summed into counts
 
 
 class TermTable:
     """df_v and tf_v of the terms seen so far; memory grows with the terms, not with the documents.
 
-    When more than `limit` terms are held, those of the fewest documents are dropped until half of the room is
-    free; `lost` bounds the documents that a term's df may miss for it.
+    When the table has more than `limit` terms, those with the smallest df are dropped until it is half empty.
+    `lost` is an upper bound on the documents missing from a df because of this.
     """
 
     def __init__(self, limit: int | None):
@@ -29,7 +29,7 @@ class TermTable:
         return len(self.ids)
 
     def add(self, texts: Iterable[str], tokenise: Callable[[str], list[str]]) -> Iterator[sp.csr_matrix]:
-        """Count some documents; yields their counts in the table's own numbering (void after a pruning)."""
+        """Count some documents; yields their counts, numbered as in the table (invalid after pruning)."""
 
         def grow(tokens: list[str]) -> Iterator[int]:
             return map(self.ids.__getitem__, tokens)
@@ -47,7 +47,7 @@ class TermTable:
                 self._prune(self.limit // 2)
 
     def _prune(self, room: int) -> None:
-        """Keep the `room` terms of the most documents, or fewer where df ties."""
+        """Keep the `room` terms with the largest df, or fewer in case of ties."""
         df = self.df[: len(self)]
         first_out = len(df) - room - 1
         floor = int(np.partition(df, first_out)[first_out])
@@ -60,13 +60,13 @@ class TermTable:
         self._renew({terms[old]: new for new, old in enumerate(kept)})
 
     def _renew(self, ids: dict[str, int]) -> None:
-        # looking a new term up gives it the next number, without a step in Python
+        # looking up a new term gives it the next number, without a call of Python code
         self.ids: defaultdict[str, int] = defaultdict(None, ids)
         self.ids.default_factory = self.ids.__len__
 
 
 def id_blocks(texts: Iterable[str], tokenise: Callable, lookup: Callable) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Term numbers of all tokens, and where each document starts, some million tokens at a time."""
+    """Yield the term numbers of all tokens and the start of each document, in blocks of some million tokens."""
     ids, indptr = array("i"), [0]
     for text in texts:
         if len(ids) > _BLOCK_TOKENS:
@@ -78,19 +78,19 @@ def id_blocks(texts: Iterable[str], tokenise: Callable, lookup: Callable) -> Ite
 
 
 def count_ids(ids: np.ndarray, indptr: np.ndarray, n_words: int) -> sp.csr_matrix:
-    """n[d, v] from the term numbers of all tokens; `indptr` says where each document starts."""
+    """Return n[d, v] from the term numbers of all tokens; `indptr` holds the start of each document."""
     counts = sp.csr_matrix((np.ones(len(ids), dtype=np.float32), ids, indptr), shape=(len(indptr) - 1, n_words))
     counts.sum_duplicates()
     return counts
 
 
 def keep_ids(kept: np.ndarray, ids: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens (or counts) of a mask, and where the documents start among them."""
+    """Return the tokens (or counts) of a mask, and the new start of each document."""
     return ids[kept], np.concatenate([[0], np.cumsum(kept)])[indptr]
 
 
 def renumber(block: sp.csr_matrix, new_id: np.ndarray, n_words: int) -> sp.csr_matrix:
-    """The same counts with other columns; -1 drops a term."""
+    """Return the counts with renumbered columns; -1 drops a term."""
     ids = new_id[block.indices]
     kept = ids >= 0
     ids, indptr = keep_ids(kept, ids, block.indptr)

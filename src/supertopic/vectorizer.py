@@ -1,6 +1,6 @@
-"""Text to word counts: one tokeniser, one vocabulary, chosen in memory or from a stream.
+"""Conversion of text to word counts, with a vocabulary chosen in memory or from a stream.
 
-A term v of a corpus of D documents has a frequency tf_v (tokens) and a document frequency df_v, and
+A term v of a corpus of D documents has a frequency tf_v (tokens) and a document frequency df_v.
 `max_features` keeps the terms with the largest summed tf-idf, Σ_d tf_dv log(D / df_v) = tf_v log(D / df_v).
 """
 
@@ -24,8 +24,8 @@ from supertopic.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
 
-# A word starts with a letter and has two characters or more; digits, inner apostrophes and underscores belong
-# to it (don't, mp3, n_samples), a possessive 's does not (film's -> film), and numbers (1999, 20th) are none.
+# A word starts with a letter and has at least two characters. It may contain digits, inner apostrophes and underscores
+# (don't, mp3, n_samples). A possessive 's is removed (film's -> film), and numbers (1999, 20th) are not words.
 TOKEN_PATTERN = r"(?<![^\W_])[^\W\d_](?:'(?!s\b))?\w+(?<!_)(?:'(?!s\b)\w+(?<!_))*"
 
 # scikit-learn's list has no contractions, since its tokeniser cuts them at the apostrophe
@@ -42,44 +42,44 @@ _CONTRACTIONS = frozenset(
 
 
 class Vectorizer(TransformerMixin, BaseEstimator):
-    """n[d, v] from strings, with defaults for three documents up to millions.
+    """Convert strings to counts n[d, v], with defaults for corpora from three documents to millions.
 
     Parameters
     ----------
     lowercase : bool
     stop_words : None, "english" or list of str
-        Words left out ("english": scikit-learn's list and the usual contractions).
+        Words to leave out ("english": scikit-learn's list and the usual contractions).
     min_df : "auto", int or float
-        Least number (or share) of documents a word must stand in. "auto" is 1 below 50 documents, 2 below
-        1,000 and 5 from there on: a word of one document teaches a topic nothing, but a small corpus has few
-        others.
+        Smallest number (or share) of documents that a word must occur in. "auto" is 1 below 50 documents, 2 below
+        1,000 and 5 otherwise: a word that occurs in one document does not inform a topic, but a small corpus has few
+        other words.
     max_df : "auto", int or float
-        Largest number (or share) of documents. "auto" is all of them below 50 documents and half of them from
-        there on: a word of every second document tells no topics apart. Where the automatic limits would
-        leave no word at all they are lifted.
+        Largest number (or share) of documents that a word may occur in. "auto" is all documents below 50 documents
+        and half of them otherwise, since very frequent words do not distinguish topics. The automatic limits are
+        ignored if they would leave no word.
     max_features : int, optional
-        Keeps the words with the largest tf_v log(D / df_v), as the sLDA paper chose its 5,000; ties go by
-        the alphabet.
+        Keep only the words with the largest tf_v log(D / df_v), as the sLDA paper does for its 5,000 words; ties are
+        broken alphabetically.
     ngram_range : (int, int)
-        Shortest and longest run of words that makes a term.
+        Smallest and largest number of words in a term.
     token_pattern : str
-        Regular expression of a word, without groups; the default is two or more characters from a letter on,
-        with inner digits, apostrophes and underscores.
+        Regular expression of a word, without groups. The default is a letter followed by at least one character, with
+        inner digits, apostrophes and underscores.
 
     Attributes
     ----------
     vocabulary_ : dict of str to int
         Column of each word, in alphabetical order.
     ignored_ : frozenset of str
-        Words that `max_df` left out; they are not counted as unknown.
+        Words removed by `max_df`; they are not counted as unknown.
     stop_words_ : frozenset of str
     n_documents_ : int
-        Documents the vocabulary was chosen from.
+        Number of documents that the vocabulary was chosen from.
     n_pruned_ : int
-        Rare terms dropped on the way because a stream passed `table_limit` terms.
+        Number of rare terms dropped because a stream had more than `table_limit` terms.
     """
 
-    table_limit = 2_000_000  # terms a stream may hold at once, about 0.4 GB
+    table_limit = 2_000_000  # largest number of terms in memory while reading a stream, about 0.4 GB
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return self.fit_stream([as_texts(X)[0]])
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> sp.csr_matrix:
-        """Choose the vocabulary and count, reading the text once."""
+        """Choose the vocabulary and return the counts, reading the text once."""
         self._check_params()
         table, texts = TermTable(limit=None), as_texts(X)[0]
         blocks = list(table.add(texts, self._tokenizer()))
@@ -113,7 +113,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return sp.vstack([renumber(block, new_id, len(self.vocabulary_)) for block in blocks], format="csr")
 
     def fit_stream(self, batches: Iterable[Any]) -> Vectorizer:
-        """Choose the vocabulary from batches of strings; holds the terms, never the documents."""
+        """Choose the vocabulary from batches of strings; keeps the terms in memory, not the documents."""
         self._reset()
         for texts in batches:
             self.partial_fit(texts)
@@ -128,7 +128,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return self
 
     def finish(self) -> Vectorizer:
-        """Choose the vocabulary from what `partial_fit` has counted."""
+        """Choose the vocabulary from the counts of `partial_fit`."""
         if not hasattr(self, "_table"):
             raise ValueError("finish was called before partial_fit; there is no term to choose from.")
         table = self._table
@@ -144,11 +144,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """Counts of the known words, float32 CSR of shape (n_documents, n_words)."""
+        """Return the counts of the known words, float32 CSR of shape (n_documents, n_words)."""
         return self.count(as_texts(X)[0])[0]
 
     def count(self, texts: Iterable[str]) -> tuple[sp.csr_matrix, int]:
-        """The counts, and how many tokens were unknown (stop words and `ignored_` words are not)."""
+        """Return the counts and the number of unknown tokens (not counting stop words and `ignored_` words)."""
         check_is_fitted(self, "vocabulary_")
         get, n_words, n_unknown, blocks = self._lookup.get, len(self.vocabulary_), 0, []
         for ids, indptr in id_blocks(texts, self._tokenizer(), lambda tokens: map(get, tokens, repeat(-1))):
@@ -162,7 +162,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return np.array(list(self.vocabulary_), dtype=object)
 
     def to_dict(self) -> dict[str, Any]:
-        """All that `transform` needs, made of what JSON knows."""
+        """Return everything that `transform` needs, as JSON-compatible values."""
         check_is_fitted(self, "vocabulary_")
         params = self.get_params()
         params["ngram_range"] = list(self.ngram_range)
@@ -180,7 +180,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Vectorizer:
-        """The fitted vectorizer that `to_dict` described."""
+        """Return the fitted vectorizer from the output of `to_dict`."""
         params = dict(state["params"])
         params["ngram_range"] = tuple(params["ngram_range"])
         self = cls(**params)
@@ -207,7 +207,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         )
         find = find_ascii = re.compile(pattern).findall
         if pattern.isascii() and "(?u" not in pattern:
-            find_ascii = re.compile(pattern, re.ASCII).findall  # the same words of ASCII text in 0.7 of the time
+            find_ascii = re.compile(pattern, re.ASCII).findall  # finds the same words in ASCII text in 0.7 of the time
 
         def tokenise(text: str) -> list[str]:
             text = text.replace("\u2019", "'")
@@ -223,7 +223,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return tokenise
 
     def _choose(self, table: TermTable) -> np.ndarray:
-        """Set the vocabulary; the new column of each term of the table, -1 for those left out."""
+        """Set the vocabulary; return the new column of each term of the table, -1 if it is left out."""
         df, n_documents = table.df[: len(table)], table.n_documents
         if not len(table):
             raise ValueError(
@@ -247,7 +247,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         chosen = chosen[np.argsort(terms[chosen], kind="stable")]
         if self.max_features is not None and len(chosen) > self.max_features:
             score = table.tf[chosen] * np.log(n_documents / df[chosen])
-            # a stable sort of alphabetical terms breaks ties by the alphabet
+            # the terms are in alphabetical order, so a stable sort breaks ties alphabetically
             chosen = chosen[np.sort(np.argsort(-score, kind="stable")[: self.max_features])]
         self._set_vocabulary(terms[chosen].tolist(), terms[df > high], n_documents, table.n_pruned)
         new_id = np.full(len(table), -1, dtype=np.int32)
@@ -282,7 +282,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
 
 def _limit(name: str, value: Any, n_documents: int, automatic: float) -> float:
-    """Number of documents that a count, a share or "auto" stands for."""
+    """Convert a count, a share or "auto" to a number of documents."""
     if isinstance(value, str) and value == "auto":
         value = automatic
     if _is_int(value) and value >= 1:

@@ -1,4 +1,4 @@
-"""What components of SAGE models add to plain language: diverging bars, and variation by frequency of the word."""
+"""Plots of the deviations of SAGE models: diverging bars per component, and variation by word frequency."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _MOST_PANELS = 12
 
 
 def plot_deviations(model: Any, topic: int | None = None, n: int = 8) -> Any:
-    """A panel of bars for the background and for each component: the words it adds to, and those it takes from.
+    """Plot a panel of bars for the background and for each component, with the words it makes more or less probable.
 
     Parameters
     ----------
     model : SAGEClassifier, SAGETopics, FacetedSAGE or GeoSAGE
         Fitted.
     topic : int, optional
-        FacetedSAGE and GeoSAGE: the topic to show, with its interactions; the largest by default. Of the others, the
-        one topic or class to show; by default the first twelve.
+        FacetedSAGE and GeoSAGE: the topic to show, with its interactions; the largest by default. Other models: the
+        topic or class to show; by default the first twelve.
     n : int
-        Words per panel, those that change most in probability.
+        Number of words per panel; those whose probability changes most are shown.
     """
     check_is_fitted(model, "_state")
     plt = _pyplot()
@@ -49,7 +49,7 @@ def plot_deviations(model: Any, topic: int | None = None, n: int = 8) -> Any:
 
 
 def plot_variation(models: Mapping[str, Any], X: Any, n_bins: int = 10) -> Any:
-    """Bars of `variation_by_decile`, one colour per model: the paper's figure 4."""
+    """Plot bars of `variation_by_decile`, one colour per model (the paper's figure 4)."""
     plt = _pyplot()
     figure, axis = plt.subplots(figsize=(6.2, 3.2), layout="constrained")
     width = 0.8 / len(models)
@@ -67,16 +67,16 @@ def plot_variation(models: Mapping[str, Any], X: Any, n_bins: int = 10) -> Any:
 
 
 def variation_by_decile(model: Any, X: Any, n_bins: int = 10) -> pd.Series:
-    """Where topics differ: sum over topics of |deviation| of a word, as shares of the total, by the word's frequency.
+    """Sum of |deviation| over topics and words, by frequency bin of the words, as shares of the total.
 
-    Of SAGE, deviations are eta; of other topics, log p(word | topic) less its mean over the topics.
+    For SAGE the deviations are eta; for other models they are log p(word | topic) minus its mean over the topics.
 
     Parameters
     ----------
     model : a fitted estimator
     X : documents, over the vocabulary of the model
-        They say how frequent the words are. The first bin has the rarest tenth of the vocabulary, the last the most
-        frequent.
+        The documents give the word frequencies. The first bin has the rarest tenth of the vocabulary, and the last bin
+        has the most frequent tenth.
     """
     if not isinstance(n_bins, int) or isinstance(n_bins, bool) or n_bins < 1:
         raise ValueError(f"n_bins: got {n_bins!r}, expected a whole number >= 1")
@@ -90,7 +90,7 @@ def variation_by_decile(model: Any, X: Any, n_bins: int = 10) -> pd.Series:
 
 
 def _topic_deviations(model: Any) -> np.ndarray:
-    """(K, V)."""
+    """Return the (K, V) deviations of the topics."""
     found = getattr(model, "deviations_", None)
     if isinstance(found, dict):
         return found["topic"].sparse.to_coo().toarray().T
@@ -101,7 +101,7 @@ def _topic_deviations(model: Any) -> np.ndarray:
 
 
 def _panels(model: Any, topic: int | None) -> list[tuple[str, np.ndarray]]:
-    """(title, deviations (V,)) of the components to show."""
+    """Return (title, deviations (V,)) of the components to show."""
     found = getattr(model, "deviations_", None)
     if found is None:
         raise ValueError(f"model: got {type(model).__name__}, expected a SAGE model, which has deviations")
@@ -129,7 +129,7 @@ def _panels(model: Any, topic: int | None) -> list[tuple[str, np.ndarray]]:
 
 
 def _most_changed(eta: np.ndarray, background: np.ndarray, n: int) -> np.ndarray:
-    """Up to n words with a deviation, by the probability that they gain or lose; from most gained to most lost."""
+    """Return up to n words with the largest change in probability, from the largest gain to the largest loss."""
     change = np.exp(background) * np.expm1(eta)
     order = np.argsort(-np.abs(change), kind="stable")[:n]
     order = order[eta[order] != 0]
@@ -137,7 +137,7 @@ def _most_changed(eta: np.ndarray, background: np.ndarray, n: int) -> np.ndarray
 
 
 def _bars(axis: Any, title: str, words: np.ndarray, values: np.ndarray, color: Any) -> None:
-    """Horizontal bars, the first on top, each with its word."""
+    """Draw horizontal bars, the first on top, each labelled with its word."""
     place = np.arange(len(words))[::-1]
     axis.barh(place, values, color=color, height=0.7)
     axis.axvline(0, color=_GREY, linewidth=0.8)

@@ -4,9 +4,10 @@ For one class with counts c, C = sum c, the objective is
 
     f(eta) = c'eta - C log Z(eta) - sum_w penalty(eta_w),      penalty(eta) <= const + weight(eta_0) eta² / 2
 
-where the weight is E[1/tau] of the variance behind a deviation, so that a Newton step that raises the right-hand side
-raises f. Its Hessian C beta beta' - diag(C beta + weight) is inverted by Sherman–Morrison over the deviations that are
-not zero: the cost is that of the non-zeros, never V x V. A deviation that reaches zero stays there.
+where the weight is E[1/tau] of the variance tau of a deviation. The quadratic bound of the penalty gives a lower bound
+of f, so a Newton step that raises this lower bound raises f. Its Hessian C beta beta' - diag(C beta + weight) is
+inverted by Sherman–Morrison over the deviations that are not zero, at a cost linear in their number. A deviation that
+reaches zero stays zero.
 """
 
 import math
@@ -15,13 +16,13 @@ from numba import njit
 
 FLOOR = 1e-4  # a deviation below this is zero
 AT_ZERO = 0.5 + 0.5 * 0.5772156649015329 - 0.5 * math.log(2.0)  # bound of `gamma_posterior` at x = 0
-SPACING, N_TABLE = 0.01, 10_001  # of the exponential prior's table: where it ends the penalty is a straight line
+SPACING, N_TABLE = 0.01, 10_001  # of the exponential prior's table; beyond its end the penalty is linear
 _SUFFICIENT, _HALVINGS = 1e-4, 40
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _polygammas(x):
-    """psi(x), psi_1(x), psi_2(x) in float64 for x > 0: steps up to 8, then the asymptotic series."""
+    """psi(x), psi_1(x), psi_2(x) in float64 for x > 0: the recurrence up to x >= 8, then the asymptotic series."""
     psi, psi1, psi2 = 0.0, 0.0, 0.0
     while x < 8.0:
         r = 1.0 / x
@@ -41,8 +42,8 @@ def _polygammas(x):
 def gamma_posterior(x):
     """(a, b, bound) of the q(tau) = Gamma(a, b) that maximises E[log N(eta | 0, tau)] + E[log Exp(tau | gamma)] + H(q).
 
-    bound = (1/2 - a) psi(a) + log(b) / 2 + log Gamma(a) + a - x / (2 (a - 1) b) - a b, constants dropped: eta and gamma
-    enter as x = gamma eta² alone, b is in units of 1 / gamma. Newton in log(a - 1), b in closed form.
+    bound = (1/2 - a) psi(a) + log(b) / 2 + log Gamma(a) + a - x / (2 (a - 1) b) - a b, without constants. eta and gamma
+    enter only through x = gamma eta², and b is in units of 1 / gamma. Newton in log(a - 1); b has a closed form.
     """
     root = math.sqrt(x)
     a = 1.0 + root * (1.414214 + 0.347 / (1.0 + 2.0 * root))  # within a few parts in a thousand for every x
@@ -58,7 +59,7 @@ def gamma_posterior(x):
         change = slope / (abs(curvature) * d)
         change = min(max(change, -1.5), 1.5)
         a = 1.0 + d * math.exp(change)
-        if abs(change) < 1e-8:  # the next would be its square
+        if abs(change) < 1e-8:  # convergence is quadratic
             break
     d = a - 1.0
     b = (1.0 + math.sqrt(1.0 + 8.0 * x * a / d)) / (4.0 * a)
@@ -80,11 +81,11 @@ def fill_penalty(table):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weigh(eta, gamma, table):
-    """(weight, penalty) of one deviation: E[1/tau], and minus the log prior, zero at eta = 0.
+    """(weight, penalty) of one deviation: E[1/tau], and minus the log prior, which is zero at eta = 0.
 
     gamma = 0 is the Jeffreys prior, p(eta) = 1/|eta|: weight eta^-2 (the paper's eta² is a misprint) and penalty
-    log|eta|, with the floor that keeps it finite. gamma > 0 is the exponential prior on the variance: its penalty is
-    the cubic through `fill_penalty`'s table, and the weight follows from that cubic, so that both agree exactly.
+    log|eta|, kept finite by `FLOOR`. gamma > 0 is the exponential prior on the variance: its penalty is a cubic
+    interpolation of `fill_penalty`'s table, and the weight is derived from the same cubic, so that both agree exactly.
     """
     if gamma == 0.0:
         square = eta * eta + FLOOR * FLOOR
@@ -92,7 +93,7 @@ def weigh(eta, gamma, table):
     r = math.sqrt(gamma) * abs(eta)
     i = int(r / SPACING)
     last = len(table) - 1
-    if i >= last:  # a straight line by then
+    if i >= last:  # linear beyond the table
         value, slope = table[last, 0] + (r - last * SPACING) * table[last, 1], table[last, 1]
     else:
         t = r / SPACING - i
@@ -105,7 +106,7 @@ def weigh(eta, gamma, table):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_penalties(eta, gamma, table):
-    """The sum of the penalties of deviations (n,) that are not zero."""
+    """The sum of the penalties of n non-zero deviations."""
     total = 0.0
     for value in eta:
         total += weigh(value, gamma, table)[1]
@@ -114,9 +115,9 @@ def add_penalties(eta, gamma, table):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def newton_step(n, total, rest, beta, weight, gradient, step):
-    """step = -H^-1 gradient over n deviations, H = total beta beta' - diag(total beta + weight); gives the slope.
+    """step = -H^-1 gradient over n deviations, H = total beta beta' - diag(total beta + weight); returns step·gradient.
 
-    rest : the share of all words whose deviation is zero, so that rest + sum(beta) = 1
+    rest : the total probability of the words whose deviation is zero, so that rest + sum(beta) = 1
     """
     along, left = 0.0, rest
     for j in range(n):
@@ -133,7 +134,7 @@ def newton_step(n, total, rest, beta, weight, gradient, step):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search(n, total, rest, words, counts, base, eta, weight, step, slope):
-    """The longest of 1, 1/2, 1/4, … of the step that raises the penalised likelihood enough; 0 if none does."""
+    """The largest of 1, 1/2, 1/4, … times the step that raises the penalised likelihood enough; 0 if none does."""
     partition = rest
     for j in range(n):
         partition += base[words[j]] * math.exp(eta[words[j]])
@@ -167,7 +168,7 @@ def _move(n, total, rest, z, words, counts, base, eta, beta, weight, gradient, s
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fit_classes(start, stop, counts, base, gamma, table, n_steps, eta, objective, partition, words, scratch):
-    """n_steps reweighted Newton steps for classes [start, stop); 0 gives the objective only.
+    """Take n_steps reweighted Newton steps for classes [start, stop); 0 computes the objective only.
 
     counts, eta : (K, V) float64, eta is changed in place; base : (V,) float64, exp(background)
     objective, partition : (K,) float64, f and Z at the end, f without c'background
@@ -196,7 +197,7 @@ def fit_classes(start, stop, counts, base, gamma, table, n_steps, eta, objective
                 if abs(value_here) < FLOOR:
                     expected = total * beta[j] / z
                     loss = abs(counts[k, w] - expected) * abs(value_here) + expected * value_here * value_here
-                    if loss < penalty:  # zero is better whatever the others do
+                    if loss < penalty:  # zero is better whatever the other deviations are
                         rest_now += base[w]
                         z_now += base[w] - beta[j]
                         eta[k, w] = 0.0
@@ -223,7 +224,7 @@ def expect_words(start, stop, eta, rates, base, unseen, expected):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _shift_cells(w, factor, cells, tables, partition):
-    """Multiply what the cells hold of word w, and their sums with it."""
+    """Multiply the entries of word w in the cells by `factor`, and update the cells' sums."""
     for s in cells:
         partition[s] += tables[s, w] * (factor - 1.0)
         tables[s, w] *= factor
@@ -231,7 +232,7 @@ def _shift_cells(w, factor, cells, tables, partition):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _search_cells(n, words, counts, totals, cells, tables, partition, eta, weight, step, slope, grown):
-    """As `_search` for a component of several cells; leaves exp(length step) - 1 in `grown`, and gives the length."""
+    """As `_search` for a component of several cells; returns the length and puts exp(length step) - 1 into `grown`."""
     length = 1.0
     for _ in range(_HALVINGS):
         gain = 0.0
@@ -260,8 +261,8 @@ def step_components(
 
         sum_s C_s beta_s beta_s' - diag(C beta + weight),   C beta = sum_s C_s beta_s,
 
-    of which the step takes C beta beta' for the sum (the paper's choice): that is never larger, so that the curvature
-    is never underrated and every step climbs. No two components of a call share a cell.
+    where the step uses C beta beta' instead of the first sum, as the paper does. C beta beta' is never larger, so the
+    curvature is never underestimated and every step raises the objective. No two components of a call share a cell.
 
     counts, eta : (n, V) float64; totals, partition : (cells,) float64; tables : (cells, V) float64
     words : (V,) int32, scratch : (5, V) float64
@@ -283,7 +284,7 @@ def step_components(
             weight_here, penalty = weigh(value, gamma, table)
             if abs(value) < FLOOR:
                 loss = abs(counts[i, w] - expected) * abs(value) + expected * value * value
-                if loss < penalty:  # zero is better whatever the others do
+                if loss < penalty:  # zero is better whatever the other deviations are
                     eta[i, w] = 0.0
                     _shift_cells(w, math.exp(-value), cells, tables, partition)
                     continue

@@ -1,20 +1,21 @@
-"""Coordinate descent on the duals of max-margin problems: one visit solves one document's part exactly.
+"""Dual coordinate descent for max-margin problems: each step solves the subproblem of one document exactly.
 
-Features x_d, coefficients eta = sum of what the documents' dual variables add, kept up to date visit by visit.
+Document d has features x_d and dual variables. The coefficients eta are a sum over the documents, and every step
+updates them.
 
 box         min ½|eta|² + sum_d loss_d,  dual b_d in [low_d, high_d],  eta = sum_d b_d x_d
 
             b_d <- the minimiser of ½|x_d|² (b - b_d)² + (eta·x_d - target_d)(b - b_d) + epsilon |b| in the box
 
-classes     dual row m_d >= 0 of sum bound_d (the own class y_d holds what is not used),
+classes     dual row m_d >= 0 of sum bound_d (the entry of the true class y_d is the unused part of the bound),
             eta_c = v_c ∘ sum_d (bound_d 1(c = y_d) - m_dc) x_d,  v the prior variances,  a_dc = sum_k v_ck x_dk²
 
             r_c = cost 1(c != y_d) + eta_c·x_d;   m_dc <- max(0, r_c + a_dc m_dc - level) / a_dc,
             level such that the row still sums to bound_d
 
-Every document adds a term >= 0 to the duality gap: bound (loss) - dual · (slope). A sweep returns the sum of the terms
-as it met them, and puts the documents that can rest (on a bound, nothing to move) behind the others. The sparse sweeps
-take features as CSR arrays and v = 1.
+Every document adds a term >= 0 to the duality gap: bound (loss) - dual · (slope). A sweep returns the sum of these
+terms, each computed before the document's step. Documents whose variables are at a bound and do not move are inactive
+(shrinking); the sweep moves them behind the active ones. The sparse sweeps take features as CSR arrays and v = 1.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ _FAST = {"reassoc", "nsz", "arcp", "contract"}
 
 @njit(cache=True, nogil=True, inline="always")
 def _hash(x):
-    """splitmix64's mixer."""
+    """The finaliser of splitmix64."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -51,9 +52,9 @@ def _dot(a, b):
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _best_in_box(old, slope, norm, epsilon, low, high):
-    """(the document's best dual variable, its term of the gap before)."""
+    """Return (the document's optimal dual variable, its term of the gap before the step)."""
     excess = max(abs(slope) - epsilon, 0.0)
-    # the side of the box that a residual of this sign pushes to
+    # the sign of the residual decides which end of the box is optimal
     gap = (high if slope < 0.0 else -low) * excess + old * slope + epsilon * abs(old)
     free = old - slope / norm
     shift = epsilon / norm
@@ -63,7 +64,7 @@ def _best_in_box(old, slope, norm, epsilon, low, high):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def sweep_box(x, norm, target, epsilon, low, high, seed, epoch, coef, dual, order, n):
-    """Visit the documents order[:n] once in random order; returns (how many stay busy, the sum of their gap terms).
+    """Visit the documents order[:n] once in random order; return (number of active documents, sum of the gap terms).
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def sweep_box(x, norm, target, epsilon, low, high, seed, epoch, coef, dual, orde
     coef, dual : (K,), (D,)
         Changed in place.
     order : (D,) int
-        Changed in place: the busy documents are moved to the front of order[:n].
+        Changed in place: the active documents are moved to the front of order[:n].
     """
     _shuffle(order, n, seed, epoch)
     busy = 0
@@ -124,14 +125,15 @@ def sweep_box_sparse(indptr, indices, data, norm, target, epsilon, low, high, se
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _project(value, weight, bound, out):
-    """out_c = max(0, value_c - level) weight_c, level such that sum out = bound > 0; exact, in at most M rounds."""
+    """out_c = max(0, value_c - level) weight_c, level such that sum out = bound > 0; exact, at most M iterations."""
     n_classes = value.shape[0]
     top = 0
     for c in range(1, n_classes):
         if value[c] > value[top]:
             top = c
     level = value[top] - bound / weight[top]
-    # Taking in all values above a lower bound of the level raises the level; those it passes drop out for good.
+    # Each iteration averages over the values above a lower bound of the level. This raises the bound, and the values
+    # that fall below it stay out.
     kept = n_classes + 1
     while True:
         total = -bound
@@ -151,21 +153,21 @@ def _project(value, weight, bound, out):
     if kept == 1:
         for c in range(n_classes):
             out[c] = 0.0
-        out[top] = bound  # not a rounding error beside it: a document on a corner can then rest
+        out[top] = bound  # exactly, so that a document at a corner becomes inactive
         return
     total = 0.0
     for c in range(n_classes):
         out[c] = max(value[c] - level, 0.0) * weight[c]
         total += out[c]
     for c in range(n_classes):
-        out[c] *= bound / total  # a nearly empty document has lost digits in value - level
+        out[c] *= bound / total  # value - level has lost digits where a document is nearly empty
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _best_row(slope, old, weight, bound, new):
-    """The document's best dual row in `new`; returns (its term of the gap before, whether it stays busy).
+    """Put the document's optimal dual row into `new`; return (its term of the gap before, whether it stays active).
 
-    slope : (M,) r, changed
+    slope : (M,) r, changed in place
     """
     n_classes = slope.shape[0]
     worst = -np.inf
@@ -175,7 +177,7 @@ def _best_row(slope, old, weight, bound, new):
     for c in range(n_classes):
         used += old[c] * (worst - slope[c])
     if used <= 0.0:
-        # all weight lies on the worst classes: optimal; it rests unless it is torn between two of them
+        # all weight lies on the worst classes: optimal. The document stays active only if two of them share it.
         torn = False
         for c in range(n_classes):
             new[c] = old[c]
@@ -192,7 +194,7 @@ def _best_row(slope, old, weight, bound, new):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def sweep_classes(x, weight, variance, label, cost, bound, seed, epoch, coef, dual, order, n, slope, new):
-    """Visit the documents order[:n] once in random order; returns (how many stay busy, the sum of their gap terms).
+    """Visit the documents order[:n] once in random order; return (number of active documents, sum of the gap terms).
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def sweep_classes(x, weight, variance, label, cost, bound, seed, epoch, coef, du
     coef, dual : (M, K), (D, M)
         Changed in place.
     order : (D,) int
-        Changed in place: the busy documents are moved to the front of order[:n].
+        Changed in place: the active documents are moved to the front of order[:n].
     slope, new : (M,)
         Scratch.
     """
@@ -235,7 +237,7 @@ def sweep_classes(x, weight, variance, label, cost, bound, seed, epoch, coef, du
 def sweep_classes_sparse(
     indptr, indices, data, weight, label, cost, bound, seed, epoch, coef, dual, order, n, slope, new
 ):
-    """`sweep_classes` with x as CSR arrays, variances of one, and coef (K, M): a feature's classes lie together."""
+    """`sweep_classes` with x as CSR arrays, variances of one, and coef (K, M): the row of a feature is contiguous."""
     n_classes = coef.shape[1]
     _shuffle(order, n, seed, epoch)
     busy = 0
@@ -280,11 +282,11 @@ def weigh_planes(gram, offset, weight, slack, tol, max_steps):
     slack : (J,)
         Becomes offset - gram weight.
     tol : float
-        Stops when the objective is that close to the optimum: max slack - weight·slack.
+        Stops when max slack - weight·slack, a bound on the distance to the optimum, is at most tol.
 
     Returns
     -------
-    bool : whether it is.
+    bool : whether it converged.
     """
     n = weight.shape[0]
     for i in range(n):
@@ -300,7 +302,7 @@ def weigh_planes(gram, offset, weight, slack, tol, max_steps):
                 best = i
         if slack[best] - level <= tol:
             return True
-        # of the planes with weight, the one whose exchange with the best gains most
+        # among the planes with weight, the one whose exchange with the best raises the objective most
         gain = -1.0
         give = best
         step = 0.0
@@ -334,9 +336,9 @@ def sum_by_class(x, bound, label, sums):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def worst_classes(x, score, label, cost, bound, worst, sums):
-    """worst_d = argmax_c score_dc + cost 1(c != label_d), the first of equals; returns the sum of their losses.
+    """worst_d = argmax_c score_dc + cost 1(c != label_d), the first in case of ties; returns the sum of the losses.
 
-    sums : (M, K), out: as by `sum_by_class`, of the worst classes
+    sums : (M, K), out: as from `sum_by_class`, with the worst classes as labels
     """
     sums[:] = 0.0
     loss = 0.0

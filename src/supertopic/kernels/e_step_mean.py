@@ -1,20 +1,20 @@
-"""The E-step of documents with responses, when a response speaks to all words of a document alike.
+"""The E-step of documents with responses, with the same response term for all tokens of a document.
 
-Mean-field inference needs E[s²] or E[exp s] of s = coef·Zbar, with each token's own phi_j. Both are largest, and the
-response's expectation smallest, when the tokens share their mean: by Jensen's inequality
+Mean-field inference needs E[s²] or E[exp s] of s = coef·Zbar, with one phi_j per token. Both are largest, and the
+response's expected log-likelihood is smallest, when all tokens share their mean: by Jensen's inequality
 
     sum_j c_j Var_phi_j[coef]  <=  N Var_mean[coef]             prod_j (F·phi_j)^c_j  <=  (F·mean)^N
 
 with mean = sum_j c_j phi_j / N and F = exp(coef/N). So the right-hand sides, the moments of the mean of N draws from
-`mean`, give a lower bound of the evidence still, and one that depends on the words through `mean` alone:
+`mean`, still give a lower bound of the evidence. It depends on the words only through `mean`:
 
     phi_jk  ∝  w_jk exp( E[log theta_k] + tilt_k )           gamma_k = alpha_k + sum_j c_j phi_jk
 
     quadratic   tilt_k = A coef_k - curvature/(2N²) coef_k²,   A = slope/N - curvature/N² (N - 1) coef·mean
     product     tilt_k = slope/N coef_k + A F_k,               A = -curvature (F·mean)^(N-1)
 
-A pass costs what a pass of LDA costs, however many columns there are: those without a curvature, as max-margin classes
-are, add up to one. The gap shrinks as 1/N: `response` has the step with each token's own terms, where that matters.
+A pass costs as much as a pass of LDA, whatever the number of columns; columns without curvature (max-margin classes)
+are added up to one column. The gap to the per-token bound is O(1/N); `e_step_token` has the per-token step.
 """
 
 import math
@@ -25,16 +25,16 @@ from numba import njit
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
 _SMALLEST_WEIGHT = np.float32(1e-18)
-_LONGEST_STEP = 2.0  # of any topic's tilt in one pass
+_LONGEST_STEP = 2.0  # largest change of any topic's tilt in one pass
 
-# Small functions are copies of those in `variational`: numba's cache does not see a change in another file.
+# Small functions are copies of those in `e_step_words`: numba's cache does not see a change in another file.
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _exp(x):
-    """e^x in float32 by a polynomial, relative error 6e-6: numba's libm call would stop loops from vectorising.
+    """e^x in float32 by a polynomial, relative error 6e-6; numba's call of libm would prevent vectorisation.
 
-    Floored at e^-40: smaller shares mean nothing, but their products would be denormal numbers, ten times slower.
+    The result is at least e^-40: smaller shares do not matter, and their products would be denormal, ten times slower.
     """
     x = min(max(x, np.float32(-40.0)), np.float32(88.0))
     t = x * np.float32(1.4426950408889634)
@@ -122,7 +122,7 @@ def _pass_over_words(rows, counts, theta, total):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _share_words(rows, counts, theta, phi, phi_sum):
-    """phi_jk ∝ rows_jk theta_k, and their sums; returns sum_j c_j log(rows_j·theta)."""
+    """Set phi_jk ∝ rows_jk theta_k and phi_sum_k = sum_j c_j phi_jk; return sum_j c_j log(rows_j·theta)."""
     n_topics = theta.shape[0]
     log_norms = 0.0
     for k in range(n_topics):
@@ -143,7 +143,7 @@ def _share_words(rows, counts, theta, phi, phi_sum):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _prepare(slope, curvature, coef, coef_cov, is_product, n_tokens, features, fixed):
-    """F (less one, of a product column: what all topics share says nothing), and what no pass changes of the tilt."""
+    """Compute F and the constant part of the tilt. Product columns hold F - 1; a constant changes no shares."""
     n_columns, n_topics = coef.shape
     per_token = np.float32(1.0 / n_tokens)
     for k in range(n_topics):
@@ -170,7 +170,7 @@ def _prepare(slope, curvature, coef, coef_cov, is_product, n_tokens, features, f
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _add_up(slope, coef, column, fixed):
-    """One column for all where no curvature is: sum_c slope_c coef_c, of slope 1."""
+    """Replace columns without curvature by the one column sum_c slope_c coef_c, with slope 1."""
     for k in range(column.shape[0]):
         column[k] = fixed[k] = np.float32(0.0)
     for c in range(coef.shape[0]):
@@ -182,7 +182,7 @@ def _add_up(slope, coef, column, fixed):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _moments(c, features, is_product, n_tokens, mean):
-    """(F·mean, second moment of the language, variance of one draw's coef) of column c, tokens drawn from `mean`."""
+    """(F·mean, E[s²] or E[exp s], variance of one draw's coef) of column c, with tokens drawn from `mean`."""
     first = np.float32(0.0)
     square = np.float32(0.0)
     for k in range(mean.shape[0]):
@@ -200,11 +200,11 @@ def _moments(c, features, is_product, n_tokens, mean):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factors, goals):
-    """Move the factors A towards what `mean` asks for; returns how far any tilt was from it.
+    """Damped update of the factors A towards their values at `mean`; returns how far the tilt was from convergence.
 
-    Going all the way may jump to and fro for ever: `mean` moves with A by at most N Var[coef] (the variance under the
-    words' own shares is smaller), and a step shortened by that cannot overshoot, as long as the variance stays what it
-    is: it is zero where one topic has all tokens, and so no step moves any tilt by more than `_LONGEST_STEP`.
+    Full steps can oscillate for ever. The derivative of `mean` with respect to A is at most N Var[coef] (the variance
+    under the per-word shares is smaller), and a step divided by 1 plus this bound cannot overshoot while the variance
+    is constant. It is zero where one topic has all tokens, so `_LONGEST_STEP` also limits the change of the tilt.
     """
     damping = 1.0
     off = 0.0
@@ -228,12 +228,12 @@ def _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factor
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _spread(curvature, coef_cov, n_tokens, mean, begin, spread, goal):
-    """Move `spread`, what the coefficients' covariances S take from the tilt, towards what `mean` asks for:
+    """Damped update of `spread`, which the coefficients' covariances S subtract from the tilt, towards its goal:
 
     goal_k = sum_c curvature_c (N - 1)/N² (S_c mean)_k
 
-    Shortened as in `_pull`, by curvature/N times the variance of coefficients ~ S at a topic drawn from `mean`. Returns
-    how far any tilt was from it.
+    Damped as in `_pull`, by curvature/N times the variance of coefficients ~ S at a topic drawn from `mean`. Returns
+    how far the tilt was from convergence.
     """
     n_topics = mean.shape[0]
     damping = 1.0
@@ -250,7 +250,7 @@ def _spread(curvature, coef_cov, n_tokens, mean, begin, spread, goal):
             variance += (coef_cov[c, k, k] - pull) * mean[k]
         damping += curvature[c] / n_tokens * max(variance, 0.0)
     least, most = np.inf, -np.inf
-    for k in range(n_topics):  # what all topics share says nothing
+    for k in range(n_topics):  # a constant changes no shares
         least, most = min(least, goal[k] - spread[k]), max(most, goal[k] - spread[k])
     part = 1.0 if begin else min(1.0 / damping, _LONGEST_STEP / (most - least + 1e-30))
     for k in range(n_topics):
@@ -260,7 +260,7 @@ def _spread(curvature, coef_cov, n_tokens, mean, begin, spread, goal):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _weigh_topics(features, fixed, factors, spread, gamma, collapsed, tilt, theta):
-    """theta_k = exp(psi(gamma_k) + tilt_k - largest tilt), or with gamma_k for exp(psi(gamma_k)); and tilt."""
+    """Compute tilt, and theta_k = exp(psi(gamma_k) + tilt_k - max tilt); collapsed: gamma_k for exp(psi(gamma_k))."""
     n_topics = gamma.shape[0]
     for k in range(n_topics):
         tilt[k] = fixed[k] - spread[k]
@@ -284,7 +284,7 @@ def _tilt_one(
     rows, count, alpha, collapsed, max_passes, tol, slope, curvature, coef_cov, is_product, n_tokens, features, fixed,
     ranges, factors, goals, gamma, phi, theta, total, mean, tilt, spread, goal, fresh,
 ):  # fmt: skip
-    """Coordinate ascent for one document; returns (passes, words' part of the bound), and its mean shares in `mean`."""
+    """Coordinate ascent for one document; returns (passes, the words' part of the bound) and sets its `mean` shares."""
     n_topics, done, settled = alpha.shape[0], 0, False
     spread[:] = np.float32(0.0)
     while True:
@@ -337,19 +337,19 @@ def infer_documents_mean(
     slope, curvature, coef, coef_cov, is_product,
     active, factors, gamma, phi, bound, passes, score, moment, rows,
 ):  # fmt: skip
-    """E-step of documents [start, stop) with C response columns; one without a label gets what LDA would give it.
+    """E-step of documents [start, stop) with C response columns; documents without a label are treated as in LDA.
 
     Parameters
     ----------
     indptr, indices, counts, weights, alpha, collapsed, gamma, phi, rows : as for infer_documents
-    max_passes, tol : stop when gamma changes by less than tol on the mean, and the tilt by less than 10 tol
+    max_passes, tol : stop when the mean change of gamma is below tol and the tilt is within 10 tol of convergence
     fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
     slope, curvature : (D, C) float64; both zero where the document has no label
     coef : (C, K) float32; coef_cov : (C, K, K) float32, or (0, K, K) for a point estimate
-    is_product : (C,) bool, the language of each column
-    factors : (D, C) float64, in and out: A; NaN where it shall start at what gamma asks for
-    active : (D,) bool; other documents are left as they are
-    bound : (D,) float64, out: words' part only; the responses add their own from score and moment
+    is_product : (C,) bool, whether a column is of the product form
+    factors : (D, C) float64, in and out: A; NaN starts A at its value for the given gamma
+    active : (D,) bool; other documents are not changed
+    bound : (D,) float64, out: the words' part only; the responses' part is computed from score and moment
     passes : (D,) int32, score, moment : (D, C) float64, out: E[s], and E[s²] (quadratic) or E[exp s] (product)
     """
     n_columns, n_topics = coef.shape
@@ -364,7 +364,7 @@ def infer_documents_mean(
         first, last = indptr[d], indptr[d + 1]
         count = counts[first:last]
         n_tokens = np.float64(count.sum())
-        if last == first:  # no token varies: the prior mean is all there is
+        if last == first:  # a document without tokens gets the prior mean
             passes[d], bound[d], gamma[d] = 0, 0.0, alpha
             for k in range(n_topics):
                 mean[k] = alpha[k] / alpha.sum()

@@ -1,11 +1,12 @@
-"""The E-step of documents that have responses.
+"""The E-step of documents with responses, with one response term per token.
 
 For a document of N tokens, distinct words j with counts c_j, topics weighted by w_jk = exp E[log p(word j | k)]:
 
     phi_jk   ∝  w_jk exp( E[log theta_k] + r_jk )          gamma_k = alpha_k + sum_j c_j phi_jk
 
-r_jk is what the responses say to token j. A response column c speaks one of two languages (the names in brackets are
-the arrays that carry them); both are linear in a feature F_ck once the other tokens are fixed, so one loop serves both:
+r_jk is the contribution of the responses to token j. The expected log-likelihood of a response column c has one of two
+forms, given by the arrays slope and curvature. Both are linear in a feature F_ck once the other tokens are fixed, so
+one loop handles both:
 
 quadratic   slope·E[s] - curvature/2·E[s²],  s = coef_c·Zbar,  F = coef_c,  with S = sum_i c_i F·phi_i
 
@@ -15,7 +16,7 @@ product     slope·E[s] - curvature·E[exp s],  E[exp s] = prod_i (F·phi_i)^c_i
 
             r_jk = coef_ck slope/N - F_k curvature · E[exp s] / (F·phi_j)
 
-The self-term leaves out one occurrence of the word, not all of them.
+The sums over the other tokens exclude one occurrence of the word, not all of them.
 """
 
 import math
@@ -26,14 +27,14 @@ from numba import njit
 _FAST = {"reassoc", "nsz", "nnan", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
 
-# The next three are copies of those in `variational`: numba's cache does not see a change in another file.
+# The next three are copies of those in `e_step_words`: numba's cache does not see a change in another file.
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _exp(x):
-    """e^x in float32 by a polynomial, relative error 6e-6: numba's libm call would stop loops from vectorising.
+    """e^x in float32 by a polynomial, relative error 6e-6; numba's call of libm would prevent vectorisation.
 
-    Floored at e^-40: smaller shares mean nothing, but their products would be denormal numbers, ten times slower.
+    The result is at least e^-40: smaller shares do not matter, and their products would be denormal, ten times slower.
     """
     x = min(max(x, np.float32(-40.0)), np.float32(88.0))
     t = x * np.float32(1.4426950408889634)
@@ -79,7 +80,7 @@ def _dirichlet_terms(alpha, gamma, log_theta_used, phi_sum):
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _response_factors(c, slope, curvature, n_tokens, is_product, state, own):
-    """The multiplier A of F_ck in r_jk, given the column's running state and the word's own F·phi_j."""
+    """The multiplier A of F_ck in r_jk, given the column's running state and the word's F·phi_j (`own`)."""
     if is_product[c]:
         return -curvature[c] * math.exp(min(state[c] - math.log(own), 80.0))
     return slope[c] / n_tokens - curvature[c] / (n_tokens * n_tokens) * (state[c] - own)
@@ -87,10 +88,10 @@ def _response_factors(c, slope, curvature, n_tokens, is_product, state, own):
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _share_one_word(rows, j, fixed, features, factors, trial, new):
-    """new_k ∝ rows_jk exp(fixed_k + sum_c A_c F_ck); returns log of the norm, exact whatever the size of the terms.
+    """new_k ∝ rows_jk exp(fixed_k + sum_c A_c F_ck); returns the log of the normaliser, without overflow.
 
-    The largest fixed_k is 0. The exponent is taken below a bound on its largest value, which need not be searched for
-    unless the bound may be far from it.
+    The largest fixed_k is 0. An upper bound of the exponents is subtracted before exp; their exact maximum is searched
+    for only where the bound may be far from it.
     """
     n_topics = new.shape[0]
     for k in range(n_topics):
@@ -121,7 +122,7 @@ def _share_one_word(rows, j, fixed, features, factors, trial, new):
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _dot(a, i, b, j):
-    """a_i·b_j of two matrices; by index, since a view of a row costs as much as the sum."""
+    """a_i·b_j of the rows of two matrices; by index, since making a view of a row costs as much as the sum."""
     total = np.float32(0.0)
     for k in range(a.shape[1]):
         total += a[i, k] * b[j, k]
@@ -130,7 +131,7 @@ def _dot(a, i, b, j):
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def _may_overshoot(count, curvature, is_product, n_tokens, trial, factors):
-    """Whether A could move by more than a hundredth while x = F·phi_j settles; hardly ever, in a long document."""
+    """Whether A could change by more than 0.01 until x = F·phi_j has converged; rare in long documents."""
     for c in range(trial.shape[0]):
         pull = -factors[c] / trial[c, 0] if is_product[c] else curvature[c] / (n_tokens * n_tokens)
         if abs(pull) * (count - 1.0) * (trial[c, 4] - trial[c, 3]) > 1e-2:
@@ -140,11 +141,11 @@ def _may_overshoot(count, curvature, is_product, n_tokens, trial, factors):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _settle(rows, j, fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new):
-    """Share out a word that stands there `count` times, whose A depends on x = F·phi_j itself; returns log of the norm.
+    """Solve for phi_j of a word that occurs `count` times, where A depends on x = F·phi_j; returns the log normaliser.
 
-    The occurrences share phi_j, so x has to solve x = f(x), f falling, and going from x straight to f(x) may jump to
-    and fro for ever. Newton steps inside a bracket find it; columns take turns. `trial` (C, 5) holds x, its bracket,
-    and the least and the largest F.
+    The occurrences share phi_j, so x has to solve x = f(x) with f decreasing, and the fixed-point iteration can
+    oscillate for ever. Bracketed Newton steps find the solution, one column at a time. `trial` (C, 5) holds x, its
+    bracket, and the smallest and the largest F.
     """
     for c in range(features.shape[0]):
         trial[c, 1], trial[c, 2] = trial[c, 3], trial[c, 4]
@@ -187,9 +188,9 @@ def _prepare_features(coef, is_product, n_tokens, features, trial):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed):
-    """The part of log phi_jk that no token changes: E[log theta_k], the squares, the covariance of the coefficients.
+    """The part of log phi_jk that is the same for all tokens: E[log theta_k], squares, the coefficients' covariance.
 
-    Less their largest: a constant changes neither shares nor bound, and exponents of at most 0 cannot overflow.
+    Its largest value is subtracted: a constant changes neither shares nor bound, and exponents <= 0 cannot overflow.
     """
     n_topics = gamma.shape[0]
     gamma_total = 0.0
@@ -209,7 +210,7 @@ def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, 
                 square = coef[c, k] * coef[c, k]
                 if coef_cov.shape[0] > 0:
                     square += coef_cov[c, k, k]
-                    for i in range(n_topics):  # the own token is left in here: an error of order 1/N
+                    for i in range(n_topics):  # includes the token itself: an error of order 1/N
                         square += 2.0 * coef_cov[c, k, i] * phi_sum[i]
                 fixed[k] -= half * square
     shift = fixed[0]
@@ -225,7 +226,7 @@ def _respond_to_words(
 ):
     """One Gauss-Seidel pass over the words; returns sum_j c_j E_q[log w + E log theta - log phi] at E log theta used.
 
-    log norm_j holds phi·r as well, which belongs to the responses' own expectation: it is taken out again.
+    log norm_j also contains phi·r, which is part of the responses' expected log-likelihood, so it is subtracted.
     """
     n_columns, n_topics = features.shape
     word_bound = 0.0
@@ -299,7 +300,7 @@ def _respond_one(
     rows, count, alpha, max_passes, tol, slope, curvature, coef, coef_cov, is_product, n_tokens,
     features, gamma, phi, state, phi_sum, log_theta, fixed, factors, trial, new,
 ):  # fmt: skip
-    """Coordinate ascent for one labelled document; returns (passes, words' part of the bound)."""
+    """Coordinate ascent for one labelled document; returns (passes, the words' part of the bound)."""
     n_topics = alpha.shape[0]
     word_bound = 0.0
     done = 0
@@ -327,18 +328,18 @@ def infer_documents_token(
     slope, curvature, coef, coef_cov, is_product,
     gamma, phi, bound, passes, score, moment, rows,
 ):  # fmt: skip
-    """Go on from the gamma and phi of documents [start, stop) with C response columns.
+    """E-step of documents [start, stop) with C response columns, started from the gamma and phi given.
 
-    A document without a label keeps what `infer_documents` gave it, and an empty one scores its prior mean.
+    A document without a label keeps the result of `infer_documents`. An empty document is scored at its prior mean.
 
     Parameters
     ----------
     indptr, indices, counts, weights, alpha, gamma, phi, rows : as for infer_documents; phi is needed, in and out
-    max_passes, tol : stop when gamma changes by less than tol on the mean
+    max_passes, tol : stop when the mean change of gamma is below tol
     slope, curvature : (D, C) float64; both zero where the document has no label
     coef : (C, K) float32; coef_cov : (C, K, K) float32, or (0, K, K) for a point estimate
-    is_product : (C,) bool, the language of each column
-    bound : (D,) float64, in and out: words' part only; the responses add their own from score and moment
+    is_product : (C,) bool, whether a column is of the product form
+    bound : (D,) float64, in and out: the words' part only; the responses' part is computed from score and moment
     passes : (D,) int32, out; 0 for a document without a label
     score, moment : (D, C) float64, out: E[s], and E[s²] (quadratic) or E[exp s] (product)
     """

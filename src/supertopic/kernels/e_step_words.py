@@ -1,10 +1,10 @@
-"""The E-step of a document without a response, and the topics' expected weights it works with.
+"""The E-step of a document without a response, and the expected topic weights it uses.
 
 For a document of N tokens, distinct words j with counts c_j, topics weighted by w_jk = exp E[log p(word j | k)]:
 
     phi_jk   ∝  w_jk exp E[log theta_k]          gamma_k = alpha_k + sum_j c_j phi_jk
 
-The occurrences of a word in a document share one phi. `response` has the same step with responses.
+All occurrences of a word in a document share one phi. `e_step_mean` and `e_step_token` have the step with responses.
 """
 
 import math
@@ -14,14 +14,14 @@ from numba import njit
 
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
-WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights: products of smaller ones would be denormal, ten times slower
+WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of smaller numbers would be denormal and slow
 
 
 @njit(cache=True, nogil=True, inline="always", fastmath=_FAST, error_model="numpy")
 def _exp(x):
-    """e^x in float32 by a polynomial, relative error 6e-6: numba's libm call would stop loops from vectorising.
+    """e^x in float32 by a polynomial, relative error 6e-6; numba's call of libm would prevent vectorisation.
 
-    Floored at e^-40: smaller shares mean nothing, but their products would be denormal numbers, ten times slower.
+    The result is at least e^-40: smaller shares do not matter, and their products would be denormal, ten times slower.
     """
     x = min(max(x, np.float32(-40.0)), np.float32(88.0))
     t = x * np.float32(1.4426950408889634)
@@ -79,7 +79,7 @@ def _trigamma(x):
 
 @njit(cache=True, nogil=True)
 def _gammas_of(alpha, gammas):
-    """Columns of gammas (K, 3), float64: log Gamma(alpha_k), psi(alpha_k), psi'(alpha_k). Equal neighbours are free."""
+    """Fill gammas (K, 3) with log Gamma(alpha_k), psi(alpha_k), psi'(alpha_k); equal neighbours are computed once."""
     for k in range(alpha.shape[0]):
         if k > 0 and alpha[k] == alpha[k - 1]:
             gammas[k] = gammas[k - 1]
@@ -94,7 +94,7 @@ def _dirichlet_terms(alpha, gammas, theta, phi_sum):
 
     log Gamma(sum alpha) - log Gamma(sum gamma) + sum_k log Gamma(gamma_k) - log Gamma(alpha_k) - phi_sum_k log theta_k,
 
-    since E[log theta] cancels. Most topics have next to no part in a document: a series does for them.
+    since E[log theta] cancels. Most topics have almost no tokens in a document; a series is accurate enough for them.
     """
     alpha_total = total = bound = 0.0
     for k in range(alpha.shape[0]):
@@ -116,7 +116,7 @@ def _mode_terms(alpha, theta, phi_sum):
     """log Dirichlet(mode | alpha + 1) + sum_k phi_sum_k (log mode_k - log theta_k), mode = gamma / sum gamma:
 
     log Gamma(sum (alpha + 1)) - sum_k log Gamma(alpha_k + 1) + sum_k gamma_k log mode_k - phi_sum_k log theta_k;
-    nothing for a document without words, as of order one.
+    zero for a document without words, as in the mean-field bound.
     """
     priors = total = bound = 0.0
     if not phi_sum.any():
@@ -133,7 +133,7 @@ def _mode_terms(alpha, theta, phi_sum):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _prior_terms(alpha, collapsed, gammas, theta, phi_sum):
-    """What the shares of a document add to its bound."""
+    """The terms of a document's bound that belong to theta."""
     return _mode_terms(alpha, theta, phi_sum) if collapsed else _dirichlet_terms(alpha, gammas, theta, phi_sum)
 
 
@@ -141,7 +141,7 @@ def _prior_terms(alpha, collapsed, gammas, theta, phi_sum):
 def _pass_over_words(rows, counts, theta, total, ratio):
     """One pass: ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk. Then gamma = alpha + theta·total.
 
-    Four words at a time: theta and total then travel through the registers once for four rows.
+    Four words at a time, so that theta and total are loaded once for four rows.
     """
     n_topics = theta.shape[0]
     n_words = counts.shape[0]
@@ -173,7 +173,7 @@ def _pass_over_words(rows, counts, theta, total, ratio):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _weigh(gamma, collapsed, theta):
-    """theta = exp psi(gamma), up to a factor E[theta | z] = gamma where the order is zero."""
+    """theta = exp psi(gamma), or gamma (E[theta | z] up to a factor) in collapsed inference."""
     if collapsed:
         for k in range(gamma.shape[0]):
             theta[k] = gamma[k]
@@ -184,7 +184,7 @@ def _weigh(gamma, collapsed, theta):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _update_gamma(alpha, collapsed, theta, total, gamma):
-    """gamma = alpha + theta·total and its weights theta, in place; the mean absolute change of gamma."""
+    """Update gamma = alpha + theta·total and its weights theta; return the mean absolute change of gamma."""
     change = np.float32(0.0)
     for k in range(alpha.shape[0]):
         new = alpha[k] + theta[k] * total[k]
@@ -196,7 +196,7 @@ def _update_gamma(alpha, collapsed, theta, total, gamma):
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def _share_words(rows, counts, theta, phi, phi_sum):
-    """phi_jk ∝ rows_jk theta_k, and their sums; returns sum_j c_j log(rows_j·theta)."""
+    """Set phi_jk ∝ rows_jk theta_k and phi_sum_k = sum_j c_j phi_jk; return sum_j c_j log(rows_j·theta)."""
     n_topics = theta.shape[0]
     log_norms = 0.0
     for k in range(n_topics):
@@ -218,7 +218,7 @@ def _share_words(rows, counts, theta, phi, phi_sum):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma, theta, total, ratio):
-    """Coordinate ascent for one document without a response; returns the passes it took. theta: weights of gamma."""
+    """Coordinate ascent for one document; updates gamma and its weights theta, returns the number of passes."""
     _weigh(gamma, collapsed, theta)
     done = 0
     while done < max_passes and count.shape[0] > 0:
@@ -231,7 +231,7 @@ def _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma, theta, total,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _start_document(fresh, first, last, indices, counts, weights, alpha, gamma, rows):
-    """Copy the document's rows side by side; gamma = alpha + N/K on a fresh start. Returns N."""
+    """Copy the weights of the document's words into `rows`; set gamma = alpha + N/K on a fresh start. Returns N."""
     n_tokens = np.float32(0.0)
     for j in range(last - first):
         word = indices[first + j]
@@ -250,7 +250,7 @@ def infer_documents(
     start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
     gamma, phi, bound, passes, rows,
 ):  # fmt: skip
-    """E-step of documents [start, stop) without a response: ascent on (gamma, phi) to a mean change below tol.
+    """E-step of documents [start, stop) without a response: iterate until the mean change of gamma is below tol.
 
     Parameters
     ----------
@@ -258,12 +258,12 @@ def infer_documents(
     weights : (V, K) float32, exp E[log p(word | topic)]
     alpha : (K,) float32
     collapsed : bool
-        phi_jk ∝ w_jk gamma_k instead of w_jk exp psi(gamma_k), with w = E[p(word | topic)]: collapsed inference of
-        order zero (CVB0), a token's own share left in the counts, as in Foulds et al. (2013). That is EM for the mode
-        of theta under Dirichlet(alpha + 1), and the bound is log p(words, theta) at it.
+        phi_jk ∝ w_jk gamma_k instead of w_jk exp psi(gamma_k), with w = E[p(word | topic)]: collapsed inference
+        (CVB0). The counts include the token itself, as in Foulds et al. (2013). This is EM for the mode of theta
+        under Dirichlet(alpha + 1), and the bound is log p(words, theta) at the mode.
     fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
     gamma : (D, K) float32, in and out
-    phi : (nnz, K) float32, out: the share of each topic in each word; (0, K) leaves it and the bound out
+    phi : (nnz, K) float32, out: the topic shares of each word; with shape (0, K), phi and bound are not computed
     bound : (D,) float64, out: the document's part of the evidence bound
     passes : (D,) int32, out
     rows : (longest document, K) float32, scratch
@@ -291,7 +291,7 @@ def infer_plain_documents(
     start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
     gamma, theta, ratio, bound, rows,
 ):  # fmt: skip
-    """As `infer_documents`, but phi_jk c_j = ratio_j (weights_jk + WEIGHT_OFFSET) theta_k is left in its factors.
+    """As `infer_documents`, but returns phi as factors: c_j phi_jk = ratio_j (weights_jk + WEIGHT_OFFSET) theta_k.
 
     theta : (D, K) float32, out; ratio : (nnz,) float32, out
     """
@@ -317,8 +317,8 @@ def infer_plain_documents(
 def sum_log_theta(start, stop, alpha, gamma, sums):
     """sums_k = sum over documents [start, stop) of E[log theta_k] = psi(gamma_k) - psi(sum_k gamma_k).
 
-    alpha : (K,) float32; gamma : (D, K) float32; sums : (K,) float64, out. A series does for topics that a document
-    has next to no part of.
+    alpha : (K,) float32; gamma : (D, K) float32; sums : (K,) float64, out. A series is accurate enough for topics with
+    almost no tokens in a document.
     """
     gammas = np.empty((alpha.shape[0], 3))
     _gammas_of(alpha, gammas)

@@ -1,11 +1,11 @@
-"""Stochastic zero-order collapsed inference (SCVB0, Foulds et al. 2013): soft topics from a few quick passes.
+"""Stochastic collapsed variational inference (SCVB0, Foulds et al. 2013): expected counts from a few passes.
 
-Given expected counts n_wk (their sum over words n_k), a document's shares and its words' topics are
+Given expected counts n_wk and their sums over the words n_k, the updates for a document are
 
     phi_jk ∝ theta_k (n_wk + beta) / (n_k + V beta)          theta_k ∝ alpha_k + sum_j c_j phi_jk
 
-and a batch moves the counts by a rate rho: n_wk <- (1 - rho) n_wk + rho · growth · sum over its words of c phi.
-`topics.add_shares_by_word` makes that sum from what is found here.
+and a mini-batch updates the counts with rate rho: n_wk <- (1 - rho) n_wk + rho · growth · sum over its words of c phi.
+`word_sums.add_shares_by_word` computes that sum from the `theta` and `ratio` found here.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def learn_documents(
     start, stop, documents, first_entry, indptr, indices, counts, word_topic, smoothing, inverse, alpha, passes,
     theta, gained, ratio, rows,
 ):  # fmt: skip
-    """Topic shares of the batch's documents [start, stop), and what they say of the counts.
+    """Topic shares of the mini-batch's documents [start, stop), and the factors of their expected counts.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def learn_documents(
     inverse : (K,) float32, 1 / (n_k + V beta); alpha : (K,) float32
     passes : inner passes per document
     theta, ratio : (B, K) and (entries of the batch,) float32, out
-        c_j phi_jk = ratio_j theta_k (word_topic_wk + smoothing), so theta is the shares over n_k + V beta.
+        c_j phi_jk = ratio_j theta_k (word_topic_wk + smoothing): theta holds the topic shares divided by n_k + V beta.
     gained : (B, K) float32, out: sum_j c_j phi_jk
     rows : (longest document, K) float32, scratch
     """

@@ -1,7 +1,7 @@
 """Kernels that score held-out documents with the topics fixed.
 
-Each works on a range of documents, allocates nothing per document and draws its uniforms from a counter keyed
-by (seed, document), so a document's figure does not depend on the range it was in.
+Each works on a range of documents and allocates nothing per document. Its uniform numbers come from a counter keyed
+by (seed, document), so the score of a document does not depend on the range it was in.
 """
 
 import math
@@ -23,7 +23,7 @@ _FAST = {"reassoc", "contract", "nsz"}
 
 @njit(cache=True, nogil=True)
 def _mix(x):
-    """splitmix64's finaliser."""
+    """The finaliser of splitmix64."""
     x = (x ^ (x >> np.uint64(30))) * _MIX_1
     x = (x ^ (x >> np.uint64(27))) * _MIX_2
     return x ^ (x >> np.uint64(31))
@@ -43,10 +43,10 @@ def _uniform(key, counter):
 
 @njit(cache=True, nogil=True)
 def split_range(start, stop, indptr, data, seed, observed):
-    """Put floor(half) of each document's tokens, drawn without replacement, into ``observed``.
+    """Put half of each document's tokens (rounded down), drawn without replacement, into ``observed``.
 
-    A token is taken with probability (still wanted) / (still to come), which gives every half the same
-    chance. A fractional count c is floor(c) tokens and one of weight c - floor(c).
+    A token is taken with probability (still wanted) / (still to come), which makes every half equally likely.
+    A fractional count c is floor(c) tokens and one of weight c - floor(c).
     """
     for d in range(start, stop):
         key = _document_key(seed, d)
@@ -74,8 +74,8 @@ def exp_digamma(x, out, bits):
     """out = exp(psi(x)) for float32 x > 0, relative error about 1e-5; ``bits`` is int32 scratch.
 
     psi(x) = psi(x + 6) - sum_{i<6} 1/(x + i), and exp(psi(y + 1/2)) = y + 1/(24 y) - 37/(5760 y^3) + ..., so
-    one exponential is left. It is a polynomial with the exponent put into the bits, because a call of libm
-    would stop the loop from vectorising.
+    one exponential is left. It is computed by a polynomial and by setting the exponent bits, because a call of
+    libm would prevent vectorisation.
     """
     for k in range(x.shape[0]):
         v = x[k]
@@ -101,10 +101,10 @@ def completion_range(
     start, stop, seen_indptr, seen_indices, seen_data, held_indptr, held_indices, held_data, word_topic,
     alpha, max_iter, tol, rows, gamma, weight, update, bits, log_lik,
 ):  # fmt: skip
-    """log p(held-out half | theta), theta the variational posterior mean given the observed half.
+    """log p(held-out half | theta), where theta is the variational posterior mean given the observed half.
 
     gamma_k = alpha_k + sum_w c_w phi_wk, phi_wk proportional to word_topic[w, k] exp(psi(gamma_k)), repeated
-    until gamma moves by less than tol * tokens in all; then log_lik = sum_w c_w log sum_k gamma_k
+    until the absolute changes of gamma sum to less than tol * tokens; then log_lik = sum_w c_w log sum_k gamma_k
     word_topic[w, k] / sum gamma.
     """
     n_topics = alpha.shape[0]
@@ -125,7 +125,7 @@ def completion_range(
                 mass = np.float32(0.0)
                 for k in range(n_topics):
                     mass += weight[k] * row[k]
-                # a word no topic can make says nothing about the topics
+                # a word of probability zero in every topic carries no information about theta
                 share = seen_data[first + i] / mass if mass > np.float32(1e-37) else np.float32(0.0)
                 for k in range(n_topics):
                     update[k] += share * row[k]
@@ -152,7 +152,10 @@ def completion_range(
 
 @njit(cache=True, nogil=True)
 def _expand(first, last, indices, data, word_topic, rows, token_row):
-    """Topics of each distinct word in ``rows``, the row of each token; -1 if no topic can make some word."""
+    """Fill ``rows`` (p(word | k) of each distinct word) and ``token_row`` (the row of each token).
+
+    Returns the number of tokens, or -1 if some word has probability zero in every topic.
+    """
     n_tokens = 0
     for j in range(first, last):
         mass = 0.0
@@ -190,7 +193,7 @@ def _draw(joint, target):
 
 @njit(cache=True, nogil=True)
 def _sweep(first, last, step, z, prior_count, rows, token_row, joint, key, counter):
-    """Draw z_n from p(z_n | the others, w) for n = first, first + step, ... up to but not ``last``."""
+    """Draw z_n from p(z_n | the others, w) for n = first, first + step, ..., excluding ``last``."""
     for n in range(first, last, step):
         row = rows[token_row[n]]
         prior_count[z[n]] -= 1.0
@@ -203,7 +206,7 @@ def _sweep(first, last, step, z, prior_count, rows, token_row, joint, key, count
 
 @njit(cache=True, nogil=True)
 def _resample(particle_weight, total, offset, offspring, z, prior_count, n_done):
-    """Systematic resampling in place: particle r lives on as about R weight_r / total copies."""
+    """Systematic resampling in place: particle r gets about R weight_r / total copies."""
     n_particles = particle_weight.shape[0]
     running, teeth = 0.0, 0
     for r in range(n_particles):
@@ -231,10 +234,9 @@ def left_to_right_range(
     """log of an unbiased estimate of p(w) = prod_n p(w_n | w_<n), by a particle filter.
 
     At position n every particle first draws all its earlier z again (a Gibbs sweep, which leaves p(z_<n |
-    w_<n) alone), is weighted by p(w_n | z_<n) = sum_k (alpha_k + n_k) p(w_n | k) / (sum alpha + n), the
-    particles are resampled by these weights, and each draws z_n. The product of the mean weights is the
-    estimate. Without the resampling of particles (Wallach et al. 2009, algorithm 3) the product of means is
-    biased.
+    w_<n) invariant). It gets the weight p(w_n | z_<n) = sum_k (alpha_k + n_k) p(w_n | k) / (sum alpha + n).
+    The particles are then resampled by these weights, and each draws z_n. The estimate is the product of the
+    mean weights. Without the resampling (Wallach et al. 2009, algorithm 3) the product of means is biased.
     """
     n_particles = prior_count.shape[0]
     alpha_sum = alpha.sum()
@@ -279,10 +281,10 @@ def _log_joint(n_tokens, alpha, z, prior_count, rows, token_row):
 
 @njit(cache=True, nogil=True)
 def _find_assignment(n_tokens, alpha, best_z, z, prior_count, rows, token_row, joint, key, counter, n_starts, n_burn):
-    """The z of largest p(w, z) in n_starts runs of n_burn Gibbs sweeps each goes into ``best_z``.
+    """Put the z of largest p(w, z) in n_starts runs of n_burn Gibbs sweeps each into ``best_z``.
 
-    With a small alpha a document's sweeps stay with the topics that they begin with, so each run has as many sweeps
-    before, in which a prior of one more per topic melts away: a warm start lets them choose.
+    With a small alpha the sweeps hardly leave the topics they start with. So each run is preceded by n_burn annealed
+    sweeps, in which an additional prior count of one per topic decreases to zero.
     """
     best = -np.inf
     for _ in range(n_starts):
@@ -307,7 +309,7 @@ def _find_assignment(n_tokens, alpha, best_z, z, prior_count, rows, token_row, j
 
 @njit(cache=True, nogil=True)
 def _log_block(first, last, z, fixed_z, prior_count, rows, token_row, joint):
-    """log probability that tokens first, ..., last - 1, drawn in order, become ``fixed_z``; nothing is changed."""
+    """log probability that tokens first, ..., last - 1, drawn in order, become ``fixed_z``; the state is unchanged."""
     value = 0.0
     for n in range(first, last):
         prior_count[z[n]] -= 1.0
@@ -374,12 +376,12 @@ def chib_range(
     A(z*_b | x), the product of these conditionals. A leaves pi alone, so E_pi h = f_b.
 
     A place s is drawn uniformly from 1..S. There z_>b comes from p(z_>b | z*_<=b, w) and z_b from A's reversal, the
-    same steps in reverse order from z*_b; on goes the chain by sweeps in order to S and in reverse order to 1. As
+    same steps in reverse order from z*_b. The chain continues by sweeps in order to S and in reverse order to 1. As
     pi(x) A(z*_b | x) = pi(z*_b, z_>b) A_reversed(z_b | z*_b, z_>b), it has density P(chain) (1/f_b) (1/S) sum_s h(x_s),
-    P the stationary chain's (Murray and Salakhutdinov 2009). Weighted by one over the mean of h this is P / f_b: the
-    weight has mean 1/f_b, and under it the state at S has law pi, from which run b - 1 has to begin. So runs go from
-    the last block to the first, each begins where the one before ended (not at z*, which would be biased), and the
-    product of the weights has mean prod_b 1/f_b, for any z* that does not look at the runs.
+    P the density of the stationary chain (Murray and Salakhutdinov 2009). Weighted by one over the mean of h this is
+    P / f_b: the weight has mean 1/f_b, and under it the state at S has law pi, which is the law that run b - 1 has to
+    start from. So the runs go from the last block to the first, and each starts where the one before ended (a start at
+    z* would be biased). The product of the weights has mean prod_b 1/f_b, for any z* independent of the runs.
     """
     for d in range(start, stop):
         n_tokens = _expand(indptr[d], indptr[d + 1], indices, data, word_topic, rows, token_row)

@@ -23,7 +23,7 @@ def _normalise_logs(logs):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def share_documents(start, stop, indptr, indices, counts, log_weights, log_shares, doc_topic, phi, bound):
-    """q(z_d = k) ∝ exp( E[log share_k] + sum_j c_j E[log p(word j | k)] ); bound_d is the log of its norm.
+    """q(z_d = k) ∝ exp( E[log share_k] + sum_j c_j E[log p(word j | k)] ); bound_d is the log of its normaliser.
 
     log_weights : (V, K) float32; log_shares : (K,) float64
     doc_topic : (D, K) float32, out; phi : (nnz, K) float32 or (0, K), out: the same row for each word of a document
@@ -67,11 +67,11 @@ def _move_document(sign, first, last, indices, counts, k, word_topic, topic_toke
 def sweep_documents(
     indptr, indices, counts, alpha, prior, seed, sweep, topic, word_topic, topic_tokens, topic_documents
 ):
-    """One collapsed Gibbs sweep over the documents' topics, a document taken out of all counts while it is drawn:
+    """One collapsed Gibbs sweep over the documents' topics. The counts exclude the document that is drawn:
 
     p(z_d = k | rest) ∝ (D_k + alpha_k)  prod_w [n_wk + prior]_(c_w)  /  [n_k + V prior]_(N),   [a]_(n) = a(a+1)…(a+n-1)
 
-    topic : (D,) int32, in and out; -1 for a document without one (the first sweep draws it given those before)
+    topic : (D,) int32, in and out; -1 for a document without a topic (the first sweep draws it given those before)
     word_topic : (V, K) float64, topic_tokens, topic_documents : (K,) float64: counts, kept up to date
     """
     n_topics = alpha.shape[0]

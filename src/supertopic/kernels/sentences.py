@@ -1,6 +1,7 @@
-"""Sentences of one topic each, which stays or is drawn anew: forward-backward in O(S K) for a document of S sentences.
+"""The hidden topic Markov model: each sentence has one topic. Forward-backward costs O(S K) for S sentences.
 
-State of sentence s: its topic z_s, and whether it is fresh (drawn from theta) or kept. With b_s(k) = p(words of s | k),
+The state of sentence s is its topic z_s and whether the topic is fresh (drawn from theta) or kept from sentence s - 1.
+With b_s(k) = p(words of s | k),
 
     predict  q_s(k) = eps theta_k + (1 - eps) p_{s-1}(k)             q_1(k) = theta_k: the first topic is always fresh
     forward  p_s(k) = q_s(k) b_s(k) / norm_s                         log p(words) = sum_s log norm_s
@@ -8,7 +9,7 @@ State of sentence s: its topic z_s, and whether it is fresh (drawn from theta) o
 
     p(z_s = k | words) ∝ p_s(k) g_s(k)       p(z_s = k, fresh | words) = p(z_s = k | words) eps theta_k / q_s(k)
 
-A kept topic goes to itself only and a fresh one forgets where it came from: that is why no K² sum is needed.
+A kept topic equals the previous one, and a fresh topic does not depend on it. So no sum over K² pairs is needed.
 """
 
 import math
@@ -35,14 +36,14 @@ def _weigh_sentences(first, last, indptr, indices, counts, log_weights, logs):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _forward(n_sentences, theta, eps, logs, scores, filtered):
-    """scores[s, k] = b_s(k) over its largest, and `filtered` p_s(k); returns log p(words)."""
+    """Set scores[s, k] = b_s(k) / max_j b_s(j) and filtered[s, k] = p_s(k); return log p(words)."""
     n_topics = theta.shape[0]
     total = 0.0
     for s in range(n_sentences):
         top = logs[s, 0]
         for k in range(1, n_topics):
             top = max(top, logs[s, k])
-        most = _NEVER  # in logarithms: the likeliest topic of the words may have next to no share of the document
+        most = _NEVER  # in logarithms: the topic that fits the words best may have almost no share of the document
         for k in range(n_topics):
             scores[s, k] = math.exp(logs[s, k] - top)
             chance = theta[k] if s == 0 else eps * theta[k] + (1.0 - eps) * filtered[s - 1, k]
@@ -82,7 +83,7 @@ def _backward(n_sentences, theta, eps, scores, filtered, ahead, posterior, fresh
                 part = 0.0
             fresh[s] += part
             drawn[k] += part
-        # what the sentence before sees ahead of it, brought to a largest value of one
+        # the backward message to the previous sentence, scaled to a largest value of one
         anew = top = 0.0
         for k in range(n_topics):
             ahead[k] *= scores[s, k]
@@ -99,7 +100,7 @@ def infer_sentences(
     start, stop, first_sentence, indptr, indices, counts, log_weights, prior, eps, max_passes, tol,
     theta, posterior, fresh, objective, logs, scores, filtered,
 ):  # fmt: skip
-    """EM over the topic shares of documents [start, stop), each: theta_k ∝ prior_k + expected fresh draws of topic k.
+    """EM for the topic shares of each document in [start, stop): theta_k ∝ prior_k + expected fresh draws of topic k.
 
     Parameters
     ----------
@@ -107,12 +108,12 @@ def infer_sentences(
     indptr, indices, counts : CSR of the sentences; counts float32
     log_weights : (V, K) float32, log p(word | topic)
     prior : (K,) float64, pseudo-counts of fresh draws: theta ~ Dirichlet(1 + prior)
-    eps : how often a topic is drawn anew
-    max_passes, tol : stop when no share of theta moves by `tol`; a single pass leaves theta as an M-step would
+    eps : probability that a sentence draws a fresh topic
+    max_passes, tol : stop when no entry of theta changes by `tol` or more; a single pass is one EM iteration
     theta : (D, K) float64, in and out: after the last pass
-    posterior : (S, K) float32 and fresh : (S,) float64, out: as they were given the theta before the last pass …
-    objective : (D,) float64, out: … and so was log p(words of d | theta) + sum_k prior_k log theta_k
-    logs, scores, filtered : (most sentences of a document, K) float64, scratch
+    posterior : (S, K) float32 and fresh : (S,) float64, out: given the theta before the last pass
+    objective : (D,) float64, out: log p(words of d | theta) + sum_k prior_k log theta_k, theta before the last pass
+    logs, scores, filtered : (largest number of sentences in a document, K) float64, scratch
     """
     n_topics = prior.shape[0]
     ahead, drawn = np.empty(n_topics), np.empty(n_topics)
@@ -150,7 +151,7 @@ def likelihood_after(
     start, stop, first_sentence, n_seen, indptr, indices, counts, log_weights, eps, theta, log_likelihood,
     logs, scores, filtered,
 ):  # fmt: skip
-    """log p(sentences of d after the first n_seen_d | those, theta_d): arguments as `infer_sentences`."""
+    """log p(sentences of d after the first n_seen_d | the first n_seen_d, theta_d); arguments as `infer_sentences`."""
     for d in range(start, stop):
         first, last = first_sentence[d], first_sentence[d + 1]
         log_likelihood[d] = 0.0

@@ -1,7 +1,7 @@
-"""Word-major kernels: entries in the order of their words, their sums by word, and the evidence of Dirichlet topics.
+"""Word-major kernels: entries sorted by word, sums by word, and the evidence of Dirichlet topics.
 
-A kernel works on the words [start, stop), whose rows no other call touches: threads need no copies of the
-(V, K) statistics, and the sums run in the same order whatever the number of threads.
+A kernel works on the words [start, stop), and no other call touches their rows. So threads need no copies of the
+(V, K) statistics, and the order of the sums does not depend on the number of threads.
 """
 
 import math
@@ -14,10 +14,10 @@ _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
 def add_by_word(start, stop, words, word_start, order, counts, phi, word_topic, row):
-    """word_topic[w] += sum over the batch's occurrences i of word w of counts_i phi_i, words listed once each.
+    """word_topic[w] += sum of counts_i phi_i over the batch's occurrences i of word w; `words` holds each word once.
 
     words : (n_distinct,) int32; word_start : (n_distinct + 1,) int32 into order; order : (nnz,) int32, entries by word
-    counts : (nnz,) float32; phi : (nnz, K) float32; row : (K,) float32 scratch, so that sums start small
+    counts : (nnz,) float32; phi : (nnz, K) float32; row : (K,) float32 scratch, to add small numbers to small sums
     """
     n_topics = phi.shape[1]
     for i in range(start, stop):
@@ -35,12 +35,12 @@ def add_by_word(start, stop, words, word_start, order, counts, phi, word_topic, 
 
 @njit(cache=True, nogil=True)
 def order_by_word(documents, indptr, indices, place, words, word_start, entry, doc):
-    """The entries of the documents named, by word and then by document; returns how many distinct words they have.
+    """Sort the entries of the given documents by word and then by document; return the number of distinct words.
 
     documents : (B,) int64; indptr, indices : CSR
     place : (V,) int32 zeros, scratch
-    words, word_start : (min(V, nnz) and one more,) int32, out: distinct words, where each begins in `entry`, the end
-    entry, doc : (nnz,) int32, out: entries counted over the documents named, and which of those they belong to
+    words, word_start : (min(V, nnz) + 1,) int32, out: distinct words, and where each begins in `entry` (and the end)
+    entry, doc : (nnz,) int32, out: the number of each entry within `documents`, and the position of its document there
     """
     for d in documents:
         for j in range(indptr[d], indptr[d + 1]):
@@ -69,7 +69,7 @@ def add_shares_by_word(
 ):
     """word_topic_wk += step (weights_wk + offset) sum over the occurrences i of word w of ratio_i theta_(doc of i) k.
 
-    With ratio = count / sum_k theta_k (weights_wk + offset) that is the sum of count · phi, and phi is never held.
+    With ratio = count / sum_k theta_k (weights_wk + offset) this is the sum of count · phi, and phi is never stored.
 
     words, word_start, entry, doc : as `order_by_word` gives them
     ratio : (nnz,) float32, by entry; theta : (B, K) float32
@@ -81,7 +81,7 @@ def add_shares_by_word(
         for k in range(n_topics):
             row[k] = np.float32(0.0)
         fours = last - (last - first) % 4
-        for p in range(first, fours, 4):  # four at a time: row travels through the registers once for four
+        for p in range(first, fours, 4):  # four at a time, so that row is loaded once for four
             a, b, c, d = theta[doc[p]], theta[doc[p + 1]], theta[doc[p + 2]], theta[doc[p + 3]]
             by_a, by_b = ratio[entry[p]], ratio[entry[p + 1]]
             by_c, by_d = ratio[entry[p + 2]], ratio[entry[p + 3]]
@@ -108,7 +108,7 @@ def add_rows(word_topic, total):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _digamma(x):
-    """psi(x) in float64 for x > 0: eight steps up, then the asymptotic series."""
+    """psi(x) in float64 for x > 0: the recurrence up to x >= 8, then the asymptotic series."""
     shift = 0.0
     while x < 8.0:
         shift -= 1.0 / x
@@ -120,7 +120,7 @@ def _digamma(x):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def expect_logs(start, stop, word_topic, psi_total, logs):
-    """E[log beta_wk] = psi(lambda_wk) - psi_total_k for words [start, stop), exact where its exponential underflows."""
+    """E[log beta_wk] = psi(lambda_wk) - psi_total_k for words [start, stop), also where its exponential underflows."""
     for w in range(start, stop):
         for k in range(word_topic.shape[1]):
             logs[w, k] = _digamma(word_topic[w, k]) - psi_total[k]
@@ -130,7 +130,8 @@ def expect_logs(start, stop, word_topic, psi_total, logs):
 def topic_evidence(start, stop, word_topic, psi_total, prior, evidence):
     """evidence_w = sum_k log Gamma(lambda) - log Gamma(prior) + (prior - lambda)(psi(lambda) - psi_total_k).
 
-    A word a topic never met has lambda = prior and adds nothing: most of a fitted model, and free.
+    A word without expected counts in a topic has lambda = prior and adds zero. Most entries are of this kind, and they
+    are skipped.
     """
     log_gamma_prior = math.lgamma(prior)
     for w in range(start, stop):

@@ -1,4 +1,4 @@
-"""What comes in, refused or made ready: features, labels, bounds, priors and duals to start from."""
+"""Validation and preparation of the input: features, labels, bounds, priors and starting duals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def checked(
     x: Any, y: np.ndarray, C: float, weight: np.ndarray | None, numbers: dict[str, float],
     tol: float, floor: float, max_epochs: int, n_classes: int | None = None,
 ) -> tuple[Any, np.ndarray, np.ndarray]:  # fmt: skip
-    """x and y in float64, and the bounds C w_d, zero for the documents left out; refuses what cannot be."""
+    """Return x and y in float64 and the bounds C w_d, zero for documents left out; raise on invalid input."""
     sparse = sp.issparse(x)
     x = sp.csr_matrix(x, dtype=np.float64) if sparse else np.ascontiguousarray(x, dtype=np.float64)
     y = np.asarray(y, dtype=np.float64)
@@ -41,7 +41,7 @@ def checked(
 
 
 def start(warm: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
-    """The dual to start from; the problems make it feasible."""
+    """Return the starting dual; the problem itself makes it feasible."""
     if warm is None:
         return np.zeros(shape)
     if np.shape(warm) != shape or not np.isfinite(warm).all():
@@ -52,7 +52,7 @@ def start(warm: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray:
 def whiten(
     x: Any, mean: np.ndarray | None, precision: np.ndarray | None
 ) -> tuple[np.ndarray, Any, Callable[[np.ndarray], np.ndarray]]:
-    """With P = U'U: the mean, U'⁻¹ x_d, and the way back from U (eta - mean) to eta - mean (the paper's eq. 17)."""
+    """With P = U'U: the mean, U'⁻¹ x_d, and a function from U (eta - mean) back to eta - mean (the paper's eq. 17)."""
     n_features = x.shape[1]
     mean = np.zeros(n_features) if mean is None else np.asarray(mean, dtype=np.float64)
     if mean.shape != (n_features,) or not np.isfinite(mean).all():

@@ -1,7 +1,7 @@
-"""The duals as objects that sweeps improve and a gap measures, and the loop around them.
+"""The dual problems, with their sweeps and duality gap, and the loop that solves them.
 
-A sweep visits documents one by one (`kernels.dual_descent`). Where C is large, sweeps crawl along valleys that bend
-little; a leap takes the variables inside their bounds together and runs down the valley by conjugate gradients.
+A sweep visits documents one by one (`kernels.dual_descent`). Where C is large the dual is ill-conditioned and sweeps
+converge slowly. A leap then improves all variables strictly inside their bounds together, by conjugate gradients.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from ..kernels.dual_descent import sweep_box, sweep_box_sparse, sweep_classes, sweep_classes_sparse
 
-_SWEEPS = 20  # of the busy documents, before all are looked at again
-_ROUNDS = 50  # of conjugate gradients in a leap
+_SWEEPS = 20  # sweeps over the active documents before all documents are visited again
+_ROUNDS = 50  # iterations of conjugate gradients in a leap
 
 Features = Any  # (D, K) of a problem: an array, or a CSR matrix
 
@@ -26,17 +26,17 @@ class Dual(Protocol):
     live: np.ndarray  # (D,) the documents whose dual variables can move
 
     def sweep(self, order: np.ndarray, n: int, seed: int, epoch: int) -> tuple[int, float]:
-        """Visit order[:n]; (how many of them stay busy, moved to the front; the sum of their gap terms)."""
+        """Visit order[:n]; return (number of active documents, now at the front; sum of the gap terms)."""
 
     def leap(self, budget: int) -> int:
-        """Improve the free variables together unless that costs more visits than the budget; the cost."""
+        """Improve the free variables together, unless that costs more visits than the budget; return the cost."""
 
     def measure(self) -> tuple[float, float]:
-        """(primal, gap) at the coefficients of the dual, which are formed anew: sums of steps drift."""
+        """Return (primal, gap); recomputes the coefficients from the dual, since their updates lose precision."""
 
 
 def descend(problem: Dual, tol: float, floor: float, max_epochs: int, seed: int) -> dict[str, Any]:
-    """Sweeps until the gap is at most max(tol · primal, floor); what is known then."""
+    """Sweep until the gap is at most max(tol · primal, floor); return the results for `MarginFit`."""
     order = np.flatnonzero(problem.live)
     epochs = visits = leapt = 0
     primal, gap = problem.measure()
@@ -63,7 +63,7 @@ class Box:
         self.x, self.target, self.epsilon, self.low, self.high = x, target, epsilon, low, high
         self.norm = squares(x) @ np.ones(x.shape[1])
         empty = self.norm <= 1e-14 * self.norm.max(initial=0.0)
-        # eta says nothing to an empty document: its loss is a constant, and its dual lies where that is best
+        # the loss of an empty document does not depend on eta, so its optimal dual is known
         corner = np.where(np.abs(target) > epsilon, np.where(target > 0, high, low), 0.0)
         self.dual = np.where(empty, corner, np.clip(dual, low, high))
         self.live = ~empty & (low < high)
@@ -81,7 +81,7 @@ class Box:
             return 0
         x, value = self.x[free], self.dual[free]
         gradient = self.target[free] - x @ self.coef - self.epsilon * np.sign(value)
-        low = np.where(value > 0, 0.0, self.low[free])  # epsilon |b| bends at zero
+        low = np.where(value > 0, 0.0, self.low[free])  # epsilon |b| has a kink at zero
         high = np.where(value > 0, self.high[free], 0.0)
         climbed = climb(lambda way: x @ (x.T @ way), value[:, None], gradient[:, None], low[:, None], high[:, None])
         self.dual[free] = climbed[:, 0]
@@ -98,7 +98,7 @@ class Box:
 class Classes:
     """Dual of the Crammer–Singer loss: a row >= 0 per document that sums to its bound.
 
-    What the own class holds is the part of the bound that is not used.
+    The entry of the true class is the unused part of the bound.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Classes:
         curvature = squares(x) @ variance.T
         empty = curvature.min(axis=1) <= 1e-14 * curvature.max(initial=0.0)
         self.dual = np.maximum(dual, 0.0)
-        # any wrong class costs an empty document the same
+        # all wrong classes cost an empty document the same
         self.dual[empty] = bound[empty, None] / max(n_classes - 1, 1)
         self.dual[self.rows, label] = 0.0
         used = np.maximum(self.dual.sum(axis=1), bound)
@@ -151,7 +151,7 @@ class Classes:
         return float(0.5 * (self.coef**2 / self.variance).sum() + loss.sum()), float(gap)
 
     def multipliers(self) -> np.ndarray:
-        """The dual without what the own class holds."""
+        """The dual, with zeros in the entries of the true classes."""
         dual = self.dual.copy()
         dual[self.rows, self.label] = 0.0
         return dual
@@ -174,9 +174,9 @@ def climb(
     curvature: Callable[[np.ndarray], np.ndarray], value: np.ndarray, gradient: np.ndarray,
     low: np.ndarray, high: np.ndarray, balanced: bool = False,
 ) -> np.ndarray:  # fmt: skip
-    """value + the step that maximises gradient·step - ½ step·curvature(step), by conjugate gradients.
+    """Return value + the step that maximises gradient·step - ½ step·curvature(step), by conjugate gradients.
 
-    An entry that meets its bound stays there. Rows of the step sum to zero where they must (balanced).
+    An entry that reaches its bound stays there. If `balanced`, the rows of the step sum to zero.
     """
     value, gradient, free = value.copy(), gradient.copy(), (value > low) & (value < high)
     residual = _project(gradient, free, balanced)
@@ -205,7 +205,7 @@ def climb(
 
 
 def _project(step: np.ndarray, free: np.ndarray, balanced: bool) -> np.ndarray:
-    """The nearest step that moves free entries alone, and keeps the sums of rows where they are balanced."""
+    """Project the step: only free entries move, and if `balanced` the row sums do not change."""
     step = np.where(free, step, 0.0)
     if balanced:
         step -= free * (step.sum(axis=1) / np.maximum(free.sum(axis=1), 1))[:, None]

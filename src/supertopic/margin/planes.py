@@ -1,9 +1,10 @@
-"""The classes problem with one slack for all documents: cutting planes.
+"""The classes problem with one slack for all documents, solved by cutting planes.
 
 min ½ sum_ck P_ck eta_ck² + xi,   xi >= sum_d C w_d [cost 1(c_d != y_d) - (eta_{y_d} - eta_{c_d})·x_d], all labelings c
 
-Every labeling is a plane b - <eta, g> under the loss. Of all of them a few are enough: the worst at the present eta is
-added, and weights of the planes (>= 0, sum one; the labels themselves are the plane zero) are found that
+Every labeling gives a plane b - <eta, g> that is a lower bound of the loss. A few planes are enough: each iteration
+adds the labeling that is worst at the current eta, and finds weights of the planes (>= 0, with sum one; the true labels
+give the plane zero) that solve
 
 max sum_j weight_j b_j - ½ <G, G / P>,   G = sum_j weight_j g_j,   eta = G / P.
 """
@@ -17,7 +18,7 @@ from .checks import checked, variances
 from .duals import climb
 from .solve import MarginFit
 
-_IDLE = 30  # rounds without weight after which a plane is forgotten
+_IDLE = 30  # iterations without weight after which a plane is dropped
 
 
 class _Planes:
@@ -28,14 +29,14 @@ class _Planes:
         self.labelings: list[np.ndarray] = []
         self.slope, self.offset, self.gram = np.empty((0, variance.size)), np.empty(0), np.empty((0, 0))
         self.weight, self.idle = np.empty(0), np.empty(0, dtype=np.int64)
-        self.sums = np.empty(variance.shape)  # of bound_d x_d by class, of the labeling at hand
+        self.sums = np.empty(variance.shape)  # sums of bound_d x_d by class of the current labeling
         sum_by_class(x, bound, label, self.sums)
         self.own = self.sums.copy()
         self.add(label)
         self.weight[0] = 1.0
 
     def add(self, label: np.ndarray) -> None:
-        """A labeling whose `sums` are at hand."""
+        """Add a labeling; `sums` must hold its sums."""
         slope = (self.own - self.sums).ravel()
         offset = self.cost * self.bound[label != self.label].sum()
         self.labelings.append(label.copy())
@@ -45,17 +46,17 @@ class _Planes:
         self.weight, self.idle = np.append(self.weight, 0.0), np.append(self.idle, 0)
 
     def find(self, coef: np.ndarray, label: np.ndarray) -> float:
-        """The worst labeling at the coefficients, with its `sums`, over `label`; returns its loss."""
+        """Write the worst labeling at the coefficients into `label` and its sums into `sums`; return its loss."""
         score = self.x @ coef.T
         return float(worst_classes(self.x, score, self.label, self.cost, self.bound, label, self.sums))
 
     def has(self, label: np.ndarray) -> bool:
-        """Whether this labeling is here already: then only rounding is left to gain."""
+        """Whether this labeling was added before; then only rounding errors remain."""
         alike = np.flatnonzero(self.offset == self.cost * self.bound[label != self.label].sum())
         return any(np.array_equal(self.labelings[j], label) for j in alike)
 
     def forget(self) -> None:
-        """Planes long without weight go, all but the labels themselves."""
+        """Drop the planes that have long been without weight, except that of the true labels."""
         self.idle = np.where(self.weight > 0, 0, self.idle + 1)
         keep = self.idle <= _IDLE
         keep[0] = True
@@ -66,13 +67,13 @@ class _Planes:
             self.weight, self.idle = self.weight[keep], self.idle[keep]
 
     def weigh(self, tol: float) -> tuple[np.ndarray, float]:
-        """The best weights, up to tol in the objective; the coefficients they make and the loss they see."""
+        """Find the optimal weights, up to tol in the objective; return the coefficients and the loss of the planes."""
         _weigh(self.gram, self.offset, self.weight, tol)
         coef = (self.weight @ self.slope).reshape(self.variance.shape) * self.variance
         return coef, float(self.weight @ (self.offset - self.gram @ self.weight))
 
     def dual(self) -> np.ndarray:
-        """(D, M) bound_d times the weight of the planes that give document d the class c; zero for its own."""
+        """(D, M) bound_d times the weight of the planes that give document d the class c; zero for the true class."""
         dual = np.zeros((len(self.x), len(self.variance)))
         rows = np.arange(len(self.x))
         for j in np.flatnonzero(self.weight):
@@ -86,16 +87,16 @@ def solve_one_slack(
     precision: np.ndarray | None = None, warm: np.ndarray | None = None,
     tol: float = 1e-3, floor: float = 1e-12, max_epochs: int = 1000,
 ) -> MarginFit:  # fmt: skip
-    """The problem of `solve_classes`, the same optimum, by cutting planes: an epoch is one plane.
+    """Solve the problem of `solve_classes` by cutting planes, with the same optimum; an epoch is one plane.
 
     Parameters
     ----------
     x, y, n_classes, C, cost, weight, precision, tol, floor
         As in `solve_classes`; C is per document here, too.
     warm : (J, D) int, optional
-        The `planes` of an earlier fit; they stay planes when x, C or the weights change.
+        The `planes` of an earlier fit; they remain valid when x, C or the weights change.
     max_epochs : int
-        Planes after which it stops all the same.
+        Largest number of planes.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def solve_one_slack(
 
 
 def _weigh(gram: np.ndarray, offset: np.ndarray, weight: np.ndarray, tol: float) -> None:
-    """max_w offset·w - ½ w' gram w over the simplex, in place: steps of two planes, and leaps of all with weight."""
+    """max_w offset·w - ½ w' gram w over the simplex, in place: pairwise steps, and joint steps of all with weight."""
     slack, n = np.empty(len(weight)), len(weight)
     for _ in range(100):
         if weigh_planes(gram, offset, weight, slack, tol, 10 * n):
@@ -134,7 +135,7 @@ def _weigh(gram: np.ndarray, offset: np.ndarray, weight: np.ndarray, tol: float)
 
 
 def _labelings(warm: np.ndarray | None, n_documents: int, n_classes: int) -> np.ndarray:
-    """The planes to start from."""
+    """Return the labelings to start from."""
     if warm is None:
         return np.empty((0, n_documents), dtype=np.int32)
     warm = np.asarray(warm)

@@ -13,21 +13,21 @@ from .duals import Box, Classes, descend
 
 @dataclass(frozen=True)
 class MarginFit:
-    """Coefficients, the dual variables that make them, and how good they are.
+    """Solution of a max-margin problem: coefficients, dual variables and duality gap.
 
     Attributes
     ----------
     coef : (K,) or (M, K)
     dual : (D,) or (D, M)
-        regression: mu - mu*. binary: mu. classes: mu_d^c, zero in the column of the own class.
+        regression: mu - mu*. binary: mu. classes: mu_d^c, zero in the column of the true class.
     primal, gap : float
-        The objective at `coef`, and how far at most it lies above the optimum.
+        The objective at `coef`, and the duality gap, an upper bound of its distance to the optimum.
     converged : bool
-        Whether the gap is as small as was asked for.
+        Whether the gap is at most max(tol · primal, floor).
     epochs, visits : int
-        Sweeps (one slack: planes found), and documents visited in them.
+        Number of sweeps (one slack: of planes), and number of documents visited in them.
     planes : (J, D) int32 or None
-        One slack: the labelings of the planes that carry weight, to start from next time.
+        One slack: the labelings of the planes that have weight, for a warm start.
     """
 
     coef: np.ndarray
@@ -41,7 +41,7 @@ class MarginFit:
 
     @property
     def support(self) -> np.ndarray:
-        """The documents with a dual variable that is not zero."""
+        """The support vectors: documents with a non-zero dual variable."""
         return np.flatnonzero(self.dual if self.dual.ndim == 1 else self.dual.any(axis=1))
 
 
@@ -56,22 +56,22 @@ def solve_regression(
 
     Parameters
     ----------
-    x : (D, K), an array, or a sparse matrix where the precision is one
+    x : (D, K), an array, or a sparse matrix if the precision is one
     y : (D,)
-        NaN: the document is left out.
+        Documents with NaN are left out.
     C, epsilon : float
     weight : (D,), default ones
     mean : (K,), default zeros
     precision : (K,) or (K, K), default ones
         P, as its diagonal or as a positive definite matrix.
     warm : (D,), optional
-        A dual to start from; it is clipped to the box.
+        Starting dual; it is clipped to the box.
     tol, floor : float
         Stops when the duality gap is at most max(tol · primal, floor).
     max_epochs : int
-        Sweeps after which it stops all the same.
+        Largest number of sweeps.
     seed : int
-        Of the order of the documents.
+        Seed of the order in which documents are visited.
 
     Returns
     -------
@@ -93,13 +93,13 @@ def solve_binary(
     """min_eta ½ (eta - mean)' P (eta - mean) + C sum_d w_d max(0, cost - s_d eta·x_d), s_d = 2 y_d - 1.
 
     The dual variables mu_d lie in [0, C w_d], and eta = mean + P⁻¹ sum_d s_d mu_d x_d. With mean 0 and P = 1 this is
-    `solve_classes` of two classes at C/2: eta = coef[1] - coef[0], mu = 2 dual.
+    `solve_classes` with two classes at C/2: eta = coef[1] - coef[0], mu = 2 dual.
 
     Parameters
     ----------
     x : (D, K), as in `solve_regression`
     y : (D,)
-        1 or 0; NaN: the document is left out.
+        1 or 0; documents with NaN are left out.
     C, cost : float
     weight, mean, precision, warm, tol, floor, max_epochs, seed
         As in `solve_regression`.
@@ -132,12 +132,12 @@ def solve_classes(
     ----------
     x : (D, K), as in `solve_regression`
     y : (D,)
-        0 … n_classes - 1; NaN: the document is left out.
+        0 … n_classes - 1; documents with NaN are left out.
     n_classes : int
     C, cost : float
     precision : (K,) or (M, K), default ones
     warm : (D, M), optional
-        A dual to start from; rows are scaled down where they exceed C w_d.
+        Starting dual; rows are scaled down where they exceed C w_d.
     weight, tol, floor, max_epochs, seed
         As in `solve_regression`.
 

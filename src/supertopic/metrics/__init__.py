@@ -1,4 +1,4 @@
-"""How good a topic model is: held-out likelihood, coherence of topics, spread, prediction, stability."""
+"""Metrics of topic models: held-out likelihood, coherence, diversity, prediction and stability."""
 
 from supertopic.metrics.coherence import coherence
 from supertopic.metrics.heldout import (

@@ -1,4 +1,4 @@
-"""Whether the top words of a topic stand together in documents: UMass, NPMI and C_v."""
+"""Topic coherence, the co-occurrence of a topic's top words in documents: UMass, NPMI and C_v."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import scipy.sparse as sp
 from supertopic.corpus import as_texts, holds_text
 from supertopic.metrics.summaries import components_of, top_word_ids
 
-# What Roeder et al. (2015) add to a joint probability before its logarithm.
+# The constant that Roeder et al. (2015) add to a joint probability before taking its logarithm.
 EPSILON = 1e-12
-# Their sliding windows, in tokens; UMass always counts documents.
+# The widths of their sliding windows in tokens; UMass always counts documents.
 WINDOWS = {"npmi": 10, "cv": 110}
 
 
 def coherence(model: Any, X: Any, measure: str = "npmi", top_n: int = 10, window: int | None = None) -> np.ndarray:
-    """One figure per topic, the higher the better, from how often its top words stand together in ``X``.
+    """Coherence of each topic (higher is better), from the co-occurrences of its top words in ``X``.
 
-    With P(i, j) the share of windows that hold words i and j:
+    With P(i, j) the share of windows that contain words i and j:
 
     - ``"npmi"``: mean over pairs of log[ (P(i,j) + e) / (P(i) P(j)) ] / -log(P(i,j) + e), e = 1e-12.
     - ``"cv"``: v_i = (NPMI(i, j))_j over the top words, u = sum_i v_i; mean over i of cos(v_i, u) (Roeder et
@@ -33,19 +33,18 @@ def coherence(model: Any, X: Any, measure: str = "npmi", top_n: int = 10, window
     ----------
     model : fitted estimator
     X : documents
-        Counts have no order, so there the window is the document. Raw text, with a model that holds a
-        ``vectorizer_`` of single words, is read by a boolean sliding window for NPMI and C_v.
+        Counts have no order, so for counts the window is the document. For raw text, and a model whose
+        ``vectorizer_`` counts single words, NPMI and C_v use a boolean sliding window.
     measure : {"npmi", "umass", "cv"}
     top_n : int
         Top words per topic, at least 2.
     window : int, optional
-        Width of the sliding window in tokens; 10 for NPMI and 110 for C_v by default. 0: the document.
+        Width of the sliding window in tokens; 10 for NPMI and 110 for C_v by default. 0 means the document.
 
     Returns
     -------
     array (K,)
-        A pair with a word that stands nowhere in ``X`` counts as 0; a warning says how many such words there
-        are.
+        A pair with a word that does not occur in ``X`` counts as 0; a warning reports the number of such words.
     """
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(map(repr, MEASURES))}, got {measure!r}.")
@@ -86,7 +85,7 @@ def npmi_matrix(together: np.ndarray, total: int) -> np.ndarray:
     joint = together / total
     alone = np.diagonal(joint, axis1=1, axis2=2)
     independent = alone[:, :, None] * alone[:, None, :]
-    # a word that is absent, or two that stand in every window, say nothing: 0
+    # 0 for a word that does not occur, and for two words that occur in every window
     known = (independent > 0) & (joint < 1)
     log_joint = np.log(np.where(known, joint, 0.5) + EPSILON)
     npmi = np.where(known, (log_joint - np.log(np.where(known, independent, 1.0))) / -log_joint, 0.0)
@@ -114,7 +113,7 @@ MEASURES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {"npmi": npmi, "u
 
 
 def count_documents(counts: sp.csr_matrix, top: np.ndarray) -> tuple[np.ndarray, int]:
-    """How many documents hold words i and j of a topic, (K, n, n), and how many there are."""
+    """Number of documents with words i and j of a topic, (K, n, n), and number of documents."""
     words, place = np.unique(top, return_inverse=True)
     present = sp.csc_matrix(counts)[:, words]
     present.data = (present.data > 0).astype(np.float64)
@@ -125,11 +124,11 @@ def count_documents(counts: sp.csr_matrix, top: np.ndarray) -> tuple[np.ndarray,
 def count_windows(
     documents: Iterable[Sequence[str]], words: Sequence[str], top: np.ndarray, width: int
 ) -> tuple[np.ndarray, int]:
-    """How many sliding windows of ``width`` tokens hold words i and j of a topic, (K, n, n), of how many.
+    """Number of sliding windows of ``width`` tokens with words i and j of a topic, (K, n, n), and number of windows.
 
-    A document of N tokens has max(N - width + 1, 1) windows. A token covers a run of them, so a word's
-    windows are a union of intervals, and the windows of a pair the overlap of two unions: no window is ever
-    written out.
+    A document of N tokens has max(N - width + 1, 1) windows. A token is in an interval of them, so the windows of
+    a word are a union of intervals, and the windows of a pair are the intersection of two unions. The windows
+    themselves are never built.
     """
     distinct, place = np.unique(top, return_inverse=True)
     lookup = {words[w]: i for i, w in enumerate(distinct)}
@@ -156,10 +155,10 @@ def count_windows(
 
 
 def _union(starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(knots, measure): how many of the windows before each knot are covered; linear between the knots.
+    """Return (knots, measure), the number of covered windows before each knot; it is linear between the knots.
 
-    Intervals come in the order of the text, starts and stops both rising, so cutting each at the stop of the
-    one before makes them disjoint.
+    The intervals come in the order of the text, so starts and stops both increase. Cutting each interval at the
+    stop of the one before makes them disjoint.
     """
     if len(starts):
         starts = np.maximum(starts, np.append(starts[0], stops[:-1]))
@@ -177,9 +176,9 @@ def _overlap(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray])
 
 
 def _word_analyzer(model: Any) -> Callable[[str], Sequence[str]] | None:
-    """Text to tokens in order, by the model's vectorizer; None where it has none or makes n-grams."""
+    """Return the model's function from text to ordered tokens; None without a vectorizer or with n-grams."""
     vectorizer = getattr(model, "vectorizer_", None)
-    # scikit-learn's name for it, then ours
+    # the name in scikit-learn, then ours
     make = getattr(vectorizer, "build_analyzer", None) or getattr(vectorizer, "_tokenizer", None)
     ngram_range = tuple(getattr(vectorizer, "ngram_range", (1, 1)))
     return make() if make is not None and ngram_range == (1, 1) else None

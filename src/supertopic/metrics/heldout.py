@@ -1,4 +1,4 @@
-"""How probable a model finds documents it has not seen: document completion, left-to-right and Chib-style."""
+"""Held-out likelihood of documents: document completion, left-to-right and Chib-style estimators."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from supertopic.kernels import heldout as kernels
 from supertopic.metrics.summaries import components_of
 
 METHODS = ("completion", "left_to_right", "chib")
-# Fixed-point passes of the completion scorer, and how little (per token) gamma may still move at the end.
+# Largest number of fixed-point iterations of the completion scorer, and its tolerance (change of gamma per token).
 MAX_PASSES, TOLERANCE = 200, 1e-3
-# The Chib-style estimator goes through the best assignment of so many starts of twice so many Gibbs sweeps each, in
-# blocks of so many tokens: on training documents, at equal cost, 40 was as good, and 5, 10, 80 or all tokens worse.
+# The Chib-style estimator uses the best assignment of STARTS runs of SWEEPS Gibbs sweeps each (after SWEEPS annealed
+# ones), and blocks of BLOCK tokens. On training documents, at equal cost, blocks of 40 tokens were as good, and blocks
+# of 5, 10, 80 or all tokens were worse.
 STARTS, SWEEPS, BLOCK = 10, 30, 20
 
 
 class HeldOut(NamedTuple):
-    """Log-likelihood in nats and number of tokens it is of, one entry per document."""
+    """Log-likelihood in nats and number of scored tokens of each document."""
 
     log_likelihood: np.ndarray
     n_tokens: np.ndarray
@@ -39,7 +40,7 @@ def perplexity(
     random_state: int | None = 0,
     n_jobs: int | None = 1,
 ) -> float:
-    """exp( - sum_d log p(w_d) / sum_d N_d ): a word is as hard to guess as among so many equal ones.
+    """Perplexity, exp( - sum_d log p(w_d) / sum_d N_d ); lower is better.
 
     Parameters
     ----------
@@ -48,10 +49,10 @@ def perplexity(
     X : documents
         Whatever the model's ``transform`` takes.
     method : {"completion", "left_to_right", "chib"}
-        ``"completion"``: a random half of each document's tokens gives theta, the other half is scored (fast;
-        all libraries can be scored alike). ``"left_to_right"`` and ``"chib"``: unbiased estimates of p(w),
-        theta integrated out (their logarithms lie low by about half the estimate's relative variance). They
-        need whole counts.
+        ``"completion"``: theta is inferred from a random half of each document's tokens, and the other half is
+        scored. This is fast, and the topics of any library can be scored in the same way. ``"left_to_right"`` and
+        ``"chib"``: unbiased estimates of p(w) with theta integrated out. Their logarithms are too low by about half
+        the relative variance of the estimate. They need integer counts.
     n_particles : int
         Particles of left-to-right; its cost is n_particles * K * N^2 / 2 per document.
     n_samples : int
@@ -82,25 +83,24 @@ def log_likelihood(
     random_state: int | None = 0,
     n_jobs: int | None = 1,
 ) -> HeldOut:
-    """log p(w_d | topics, alpha) of each document's tokens in a row (no multinomial coefficient), in nats.
+    """log p(w_d | topics, alpha) of each document's token sequence (no multinomial coefficient), in nats.
 
     Parameters
     ----------
     word_topic : array (V, K)
         p(word | topic); columns sum to one.
     alpha : array (K,) or float
-        Dirichlet prior of theta; with ``membership="single"`` proportional to the probabilities of the
-        topics.
+        Dirichlet prior of theta; with ``membership="single"``, topic probabilities up to a factor.
     counts : sparse or dense array (D, V)
     membership : {"mixed", "single"}
-        Whether each token of a document has its own topic or all share one (a mixture of categoricals).
+        Whether there is one topic per token or one topic per document (a mixture of categoricals).
     method, n_particles, n_samples, random_state, n_jobs
         As in :func:`perplexity`.
 
     Returns
     -------
     HeldOut
-        ``log_likelihood`` (D,) float64 and ``n_tokens`` (D,), the number of tokens it is of (completion: of
+        ``log_likelihood`` (D,) float64 and ``n_tokens`` (D,), the number of scored tokens (completion: those of
         the second half).
     """
     word_topic, alpha = _check_topics(word_topic, alpha)
@@ -127,8 +127,8 @@ def log_likelihood(
 def completion_split(counts: Any, seed: int = 0) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """Split each document's tokens at random into floor(N/2) observed and ceil(N/2) held-out ones.
 
-    Token by token, so two occurrences of a word may part; keyed by (seed, document). A document of one token
-    has it held out.
+    The split is by token, so two occurrences of a word may be separated. It depends on (seed, document) only.
+    The token of a document of one token is held out.
 
     Returns
     -------
@@ -149,9 +149,9 @@ def completion_split(counts: Any, seed: int = 0) -> tuple[sp.csr_matrix, sp.csr_
 def score_completion(
     word_topic: np.ndarray, alpha: np.ndarray | float, observed: Any, heldout: Any, *, n_jobs: int | None = 1
 ) -> float:
-    """- sum_d log p(heldout_d | E[theta | observed_d]) / tokens held out: nats per token, lower is better.
+    """- sum_d log p(heldout_d | E[theta | observed_d]) / held-out tokens, in nats per token; lower is better.
 
-    The topics and alpha may come from any library, so that all are scored by the same inference of theta.
+    The topics and alpha may come from any library, so that all libraries are scored with the same inference of theta.
     """
     word_topic, alpha = _check_topics(word_topic, alpha)
     observed = _check_counts(observed, word_topic.shape[0])
@@ -174,7 +174,7 @@ def _nats_per_token(scored: HeldOut) -> float:
 def _single_topic(
     word_topic: np.ndarray, alpha: np.ndarray, counts: sp.csr_matrix, given: sp.csr_matrix | None = None
 ) -> HeldOut:
-    """log sum_k pi_k prod_w p(w|k)^c exactly; with ``given``, log p(given and counts) - log p(given)."""
+    """Exact log sum_k pi_k prod_w p(w|k)^c; with ``given``, log p(given and counts) - log p(given)."""
     with np.errstate(divide="ignore"):
         log_word, log_weight = np.log(word_topic.astype(np.float64)), np.log(alpha / alpha.sum())
     log_joint = log_weight + counts @ log_word
@@ -183,7 +183,7 @@ def _single_topic(
     else:
         log_given = given @ log_word
         before, after = logsumexp(log_weight + log_given, axis=1), logsumexp(log_joint + log_given, axis=1)
-        # where the observed half is impossible so is the whole
+        # where the observed half has probability zero, so has the whole document
         score = np.where(np.isfinite(before), after - np.where(np.isfinite(before), before, 0.0), -np.inf)
     return HeldOut(score, _row_sums(counts))
 
@@ -269,7 +269,7 @@ def _over_ranges(score: Callable[[int, int], None], cost_so_far: np.ndarray, n_j
     if n_threads == 1 or n_docs < 2:
         score(0, n_docs)
         return
-    # several ranges per thread, so that one heavy range does not hold up the rest
+    # several ranges per thread, to balance the load
     goals = np.linspace(0, cost_so_far[-1], 4 * n_threads + 1)
     cuts = np.unique(np.searchsorted(cost_so_far, goals).clip(0, n_docs))
     cuts[0], cuts[-1] = 0, n_docs
@@ -324,7 +324,7 @@ def _row_sums(counts: sp.csr_matrix) -> np.ndarray:
 
 
 def _extent(counts: sp.csr_matrix) -> tuple[int, int]:
-    """Most distinct words and most tokens in one document."""
+    """Largest number of distinct words and of tokens in a document."""
     return int(np.diff(counts.indptr).max(initial=0)), int(_row_sums(counts).max(initial=0))
 
 

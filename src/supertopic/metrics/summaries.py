@@ -1,4 +1,4 @@
-"""Figures that need no likelihood: diversity, exclusivity, entropy, predictive R², distance and stability of topics."""
+"""Metrics without a likelihood: diversity, exclusivity, entropy, predictive R², distance and stability of topics."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from scipy.stats import rankdata
 
 
 class Alignment(NamedTuple):
-    """``components_b[order]`` lies beside ``components_a``; ``distance`` is Hellinger's, topic by topic."""
+    """``components_b[order]`` matches ``components_a``; ``distance`` is the Hellinger distance of each pair."""
 
     order: np.ndarray
     distance: np.ndarray
 
 
 def components_of(model: Any) -> np.ndarray:
-    """The (K, V) topics of a fitted model, or of an array given in its place."""
+    """The (K, V) topics of a fitted model, or the given array itself."""
     if not isinstance(model, np.ndarray) and not hasattr(model, "components_"):
         raise ValueError(f"model must be fitted or a (topics, words) array; {type(model).__name__} has no components_.")
     components = np.asarray(getattr(model, "components_", model), dtype=np.float64)
@@ -85,8 +85,8 @@ def doc_topic_entropy(doc_topic: Any, X: Any = None) -> float:
 def predictive_r2(y_true: Any, y_pred: Any) -> float:
     """1 - sum (y - yhat)^2 / sum (y - ybar)^2, ybar the mean of ``y_true`` (predictive R² of the sLDA paper).
 
-    The mean is that of the documents predicted, not of the training documents; it is below zero for a
-    prediction worse than that constant.
+    The mean is taken over the predicted documents, not the training documents. R² is negative if the predictions
+    are worse than this constant.
     """
     y_true, y_pred = (np.asarray(y, dtype=np.float64).ravel() for y in (y_true, y_pred))
     if y_true.shape != y_pred.shape or len(y_true) == 0:
@@ -126,9 +126,9 @@ def align_topics(components_a: Any, components_b: Any) -> Alignment:
 
 
 def stability(models: Sequence[Any]) -> np.ndarray:
-    """mean_k cos(a_k, b_match(k)) of every two models, the topics matched one to one to make that mean largest.
+    """mean_k cos(a_k, b_match(k)) for every pair of models, with the one-to-one matching that maximises this mean.
 
-    1 where the models have found the same topics, near 0 where they have none in common.
+    It is 1 if the models have the same topics, and near 0 if they have no topics in common.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def stability(models: Sequence[Any]) -> np.ndarray:
     Returns
     -------
     array (n_models (n_models - 1) / 2,)
-        One figure per pair; its mean is the stability of the fit.
+        One value per pair; the mean over pairs is the stability of the fit.
     """
     topics = [components_of(model) for model in models]
     if len(topics) < 2:
