@@ -1,4 +1,4 @@
-"""How topics make y: a file per kind of response; importing this package registers them all."""
+"""The laws of y given the topics, a file for each kind of y; importing this package registers them all."""
 
 from supertopic.responses import binary, classes, continuous, counts, margin, positive
 

@@ -1,15 +1,37 @@
-"""The contract of a response: how topics make y, and what y says back to the E-step.
+"""The contract of a response: the law of y given the topics, as the engines need it.
 
-A response has C columns of coefficients; column c of document d has the linear predictor s = coef_c·Zbar_d. To the
-E-step and to the sampler it speaks through two (D, C) arrays, in one of two languages per column
-(`supertopic.kernels.e_step_words` has the formulas):
+A response has C columns of coefficients. Column c of document d has the linear predictor s = coef_c·Zbar_d. The engines
+see a response through two (D, C) arrays, slope and curvature. A column is of one of two kinds, and
+`supertopic.kernels.e_step_token` has the formulas of both:
 
-    quadratic   E[log p(y)] = const + slope·E[s] - curvature/2·E[s²]
-    product     E[log p(y)] = const + slope·E[s] - curvature·E[exp s]
+    quadratic column   E[log p(y)] = const + slope·E[s] - curvature/2·E[s²]
+    product column     E[log p(y)] = const + slope·E[s] - curvature·E[exp s]
 
-A Gibbs sampler knows s itself, and asks for random (slope, curvature), given which the same holds exactly (`augment`).
-A document without a label has slope = curvature = 0. A new response is one class in one file that registers itself;
-tests, documentation, command line and estimators walk `registry()`.
+How to write a new response: derive a class from `Response` and give it a `name`, which enters it into `registry()`.
+Estimators, the command line and the tests find it there. Its methods take these arguments:
+
+    y           (D,) labels, NaN where missing
+    score       (D, C) E[s]
+    moment      (D, C) E[s²] of a quadratic column, E[exp s] of a product column
+    weight      (D,) weights of the labels
+    dispersion  (P,) what is learned beside the coefficients: a variance, a shape, cut-points
+
+It overrides these attributes and methods:
+
+    kind, is_product              what y holds; the kind of each column
+    slope_and_curvature           the two arrays; zero where y is missing
+    log_density                   E[log p(y | s)], or the bound that the two arrays belong to
+    predict                       E[y], or the probabilities of the classes
+    check, interval               which labels are impossible; intervals for y
+
+With a dispersion of P numbers, it overrides these as well:
+
+    n_dispersion, start           P; the first dispersion, from a summary of the labels (`describe`)
+    n_summary, summarise, update  the dispersion that fits best, from sums over documents
+
+The other methods have defaults that serve most responses. A Gibbs sampler needs `sampled = True`, `augment` and, with
+a dispersion, `draw_dispersion`; without them, a fit by Gibbs sampling is refused. `tests/test_new_response.py` has a
+complete example.
 """
 
 from __future__ import annotations
@@ -19,14 +41,29 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from supertopic.responses.label_summary import LabelSummary
+
 _REGISTRY: dict[str, type[Response]] = {}
-LOG_SPREAD = (
-    2.0  # a sampler's prior on what dispersion is positive (but a variance): its logarithm is N(0, LOG_SPREAD²)
-)
+LOG_SPREAD = 2.0  # samplers have the prior log x ~ N(0, LOG_SPREAD²) on a positive dispersion x (not on a variance)
+
+
+def register(response: type[Response]) -> None:
+    """Enter a response into the registry; defining a class with a name does so."""
+    _REGISTRY[response.name] = response
+
+
+def unregister(name: str) -> None:
+    """Take a response out of the registry."""
+    del _REGISTRY[name]
+
+
+def registry() -> dict[str, type[Response]]:
+    """All responses by name."""
+    return dict(_REGISTRY)
 
 
 class Draws(Protocol):
-    """Random numbers as a sampler hands them to a response: arrays, of the shape of the parameters."""
+    """The random numbers that a sampler offers to a response: arrays of the shape of the parameters."""
 
     def polya_gamma(self, shape: np.ndarray, tilt: np.ndarray) -> np.ndarray: ...
 
@@ -40,7 +77,7 @@ class Draws(Protocol):
 
 
 def draw_log_normal(draw: Draws, log_likelihood: Callable[[float], float], start: float) -> float:
-    """A positive number under the prior log x ~ N(0, LOG_SPREAD²), by a slice sampler's step in log x."""
+    """One step of a slice sampler in log x, for a positive x with the prior log x ~ N(0, LOG_SPREAD²)."""
 
     def log_density(log_x: float) -> float:
         return log_likelihood(float(np.exp(log_x))) - 0.5 * (log_x / LOG_SPREAD) ** 2
@@ -51,8 +88,9 @@ def draw_log_normal(draw: Draws, log_likelihood: Callable[[float], float], start
 def draw_latents(
     draw: Draws, score: np.ndarray, lower: np.ndarray, upper: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """(D, 1) the sum of `weight` (D,) draws of N(s, 1) between lower and upper: P(lower < N(s, 1) < upper)^weight has
-    so many latents, and is a function of their sum; a weight is a whole number.
+    """(D, 1) the sum of `weight` (D,) draws of N(s, 1) between lower and upper; weights are whole numbers.
+
+    P(lower < N(s, 1) < upper)^weight has `weight` latent variables and depends on them through their sum.
     """
     total = np.zeros_like(score)
     for number in range(int(weight.max(initial=0.0))):
@@ -61,27 +99,28 @@ def draw_latents(
 
 
 class Response:
-    """What every response overrides; as it stands, no response at all: zero columns.
+    """The base class. As it stands it is no response at all: zero columns.
 
-    A response has no state. What it learns beside the coefficients (variance, cut-points, …) is the vector `dispersion`
-    of P numbers, which the engine keeps in its State and hands to every method. Missing labels are NaN in y.
+    A response has no state: the engine keeps coefficients and dispersion, and passes them to every method.
     """
 
     name: ClassVar[str] = "none"
     kind: ClassVar[str] = "none"  # "number", "class", "margin": what y holds, and so which estimators offer it
-    is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): the language of each column
-    constant_slopes: ClassVar[bool] = False  # whether slope and curvature are the same whatever the scores
+    is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): product columns, as opposed to quadratic ones
+    constant_slopes: ClassVar[bool] = False  # whether slope and curvature are the same for all scores
     two_classes: ClassVar[bool] = False  # whether it is for two classes only
-    ordered: ClassVar[bool] = False  # whether classes have to come in an order
-    max_margin: ClassVar[bool] = False  # whether duals in the State speak for it, beside `slope_and_curvature`
+    ordered: ClassVar[bool] = False  # whether the classes need an order
+    max_margin: ClassVar[bool] = False  # whether the State holds duals, which add to the slopes
+    uses_moments: ClassVar[bool] = True  # whether predictions need second moments of the linear predictor
     n_dispersion: ClassVar[int] = 0  # P
+    n_summary: ClassVar[int] = 0  # the length of what `summarise` returns
     sampled: bool = False  # whether a Gibbs sampler can take it …
-    whole_weights: ClassVar[bool] = False  # … with weights of labels that are whole numbers
+    whole_weights: ClassVar[bool] = False  # … only with weights of labels that are whole numbers
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" in vars(cls):
-            _REGISTRY[cls.name] = cls
+            register(cls)
 
     def __init__(self, n_classes: int = 0) -> None:
         """n_classes : of a response of kind "class"; y then holds 0 … n_classes - 1."""
@@ -92,8 +131,16 @@ class Response:
         return len(self.is_product)
 
     @property
+    def joint(self) -> bool:
+        """Whether columns depend on one another, so that the M-step climbs along gradients of all of them together."""
+        return False
+
+    @property
     def sampled_power(self) -> np.ndarray:
-        """(C,): to a sampler, column c speaks of x = power·s instead of s, as a product column where that is not 0."""
+        """(C,): the power of exp s in which a sampler's column is a product column; 0 for a quadratic column.
+
+        With a power a, the column is a product column in x = a·s.
+        """
         return np.where(self.is_product, 1.0, 0.0)
 
     @property
@@ -102,24 +149,29 @@ class Response:
         return np.zeros(self.n_columns, dtype=bool)
 
     def signs(self, y: np.ndarray) -> np.ndarray:
-        """(D, C): 1 for y = 1, -1 for y = 0, 0 for a missing one; of probit columns only."""
+        """(D, C): 1 for y = 1, -1 for y = 0, 0 where y is missing; for probit columns only."""
         return np.zeros((len(y), self.n_columns))
 
     def check(self, y: np.ndarray) -> None:
         """ValueError in one sentence when the numbers y (NaN: missing) cannot come from this response."""
 
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """First dispersion."""
+    def describe(self, y: np.ndarray, weight: np.ndarray) -> LabelSummary:
+        """What `start` and `start_coef` need to know of the labels; summaries of two sets of documents add up."""
+        return LabelSummary.of(y, weight, 0 if self.kind == "number" else self.n_classes)
+
+    def start(self, labels: LabelSummary) -> np.ndarray:
+        """(P,) the first dispersion."""
         return np.zeros(0)
 
-    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        """(C,) first coefficient of all topics: what fits y best without knowing them, or zero where that will do."""
+    def start_coef(self, labels: LabelSummary, dispersion: np.ndarray) -> np.ndarray:
+        """(C,) the first coefficient, the same for all topics: the one that fits y best, or zero where that will do."""
         return np.zeros(self.n_columns)
 
     def step(self, coef: np.ndarray, found: np.ndarray, reach: np.ndarray) -> np.ndarray:
-        """The next coefficients (C, n) on the way from `coef` to `found`, which moves some s by `reach` (C,).
+        """The next coefficients (C, n) between `coef` and `found`; at `found` some s has moved by `reach` (C,).
 
-        A quadratic column goes all the way. A Newton step for exp gains for sure while no s moves by more than 1.
+        A quadratic column goes all the way. In a product column, where `found` comes from a Newton step, the objective
+        is sure to rise while no s moves by more than 1.
         """
         whole = coef + (found - coef) / np.maximum(reach, 1.0)[:, None]
         return np.where(self.is_product[:, None], whole, found)
@@ -139,21 +191,32 @@ class Response:
         _, curvature = self.slope_and_curvature(y, score, moment, dispersion)
         return np.where(self.is_product, curvature * moment, curvature)
 
-    def update(
-        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
-        rate: float,
-    ) -> np.ndarray:  # fmt: skip
-        """The dispersion that fits best, or (rate < 1) part of the way there."""
+    def summarise(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """(n_summary,) sums over documents that `update` finds the next dispersion from, given the present one."""
+        return np.zeros(0)
+
+    def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
+        """The dispersion that fits best, or (rate < 1) part of the way there.
+
+        It is the same for a multiple of the summary, and stays as it is for a summary of no labels.
+        """
         return dispersion
 
+    def fit_dispersion(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
+        rate: float = 1.0,
+    ) -> np.ndarray:  # fmt: skip
+        """`update` where all documents are at hand; as often as it takes, where one is not the whole search."""
+        return self.update(self.summarise(y, score, moment, weight, dispersion), dispersion, rate)
+
     def check_sampler(self, weight: np.ndarray) -> None:
-        """ValueError in one sentence when no Gibbs sampler can take this response, or these weights (D,) of labels."""
+        """ValueError in one sentence when the Gibbs sampler cannot take this response, or these weights (D,)."""
         if not self.sampled:
             names = ", ".join(repr(name) for name, response in _REGISTRY.items() if response.sampled)
-            raise ValueError(
-                f"inference: got 'gibbs', which has no sampler for response={self.name!r} with this link; "
-                f"expected one of {names}"
-            )
+            which = f"response={self.name!r}" + (f" with link={self.link!r}" if hasattr(self, "link") else "")
+            raise ValueError(f"inference: got 'gibbs', which has no sampler for {which}; expected one of {names}")
         if self.whole_weights and np.any(weight != np.round(weight)):
             raise ValueError(
                 f"inference: got 'gibbs' with weights of labels (supervision times sample_weight and class_weight) "
@@ -163,9 +226,10 @@ class Response:
     def augment(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(slope, curvature), each (D, C): drawn given s such that, given them, p(y | s)^weight is a function of s in
-        each column's language (`sampled_power`), exactly. As it stands for a response that speaks so already, with
-        nothing to draw.
+        """(slope, curvature), each (D, C), drawn given s = score.
+
+        Given them, log p(y | s)^weight is exactly that of a quadratic or a product column (`sampled_power`). As it
+        stands, for a response with such a log-density: there is nothing to draw.
         """
         slope, curvature = self.slope_and_curvature(y, score, score, dispersion)
         return weight[:, None] * slope, weight[:, None] * curvature
@@ -173,20 +237,21 @@ class Response:
     def augment_column(
         self, y: np.ndarray, score: np.ndarray, column: int, weight: np.ndarray, draw: Draws
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """(slope, curvature), each (D,): quadratic in the s of one column given the others; None where none is known.
+        """(slope, curvature), each (D,), of a quadratic column in the s of one column, given the others.
 
-        Enough to draw the coefficients of a column, but not for topics, which move all columns at once.
+        None where no such augmentation is known. It serves to draw the coefficients of a column. It does not serve to
+        draw topics, which move all columns at once.
         """
         return None
 
     def draw_dispersion(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> np.ndarray:
-        """Dispersion drawn given s, whatever `augment` draws being integrated out."""
+        """A draw of the dispersion given s; what `augment` draws is integrated out."""
         return dispersion
 
     def log_likelihood(self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> float:
-        """sum_d weight log p(y | s), exactly: bounds are tight where s is known."""
+        """sum_d weight log p(y | s). It is exact: bounds are tight where s is known."""
         moment = np.where(self.is_product, np.exp(np.minimum(score, 300.0)), score**2)
         return float(weight @ self.log_density(y, score, moment, dispersion))
 
@@ -195,46 +260,40 @@ class Response:
         raise TypeError(f"a model with response {self.name!r} has nothing to predict")
 
     def decide(self, probabilities: np.ndarray) -> np.ndarray:
-        """(D,) the class to bet on, for a response of kind "class"."""
+        """(D,) the predicted class, for a response of kind "class"."""
         return probabilities.argmax(axis=1)
 
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Ends (D,), (D,) of intervals that hold y with the given probability."""
+        """The lower and upper ends, each (D,), of intervals that hold y with the given probability."""
         raise TypeError(f"a model with response {self.name!r} has no intervals")
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients and their standard errors on the scale that users know."""
+        """Coefficients and their standard errors on the scale that users see."""
         return coef, deviation
 
     def spread(self, dispersion: np.ndarray) -> float | np.ndarray:
-        """The dispersion as users know it: one number, or cut-points."""
+        """The dispersion as users see it: one number, or cut-points."""
         return float(dispersion[0]) if len(dispersion) else 1.0
 
 
 class NoResponse(Response):
-    """The zero case under a name of its own: topics for their own sake."""
+    """No response, under a name of its own: topics alone."""
 
     name = "none"
 
 
-def registry() -> dict[str, type[Response]]:
-    """All responses by name."""
-    return dict(_REGISTRY)
+def only_labelled(y: np.ndarray, weight: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """y, the weights and the arrays, without the documents that have no label or a weight of zero."""
+    rows = ~np.isnan(y) & (weight > 0)
+    return tuple(array[rows] for array in (y, weight, *arrays))
 
 
 def only_known(y: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """The arrays, zero in the rows where y is missing."""
     known = ~np.isnan(y)
     return tuple(np.where(known[:, None] if array.ndim == 2 else known, array, 0.0) for array in arrays)
-
-
-def known_mean(y: np.ndarray, weight: np.ndarray) -> float:
-    """The weighted mean of the labels there are; weights of zero throughout leave all of them alike."""
-    known = ~np.isnan(y)
-    some = known & (weight > 0)
-    return float(np.average(y[some], weights=weight[some]) if some.any() else y[known].mean())
 
 
 def product_variance(score: np.ndarray, moment: np.ndarray) -> np.ndarray:

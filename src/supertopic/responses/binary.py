@@ -15,7 +15,7 @@ def half_tanh(c: np.ndarray) -> np.ndarray:
 
 
 class Logit(Response):
-    """P(y = 1) = 1 / (1 + exp(-s)), by the Jaakkola–Jordan bound, tight at c² = E[s²]:
+    """P(y = 1) = 1 / (1 + exp(-s)), a quadratic column by the Jaakkola–Jordan bound, tight at c² = E[s²]:
 
     log p(y) >= (y - ½) s - c/2·tanh-term:   slope = y - ½,  curvature = tanh(c/2)/(2c)
     """
@@ -56,7 +56,9 @@ class Logit(Response):
 
 
 class Probit(Response):
-    """P(y = 1) = Phi(s): y is the sign of a latent N(s, 1), whose q is that normal cut at zero.
+    """P(y = 1) = Phi(s): y is the sign of a latent N(s, 1), and q(latent) is that normal truncated at zero.
+
+    This gives a quadratic column:
 
     slope = E[latent],  curvature = 1,  and the bound is log Phi(±E[s]) - ½ Var[s].
     """
@@ -88,7 +90,7 @@ class Probit(Response):
     def augment(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The latents themselves, N(s, 1) on y's side of zero, `weight` of them (Albert & Chib)."""
+        """The latents themselves, `weight` of them, N(s, 1) truncated to the sign of y (Albert & Chib)."""
         above = y[:, None] == 1
         latents = draw_latents(draw, score, np.where(above, 0.0, -np.inf), np.where(above, np.inf, 0.0), weight)
         slope, curvature = only_known(y, latents, weight[:, None] * np.ones_like(score))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from supertopic.responses.base import Draws, Response, only_known
+from supertopic.responses.base import Draws, Response, only_known, only_labelled
+from supertopic.responses.label_summary import LabelSummary
 
 VARIANCE_PRIOR = (2.0, 0.2)  # shape and scale of a sampler's inverse gamma: four observations, of variance 0.1
 
 
 class Gaussian(Response):
-    """y = center + scale·u,  u ~ N(s, variance):  exact, slope = u/variance, curvature = 1/variance.
+    """y = center + scale·u,  u ~ N(s, variance):  exact, a quadratic column; slope = u/variance, curvature = 1/variance
 
-    dispersion = (variance, center, scale); center and scale are y's own mean and deviation, and stay.
+    dispersion = (variance, center, scale); center and scale are the mean and the deviation of y, and stay fixed.
     """
 
     name = "gaussian"
@@ -21,25 +22,18 @@ class Gaussian(Response):
     is_product = np.zeros(1, dtype=bool)
     constant_slopes = True
     n_dispersion = 3
+    n_summary = 2
     sampled = True
 
     def __init__(self, n_classes: int = 0, sigma: float | None = None) -> None:
-        """sigma : the deviation of y round its mean, on y's own scale, where that is not to be learned."""
+        """sigma : the deviation of y around its mean given the topics, on the scale of y; by default it is learned."""
         super().__init__(n_classes)
         self.sigma = sigma
 
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        known = ~np.isnan(y)
-        if np.any(
-            weight[known] > 0
-        ):  # weights of zero throughout leave no y at all; its scale still has to be a number
-            known &= weight > 0
-        else:
-            weight = np.ones_like(weight)
-        center = np.average(y[known], weights=weight[known])
-        scale = np.sqrt(np.average((y[known] - center) ** 2, weights=weight[known]))
-        scale = scale if scale > 0 else 1.0
-        return np.array([1.0 if self.sigma is None else (self.sigma / scale) ** 2, center, scale])
+    def start(self, labels: LabelSummary) -> np.ndarray:
+        found = labels.moments
+        scale = np.sqrt(found.variance) if found.squares > 0 else 1.0
+        return np.array([1.0 if self.sigma is None else (self.sigma / scale) ** 2, found.mean, scale])
 
     def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -60,15 +54,18 @@ class Gaussian(Response):
         u = (y - dispersion[1]) / dispersion[2]
         return u**2 - 2 * u * score[:, 0] + moment[:, 0]
 
-    def update(
-        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
-        rate: float,
-    ) -> np.ndarray:  # fmt: skip
-        known = ~np.isnan(y) & (weight > 0)
-        if not known.any() or self.sigma is not None:
+    def summarise(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """(sum_d w, sum_d w E[(u - s)²])."""
+        y, weight, score, moment = only_labelled(y, weight, score, moment)
+        return np.array([weight.sum(), weight @ self._squares(y, score, moment, dispersion)])
+
+    def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
+        total, squares = summary
+        if total == 0 or self.sigma is not None:
             return dispersion
-        best = np.average(self._squares(y, score, moment, dispersion)[known], weights=weight[known])
-        return np.array([(1 - rate) * dispersion[0] + rate * max(best, 1e-6), *dispersion[1:]])
+        return np.array([(1 - rate) * dispersion[0] + rate * max(squares / total, 1e-6), *dispersion[1:]])
 
     def draw_dispersion(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws

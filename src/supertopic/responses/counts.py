@@ -1,18 +1,26 @@
-"""Responses that count."""
+"""Counts: Poisson and negative binomial."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import expit, gammaln
 from scipy.stats import nbinom, poisson
 
-from supertopic.responses.base import Draws, Response, draw_log_normal, known_mean, only_known, product_variance
+from supertopic.responses.base import (
+    Draws,
+    Response,
+    draw_log_normal,
+    only_known,
+    only_labelled,
+    product_variance,
+)
 from supertopic.responses.binary import half_tanh
+from supertopic.responses.label_summary import LabelSummary
+from supertopic.responses.search import N_POINTS, highest_of_values, part_of_the_way, points_around
 
 
 class Count(Response):
-    """What counts share: whole numbers, none below zero."""
+    """The base of both: y is a whole number, zero or more."""
 
     kind = "number"
 
@@ -30,8 +38,8 @@ class Poisson(Count):
     constant_slopes = True
     sampled = True
 
-    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        return np.array([np.log(max(known_mean(y, weight), 0.5 / (~np.isnan(y)).sum()))])
+    def start_coef(self, labels: LabelSummary, dispersion: np.ndarray) -> np.ndarray:
+        return np.array([np.log(max(labels.moments.mean, 0.5 / labels.n_labels))])
 
     def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -49,7 +57,7 @@ class Poisson(Count):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of a mean that varies as if it were gamma distributed, y is negative binomial."""
+        """As if the mean were gamma distributed: y is then negative binomial."""
         mean, doubt = moment[:, 0], np.expm1(np.minimum(product_variance(score, moment)[:, 0], 300.0))
         r = 1.0 / np.maximum(doubt, 1e-9)
         ends = [
@@ -60,19 +68,21 @@ class Poisson(Count):
 
 
 class NegativeBinomial(Count):
-    """p(y) = Gamma(y + r) / (y! Gamma(r)) p^y (1-p)^r, log-odds s of p, mean r·exp(s); with c² = E[s²] as in Logit:
+    """p(y) = Gamma(y + r) / (y! Gamma(r)) p^y (1-p)^r, where s is the log-odds of p; the mean is r·exp(s).
 
-    slope = (y - r)/2,  curvature = (y + r) tanh(c/2)/(2c);   dispersion = (r,)
+    By the bound of `Logit` with c² = E[s²], a quadratic column:
+
+        slope = (y - r)/2,  curvature = (y + r) tanh(c/2)/(2c);   dispersion = (r,)
     """
 
     name = "negative_binomial"
     is_product = np.zeros(1, dtype=bool)
     n_dispersion = 1
+    n_summary = 1 + N_POINTS
     sampled = True
 
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        known = ~np.isnan(y) & (weight > 0) if np.any(weight > 0) else ~np.isnan(y)
-        mean, variance = y[known].mean(), y[known].var()
+    def start(self, labels: LabelSummary) -> np.ndarray:
+        mean, variance = labels.plain_moments.mean, labels.plain_moments.variance
         return np.array([np.clip(mean**2 / max(variance - mean, 1e-2 * max(mean, 1e-3)), 0.05, 100.0)])
 
     def slope_and_curvature(
@@ -94,7 +104,7 @@ class NegativeBinomial(Count):
     def draw_dispersion(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> np.ndarray:
-        """r by a slice sampler's step in log r."""
+        """r by one step of a slice sampler in log r."""
 
         def likelihood(r: float) -> float:
             return self.log_likelihood(y, score, weight, np.array([r]))
@@ -102,34 +112,41 @@ class NegativeBinomial(Count):
         return np.array([draw_log_normal(draw, likelihood, dispersion[0])])
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        (density,) = only_known(y, self._bound(y, score[:, 0], moment[:, 0], dispersion[0]))
+        r = dispersion[0]
+        gammas = gammaln(y + r) - gammaln(r)
+        (density,) = only_known(y, gammas + self._without_gamma(y, score[:, 0], moment[:, 0], r))
         return density
 
     @staticmethod
-    def _bound(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: float) -> np.ndarray:
+    def _without_gamma(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: float) -> np.ndarray:
+        """(D,) the bound less log Gamma(y + r) - log Gamma(r): linear in r."""
         c = np.sqrt(np.maximum(square, 0.0))
-        words = gammaln(y + r) - gammaln(r) - gammaln(y + 1)
-        return words + 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c)
+        return 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c) - gammaln(y + 1)
 
     def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         (found,) = only_known(y, (y[:, None] + dispersion[0]) * expit(score) * expit(-score))
         return found
 
-    def update(
-        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
-        rate: float,
-    ) -> np.ndarray:  # fmt: skip
-        known = ~np.isnan(y) & (weight > 0)
-        if not known.any():
+    def summarise(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """(sum_d w, sum_d w E[log p(y)] at the points around r).
+
+        As a function of log r its singularities lie where r is zero or a negative number, at a distance of pi.
+        """
+        y, weight, score, moment = only_labelled(y, weight, score, moment)
+        at_zero, at_one = (weight @ self._without_gamma(y, score[:, 0], moment[:, 0], r) for r in (0.0, 1.0))
+        distinct, place = np.unique(y, return_inverse=True)  # many documents share few distinct counts
+        by_count = np.bincount(place, weight, minlength=len(distinct))
+        points = points_around(dispersion[0])
+        gammas = np.array([by_count @ (gammaln(distinct + r) - gammaln(r)) for r in points])
+        return np.array([weight.sum(), *(gammas + at_zero + points * (at_one - at_zero))])
+
+    def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
+        if summary[0] == 0:
             return dispersion
-
-        def loss(log_r: float) -> float:
-            bound = self._bound(y[known], score[known, 0], moment[known, 0], np.exp(log_r))
-            return -float((weight[known] * bound).sum())
-
-        now = np.log(dispersion[0])
-        best = minimize_scalar(loss, bounds=(now - 1.0, now + 1.0), method="bounded").x
-        return np.exp(np.array([now + rate * (np.clip(best, np.log(1e-3), np.log(1e4)) - now)]))
+        best = highest_of_values(summary[1:] / summary[0], dispersion[0])
+        return np.array([part_of_the_way(dispersion[0], best, rate, 1e-3, 1e4)])
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)

@@ -1,18 +1,18 @@
 """Max-margin responses: losses in place of densities, and the dual problems that their coefficients solve.
 
-The objective has -C sum_d w_d loss_d where a likelihood has log p(y_d). Its multipliers, the duals, speak to the
-E-step: a column of the linear predictor gets the slope dual_dc, in all three problems with
+The objective has -C sum_d w_d loss_d in place of a likelihood's log p(y_d). The E-step gets its multipliers, the duals,
+as slopes: a column of the linear predictor has the slope dual_dc. In all three problems
 
     P_c (coef_c - mean_c) = sum_d dual_dc x_d
 
-which is mu_d - mu*_d (regression), s_d mu_d (two classes, s_d = ±1), and 1(c = y_d) sum_b mu_d^b - mu_d^c (classes).
-C is per document: the paper's C where it sums the slacks, its C/D where it takes their mean.
+where dual_d is mu_d - mu*_d (regression), s_d mu_d (two classes, s_d = ±1), and 1(c = y_d) sum_b mu_d^b - mu_d^c
+(classes). C is per document: the paper's C where it sums the slacks, its C/D where it takes their mean.
 
-A sampler takes exp(-C w loss) for a likelihood (Zhu, Chen, Perkins & Zhang 2014): with 2c = C w,
+A sampler uses exp(-C w loss) as a likelihood (Zhu, Chen, Perkins & Zhang 2014): with 2c = C w,
 
     exp(-2c max(0, zeta)) = ∫ exp(-(lambda + c zeta)²/(2 lambda)) / sqrt(2 pi lambda) d lambda
 
-given zeta, 1/lambda is inverse Gaussian of mean 1/(c |zeta|) and shape 1; given lambda, this is quadratic in zeta.
+Given zeta, 1/lambda is inverse Gaussian with mean 1/(c |zeta|) and shape 1. Given lambda, this is quadratic in zeta.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from supertopic.margin import solve_binary, solve_classes, solve_one_slack, solv
 from supertopic.responses.base import Response, only_known
 from supertopic.responses.continuous import Gaussian
 
-_MOST_CERTAIN = 1e6  # 1/lambda: at zeta = 0 its law has no mean, and a number for it has to fit into single precision
-TOLERANCE = 3e-3  # of the duality gap, relative to the objective: an M-step that is followed by others
-_PLANES_TOLERANCE = 2e-2  # of cutting planes, whose last digits cost most of the planes
+_MOST_CERTAIN = 1e6  # the largest 1/lambda: at zeta = 0 it has no mean, and single precision has to hold it
+TOLERANCE = 3e-3  # of the duality gap, relative to the objective, in an M-step that is followed by others
+_PLANES_TOLERANCE = 2e-2  # the same with cutting planes, most of which are needed for the last digits only
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Coefficients (C, n), the duals (D, C) that make them, and cutting planes to start from next time."""
+    """Coefficients (C, n), the duals (D, C) that they come from, and cutting planes to start from next time."""
 
     coef: np.ndarray
     dual: np.ndarray
@@ -41,7 +41,7 @@ class Solution:
 
 
 class MaxMargin(Response):
-    """What a max-margin response has besides."""
+    """The base of max-margin responses: what they have in addition to other responses."""
 
     constant_slopes = True
     max_margin = True
@@ -51,30 +51,30 @@ class MaxMargin(Response):
         self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
-        """The best mean of q(eta) for features x (D, n), with q(eta) ∝ N(mean, precision⁻¹) without the losses.
+        """The best mean of q(eta) for features x (D, n), where q(eta) = N(mean, precision⁻¹) without the losses.
 
-        mean : (C, n), precision : (C, n, n); None for zeros and ones, as sparse x need
-        start : the solution of a problem nearby
+        mean : (C, n), precision : (C, n, n); None for zeros and ones, which sparse x need
+        start : the solution of a similar problem
         """
         raise NotImplementedError
 
     def pull(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        """(D, C) a slope of -C loss in the scores: the multipliers of a document by itself."""
+        """(D, C) a slope of -C loss in the scores: the multipliers of a document on its own."""
         raise NotImplementedError
 
     def beside_words(self, C: float) -> tuple[MaxMargin, float]:
-        """This loss at another C and a margin of one, for rows of length one; and the margin to multiply coef by."""
+        """This loss with another C and a margin of one, for rows of length one; and the margin to multiply coef by."""
         raise NotImplementedError
 
     def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
-        """How well scores predict the labels there are: the more the better."""
+        """How well the scores predict the known labels; higher is better."""
         raise NotImplementedError
 
 
 def _augment_hinge(
     intercept: np.ndarray, sign: np.ndarray, score: np.ndarray, c: np.ndarray, draw: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(slope, curvature) of exp(-2c max(0, zeta)) in s, zeta = intercept - sign·s, of signs ±1; all of one shape."""
+    """(slope, curvature) of exp(-2c max(0, zeta)) in s, where zeta = intercept - sign·s; arrays of one shape."""
     reach = np.maximum(c * np.abs(intercept - sign * score), 1e-12)
     certainty = np.minimum(draw.inverse_gaussian(1.0 / reach, np.ones_like(reach)), _MOST_CERTAIN)
     curvature = c**2 * certainty
@@ -82,13 +82,14 @@ def _augment_hinge(
 
 
 class Hinge(MaxMargin):
-    """loss = max_c [cost 1(c != y) + s_c] - s_y, of two classes max(0, cost ∓ s) with one column for the second.
+    """loss = max_c [cost 1(c != y) + s_c] - s_y; for two classes max(0, cost ∓ s), with one column for the second.
 
-    There is no likelihood: the duals alone speak.
+    There is no likelihood: the slopes are the duals alone.
     """
 
     name = "hinge"
     kind = "margin"
+    uses_moments = False  # and they take three times as long
 
     def __init__(self, n_classes: int = 0, C: float = 1.0, cost: float = 1.0, slack: str = "n") -> None:
         super().__init__(n_classes)
@@ -123,7 +124,7 @@ class Hinge(MaxMargin):
         self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
-        """As in `MaxMargin`, where the mean is zero and precisions are diagonal, one for all columns or one each."""
+        """As in `MaxMargin`, with a mean of zero and diagonal precisions, one for all columns or one for each."""
         diagonal = None if precision is None else np.diagonal(precision, axis1=1, axis2=2)
         if diagonal is not None and len(diagonal) == 1:
             diagonal = diagonal[0]
@@ -157,24 +158,24 @@ class Hinge(MaxMargin):
         return Hinge(self.n_classes, C, 1.0), self.cost
 
     def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
-        """The share of labels predicted."""
+        """The share of labels that are predicted."""
         known = ~np.isnan(y)
         return float(np.mean(self.predict(score, score, dispersion).argmax(axis=1)[known] == y[known]))
 
     def _signed(self, y: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """mu_d^c, zero for the own class, as the slopes of the columns."""
+        """(D, C) the slopes of the columns from mu_d^c, which is zero for the own class."""
         own = (np.arange(self.n_classes) == y[:, None]).astype(np.float64)
         return own * dual.sum(axis=1, keepdims=True) - dual
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        """(D, n_classes) scores, no probabilities."""
+        """(D, n_classes) scores, which are no probabilities."""
         return np.hstack([-score, score]) if self.n_classes == 2 else score
 
 
 class HingeEach(Hinge):
     """loss = sum_c max(0, cost - s_c) for the own class c and max(0, cost + s_c) for others: one against the rest.
 
-    What a sampler can take of several classes. The coefficients, given the topics, are `Hinge`'s.
+    The loss of several classes for a sampler. The coefficients, given the topics, are those of `Hinge`.
     """
 
     name = "hinge_each"
@@ -201,11 +202,11 @@ class HingeEach(Hinge):
 
 
 class EpsilonInsensitive(MaxMargin, Gaussian):
-    """loss = max(0, |u - s| - epsilon), u = (y - center)/scale; beside it u ~ N(s, variance), if `likelihood`."""
+    """loss = max(0, |u - s| - epsilon), u = (y - center)/scale; with `likelihood`, u ~ N(s, variance) beside it."""
 
     name = "epsilon_insensitive"
     kind = "margin"
-    sampled = False  # as a kind of its own: the tests of likelihoods are not for it
+    sampled = False  # of the class, so that tests of likelihoods leave it out; instances are sampled
 
     def __init__(self, n_classes: int = 0, C: float = 1.0, epsilon: float = 0.1, likelihood: bool = True) -> None:
         super().__init__(n_classes)
@@ -253,7 +254,7 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
         self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
-        """As in `MaxMargin`; y is standardised, as the coefficients are."""
+        """As in `MaxMargin`; y and the coefficients are standardised."""
         _, center, scale = dispersion
         fit = solve_regression(
             x, (y - center) / scale, self.C, self.epsilon, weight=weight, mean=None if mean is None else mean[0],
@@ -266,6 +267,6 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
         return EpsilonInsensitive(0, C, self.epsilon, self.likelihood), 1.0
 
     def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
-        """Minus the mean squared error of y standardised."""
+        """Minus the mean squared error of the standardised y."""
         known = ~np.isnan(y)
         return -float(np.mean(self._squares(y, score, score**2, dispersion)[known]))

@@ -1,9 +1,8 @@
 """Responses on the positive half-line: waiting times, sums of money, lengths.
 
-y = scale·u, where the scale is y's own mean and stays; dispersion = (shape, scale). With the log link, gamma and
-Weibull are exact: their linear predictor enters through E[exp(-s)] alone, a product column of coefficients with the
-sign (Weibull: and the shape) taken in. The others go by the delta method: a quadratic column that touches the
-log-density at E[s],
+y = scale·u, where the scale is the mean of y and stays fixed; dispersion = (shape, scale). With the log link, gamma and
+Weibull are exact product columns in x = -s (Weibull: x = -shape·s), and the coefficients are those of x. The others
+use the delta method: a quadratic column that touches the log-density l at E[s],
 
     E[log p(y | s)]  ≈  l(m) + ½ l''(m) Var[s],   m = E[s]:     curvature = -l''(m),  slope = l'(m) + curvature·m
 """
@@ -14,7 +13,6 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import gamma, invgauss
 
@@ -23,17 +21,27 @@ from supertopic.responses.base import (
     Response,
     draw_log_normal,
     exp_of_product,
-    known_mean,
     only_known,
+    only_labelled,
     product_variance,
 )
+from supertopic.responses.label_summary import LabelSummary
+from supertopic.responses.search import N_POINTS, highest, part_of_the_way, points_around, zero_of_values
 
 
 class Positive(Response):
-    """What they share: y > 0, its scale, and a shape found by a search along one line."""
+    """The base of all: y > 0, with a shape and a scale.
+
+    Where the shape k enters the log-density as in an exponential family,
+
+        E[log p(u | s)] = log_norm(k) + k·statistic(u, s) + rest(u)
+
+    a subclass gives these three, and two sums over documents hold all there is to know of k. Weibull differs.
+    """
 
     kind = "number"
     n_dispersion = 2
+    n_summary = 2
     links: ClassVar[tuple[str, ...]] = ("log",)
 
     def __init__(self, n_classes: int = 0, link: str = "auto") -> None:
@@ -48,15 +56,24 @@ class Positive(Response):
         if len(wrong):
             raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs numbers > 0")
 
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        return np.array([1.0, known_mean(y, weight)])
+    def start(self, labels: LabelSummary) -> np.ndarray:
+        return np.array([1.0, labels.moments.mean])
+
+    def _log_norm(self, shape: float) -> float:
+        raise NotImplementedError
+
+    def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _rest(self, u: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
 
     def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
         """(D,) E[log p(u | s)]."""
-        raise NotImplementedError
+        return self._log_norm(shape) + shape * self._statistic(u, score, moment) + self._rest(u)
 
     def _doubt(self, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
-        """(D,) the variance over s of y's mean given s, over its squared mean."""
+        """(D,) Var_s[E[y | s]] / E[y]²: what is not known of the mean."""
         return np.expm1(np.minimum(product_variance(score, moment), 300.0))
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
@@ -64,26 +81,27 @@ class Positive(Response):
         (density,) = only_known(y, self._density(y / scale, score[:, 0], moment[:, 0], shape) - np.log(scale))
         return density
 
-    def update(
-        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
-        rate: float,
-    ) -> np.ndarray:  # fmt: skip
-        known = ~np.isnan(y) & (weight > 0)
-        if not known.any():
+    def summarise(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """(sum_d w, sum_d w·statistic)."""
+        y, weight, score, moment = only_labelled(y, weight, score, moment)
+        return np.array([weight.sum(), weight @ self._statistic(y / dispersion[1], score[:, 0], moment[:, 0])])
+
+    def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
+        if summary[0] == 0:
             return dispersion
-        u, now = y[known] / dispersion[1], np.log(dispersion[0])
+        best = self._best_log_shape(summary / summary[0], dispersion[0])
+        return np.array([part_of_the_way(dispersion[0], best, rate, 1e-4, 1e6), dispersion[1]])
 
-        def loss(log_shape: float) -> float:
-            density = self._density(u, score[known, 0], moment[known, 0], np.exp(log_shape))
-            return -float((weight[known] * density).sum())
-
-        best = minimize_scalar(loss, bounds=(now - 1.0, now + 1.0), method="bounded", options={"xatol": 1e-7}).x
-        return np.array([np.exp(now + rate * (np.clip(best, np.log(1e-4), np.log(1e6)) - now)), dispersion[1]])
+    def _best_log_shape(self, mean: np.ndarray, now: float) -> float:
+        """From the summary per unit of weight; no farther from `now` than a search reaches."""
+        return highest(lambda shape: self._log_norm(shape) + shape * mean[1], now)
 
     def draw_dispersion(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> np.ndarray:
-        """The shape by a slice sampler's step in its logarithm."""
+        """The shape by one step of a slice sampler in its logarithm."""
 
         def likelihood(shape: float) -> float:
             return self.log_likelihood(y, score, weight, np.array([shape, dispersion[1]]))
@@ -92,24 +110,25 @@ class Positive(Response):
 
 
 class _Delta(Positive):
-    """A log-density l(s) with its first two derivatives, in the scale of u and for a shape of 1: l scales with it."""
+    """The delta method, from l(s) = statistic(u, s) at a known s and its first two derivatives in s."""
 
     is_product = np.zeros(1, dtype=bool)
 
+    def _known_statistic(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """l(s)."""
+        raise NotImplementedError
+
     def _slope(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """l'(s)."""
         raise NotImplementedError
 
     def _curvature(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         """-l''(s), or something larger where that is not positive."""
         raise NotImplementedError
 
-    def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
-        """log p(u | s)."""
-        raise NotImplementedError
-
-    def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
+    def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
         variance = np.maximum(moment - score**2, 0.0)
-        return self._exact(u, score, shape) - 0.5 * shape * self._curvature(u, score) * variance
+        return self._known_statistic(u, score) - 0.5 * self._curvature(u, score) * variance
 
     def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
@@ -121,19 +140,19 @@ class _Delta(Positive):
         return slope, curvature
 
     def step(self, coef: np.ndarray, found: np.ndarray, reach: np.ndarray) -> np.ndarray:
-        """With a canonical link s has to stay above zero, and does while all coefficients do."""
+        """With a canonical link s has to stay above zero, which it does while all coefficients do."""
         if self.link == "log":
             return coef + (found - coef) / np.maximum(reach, 1.0)[:, None]
         return np.clip(found, coef / 4.0, coef * 4.0)
 
-    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+    def start_coef(self, labels: LabelSummary, dispersion: np.ndarray) -> np.ndarray:
         return np.array([0.0 if self.link == "log" else 1.0])  # the mean of u is 1
 
 
 class Gamma(Positive):
     """u ~ Gamma(shape, mean exp(s)):  log p = shape (log shape - s - u exp(-s)) + (shape - 1) log u - log Gamma(shape).
 
-    Column: exp(-s), slope = shape, curvature = shape·u. With `link="canonical"`, mean 1/s: `CanonicalGamma`.
+    A product column in -s: slope = shape, curvature = shape·u. With `link="canonical"`, mean 1/s: `CanonicalGamma`.
     """
 
     name = "gamma"
@@ -152,9 +171,14 @@ class Gamma(Positive):
         slope, curvature = only_known(y, np.full_like(score, shape), shape * y[:, None] / scale)
         return slope, curvature
 
-    def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
-        constant = shape * np.log(shape) - gammaln(shape) + (shape - 1) * np.log(u)
-        return constant + shape * (score - u * moment)
+    def _log_norm(self, shape: float) -> float:
+        return float(shape * np.log(shape) - gammaln(shape))
+
+    def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
+        return np.log(u) + score - u * moment
+
+    def _rest(self, u: np.ndarray) -> np.ndarray:
+        return -np.log(u)
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return dispersion[1] * exp_of_product(score[:, 0], moment[:, 0], -1.0)
@@ -183,9 +207,8 @@ class CanonicalGamma(_Delta, Gamma):
     constant_slopes = False
     sampled = False
 
-    def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
-        constant = shape * np.log(shape) - gammaln(shape) + (shape - 1) * np.log(u)
-        return constant + shape * (np.log(s) - u * s)
+    def _known_statistic(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
+        return np.log(u) + np.log(s) - u * s
 
     def _slope(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         return 1.0 / s - u
@@ -224,17 +247,22 @@ class InverseGaussian(_Delta):
     ) -> tuple[np.ndarray, np.ndarray]:
         """p(u | s)^w ∝ exp(-½ w shape u exp(-2s)) sum_n (w shape exp(-s))^n / n!, the series of an exponential:
 
-        given n ~ Poisson(w shape exp(-s)), a product column in x = -2s of slope n/2 and curvature ½ w shape u.
+        given n ~ Poisson(w shape exp(-s)), it is a product column in x = -2s with slope n/2 and curvature ½ w shape u.
         """
         shape, scale = dispersion
         (strength,) = only_known(y, shape * weight[:, None])
         n = draw.poisson(strength * np.exp(np.minimum(-score, 300.0)))
         return 0.5 * n, np.where(strength > 0, 0.5 * strength * y[:, None] / scale, 0.0)
 
-    def _exact(self, u: np.ndarray, s: np.ndarray, shape: float) -> np.ndarray:
+    def _log_norm(self, shape: float) -> float:
+        return float(0.5 * np.log(shape))
+
+    def _known_statistic(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         inverse = np.exp(-s) if self.link == "log" else np.sqrt(s)  # 1/mu
-        root = (u * inverse - 1) / np.sqrt(u)
-        return 0.5 * (np.log(shape / (2 * np.pi)) - 3 * np.log(u) - shape * root**2)
+        return -0.5 * ((u * inverse - 1) / np.sqrt(u)) ** 2
+
+    def _rest(self, u: np.ndarray) -> np.ndarray:
+        return -0.5 * np.log(2 * np.pi) - 1.5 * np.log(u)
 
     def _slope(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         if self.link == "log":
@@ -242,7 +270,7 @@ class InverseGaussian(_Delta):
         return 0.5 / np.sqrt(s) - 0.5 * u
 
     def _curvature(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
-        if self.link == "log":  # -l'' falls below zero far to the left of the mean; its expectation never does
+        if self.link == "log":  # -l'' is negative far to the left of the mean; its expectation never is
             return np.maximum(2 * u * np.exp(-2 * s) - np.exp(-s), np.exp(-s))
         return 0.25 * s**-1.5 + 0.0 * u
 
@@ -270,7 +298,7 @@ class InverseGaussian(_Delta):
         shape = mean / ratio
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # scipy's search complains at times, and finds them
+            warnings.simplefilter("ignore", RuntimeWarning)  # scipy's search warns at times, with the right result
             return invgauss.ppf(low, ratio, scale=shape), invgauss.ppf(high, ratio, scale=shape)
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -284,17 +312,25 @@ class InverseGaussian(_Delta):
 
 
 def _power(u: np.ndarray, shape: float, factor: np.ndarray | float = 1.0) -> np.ndarray:
-    """factor·u^shape, as far as there are numbers."""
+    """factor·u^shape, cut off where it would overflow."""
     return np.exp(np.minimum(shape * np.log(u) + np.log(np.maximum(factor, 1e-300)), 690.0))
 
 
 class Weibull(Positive):
     """P(u > t) = exp(-(t exp(-s))^shape):  log p = log shape + (shape - 1) log u - shape·s - u^shape exp(-shape·s).
 
-    Column: exp(-shape·s), slope = 1, curvature = u^shape.
+    A product column in -shape·s: slope = 1, curvature = u^shape.
+
+    The derivative of the objective in the shape k is Q(k) - R(k), where Q falls and R rises,
+
+        Q = sum_d w/k + sum_{u > 1} w log u   + sum_{u < 1} w moment u^k |log u|
+        R =             sum_{u < 1} w |log u| + sum_{u > 1} w moment u^k log u
+
+    log R - log Q has one zero. It is close to linear even for labels with a heavy tail, where u^k is not.
     """
 
     name = "weibull"
+    n_summary = 3 + 2 * N_POINTS
     is_product = np.ones(1, dtype=bool)
     constant_slopes = True
     sampled = True
@@ -309,6 +345,24 @@ class Weibull(Positive):
     def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
         return np.log(shape) + (shape - 1) * np.log(u) + score - _power(u, shape, moment)
 
+    def summarise(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """(sum_d w, the sums of w |log u|, those of w moment u^k |log u| at the points around k); u > 1, then u < 1."""
+        y, weight, moment = only_labelled(y, weight, moment[:, 0])
+        u = y / dispersion[1]
+        sums, curves = [], []
+        for side in (u > 1, u < 1):
+            logs = weight[side] * np.abs(np.log(u[side]))
+            sums.append(logs.sum())
+            curves += [logs @ np.minimum(_power(u[side], k, moment[side]), 1e280) for k in points_around(dispersion[0])]
+        return np.array([weight.sum(), *sums, *curves])
+
+    def _best_log_shape(self, mean: np.ndarray, now: float) -> float:
+        (above, below), (rising, falling) = mean[1:3], np.split(mean[3:], 2)
+        q = 1.0 / points_around(now) + above + falling
+        return zero_of_values(np.log(np.clip(below + rising, 1e-300, 1e300)) - np.log(np.minimum(q, 1e300)), now)
+
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         shape, scale = dispersion
         return scale * np.exp(gammaln(1 + 1 / shape)) * exp_of_product(score[:, 0], moment[:, 0], -1.0 / shape)
@@ -316,7 +370,7 @@ class Weibull(Positive):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The variance of log y is that of the Weibull with this shape."""
+        """From the Weibull distribution with the variance that log y has when s is uncertain."""
         center = dispersion[1] * np.exp(-score[:, 0] / dispersion[0])
         shape = dispersion[0] / np.sqrt(1 + 6 / np.pi**2 * product_variance(score, moment)[:, 0])
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)

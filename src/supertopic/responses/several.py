@@ -8,20 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from supertopic.responses.base import Draws, Response
+from supertopic.responses.label_summary import LabelSummaries
 
 
 @dataclass(frozen=True)
 class Part:
-    """One of the responses: which column of y, which columns of coefficients, which numbers of dispersion it has."""
+    """One of the responses, and where it is found in y, the coefficients, the dispersion and the summaries."""
 
     response: Response
-    label: int
-    columns: slice
-    numbers: slice
+    label: int  # the column of y
+    columns: slice  # of the coefficients
+    numbers: slice  # of the dispersion
+    sums: slice  # of the summary that the dispersion comes from
 
 
 class Several(Response):
-    """y (D, M) has one column per response; a document may miss some of them."""
+    """y (D, M) has one column per response; a document may lack some of the labels."""
 
     def __init__(self, responses: Sequence[Response]) -> None:
         super().__init__()
@@ -33,23 +35,36 @@ class Several(Response):
     def n_dispersion(self) -> int:  # type: ignore[override]
         return sum(response.n_dispersion for response in self.responses)
 
+    @property
+    def n_summary(self) -> int:  # type: ignore[override]
+        return sum(response.n_summary for response in self.responses)
+
+    @property
+    def joint(self) -> bool:
+        """Columns cannot climb together while a dispersion is learned beside them."""
+        return self.n_dispersion == 0 and any(response.joint for response in self.responses)
+
     def parts(self) -> Iterator[Part]:
-        column = number = 0
+        column = number = total = 0
         for label, response in enumerate(self.responses):
             columns = slice(column, column + response.n_columns)
-            yield Part(response, label, columns, slice(number, number + response.n_dispersion))
-            column, number = columns.stop, number + response.n_dispersion
+            numbers, sums = slice(number, number + response.n_dispersion), slice(total, total + response.n_summary)
+            yield Part(response, label, columns, numbers, sums)
+            column, number, total = columns.stop, numbers.stop, sums.stop
 
     def check(self, y: np.ndarray) -> None:
         for part in self.parts():
             part.response.check(y[:, part.label])
 
-    def start(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        return np.concatenate([part.response.start(y[:, part.label], weight) for part in self.parts()])
+    def describe(self, y: np.ndarray, weight: np.ndarray) -> LabelSummaries:  # type: ignore[override]
+        return LabelSummaries(tuple(part.response.describe(y[:, part.label], weight) for part in self.parts()))
 
-    def start_coef(self, y: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+    def start(self, labels: LabelSummaries) -> np.ndarray:  # type: ignore[override]
+        return np.concatenate([part.response.start(labels[part.label]) for part in self.parts()])
+
+    def start_coef(self, labels: LabelSummaries, dispersion: np.ndarray) -> np.ndarray:  # type: ignore[override]
         return np.concatenate(
-            [part.response.start_coef(y[:, part.label], weight, dispersion[part.numbers]) for part in self.parts()]
+            [part.response.start_coef(labels[part.label], dispersion[part.numbers]) for part in self.parts()]
         )
 
     def step(self, coef: np.ndarray, found: np.ndarray, reach: np.ndarray) -> np.ndarray:
@@ -61,13 +76,13 @@ class Several(Response):
     def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        said = [
+        found = [
             part.response.slope_and_curvature(
                 y[:, part.label], score[:, part.columns], moment[:, part.columns], dispersion[part.numbers]
             )
             for part in self.parts()
         ]
-        return np.hstack([slope for slope, _ in said]), np.hstack([curvature for _, curvature in said])
+        return np.hstack([slope for slope, _ in found]), np.hstack([curvature for _, curvature in found])
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         densities = [
@@ -87,18 +102,33 @@ class Several(Response):
         ]
         return np.hstack(found)
 
-    def update(
+    def summarise(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        summaries = [
+            part.response.summarise(
+                y[:, part.label], score[:, part.columns], moment[:, part.columns], weight, dispersion[part.numbers]
+            )
+            for part in self.parts()
+        ]
+        return np.concatenate(summaries)
+
+    def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
+        updated = [part.response.update(summary[part.sums], dispersion[part.numbers], rate) for part in self.parts()]
+        return np.concatenate(updated)
+
+    def fit_dispersion(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
-        rate: float,
+        rate: float = 1.0,
     ) -> np.ndarray:  # fmt: skip
-        updated = [
-            part.response.update(
+        fitted = [
+            part.response.fit_dispersion(
                 y[:, part.label], score[:, part.columns], moment[:, part.columns], weight, dispersion[part.numbers],
                 rate,
             )
             for part in self.parts()
         ]  # fmt: skip
-        return np.concatenate(updated)
+        return np.concatenate(fitted)
 
     @property
     def sampled_power(self) -> np.ndarray:
@@ -141,3 +171,8 @@ class Several(Response):
             for part in self.parts()
         ]
         return np.concatenate(drawn)
+
+
+def parts_of(response: Response) -> list[Part]:
+    """The parts of a response; one that is not several has one part, itself."""
+    return list((response if isinstance(response, Several) else Several([response])).parts())
