@@ -1,37 +1,80 @@
-"""The contract of an emission: how a topic makes words."""
+"""The contract of an emission: how a topic generates words.
+
+An emission holds its topics as one array of parameters with a row per word. Only the emission itself reads this array;
+an engine asks it for weights of the E-step, hands it expected counts in the M-step, and keeps the array in its State.
+A new emission is one class in one file. It registers itself by its name, and estimators then accept that name as their
+parameter `emission`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from supertopic.backends.threads import Threads
+    from supertopic.backends.base import Backend
+
+_REGISTRY: dict[str, type[Emission]] = {}
 
 
-class Emission(Protocol):
-    """Topics over words, held as one (V, K) array of parameters that only the emission understands."""
+class Emission:
+    """What every emission has to define. An emission itself is never changed by a fit."""
 
-    name: str
+    name: ClassVar[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" in vars(cls):
+            _REGISTRY[cls.name] = cls
+
+    @classmethod
+    def make(cls, *, topic_word_prior: float, collapsed: bool) -> Self:
+        """The emission that an estimator's parameters describe; it may ignore parameters that do not concern it.
+
+        topic_word_prior : smoothing of the topics
+        collapsed : whether inference is collapsed (CVB0): topics are then integrated out, and stand at their mean
+        """
+        raise NotImplementedError
+
+    def first(self, counts: np.ndarray, backend: Backend) -> np.ndarray:
+        """Parameters of first topics, from expected counts (V, K), which the emission may overwrite."""
+        raise NotImplementedError
 
     def expect(
-        self, word_topic: np.ndarray, backend: Threads, *, log: bool = False, out: np.ndarray | None = None
+        self, word_topic: np.ndarray, backend: Backend, *, log: bool = False, out: np.ndarray | None = None
     ) -> np.ndarray:
-        """exp E[log p(word | topic)] (V, K) float32, or its logarithm; `out` may be `word_topic` itself."""
-        ...
+        """exp E[log p(word | topic)] (V, K) float32, or its logarithm.
 
-    def evidence(self, word_topic: np.ndarray, backend: Threads) -> float:
-        """E[log p(topics)] - E[log q(topics)], the topics' part of the bound."""
-        ...
-
-    def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
-        """Parameters after an M-step on expected counts (V, K), which it may reuse.
-
-        A rate of 1 forgets the parameters so far (first topics come this way); a smaller one moves part of the way.
+        out : where the result may be written; it may be `word_topic` itself. An emission whose M-step needs the
+            parameters as they were returns a new array instead.
         """
-        ...
+        raise NotImplementedError
+
+    def evidence(self, word_topic: np.ndarray, backend: Backend) -> float:
+        """E[log p(topics)] - E[log q(topics)], the topics' part of the bound."""
+        raise NotImplementedError
+
+    def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float, backend: Backend) -> np.ndarray:
+        """Parameters after an M-step on expected counts (V, K), which the emission may overwrite.
+
+        A rate of 1 is the M-step of batch inference. A smaller rate moves only part of the way from `word_topic`, as
+        stochastic inference needs it. Where `rate` is 1, `word_topic` may hold what `expect` wrote into it.
+        """
+        raise NotImplementedError
 
     def probabilities(self, word_topic: np.ndarray, *, by_word: bool = False) -> np.ndarray:
-        """The topics as distributions over words: (K, V) float32, rows sum to one; or its transpose, by word."""
-        ...
+        """The topics as distributions over words: (K, V) float32, rows sum to one. Transposed if `by_word`."""
+        raise NotImplementedError
+
+
+def registry() -> dict[str, type[Emission]]:
+    """All emissions by name."""
+    return dict(_REGISTRY)
+
+
+def make_emission(name: str, *, topic_word_prior: float, collapsed: bool = False) -> Emission:
+    """The emission of that name; ValueError in one sentence when there is none."""
+    if not isinstance(name, str) or name not in _REGISTRY:
+        raise ValueError(f"emission: got {name!r}, expected {' or '.join(map(repr, _REGISTRY))}")
+    return _REGISTRY[name].make(topic_word_prior=topic_word_prior, collapsed=collapsed)

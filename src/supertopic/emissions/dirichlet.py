@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -13,13 +13,13 @@ from supertopic.kernels.e_step_words import expect_topics
 from supertopic.kernels.word_sums import add_rows, expect_logs, topic_evidence
 
 if TYPE_CHECKING:
-    from supertopic.backends.threads import Threads
+    from supertopic.backends.base import Backend
 
 _WORDS_AT_ONCE = 1024
-_NOTHING = np.float32(1e-30)  # stands for zero where it would be divided by, or its logarithm taken
+_NOTHING = np.float32(1e-30)  # replaces zero where we divide by it or take its logarithm
 
 
-class DirichletTopics:
+class DirichletTopics(Emission):
     """E[log beta_wk] = psi(lambda_wk) - psi(sum_w lambda_wk), lambda = prior + expected counts.
 
     Parameters
@@ -27,8 +27,9 @@ class DirichletTopics:
     prior : float
         Smoothing of the topics. 0: no prior, topics by maximum likelihood (Blei, Ng & Jordan's first model).
     at_mean : bool
-        Weights are E[beta] = lambda / sum_w lambda instead of exp E[log beta], as collapsed inference of order zero has
-        them: the mode under Dirichlet(prior + 1), whose log-density is then the evidence.
+        Whether the E-step's weights are E[beta] = lambda / sum_w lambda instead of exp E[log beta]. Collapsed inference
+        of order zero (CVB0) takes the mean. It is also the mode under Dirichlet(prior + 1), and the log-density of that
+        distribution is then the evidence.
     """
 
     name = "dirichlet"
@@ -42,8 +43,15 @@ class DirichletTopics:
         self.prior = float(prior)
         self.at_mean = at_mean or self.prior == 0.0
 
+    @classmethod
+    def make(cls, *, topic_word_prior: float, collapsed: bool) -> Self:
+        return cls(topic_word_prior, collapsed)
+
+    def first(self, counts: np.ndarray, backend: Backend) -> np.ndarray:
+        return np.add(counts, np.float32(self.prior), out=counts)
+
     def expect(
-        self, word_topic: np.ndarray, backend: Threads, *, log: bool = False, out: np.ndarray | None = None
+        self, word_topic: np.ndarray, backend: Backend, *, log: bool = False, out: np.ndarray | None = None
     ) -> np.ndarray:
         totals = _totals(word_topic, backend)
         if self.at_mean:
@@ -55,7 +63,7 @@ class DirichletTopics:
         backend.over_range(len(weights), lambda start, stop: kernel(start, stop, word_topic, by_topic, weights))
         return weights
 
-    def evidence(self, word_topic: np.ndarray, backend: Threads) -> float:
+    def evidence(self, word_topic: np.ndarray, backend: Backend) -> float:
         if self.prior == 0.0:
             return 0.0
         totals = _totals(word_topic, backend)
@@ -72,28 +80,28 @@ class DirichletTopics:
         backend.over_range(len(word_topic), add)
         return float(by_word.sum() + (gammaln(self.prior * len(word_topic)) - gammaln(totals)).sum())
 
-    def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float) -> np.ndarray:
+    def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float, backend: Backend) -> np.ndarray:
         np.add(counts, np.float32(self.prior), out=counts)
         if rate < 1.0:
             counts *= np.float32(rate)
-            for rows in _parts(len(counts)):  # in parts, for little memory
+            for rows in _parts(len(counts)):  # in parts, which takes less memory
                 counts[rows] += np.float32(1.0 - rate) * word_topic[rows]
         return counts
 
     def probabilities(self, word_topic: np.ndarray, *, by_word: bool = False) -> np.ndarray:
         components = np.array(word_topic if by_word else word_topic.T, dtype=np.float32, order="C")
-        components += _NOTHING  # a topic of no words at all, under maximum likelihood, is uniform and not NaN
+        components += _NOTHING  # a topic without any word (maximum likelihood) becomes uniform instead of NaN
         components /= components.sum(axis=0 if by_word else 1, keepdims=True, dtype=np.float64)
         return components
 
 
 def _parts(n_words: int) -> list[slice]:
-    """Ranges of words, always the same."""
+    """Ranges of words. They do not depend on the number of threads."""
     return [slice(start, start + _WORDS_AT_ONCE) for start in range(0, n_words, _WORDS_AT_ONCE)]
 
 
-def _totals(word_topic: np.ndarray, backend: Threads) -> np.ndarray:
-    """sum_w lambda_wk, float64: parts are added in their order, so that the sum does not depend on threads."""
+def _totals(word_topic: np.ndarray, backend: Backend) -> np.ndarray:
+    """sum_w lambda_wk, float64. Parts are added in a fixed order, so the sum does not depend on the threads."""
     parts = _parts(len(word_topic))
     sums = np.zeros((len(parts), word_topic.shape[1]))
     backend.all([(add_rows, word_topic[rows], sums[i]) for i, rows in enumerate(parts)])
@@ -101,8 +109,8 @@ def _totals(word_topic: np.ndarray, backend: Threads) -> np.ndarray:
 
 
 def integrable_prior(emission: Emission) -> float:
-    """The prior of topics that a collapsed sampler can integrate out; refuses all others in one sentence."""
-    if not isinstance(emission, DirichletTopics):
+    """The prior of topics that a Gibbs sampler can integrate out or draw. Refuses all others in one sentence."""
+    if type(emission) is not DirichletTopics:  # a subclass may have another prior, which the sampler does not know
         raise ValueError(f"inference: got 'gibbs', which needs Dirichlet topics, but the emission is {emission.name!r}")
     if emission.prior == 0.0:
         raise ValueError("topic_word_prior: got 0, but inference='gibbs' needs a number > 0")

@@ -1,7 +1,7 @@
-"""Words of a topic as told under labels: sparse deviations that add up (Eisenstein, Ahmed & Xing 2011, section 5).
+"""Topics under labels: sparse deviations that add up in log space (Eisenstein, Ahmed & Xing 2011, section 5).
 
-A *cell* is a topic under one combination of labels. Components (each topic, each label, each interaction of some of
-them) are parts of cells:
+A *cell* is a topic under one combination of labels. A *component* is a topic, a label, or an interaction of them. The
+deviations of the components of a cell are added to the background:
 
     p(word | cell s) = exp(m_w + sum of eta_iw over the components i of s) / Z_s
 
@@ -17,13 +17,14 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import softmax
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table, require_positive
 from supertopic.kernels.deviations import step_components
 
-_START = 0.01  # pseudo-counts of the first deviations, as in `deviations`
-_HALF = 0.5  # … and of single cells, where a count may well be zero by chance
+_START = 0.01  # pseudo-count of the first deviations, as in `deviations`
+_HALF = 0.5  # the same for single cells, in which a count is often zero by chance
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Group:
 
     factors: tuple[str, ...]
     sizes: tuple[int, ...]
-    component: np.ndarray  # (cells,) intp: which of them is a part of each cell
+    component: np.ndarray  # (cells,) intp: the component of this kind that each cell has
 
     @property
     def n_components(self) -> int:
@@ -53,7 +54,7 @@ class Group:
 
 @dataclass(frozen=True)
 class CellDesign:
-    """Which components make which cells: cell = combination of labels * n_topics + topic."""
+    """Which components each cell has. The cells are numbered: combination of labels * n_topics + topic."""
 
     n_topics: int
     groups: tuple[Group, ...]
@@ -76,7 +77,7 @@ class CellDesign:
 
     @property
     def labels_alone(self) -> CellDesign:
-        """The same labels and their interactions with a single topic that adds nothing."""
+        """The same labels and their interactions, with a single topic that has no deviations."""
         kept = [group for group in self.groups if "topic" not in group.factors]
         return CellDesign(1, tuple(Group(g.factors, g.sizes, g.component[:: self.n_topics]) for g in kept))
 
@@ -86,17 +87,22 @@ class CellDesign:
 
     @property
     def slices(self) -> list[slice]:
-        """Where each group's components stand among all."""
+        """The rows of each group's components among all components."""
         ends = np.cumsum([0, *(group.n_components for group in self.groups)])
         return [slice(a, b) for a, b in pairwise(ends)]
 
 
 @dataclass(frozen=True)
 class FacetPrior(SparsePrior):
-    """Topics and labels as `SparsePrior` says; interactions may have an exponential prior with a rate of their own.
+    """`SparsePrior` for topics and labels. Interactions may have an exponential prior with a rate of their own.
 
-    Jeffreys' prior does not shrink what it keeps. That suits the few deviations of a label or a topic, which many words
-    were counted for; interactions are many, each with few counts, and most of what they would be is chance.
+    Jeffreys' prior does not shrink the deviations that it keeps. This suits topics and labels, which have large counts.
+    Interactions are many, each with few counts, so that most of their deviations would be chance.
+
+    Parameters
+    ----------
+    interaction_gamma : float, optional
+        Rate of the exponential prior of interactions; without it they have the prior of all others.
     """
 
     interaction_gamma: float | None = None
@@ -107,7 +113,7 @@ class FacetPrior(SparsePrior):
             require_positive("interaction_gamma", self.interaction_gamma)
 
     def rate_of(self, group: Group) -> float:
-        """As the kernels take it: 0 is Jeffreys."""
+        """The rate as the kernels take it: 0 is Jeffreys."""
         if len(group.factors) == 1 or self.interaction_gamma is None:
             return self.rate
         return float(self.interaction_gamma)
@@ -135,11 +141,16 @@ class Components:
         logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
         return logs
 
+    def topics(self, design: CellDesign) -> np.ndarray:
+        """The topics without any label, (K, V) float64: exp(m + eta_k) / Z_k. They are the first components."""
+        return softmax(self.background + self.eta[: design.n_topics], axis=1)
+
 
 def first_components(counts: np.ndarray, design: CellDesign, prior: FacetPrior) -> Components:
-    """Each group in its turn takes log of seen over expected counts; zeros would never leave zero again.
+    """Deviations to start from: log of seen over expected counts, one group of components after the other.
 
-    Labels before topics, since they are known and topics are not.
+    Deviations must not start at zero, which they could never leave. Labels come before topics, because labels are known
+    and topics are not.
     """
     by_word, totals = counts.sum(axis=0), counts.sum(axis=1, keepdims=True)
     by_word = np.where(by_word > 0, by_word, prior.unseen)
@@ -157,9 +168,9 @@ def first_components(counts: np.ndarray, design: CellDesign, prior: FacetPrior) 
 
 
 def _first_group(counts: np.ndarray, expected: np.ndarray, group: Group) -> np.ndarray:
-    """log of seen over expected, of all cells of a component together or, of frequent words, the cells' median.
+    """log of seen over expected counts: of all cells of a component together for rare words, their median for others.
 
-    The median leaves alone what only a few cells do: a more special component will say that.
+    The median ignores what happens in a few cells only: that belongs to an interaction.
     """
     pooled = np.log((group.add(counts) + _START) / (group.add(expected) + _START))
     ratio = np.log((counts + _HALF) / (expected + _HALF))
@@ -173,11 +184,14 @@ def _first_group(counts: np.ndarray, expected: np.ndarray, group: Group) -> np.n
 
 
 def fit_components(
-    counts: np.ndarray, design: CellDesign, prior: FacetPrior, backend: Threads, start: Components, n_turns: int = 1
+    counts: np.ndarray, design: CellDesign, prior: FacetPrior, backend: Backend, start: Components, n_turns: int = 1
 ) -> tuple[Components, float]:
-    """Turns of background and one Newton step of every component, group after group; gives F, which never falls.
+    """Components after some turns, and F, which never falls.
 
-    counts : (cells, V) float64. No turn at all gives F at the start.
+    A turn updates the background, and then takes one Newton step of every component, group after group.
+
+    counts : (cells, V) float64
+    n_turns : int; with 0, F is that of `start`
     """
     by_word, totals = counts.sum(axis=0), counts.sum(axis=1)
     unseen = np.where(by_word > 0, 0.0, prior.unseen)
@@ -201,9 +215,9 @@ def fit_components(
 
 def _step(
     group: Group, seen: np.ndarray, totals: np.ndarray, prior: FacetPrior, eta: np.ndarray, tables: np.ndarray,
-    partition: np.ndarray, backend: Threads,
+    partition: np.ndarray, backend: Backend,
 ) -> None:  # fmt: skip
-    """A Newton step of all components of a group, which share no cell; eta, tables and partition change in place."""
+    """A Newton step of all components of a group. They share no cell. Changes eta, tables and partition in place."""
     n_words = tables.shape[1]
     given = (*group.cells, seen, totals, prior.rate_of(group), penalty_table(), eta, tables, partition)
 
@@ -216,6 +230,6 @@ def _step(
 def objective(
     counts: np.ndarray, by_word: np.ndarray, design: CellDesign, prior: FacetPrior, found: Components
 ) -> float:
-    """F; `by_word` are the counts of words over all cells, those of unseen words added."""
+    """F. `by_word` (V,) are the counts over all cells, with the pseudo-counts of unseen words."""
     unseen = by_word - counts.sum(axis=0)
     return float((counts * found.logs(design)).sum() + unseen @ found.background - prior.penalties(found.eta, design))
