@@ -1,4 +1,4 @@
-"""The prior on the coefficients eta, and the one solve that every M-step ends in:
+"""The prior on the coefficients eta, and the solve that every M-step ends with:
 
 argmax  cross·eta - ½ eta' gram eta + log p(eta),     p flat, normal(0, scale²) or Laplace(0, scale)
 """
@@ -10,7 +10,11 @@ from numbers import Real
 
 import numpy as np
 
+from supertopic.kernels.lasso import descend
+
 _NAMES = ("flat", "normal", "laplace")
+_MAX_SWEEPS = 1000  # of coordinate descent for a Laplace prior
+_TOL = 1e-9  # where it stops: the largest change of a slope, relative to the largest of cross
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class CoefPrior:
 
     @classmethod
     def parse(cls, name: str, scale: float) -> CoefPrior:
-        """From what the user wrote; refuses what is neither."""
+        """The prior of these parameters of an estimator; raises ValueError for a wrong name or scale."""
         if name not in _NAMES:
             raise ValueError(f"coef_prior: got {name!r}, expected one of {', '.join(map(repr, _NAMES))}")
         if not isinstance(scale, Real) or not 0 < float(scale) < np.inf:
@@ -30,27 +34,31 @@ class CoefPrior:
         return cls(name, float(scale))
 
     def solve(self, gram: np.ndarray, cross: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """The best coefficients of one column: (K,)."""
+        """The posterior mode (K,) of the coefficients of one column; the search for it (laplace) begins at `start`."""
         gram = self._regular(gram)
-        return _lasso(gram, cross, 1.0 / self.scale, start) if self.name == "laplace" else np.linalg.solve(gram, cross)
+        if self.name != "laplace":
+            return np.linalg.solve(gram, cross)
+        coef, penalty = start.astype(np.float64), np.full(len(gram), 1.0 / self.scale)
+        descend(gram, cross.astype(np.float64), penalty, coef, np.empty(len(coef)), _MAX_SWEEPS, _TOL)
+        return coef
 
     def deviation(self, gram: np.ndarray) -> np.ndarray:
-        """Standard errors: the root of the inverse curvature's diagonal (of the data's alone, for laplace)."""
+        """Standard errors: square roots of the diagonal of the inverse curvature (for laplace, that of the data)."""
         return np.sqrt(np.diag(np.linalg.inv(self._regular(gram))))
 
     def _regular(self, gram: np.ndarray) -> np.ndarray:
-        """gram plus the prior's precision; a flat prior gets just enough to place a topic that no document uses."""
+        """gram plus the prior's precision, and a tiny ridge: it keeps topics that no document uses solvable."""
         ridge = 1e-6 * max(float(np.trace(gram)) / len(gram), 1e-12)
         if self.name == "normal":
             ridge += self.scale**-2
         return gram + ridge * np.eye(len(gram))
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
-        """Of log p(eta), where it has one: flat and normal."""
+        """The gradient of log p(eta), for flat and normal priors."""
         return -coef / self.scale**2 if self.name == "normal" else np.zeros_like(coef)
 
     def log_density(self, coef: np.ndarray) -> float:
-        """log p(eta), without its constant."""
+        """log p(eta) up to a constant."""
         if self.name == "normal":
             return float(-0.5 * (coef**2).sum() / self.scale**2)
         return float(-np.abs(coef).sum() / self.scale) if self.name == "laplace" else 0.0
@@ -65,22 +73,3 @@ class CoefPrior:
         cov, n_coef = coef_cov.astype(np.float64), coef_cov.shape[1]
         spread = np.linalg.slogdet(cov)[1] - np.trace(cov, axis1=1, axis2=2) / self.scale**2
         return float(0.5 * (spread + n_coef * (1.0 - np.log(self.scale**2))).sum())
-
-
-def _lasso(gram: np.ndarray, cross: np.ndarray, penalty: float, start: np.ndarray) -> np.ndarray:
-    """Coordinate descent with exact zeros; K is small, so that plain loops over K² numbers are enough."""
-    coef = start.astype(np.float64).copy()
-    slope = cross - gram @ coef
-    scale = np.abs(cross).max() + 1e-300
-    for _ in range(1000):
-        moved = 0.0
-        for k in range(len(coef)):
-            pull = slope[k] + gram[k, k] * coef[k]
-            new = np.sign(pull) * max(abs(pull) - penalty, 0.0) / gram[k, k]
-            if new != coef[k]:
-                slope -= gram[:, k] * (new - coef[k])
-                moved = max(moved, gram[k, k] * abs(new - coef[k]))
-                coef[k] = new
-        if moved < 1e-9 * scale:
-            break
-    return coef

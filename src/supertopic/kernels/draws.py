@@ -1,12 +1,13 @@
-"""Random draws for data augmentation: Pólya-Gamma, inverse Gaussian, GIG, truncated normal, gamma.
+"""Random draws for data augmentation: Pólya-Gamma, inverse Gaussian, truncated normal, gamma, exponential, normal.
 
-Item i of a range draws from its own stream, a hash of (seed, sweep, purpose, i), so a result depends neither on
-threads nor on how the range is cut. `purpose` is a small integer that tells the draws of one sweep apart: two
-kinds of draw with the same seed, sweep, purpose and item share their uniforms. Parameters are float64 arrays of
-the length of `out`; an illegal parameter gives NaN; a draw that is positive in law is never 0 or inf.
+Item i of a range draws from its own stream, a hash of (seed, sweep, purpose, i). A result therefore depends neither on
+the number of threads nor on how a range is cut. `purpose` is a small integer that separates the draws of one sweep: two
+kinds of draws with the same seed, sweep, purpose and item would use the same uniforms. Parameters are float64 arrays of
+the length of `out`. An illegal parameter gives NaN. A draw from a positive distribution is never 0 or infinite.
 
-A building block takes the state of a stream and gives (draw, state). Every rejection loop accepts with probability
-above 0.36 at every legal parameter; after TRIES = 200 refusals (chance below 1e-38) it gives the centre of its law.
+Each building block takes the state of a stream and returns (draw, state). Every rejection loop accepts with probability
+above 0.36 at every legal parameter. After TRIES = 200 rejections (probability below 1e-38) it returns a central value
+of the distribution.
 """
 
 import math
@@ -18,7 +19,7 @@ TRIES = 200
 TINY = 2.2250738585072014e-308
 HUGE = 1.7976931348623157e308
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # splitmix64's step
-PG_PIECES = 2  # up to so many exact pieces, beyond that a sum of gammas
+PG_PIECES = 2  # the largest number of exact pieces; where more are needed, a sum of gammas is drawn
 PG_GAMMAS = 4
 
 
@@ -38,7 +39,7 @@ def _key(seed, sweep, purpose):
 
 @njit(cache=True, nogil=True)
 def _stream(key, item):
-    # Hashed, not key + item: streams of neighbours must not be each other's, one step later.
+    # Hashed: with key + item, the stream of an item would be that of its neighbour, one step later.
     return _hash(key ^ _hash(np.uint64(item) + GOLDEN))
 
 
@@ -191,82 +192,6 @@ def _polya_gamma(stream, b, c):
 
 
 @njit(cache=True, nogil=True)
-def _gig_drop(y, alpha, order):
-    """alpha (cosh y - 1) + order (e^y - 1 - y) and its slope: minus the log density of log(x / mode) under GIG."""
-    drop = slope = 0.0
-    if alpha > 0.0:
-        half = math.sinh(0.5 * y)
-        drop += 2.0 * alpha * half * half
-        slope += alpha * math.sinh(y)
-    if order > 0.0:
-        rise = math.expm1(y)
-        drop += order * (rise - y)
-        slope += order * rise
-    return drop, slope
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _gig_reach(alpha, order):
-    """How far right and left of the mode the log density falls by about 1."""
-    right = left = 1.0
-    drop, _ = _gig_drop(1.0, alpha, order)
-    if drop > 2.0:
-        right = math.sqrt(2.0 / (alpha + order))
-    elif drop < 0.5:
-        right = math.log(4.0 / (alpha + 2.0 * order))
-    drop, _ = _gig_drop(-1.0, alpha, order)
-    if drop > 2.0:
-        left = math.sqrt(4.0 / (alpha * math.cosh(1.0) + order))
-    elif drop < 0.5:
-        left = min(1.0 / order, math.acosh(1.0 + 1.0 / alpha))
-    return right, left
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _gig(stream, p, a, b):
-    """x ~ GIG(p, a, b), density x^(p-1) exp(-(a x + b / x) / 2): Devroye's (2014), one algorithm for all p, a, b.
-
-    log x has a log-concave density whatever the parameters; the hat is flat round the mode and continues along
-    its tangents. b = 0 (gamma) and, by GIG(-p, a, b) = 1 / GIG(p, b, a), a = 0 (inverse gamma) are plain limits.
-    """
-    legal = a >= 0.0 and b >= 0.0 and (a > 0.0 or p < 0.0) and (b > 0.0 or p > 0.0)
-    if not legal or math.isnan(p):
-        return np.nan, stream
-    order = abs(p)
-    omega = math.sqrt(a) * math.sqrt(b)
-    if order == 0.0:
-        omega = max(omega, TINY)
-    peak = order + math.hypot(order, omega)
-    alpha = omega * (omega / peak)
-    right, left = _gig_reach(alpha, order)
-    drop, right_rate = _gig_drop(right, alpha, order)
-    right -= drop / right_rate
-    drop, left_rate = _gig_drop(-left, alpha, order)
-    left_rate = -left_rate
-    left -= drop / left_rate
-    total = right + left + 1.0 / right_rate + 1.0 / left_rate
-    y = 0.0
-    for _ in range(TRIES):
-        place, stream = _uniform(stream)
-        e, stream = _exponential(stream)
-        u, stream = _uniform(stream)
-        place *= total
-        if place < right + left:
-            y, hat = place - left, 0.0
-        elif place < right + left + 1.0 / right_rate:
-            y, hat = right + e / right_rate, -e
-        else:
-            y, hat = -left - e / left_rate, -e
-        drop, _ = _gig_drop(y, alpha, order)
-        if math.log(u) + hat <= -drop:
-            break
-        y = 0.0
-    if p < 0.0:
-        return b / peak * math.exp(-y), stream
-    return peak / a * math.exp(y), stream
-
-
-@njit(cache=True, nogil=True)
 def _normal_tail(stream, edge, width):
     """z in (0, width), density exp(-(edge + z)^2 / 2), edge >= 0: Robert's exponential, cut off at width."""
     root = math.hypot(edge, 2.0)
@@ -353,15 +278,6 @@ def draw_gamma(start, stop, seed, sweep, purpose, shape, rate, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_inverse_gamma(start, stop, seed, sweep, purpose, shape, scale, out):
-    """out_i ~ InverseGamma(shape_i, scale_i), mean scale_i / (shape_i - 1)."""
-    key = _key(seed, sweep, purpose)
-    for i in range(start, stop):
-        draw, _ = _gamma(_stream(key, i), shape[i])
-        out[i] = _positive(scale[i] / draw) if scale[i] > 0.0 else np.nan
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def draw_inverse_gaussian(start, stop, seed, sweep, purpose, mean, shape, out):
     """out_i ~ IG(mean_i, shape_i), variance mean^3 / shape; mean inf gives shape / chi2_1."""
     key = _key(seed, sweep, purpose)
@@ -378,15 +294,6 @@ def draw_polya_gamma(start, stop, seed, sweep, purpose, b, c, out):
     for i in range(start, stop):
         draw, _ = _polya_gamma(_stream(key, i), b[i], c[i])
         out[i] = 0.0 if b[i] == 0.0 else _positive(draw)
-
-
-@njit(cache=True, nogil=True)
-def draw_gig(start, stop, seed, sweep, purpose, p, a, b, out):
-    """out_i ~ GIG(p_i, a_i, b_i), density x^(p-1) exp(-(a x + b / x) / 2); b = 0 if p > 0, a = 0 if p < 0."""
-    key = _key(seed, sweep, purpose)
-    for i in range(start, stop):
-        draw, _ = _gig(_stream(key, i), p[i], a[i], b[i])
-        out[i] = _positive(draw)
 
 
 @njit(cache=True, nogil=True)

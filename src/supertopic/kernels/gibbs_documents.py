@@ -1,20 +1,23 @@
-"""Document-major Gibbs sweeps with a response: the seam of the supervised sampler, and of folding in.
+"""Document-major Gibbs sweeps of the supervised sampler, for responses that are quadratic in the linear predictor.
 
 Token of word w in document d of N tokens, all counts without the token itself:
 
     p(z = k) ∝ (n_dk + alpha_k) q_k exp( sum_c coef_ck/N (b_dc - omega_dc s_c) - 1/2 omega_dc coef_ck^2/N^2 )
 
-    s_c = coef_c . n_d / N,    q_k = (n_wk + beta) / (n_k + V beta)   fully collapsed: one range at a time
-                               q_k = phi_wk                           topics given: any ranges at once
+    s_c = coef_c . n_d / N,    q_k = (n_wk + beta) / (n_k + V beta)   fully collapsed
+                               q_k = phi_wk                           topics given
 
-**No exponential per token.** A document keeps what its tokens share, at a score r near its own,
+A call draws the tokens of some documents in one word group (`supertopic.kernels.gibbs_layout`). Calls that run at once
+share no document and no word, and each has its own copy of n_k, which only matters where topics are integrated out.
+
+**No exponential per token.** A document keeps the factor that its tokens share, at a score r near its own score,
 
     share_k = (n_dk + alpha_k) / (n_k + V beta) exp( sum_c coef_ck/N (b_dc - omega_dc r_c) - 1/2 ... )
 
-so that a token weighs share_k (n_wk + beta) exp(x_k), x_k = sum_c coef_ck omega_dc (r_c - s_c)/N. While |x| <= NEAR
-a cubic is that exponential to 2e-6; a token further off moves r to its own s. Without omega, x = 0 and no cubic.
-Weights are formed 16 topics at a time; lane l of their running sum holds topics l, l + 16, ... A draw picks the
-lane by a prefix sum over the 16 lane totals, then the place in it.
+so that the weight of a topic is share_k (n_wk + beta) exp(x_k), x_k = sum_c coef_ck omega_dc (r_c - s_c)/N. While
+|x| <= NEAR, a cubic gives that exponential to 2e-6; beyond, r is moved to s and the shares are computed again. Without
+omega, x = 0 and there is no cubic. Weights are formed 16 topics at a time; lane l of their running sum holds topics l,
+l + 16, ... A draw picks the lane by a prefix sum over the 16 lane totals, then the place in the lane.
 """
 
 import numpy as np
@@ -188,13 +191,13 @@ def exponentials(power, size):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
-def _set_shares(n_columns, lean, slope, pace, count, alpha, inverse, lower, factor, share, own_share):
-    """factor_k = exp(sum_c slope_c coef_ck - 1/2 pace_c coef_ck^2) up to a constant, and the shares with it."""
+def _set_shares(n_columns, coefs, slope, curve, count, alpha, inverse, lower, factor, share, own_share):
+    """factor_k = exp(sum_c slope_c coef_ck - 1/2 curve_c coef_ck^2) up to a constant, and the shares with it."""
     n_topics, one = alpha.shape[0], np.float32(1)
     factor[:n_topics] = 0
     for c in range(n_columns):
         for k in range(n_topics):
-            factor[k] += lean[c, k] * (slope[c] - np.float32(0.5) * pace[c] * lean[c, k])
+            factor[k] += coefs[c, k] * (slope[c] - np.float32(0.5) * curve[c] * coefs[c, k])
     exponentials(factor, n_topics)
     for k in range(n_topics):
         share[k] = (count[k] + alpha[k]) * inverse[k] * factor[k]
@@ -202,14 +205,14 @@ def _set_shares(n_columns, lean, slope, pace, count, alpha, inverse, lower, fact
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _mix(lean, shift):
-    """The last row becomes x, the sum of the rows before it times their shifts."""
-    n_columns, width = lean.shape[0] - 1, lean.shape[1]
+def _mix(coefs, shift):
+    """The last row of coefs becomes x, the sum of the rows before it times their shifts."""
+    n_columns, width = coefs.shape[0] - 1, coefs.shape[1]
     for k in range(0, width, LANES):
-        x = multiply(load(lean, k, LANES), spread(shift[0]))
+        x = multiply(load(coefs, k, LANES), spread(shift[0]))
         for c in range(1, n_columns):
-            x = add(x, multiply(load(lean, c * width + k, LANES), spread(shift[c])))
-        store(lean, n_columns * width + k, x)
+            x = add(x, multiply(load(coefs, c * width + k, LANES), spread(shift[c])))
+        store(coefs, n_columns * width + k, x)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -231,41 +234,41 @@ def _near_one(x):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _weigh(values, k, beta, share, place, old, own, pull, row, shift, pulled):
-    """The weights of topics k to k + 15, given the row of the word there; topic `old` weighs `own`, but for x."""
+def _weigh(values, k, beta, share, place, old, own, coef, row, shift, curved):
+    """The weights of topics k to k + 15, given the word's row there; topic `old` has the weight `own` times exp(x)."""
     weight = replace(multiply(add(values, spread(beta)), load(share, k, LANES)), load(place, k, LANES), old, own)
-    if not pulled:
+    if not curved:
         return weight
-    return multiply(weight, _near_one(multiply(load(pull, row + k, LANES), spread(shift))))
+    return multiply(weight, _near_one(multiply(load(coef, row + k, LANES), spread(shift))))
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _sum_lanes(rows, first, n_topics, beta, share, place, old, own, pull, row, shift, pulled, running):
+def _sum_lanes(rows, first, n_topics, beta, share, place, old, own, coef, row, shift, curved, running):
     """Lane l of the result is the sum of the weights l, l + 16, ...; running[32 + k] is that sum up to topic k."""
     full = n_topics - n_topics % LANES
     total = spread(0.0)
     for k in range(0, full, LANES):
         values = load(rows, first + k, LANES)
-        total = add(total, _weigh(values, k, beta, share, place, old, own, pull, row, shift, pulled))
+        total = add(total, _weigh(values, k, beta, share, place, old, own, coef, row, shift, curved))
         store(running, 2 * LANES + k, total)
     if full < n_topics:
         values = load(rows, first + full, n_topics - full)
-        total = add(total, _weigh(values, full, beta, share, place, old, own, pull, row, shift, pulled))
+        total = add(total, _weigh(values, full, beta, share, place, old, own, coef, row, shift, curved))
         store(running, 2 * LANES + full, total)
     return total
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _draw(rows, word, ahead, beta, share, place, old, own, pull, row, shift, pulled, u, running):
-    """A topic in proportion to its weight. rows: n_wk or phi; own: what topic `old` weighs at x = 0."""
+def _draw(rows, word, ahead, beta, share, place, old, own, coef, row, shift, curved, u, running):
+    """Draw a topic by its weight. rows : n_wk or phi; own : the weight of topic `old` at x = 0."""
     n_topics = rows.shape[1]
     for k in range(0, n_topics, LANES):
         prefetch(rows, ahead * n_topics + k)
     first = word * n_topics
-    if pulled:
-        total = _sum_lanes(rows, first, n_topics, beta, share, place, old, own, pull, row, shift, True, running)
+    if curved:
+        total = _sum_lanes(rows, first, n_topics, beta, share, place, old, own, coef, row, shift, True, running)
     else:
-        total = _sum_lanes(rows, first, n_topics, beta, share, place, old, own, pull, row, shift, False, running)
+        total = _sum_lanes(rows, first, n_topics, beta, share, place, old, own, coef, row, shift, False, running)
     sums = prefix_sums(total)
     store(running, 1, sums)
     rest = u * running[LANES]
@@ -278,7 +281,7 @@ def _draw(rows, word, ahead, beta, share, place, old, own, pull, row, shift, pul
 
 
 def make_scratch(n_topics, n_columns):
-    """What a range of documents works in: (scratch, lean) of `sweep_documents`, for one range at a time."""
+    """Scratch arrays of one call of `sweep_documents`: numbers by topic or column, and the padded coefficients."""
     width = n_topics + -n_topics % 32
     rows = np.zeros((14, max(width + 2 * LANES, n_columns)), dtype=np.float32)
     return rows, np.zeros((n_columns + 1, width), dtype=np.float32)
@@ -286,16 +289,17 @@ def make_scratch(n_topics, n_columns):
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
 def sweep_documents(
-    start, stop, doc_ptr, token_word, topic, doc_topic, b, omega, coef, word_topic_count, topic_count, topics,
-    alpha, beta, beta_sum, collapsed, seed, sweep, scratch,
+    start, stop, doc_ptr, doc_length, token_word, topic, doc_topic, b, omega, coef, word_topic_count, topic_count,
+    topics, alpha, beta, beta_sum, collapsed, seed, sweep, scratch,
 ):  # fmt: skip
-    """Draw the tokens of documents start : stop; returns how many changed their topic.
+    """Draw the tokens of documents start : stop in one word group; returns how many changed their topic.
 
     Parameters
     ----------
-    start, stop : int; doc_ptr : (D + 1,) int64, document d has tokens doc_ptr[d] : doc_ptr[d + 1]
+    start, stop : int; doc_length : (D,) int64, N of each document, in all word groups
+    doc_ptr : (D + 1,) int64, the group's row: document d has the tokens doc_ptr[d] : doc_ptr[d + 1] in it
     token_word : (N,) int32; topic : (N,) uint16, changed
-    doc_topic : (D, K) float32, n_dk after the sweep is added; or (0, K)
+    doc_topic : (D, K) float32, n_dk over all word groups, changed
     b, omega : (D, C) float32; coef : (C, K) float32
     word_topic_count, topic_count : (V, K) int32 and (K,) int64, changed; untouched when the topics are given
     topics : (V, K) float32, phi; (0, 0) when collapsed
@@ -303,12 +307,12 @@ def sweep_documents(
     collapsed : bool; seed, sweep : int, with the token's place they make its uniform
     scratch : `make_scratch(K, C)`
     """
-    rows, lean = scratch
+    rows, coefs = scratch
     count, share, own_share, factor, inverse, lower = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
-    running, place, slope, pace = rows[6], rows[7], rows[8], rows[9]
-    total, gap, shift, reach = rows[10], rows[11], rows[12], rows[13]
+    running, place, slope, curve = rows[6], rows[7], rows[8], rows[9]
+    total, gap, shift, largest_coef = rows[10], rows[11], rows[12], rows[13]
     one, n_topics, n_columns, changed, final = np.float32(1), len(alpha), len(coef), 0, doc_ptr[stop] - 1
-    row = 0 if n_columns == 1 else n_columns * lean.shape[1]  # of x, in lean: times a shift, or all mixed
+    row = 0 if n_columns == 1 else n_columns * coefs.shape[1]  # of coefs: x is that row times a scale
     rows[:] = 0
     place[:] = -1
     beta = beta if collapsed else np.float32(0)
@@ -318,48 +322,49 @@ def sweep_documents(
         place[k] = k
     for c in range(n_columns):
         for k in range(n_topics):
-            lean[c, k] = coef[c, k]
-            reach[c] = max(reach[c], abs(coef[c, k]))
+            coefs[c, k] = coef[c, k]
+            largest_coef[c] = max(largest_coef[c], abs(coef[c, k]))
     key = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(sweep) * np.uint64(0x2545F4914F6CDD1D)
     key = (key ^ (key >> np.uint64(32))) * np.uint64(0xDABA0B6EB09322E3)
     for doc in range(start, stop):
-        per_token = one / np.float32(max(doc_ptr[doc + 1] - doc_ptr[doc], 1))
-        count[:n_topics] = 0
-        for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
-            count[topic[token]] += one
-        pulled = False
+        if doc_ptr[doc] == doc_ptr[doc + 1]:
+            continue
+        per_token = one / np.float32(doc_length[doc])
+        for k in range(n_topics):
+            count[k] = doc_topic[doc, k]
+        curved = False
         for c in range(n_columns):
-            pulled |= omega[doc, c] != 0
-            pace[c] = omega[doc, c] * per_token * per_token
-            total[c], gap[c] = _dot(count, lean, c * lean.shape[1], n_topics, running), 0
-            slope[c] = b[doc, c] * per_token - pace[c] * total[c]
-        _set_shares(n_columns, lean, slope, pace, count, alpha, inverse, lower, factor, share, own_share)
+            curved |= omega[doc, c] != 0
+            curve[c] = omega[doc, c] * per_token * per_token
+            total[c], gap[c] = _dot(count, coefs, c * coefs.shape[1], n_topics, running), 0
+            slope[c] = b[doc, c] * per_token - curve[c] * total[c]
+        _set_shares(n_columns, coefs, slope, curve, count, alpha, inverse, lower, factor, share, own_share)
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
             word, old = np.int64(token_word[token]), np.int64(topic[token])
-            if pulled:
-                far = np.float32(0)
+            if curved:
+                bound = np.float32(0)
                 for c in range(n_columns):
-                    shift[c] = pace[c] * (gap[c] + coef[c, old])
-                    far += abs(shift[c]) * reach[c]
-                if far > np.float32(NEAR):
+                    shift[c] = curve[c] * (gap[c] + coef[c, old])
+                    bound += abs(shift[c]) * largest_coef[c]
+                if bound > np.float32(NEAR):
                     for c in range(n_columns):
                         total[c] -= gap[c] + coef[c, old]
                         gap[c] = -coef[c, old]
-                        slope[c] = b[doc, c] * per_token - pace[c] * total[c]
+                        slope[c] = b[doc, c] * per_token - curve[c] * total[c]
                         shift[c] = 0
-                    _set_shares(n_columns, lean, slope, pace, count, alpha, inverse, lower, factor, share, own_share)
+                    _set_shares(n_columns, coefs, slope, curve, count, alpha, inverse, lower, factor, share, own_share)
                 if n_columns > 1:
-                    _mix(lean, shift)
-            pull = shift[0] if n_columns == 1 else one
+                    _mix(coefs, shift)
+            scale = shift[0] if n_columns == 1 else one
             u, ahead = uniform(key, token), np.int64(token_word[min(token + AHEAD, final)])
             if collapsed:
                 own = own_share[old] * (np.float32(word_topic_count[word, old] - 1) + beta)
                 new = _draw(
-                    word_topic_count, word, ahead, beta, share, place, old, own, lean, row, pull, pulled, u, running
+                    word_topic_count, word, ahead, beta, share, place, old, own, coefs, row, scale, curved, u, running
                 )  # fmt: skip
             else:
                 own = own_share[old] * topics[word, old]
-                new = _draw(topics, word, ahead, beta, share, place, old, own, lean, row, pull, pulled, u, running)
+                new = _draw(topics, word, ahead, beta, share, place, old, own, coefs, row, scale, curved, u, running)
             if new == old:
                 continue
             changed += 1
@@ -375,25 +380,6 @@ def sweep_documents(
                     lower[k] = one / (np.float32(topic_count[k] - 1) + beta_sum)
                 share[k] = (count[k] + alpha[k]) * inverse[k] * factor[k]
                 own_share[k] = (count[k] - one + alpha[k]) * lower[k] * factor[k]
-        if doc_topic.shape[0] > 0:
-            for k in range(n_topics):
-                doc_topic[doc, k] += count[k]
+        for k in range(n_topics):
+            doc_topic[doc, k] = count[k]
     return changed
-
-
-@njit(cache=True, nogil=True)
-def expand_documents(indptr, indices, data, doc_ptr, token_word):
-    """Document-major tokens of a CSR of counts; doc_ptr (D + 1,) int64 holds the running sum of tokens."""
-    for doc in range(len(indptr) - 1):
-        token = doc_ptr[doc]
-        for place in range(indptr[doc], indptr[doc + 1]):
-            for _ in range(np.int64(data[place])):
-                token_word[token] = indices[place]
-                token += 1
-
-
-@njit(cache=True, nogil=True)
-def count_words(token_word, topic, start, stop, word_topic_count):
-    """Add tokens start : stop to n_wk (V, K), any number type."""
-    for token in range(start, stop):
-        word_topic_count[token_word[token], topic[token]] += 1

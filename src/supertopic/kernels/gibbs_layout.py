@@ -1,10 +1,14 @@
-"""Tokens and counts of the word-major Gibbs sampler: built from documents as CSR, and read back.
+"""Tokens and counts of the Gibbs samplers: how they lie in memory.
 
-Documents are cut into P groups of about equal tokens, and so are the words. Tokens lie by document group,
-inside it by word, inside it by document; `word_ptr[i, w]` is the first token of word w in group i. So
-the tokens of task (i, j), document group i and word group j, are one contiguous range.
+Documents are cut into P groups of about equal numbers of tokens, and so are the words. Task (i, j) draws the tokens of
+document group i in word group j, which are one contiguous range in both layouts:
 
-The topics of the tokens are the whole state: every count is rebuilt from them, to the bit.
+- word-major (`lay_out`), for LDA: by document group, inside it by word, inside it by document. `word_ptr[i, w]` is the
+  first token of word w in document group i.
+- document-major (`lay_out_documents`), for the supervised sampler: by word group, inside it by document.
+  `doc_ptr[j, d]` is the first token of document d in word group j.
+
+The topics of the tokens are the whole state: all counts can be computed from them.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +23,21 @@ DENSE_TOPICS = 64  # up to here a dense row of counts beats a list (measured)
 
 
 class Tokens(NamedTuple):
-    """Where the tokens of a corpus lie."""
+    """The word-major layout of a corpus."""
 
     doc: np.ndarray  # (N,) int32
     word_ptr: np.ndarray  # (P, V + 1) int64
     doc_bounds: np.ndarray  # (P + 1,) int64: documents of group i
     word_bounds: np.ndarray  # (P + 1,) int64: words of group j
+    doc_length: np.ndarray  # (D,) int64: tokens
+
+
+class DocumentTokens(NamedTuple):
+    """The document-major layout of a corpus; the tokens of a document in a word group are in the order of the CSR."""
+
+    word: np.ndarray  # (N,) int32
+    doc_ptr: np.ndarray  # (P, D + 1) int64: document d has tokens doc_ptr[j, d] : doc_ptr[j, d + 1] in word group j
+    doc_bounds: np.ndarray  # (P + 1,) int64: documents of group i
     doc_length: np.ndarray  # (D,) int64: tokens
 
 
@@ -39,7 +52,7 @@ class Documents(NamedTuple):
 
 
 def n_groups(n_tokens: int) -> int:
-    """P, from the corpus alone: 1 below 50,000 tokens, where the sampler is exactly sequential."""
+    """P, which depends on the corpus alone: 1 below 50,000 tokens, where the sampler is exactly sequential."""
     return 1 if n_tokens < 50_000 else 4 if n_tokens < 4_000_000 else 8 if n_tokens < 30_000_000 else 16
 
 
@@ -59,7 +72,7 @@ def cut(weights: np.ndarray, parts: int) -> np.ndarray:
 def lay_out(
     indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_words: int, groups: int | None = None
 ) -> Tokens:
-    """Expand a CSR of token counts (whole numbers, whatever their type) into tokens."""
+    """The word-major tokens of a CSR of counts (whole numbers of any type)."""
     n_docs = len(indptr) - 1
     doc_length, word_length = np.zeros(n_docs, np.int64), np.zeros(n_words, np.int64)
     count_tokens(indptr, indices, data, doc_length, word_length)
@@ -75,8 +88,27 @@ def lay_out(
     return Tokens(token_doc, word_ptr, doc_bounds, word_bounds, doc_length)
 
 
+def lay_out_documents(
+    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_words: int, groups: int | None = None
+) -> DocumentTokens:
+    """The document-major tokens of a CSR of counts (whole numbers of any type)."""
+    n_docs = len(indptr) - 1
+    doc_length, word_length = np.zeros(n_docs, np.int64), np.zeros(n_words, np.int64)
+    count_tokens(indptr, indices, data, doc_length, word_length)
+    groups = n_groups(int(doc_length.sum())) if groups is None else groups
+    word_group = np.repeat(np.arange(groups), np.diff(cut(word_length, groups)))
+    doc_ptr = np.zeros((groups, n_docs + 1), np.int64)
+    count_groups(indptr, indices, data, word_group, doc_ptr)
+    doc_ptr[1:, 0] = doc_ptr[:-1].sum(axis=1)  # a word group begins where the one before it ends
+    doc_ptr[:, 0] = np.cumsum(doc_ptr[:, 0])
+    np.cumsum(doc_ptr, axis=1, out=doc_ptr)
+    token_word = np.empty(int(doc_length.sum()), np.int32)
+    fill_documents(indptr, indices, data, word_group, doc_ptr, np.empty(groups, np.int64), token_word)
+    return DocumentTokens(token_word, doc_ptr, cut(doc_length, groups), doc_length)
+
+
 def run_in_turn(calls: Sequence[tuple]) -> None:
-    """Run calls (function, *arguments)."""
+    """Run calls (function, *arguments) one after the other."""
     for function, *arguments in calls:
         function(*arguments)
 
@@ -144,6 +176,26 @@ def fill_group(indptr, indices, data, start, stop, word_ptr, next_token, token_d
 
 
 @njit(cache=True, nogil=True)
+def count_groups(indptr, indices, data, word_group, doc_ptr):
+    """Add the tokens of document d in word group j to doc_ptr[j, d + 1]; word_group is (V,) int64."""
+    for doc in range(len(indptr) - 1):
+        for place in range(indptr[doc], indptr[doc + 1]):
+            doc_ptr[word_group[indices[place]], doc + 1] += np.int64(data[place])
+
+
+@njit(cache=True, nogil=True)
+def fill_documents(indptr, indices, data, word_group, doc_ptr, next_token, token_word):
+    """token_word (N,) from doc_ptr (P, D + 1); next_token (P,) int64 is scratch."""
+    for doc in range(len(indptr) - 1):
+        next_token[:] = doc_ptr[:, doc]
+        for place in range(indptr[doc], indptr[doc + 1]):
+            group = word_group[indices[place]]
+            for _ in range(np.int64(data[place])):
+                token_word[next_token[group]] = indices[place]
+                next_token[group] += 1
+
+
+@njit(cache=True, nogil=True)
 def random_topics(seed, n_topics, start, stop, topic):
     """topic[start : stop] uniform on 0 .. K - 1, each a hash of (seed, token)."""
     key = (np.uint64(seed) + np.uint64(1)) * np.uint64(0xD1342543DE82EF95)
@@ -163,6 +215,23 @@ def count_words(word_ptr, topic, start, stop, word_topic_count):
         for group in range(word_ptr.shape[0]):
             for token in range(word_ptr[group, word], word_ptr[group, word + 1]):
                 word_topic_count[word, topic[token]] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_document_topics(start, stop, doc_ptr, topic, doc_topic):
+    """n_dk of documents start : stop over all word groups; doc_ptr is (P, D + 1), doc_topic (D, K) is written."""
+    for doc in range(start, stop):
+        doc_topic[doc] = 0
+        for group in range(doc_ptr.shape[0]):
+            for token in range(doc_ptr[group, doc], doc_ptr[group, doc + 1]):
+                doc_topic[doc, topic[token]] += 1
+
+
+@njit(cache=True, nogil=True)
+def add_words(token_word, topic, start, stop, word_topic_count):
+    """Add tokens start : stop to n_wk (V, K), any number type."""
+    for token in range(start, stop):
+        word_topic_count[token_word[token], topic[token]] += 1
 
 
 @njit(cache=True, nogil=True)

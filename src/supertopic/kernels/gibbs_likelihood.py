@@ -1,4 +1,4 @@
-"""Document-major Gibbs sweeps that weigh topics by the likelihood itself, for responses no quadratic stands for.
+"""Document-major Gibbs sweeps that use the likelihood itself, for responses that no augmentation makes quadratic.
 
 Token of word w in document d of N tokens, all counts without the token itself:
 
@@ -8,10 +8,10 @@ Token of word w in document d of N tokens, all counts without the token itself:
 
     kind QUADRATIC   f(s) = slope s - curvature s²/2
     kind PRODUCT     f(s) = slope s - curvature exp(s)                 Poisson, gamma, Weibull, softmax
-    kind PROBIT      f(s) = |slope| log Phi(sign(slope) curvature s)   its latent integrated out: SSTM's collapse
+    kind PROBIT      f(s) = |slope| log Phi(sign(slope) curvature s)   its latent variable integrated out (SSTM)
 
-A token moves s by little, so that f(s + x) - f(s) is a polynomial of degree four in x, one for all topics, wherever its
-remainder is below TINY; elsewhere f itself is asked, topic by topic.
+A token changes s by little. Where the remainder is below TINY, f(s + x) - f(s) is replaced by its Taylor polynomial of
+degree four in x, the same one for all topics. Elsewhere f is evaluated for each topic.
 """
 
 import math
@@ -21,13 +21,13 @@ from numba import njit
 
 QUADRATIC, PRODUCT, PROBIT = 0, 1, 2
 TINY = 1e-6
-BEND = 1.5  # bounds the fifth derivative of log Phi
+FIFTH = 1.5  # a bound of the fifth derivative of log Phi
 HALF_LOG_2PI = 0.9189385332046727
 FAST = {"contract", "nsz", "arcp", "nnan"}
 
 
 def make_scratch(n_topics, n_columns):
-    """Two arrays for `sweep_likelihood`: numbers by topic, and by column."""
+    """Scratch arrays of one call of `sweep_likelihood`: by topic, by column, and the powers."""
     return (
         np.zeros((4 + n_columns, n_topics + 32)),
         np.zeros((2, max(n_columns, 1))),
@@ -64,15 +64,15 @@ def _function(kind, s, slope, curvature):
 
 
 @njit(cache=True, nogil=True)
-def _taylor(kind, s, slope, curvature, reach):
-    """f(s + x) - f(s) = x (p1 + x (p2 + x (p3 + x p4))), and a bound of what is left out for |x| <= reach."""
+def _taylor(kind, s, slope, curvature, largest):
+    """f(s + x) - f(s) = x (p1 + x (p2 + x (p3 + x p4))): p1 to p4, and a bound of the remainder for |x| <= largest."""
     if kind == QUADRATIC:
         return slope - curvature * s, -0.5 * curvature, 0.0, 0.0, 0.0
-    fifth = reach**5 / 120.0
+    fifth = largest**5 / 120.0
     if kind == PRODUCT:
         rate = curvature * math.exp(min(s, 300.0))
-        left_out = abs(rate) * fifth * math.exp(min(reach, 300.0))
-        return slope - rate, -rate / 2.0, -rate / 6.0, -rate / 24.0, left_out
+        remainder = abs(rate) * fifth * math.exp(min(largest, 300.0))
+        return slope - rate, -rate / 2.0, -rate / 6.0, -rate / 24.0, remainder
     weight, turn = abs(slope), curvature if slope > 0.0 else -curvature
     if weight == 0.0:
         return 0.0, 0.0, 0.0, 0.0, 0.0
@@ -82,22 +82,22 @@ def _taylor(kind, s, slope, curvature, reach):
     third = r * ((a + r) * (a + 2.0 * r) - 1.0)
     fourth = first * ((a + r) * (a + 2.0 * r) - 1.0)
     fourth += r * ((1.0 + first) * (a + 2.0 * r) + (a + r) * (1.0 + 2.0 * first))
-    left_out = weight * BEND * fifth * abs(turn) ** 5
-    # far in the tail r + a is a difference of large numbers: there only f itself will do
-    left_out = left_out if a > -1e3 else np.inf
+    remainder = weight * FIFTH * fifth * abs(turn) ** 5
+    # far in the tail, r + a is a difference of large numbers; there f itself has to be evaluated
+    remainder = remainder if a > -1e3 else np.inf
     turns = turn * turn
     return (
         weight * turn * r,
         weight * turns * first / 2,
         weight * turns * turn * third / 6,
         (weight * turns * turns * fourth / 24),
-        left_out,
+        remainder,
     )
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _exponentials(power, size):
-    """power[:size], none above 0, becomes its exponential, to a relative 6e-6, 0 below exp(-85); this vectorises."""
+    """power[:size] <= 0 becomes its exponential, to a relative 6e-6, and 0 below exp(-85); the loop vectorises."""
     for k in range(size):
         x = max(power[k] * np.float32(1.44269504), np.float32(-124.0))
         whole = np.int32(x - np.float32(0.5))
@@ -112,12 +112,12 @@ def _exponentials(power, size):
 
 
 @njit(cache=True, nogil=True)
-def _set_powers(n_topics, kind, score, reach, shift, slope, curvature, total, power):
+def _set_powers(n_topics, kind, score, largest, shift, slope, curvature, total, power):
     """power_k = sum_c f_c(s_c + x_ck), less the largest of them."""
     total[:n_topics] = 0.0
     for c in range(len(kind)):
-        p1, p2, p3, p4, left_out = _taylor(kind[c], score[c], slope[c], curvature[c], reach[c])
-        if left_out <= TINY:
+        p1, p2, p3, p4, remainder = _taylor(kind[c], score[c], slope[c], curvature[c], largest[c])
+        if remainder <= TINY:
             for k in range(n_topics):
                 x = shift[c, k]
                 total[k] += x * (p1 + x * (p2 + x * (p3 + x * p4)))
@@ -134,14 +134,14 @@ def _set_powers(n_topics, kind, score, reach, shift, slope, curvature, total, po
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep_likelihood(
-    start, stop, doc_ptr, token_word, topic, doc_topic, kind, slope, curvature, offset, coef, word_topic_count,
-    topic_count, alpha, beta, seed, sweep, scratch,
+    start, stop, doc_ptr, doc_length, token_word, topic, doc_topic, kind, slope, curvature, offset, coef,
+    word_topic_count, topic_count, alpha, beta, seed, sweep, scratch,
 ):  # fmt: skip
-    """Draw the topic of every token of documents start : stop once, topics integrated out; how many changed.
+    """Draw the tokens of documents start : stop in one word group, topics integrated out; how many changed.
 
     Parameters
     ----------
-    doc_ptr, token_word, topic, doc_topic, word_topic_count, topic_count, seed, sweep
+    doc_ptr, doc_length, token_word, topic, doc_topic, word_topic_count, topic_count, seed, sweep
         As in `gibbs_documents.sweep_documents`.
     kind : (C,) int64; slope, curvature : (D, C) float64; coef : (C, K) float64; alpha : (K,) float64; beta : float
     offset : (D, C) float64, what is added to s
@@ -149,7 +149,7 @@ def sweep_likelihood(
     """
     rows, columns, power = scratch
     count, inverse, running, total, shift = rows[0], rows[1], rows[2], rows[3], rows[4:]
-    score, reach = columns[0], columns[1]
+    score, largest = columns[0], columns[1]
     n_topics, n_columns, changed = len(alpha), len(kind), 0
     beta_sum = beta * len(word_topic_count)
     for k in range(n_topics):
@@ -157,16 +157,17 @@ def sweep_likelihood(
     key = np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(sweep) * np.uint64(0x2545F4914F6CDD1D)
     key = (key ^ (key >> np.uint64(32))) * np.uint64(0xDABA0B6EB09322E3)
     for doc in range(start, stop):
-        per_token = 1.0 / max(doc_ptr[doc + 1] - doc_ptr[doc], 1)
-        count[:n_topics] = 0.0
-        for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
-            count[topic[token]] += 1.0
+        if doc_ptr[doc] == doc_ptr[doc + 1]:
+            continue
+        per_token = 1.0 / doc_length[doc]
+        for k in range(n_topics):
+            count[k] = doc_topic[doc, k]
         for c in range(n_columns):
-            score[c], reach[c] = offset[doc, c], 0.0
+            score[c], largest[c] = offset[doc, c], 0.0
             for k in range(n_topics):
                 shift[c, k] = coef[c, k] * per_token
                 score[c] += shift[c, k] * count[k]
-                reach[c] = max(reach[c], abs(shift[c, k]))
+                largest[c] = max(largest[c], abs(shift[c, k]))
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
             word, old = token_word[token], np.int64(topic[token])
             count[old] -= 1.0
@@ -175,7 +176,7 @@ def sweep_likelihood(
             inverse[old] = 1.0 / (topic_count[old] + beta_sum)
             for c in range(n_columns):
                 score[c] -= shift[c, old]
-            _set_powers(n_topics, kind, score, reach, shift, slope[doc], curvature[doc], total, power)
+            _set_powers(n_topics, kind, score, largest, shift, slope[doc], curvature[doc], total, power)
             _exponentials(power, n_topics)
             mass = 0.0
             for k in range(n_topics):
@@ -192,7 +193,6 @@ def sweep_likelihood(
             inverse[new] = 1.0 / (topic_count[new] + beta_sum)
             for c in range(n_columns):
                 score[c] += shift[c, new]
-        if doc_topic.shape[0] > 0:
-            for k in range(n_topics):
-                doc_topic[doc, k] += count[k]
+        for k in range(n_topics):
+            doc_topic[doc, k] = count[k]
     return changed

@@ -2,10 +2,10 @@
 
     phi_k ~ Dirichlet(beta + n_.k):    g_wk ~ Gamma(beta + n_wk),    phi_wk = g_wk / sum_w g_wk
 
-Gamma draws are Marsaglia and Tsang's; below shape 1, Gamma(a) = Gamma(a + 1) U^(1/a). They stay logarithms
-until the largest of a topic is known, so tiny shapes do not underflow to a topic of zeros. A number is a hash
-of (seed, sweep, cell, try), so `draw_log_gammas` does not depend on how the words are cut; the sums of
-`exponentiate` are to be added in a fixed order of ranges.
+Gamma draws are Marsaglia and Tsang's; below shape 1, Gamma(a) = Gamma(a + 1) U^(1/a). Logarithms are kept until the
+largest draw of a topic is known, so that a topic with tiny shapes does not underflow to zeros. Random numbers are
+hashes of (seed, sweep, cell, try), so that `draw_log_gammas` does not depend on how the words are cut into ranges. The
+sums of `exponentiate` have to be added in a fixed order of ranges.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def _uniform(key, index):
 
 @njit(cache=True, nogil=True)
 def log_gamma_draw(shape, key):
-    """log g, g ~ Gamma(shape, 1); `key` (uint64) names the draw."""
+    """log g, g ~ Gamma(shape, 1); `key` (uint64) is the key of its random stream."""
     boosted = shape + 1.0 if shape < 1.0 else shape
     scale = boosted - 1.0 / 3.0
     width = 1.0 / np.sqrt(9.0 * scale)
@@ -67,7 +67,7 @@ def draw_log_gammas(word_topic_count, topic_count, beta, seed, sweep, start, sto
     n_topics = word_topic_count.shape[1]
     peak[:] = -np.inf
     key = _hash(np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(sweep) * np.uint64(0x2545F4914F6CDD1D))
-    # A zero count in a topic that has tokens: below exp(-120) of the rest, it may as well be zero.
+    # A word without tokens in a topic that has some: a draw below exp(-120) is set to zero, which cannot matter.
     negligible = np.exp(-120.0 * beta)
     for word in range(start, stop):
         for k in range(n_topics):

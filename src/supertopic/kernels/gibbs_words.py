@@ -5,21 +5,21 @@ Token of word w in document d, all counts without the token itself:
     p(z = k) ∝ (n_dk + alpha_k) q_k,    q_k = (n_wk + beta) / (n_k + V beta)   fully collapsed
                                         q_k = phi_wk                           partially: topics given
 
-Words are visited one after another, so q is one row that stays in the first-level cache. Small K: a
-document's counts are a dense row and every topic's weight is formed. Large K: a list of its own topics,
+Words are visited one after another, so that q is one row that stays in the first-level cache. For small K, the counts
+of a document are a dense row, and the weights of all topics are formed. For large K, they are a list of its topics, and
 
     p(k) = n_dk q_k + alpha_k q_k:
 
-the first part costs the length of the list, the second is known from sums over every sixteenth topic and is
-searched only when the draw falls into it. Both are exact: no alias table, no proposal, no delayed count.
+the first part costs the length of the list; the second is known from sums over every sixteenth topic and is searched
+only when the draw falls into it. Both are exact, without alias tables, proposals or delayed counts.
 
-**Groups.** Documents and words are cut into P groups. Task (i, j) sweeps the tokens of document group i and
-word group j. The P tasks (i, (i + e) mod P) of epoch e share no document and no word and may run at once;
-each works on its own copy of n_k, and the changes are added when the epoch ends. So n_k lags within an epoch:
-the only approximation, absent when P = 1 and when the topics are given. P depends on the corpus alone.
+**Groups.** Documents and words are cut into P groups. Task (i, j) sweeps the tokens of document group i and word group
+j. The P tasks (i, (i + e) mod P) of epoch e share no document and no word and may run at once. Each has its own copy of
+n_k, and the changes are added up when the epoch ends. The lag of n_k within an epoch is the only approximation; there
+is none when P = 1 or when the topics are given. P depends on the corpus alone.
 
-Weights are formed 16 topics at a time; lane l of their running sum holds topics l, l + 16, ... A draw picks
-the lane by a prefix sum over the 16 lane totals, then the place in it: no sum over all K.
+Weights are formed 16 topics at a time; lane l of their running sum holds topics l, l + 16, ... A draw picks the lane by
+a prefix sum over the 16 lane totals, then the place in the lane.
 """
 
 import numpy as np
@@ -220,7 +220,7 @@ def _sum_smooth(alpha, q, n_topics, smooth):
 
 @njit(cache=True, nogil=True, inline="always")
 def _draw_dense(doc_topic, doc, alpha, q, old, own, u, n_topics, running):
-    """Topic of a token from (n_dk + alpha_k) q_k, where topic `old` weighs `own`."""
+    """Draw a topic by the weights (n_dk + alpha_k) q_k, where topic `old` has the weight `own`."""
     width = doc_topic.shape[1]
     total = spread(np.float32(0))
     for k in range(0, width, LANES):
@@ -240,7 +240,7 @@ def _draw_dense(doc_topic, doc, alpha, q, old, own, u, n_topics, running):
 
 @njit(cache=True, nogil=True, inline="always")
 def _draw_smooth(rest, alpha, q, smooth, old, own, n_topics, sums):
-    """Where `rest` falls in the running sum of alpha_k q_k (q_old is `own`): its chunk, its lane, then its place."""
+    """The topic at `rest` in the running sum of alpha_k q_k (q_old is `own`), by its chunk, its lane and its place."""
     missing = alpha[old] * (q[old] - own)
     old_lane = old // (LANES * LANES) * LANES + old % LANES
     k = 0
@@ -265,7 +265,7 @@ def _draw_smooth(rest, alpha, q, smooth, old, own, n_topics, sums):
 
 @njit(cache=True, nogil=True, inline="always")
 def _draw_list(entries, start, length, shift, alpha, q, smooth, smooth_total, old, own, u, n_topics, running):
-    """Topic of a token from n_dk q_k + alpha_k q_k; with it the places of that topic (or -1) and of `old`."""
+    """Draw a topic by the weights n_dk q_k + alpha_k q_k; returns it, its place (or -1) and that of `old`."""
     mask = (np.uint32(1) << shift) - np.uint32(1)
     total = spread(np.float32(0))
     old_place = start
@@ -295,7 +295,7 @@ def _draw_list(entries, start, length, shift, alpha, q, smooth, smooth_total, ol
 
 @njit(cache=True, nogil=True, inline="always")
 def _move(entries, start, length, shift, new, new_place, old_place):
-    """Take a token from old_place to topic `new` (new_place -1: to be found, or made); returns the list's length."""
+    """Move a token from old_place to topic `new` (new_place -1: find or make its entry); returns the list's length."""
     unit, mask = np.uint32(1) << shift, (np.uint32(1) << shift) - np.uint32(1)
     if new_place >= 0:
         entries[new_place] += unit

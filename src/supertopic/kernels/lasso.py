@@ -1,4 +1,4 @@
-"""Coordinate descent with exact zeros."""
+"""Coordinate descent for a quadratic with an l1 penalty, with exact zeros."""
 
 import numpy as np
 from numba import njit
@@ -6,13 +6,17 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def descend(gram, cross, penalty, coef, slope, max_sweeps, tol):
-    """coef becomes argmax cross·coef - ½ coef' gram coef - sum_k penalty_k |coef_k|; how many sweeps that took.
+    """coef becomes argmax cross·coef - ½ coef' gram coef - sum_k penalty_k |coef_k|; returns the number of sweeps.
 
     Parameters
     ----------
-    gram : (K, K) float64, symmetric; cross, penalty : (K,) float64; an infinite penalty keeps a coefficient at zero
-    coef : (K,) float64, where to start, changed; slope : (K,) float64, scratch
-    max_sweeps : int; tol : float, the largest change of a slope to stop at, relative to the largest of cross
+    gram : (K, K) float64, symmetric; a coefficient without curvature (gram_kk = 0) becomes zero
+    cross : (K,) float64
+    penalty : (K,) float64; an infinite penalty keeps a coefficient at zero
+    coef : (K,) float64, the starting values, changed
+    slope : (K,) float64, scratch
+    max_sweeps : int
+    tol : float; descent stops when no slope changes by more than tol times the largest |cross|
     """
     n = len(cross)
     largest = 1e-300

@@ -1,4 +1,4 @@
-"""Random numbers of one sweep, as responses and priors ask for them: arrays from `supertopic.kernels.draws`."""
+"""Random numbers of one sweep for responses and priors: arrays of draws from `supertopic.kernels.draws`."""
 
 from __future__ import annotations
 
@@ -7,28 +7,40 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri, pdtr, pdtrik
 
+from supertopic.backends.base import Backend
 from supertopic.kernels import draws as kernels
 
-_COUNTABLE = 1e7  # the largest rate of a Poisson whose distribution is inverted
-_STEPS_OUT = 100  # of a slice, each of length 1: far enough for any number that is a logarithm
+_COUNTABLE = 1e7  # the largest rate of a Poisson distribution that is drawn by inversion
+_WORTH_THREADS = 2000  # draws; fewer take less time than to start threads
+_STEPS_OUT = 100  # the most steps of a slice, each of length 1: enough for the logarithm of any number
 
 
 class SweepDraws:
-    """Draws of one sweep. Each call has streams of its own, so that the order of the calls decides the numbers."""
+    """Draws of one sweep. Each call has its own streams, so that the order of the calls decides the numbers.
 
-    def __init__(self, seed: int, sweep: int) -> None:
-        self.seed, self.sweep, self._purpose = seed, sweep, 0
+    Each item has its own stream, too, so that arrays are drawn in parts, on the threads of `backend` where it is given.
+    """
+
+    def __init__(self, seed: int, sweep: int, backend: Backend | None = None) -> None:
+        self.seed, self.sweep, self.backend, self._purpose = seed, sweep, backend, 0
 
     def purpose(self) -> int:
-        """A number that no other draw of this sweep has."""
+        """A number that no other call in this sweep has."""
         self._purpose += 1
         return self._purpose
 
     def _fill(self, kernel: Callable[..., None], *parameters: np.ndarray) -> np.ndarray:
         given = np.broadcast_arrays(*parameters)
         flat = [np.ascontiguousarray(values, dtype=np.float64).ravel() for values in given]
-        out = np.empty(flat[0].size)
-        kernel(0, len(out), self.seed, self.sweep, self.purpose(), *flat, out)
+        out, purpose = np.empty(flat[0].size), self.purpose()
+
+        def fill(start: int, stop: int) -> None:
+            kernel(start, stop, self.seed, self.sweep, purpose, *flat, out)
+
+        if self.backend is None or len(out) < _WORTH_THREADS:
+            fill(0, len(out))
+        else:
+            self.backend.over_range(len(out), fill)
         return out.reshape(given[0].shape)
 
     def polya_gamma(self, shape: np.ndarray, tilt: np.ndarray) -> np.ndarray:
@@ -40,11 +52,11 @@ class SweepDraws:
         return self._fill(kernels.draw_truncated_normal, location, np.ones_like(location), lower, upper)
 
     def gamma(self, shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Gamma of mean shape/rate."""
+        """Gamma draws with mean shape/rate."""
         return self._fill(kernels.draw_gamma, shape, rate)
 
     def poisson(self, rate: np.ndarray) -> np.ndarray:
-        """Poisson counts, by the inverse of their distribution; a rounded normal where they are beyond counting."""
+        """Poisson counts, by inversion of the distribution function; a rounded normal for rates above 1e7."""
         u = self.uniform(rate.size).reshape(rate.shape)
         counted = np.ceil(np.maximum(pdtrik(u, np.clip(rate, 1e-300, _COUNTABLE)), 0.0))
         counted -= (counted > 0) & (pdtr(counted - 1, np.clip(rate, 1e-300, _COUNTABLE)) >= u)
@@ -52,20 +64,21 @@ class SweepDraws:
         return np.where(rate > _COUNTABLE, many, np.where(u <= np.exp(-np.minimum(rate, 700.0)), 0.0, counted))
 
     def inverse_gaussian(self, mean: np.ndarray, shape: np.ndarray) -> np.ndarray:
-        """Inverse Gaussian of variance mean³/shape."""
+        """Inverse Gaussian draws with variance mean³/shape."""
         return self._fill(kernels.draw_inverse_gaussian, mean, shape)
 
     def normal(self, size: int) -> np.ndarray:
+        """Standard normal numbers."""
         out = np.empty(size)
         kernels.draw_normal(0, size, self.seed, self.sweep, self.purpose(), out)
         return out
 
     def uniform(self, size: int) -> np.ndarray:
-        """In (0, 1)."""
+        """Uniform numbers in (0, 1)."""
         return np.exp(-self._fill(kernels.draw_exponential, np.ones(size)))
 
     def slice(self, log_density: Callable[[float], float], start: float) -> float:
-        """One step of a slice sampler (Neal 2003) that steps out by 1, then shrinks."""
+        """One step of a slice sampler (Neal 2003), which steps out by 1 and then shrinks the slice."""
         height, place, share = self.uniform(3)
         level = log_density(start) + np.log(height)
         low = start - place

@@ -1,8 +1,8 @@
-"""Several chains of one sampler: run side by side, their topics matched, their agreement measured.
+"""Several chains of one sampler: they run in parallel, their topics are matched, and their agreement is measured.
 
-Topics have no names: topic 3 of one chain may be topic 7 of the next. The topics of each chain are matched with those
-of the chain of the highest log joint, by the assignment of least total squared Hellinger distance, and its draws put in
-that order.
+The order of topics is arbitrary: topic 3 of one chain may be topic 7 of another. The topics of each chain are matched
+with those of the chain with the highest log joint, by the assignment with the smallest total squared Hellinger
+distance, and its draws are put in that order.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from supertopic.backends.threads import Threads
 from supertopic.inference.task import Fit, Task, Watch
 
-_SEEDS_APART = 1009  # so that chains of neighbouring seeds are not each other's
+_SEEDS_APART = 1009  # between chains, so that fits with neighbouring seeds have no chain in common
 _BY_TOPIC = ("coef", "inclusion", "alpha", "shares")  # draws whose last axis begins with the topics
 
 
 def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n_chains: int) -> Fit:
-    """The State and trace of the best chain, and the draws of all, chain after chain, in the order of its topics.
+    """The State and trace of the best chain, and the draws of all chains, in the order of the best chain's topics.
 
-    Topics are not averaged over chains: each may have found others, and the mean of two modes is none. What is kept per
-    chain (`log_joint`, `alpha`) is that of the best.
+    Topics are not averaged over chains, because chains may be at different modes and the mean of two modes need not be
+    one. `log_joint` and `alpha` are those of the best chain.
     """
     if n_chains == 1:
         return engine(task, watch)
@@ -32,7 +31,7 @@ def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n
     watches = [watch.fork(chain) for chain in range(n_chains)]
 
     def run_one(chain: int) -> None:
-        with Threads(1) as alone:  # the pool runs chains: one that waited for a place in it would wait for ever
+        with task.backend.alone() as alone:
             own = replace(task, seed=task.seed + _SEEDS_APART * chain, backend=alone)
             fits[chain] = engine(own, watches[chain])
 
@@ -52,7 +51,7 @@ def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n
 
 
 def _match(best: Fit, other: Fit) -> np.ndarray:
-    """`match_topics`, topics that bear the response with such: under a budget the others' coefficients are zero."""
+    """`match_topics`, which matches active topics with active ones where there is a budget."""
     n_topics = best.state.word_topic.shape[1]
     active = [(fit.draws["coef"] != 0).any(axis=(0, 1))[:n_topics] for fit in (best, other)]
     if active[0].sum() != active[1].sum():
@@ -67,13 +66,13 @@ def _match(best: Fit, other: Fit) -> np.ndarray:
 
 
 def match_topics(reference: np.ndarray, word_topic: np.ndarray) -> np.ndarray:
-    """(K,): which column of `word_topic` (V, K) goes with each column of `reference`."""
+    """(K,): the column of `word_topic` (V, K) that is matched with each column of `reference`."""
     ours, theirs = (np.sqrt(counts / counts.sum(axis=0)) for counts in (reference, word_topic))
     return linear_sum_assignment(-(ours.T @ theirs))[1]
 
 
 def _in_order(draws: dict[str, np.ndarray], order: np.ndarray) -> dict[str, np.ndarray]:
-    """The draws with the topics in another order; what stands behind the topics (covariates) stays."""
+    """The draws with the topics in another order; the covariates, which come after the topics, stay in place."""
     ordered = dict(draws)
     for name in _BY_TOPIC:
         if name in draws:
@@ -83,7 +82,7 @@ def _in_order(draws: dict[str, np.ndarray], order: np.ndarray) -> dict[str, np.n
 
 
 def split_r_hat(draws: np.ndarray) -> np.ndarray:
-    """Gelman and Rubin's R̂ of draws (chains, S, …), each chain cut in two: 1 where all halves agree, else above."""
+    """Gelman and Rubin's R̂ of draws (chains, S, …), with each chain split in halves; 1 where all halves agree."""
     half = draws.shape[1] // 2
     if half < 2:
         return np.full(draws.shape[2:], np.nan)
@@ -95,9 +94,9 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
 
 
 def effective_size(draws: np.ndarray) -> np.ndarray:
-    """How many independent draws (chains, S, …) are worth: chains S / (1 + 2 sum of autocorrelations).
+    """The effective sample size of draws (chains, S, …): chains S / (1 + 2 sum of autocorrelations).
 
-    The sum ends where a pair of neighbouring autocorrelations falls below zero (Geyer's initial positive sequence).
+    The sum ends where a pair of neighbouring autocorrelations is negative (Geyer's initial positive sequence).
     """
     n_chains, n = draws.shape[:2]
     if n < 4:

@@ -1,4 +1,4 @@
-"""Coefficients drawn from their posterior: Gaussian given its precision, or Poisson's."""
+"""Draws of the coefficients from their posterior: normal in quadratic columns, log-concave in product columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def draw_coefficients(precision: np.ndarray, linear: np.ndarray, seed: int, swee
     linear : (K,) ndarray
         l, the precision times the mean.
     seed, sweep, purpose : int
-        They name the draw: the same three give the same z.
+        The random stream: the same three numbers give the same z.
 
     Returns
     -------
@@ -40,9 +40,7 @@ def draw_coefficients(precision: np.ndarray, linear: np.ndarray, seed: int, swee
         root = cholesky(precision, lower=True, check_finite=False)
     except LinAlgError:
         lowest = np.linalg.eigvalsh(precision).min()
-        raise ValueError(
-            f"precision has the eigenvalue {lowest:.3g}; expected a positive definite matrix, whose are all above 0."
-        ) from None
+        raise ValueError(f"precision has the eigenvalue {lowest:.3g}; expected a positive definite matrix.") from None
     normal = np.empty(len(linear))
     draw_normal(0, len(linear), seed, sweep, purpose, normal)
     white = solve_triangular(root, linear, lower=True, check_finite=False) + normal
@@ -52,21 +50,21 @@ def draw_coefficients(precision: np.ndarray, linear: np.ndarray, seed: int, swee
 def draw_support(
     gram: np.ndarray, cross: np.ndarray, prior: np.ndarray, active: np.ndarray, n_topics: int, draw: SweepDraws
 ) -> np.ndarray:
-    """Which topics have a coefficient: each of them in turn is given up, and one drawn in its place from all others.
+    """Draw the active set: each of its topics in turn is removed, and a topic is drawn in its place.
 
-    p(k | the rest of the support S) ∝ sqrt(prior_k / p_k) exp(½ l_k² / p_k),      coefficients integrated out,
+    p(k | the rest of the active set S) ∝ sqrt(prior_k / p_k) exp(½ l_k² / p_k),      coefficients integrated out,
 
     p_k = gram_kk + prior_k - gram_kS P_S^-1 gram_Sk,   l_k = cross_k - gram_kS P_S^-1 cross_S,
     P_S = gram_SS + diag(prior_S)
 
     Parameters
     ----------
-    gram : (n, n) ndarray; cross, prior : (n,) ndarray, normal equations and the prior's precisions
-    active : (n,) bool ndarray: the support as it is; what stands behind the topics (covariates) stays
+    gram : (n, n) ndarray; cross : (n,) ndarray, the normal equations; prior : (n,) ndarray, the prior's precisions
+    active : (n,) bool ndarray, the current set; covariates, which come after the topics, stay in it
     """
     active = active.copy()
     chosen = np.flatnonzero(active[:n_topics])
-    for topic in chosen[np.argsort(draw.uniform(len(chosen)))]:  # whose turn it is may not depend on who they are
+    for topic in chosen[np.argsort(draw.uniform(len(chosen)))]:  # in random order, so that topics are exchangeable
         active[topic] = False
         rest = np.flatnonzero(active)
         root = cholesky(gram[np.ix_(rest, rest)] + np.diag(prior[rest]), lower=True, check_finite=False)
@@ -84,20 +82,20 @@ def draw_log_linear(
 ) -> np.ndarray:
     """Draw from exp( sum_d slope s_d - curvature exp(s_d) - ½ sum_k prior_k coef_k² ), s = design coef.
 
-    An elliptical slice step (Murray, Adams & MacKay 2010) round a Student t that has this density's mode and curvature:
-    never refused, nothing to tune, and exact whatever the t misses, for it depends on all but the coefficients `now`.
-    The t is a normal of random scale (Nishihara, Murray & Adams 2014); a normal's tails are lighter than this
-    density's, and far out in them a chain would stick.
+    An elliptical slice step (Murray, Adams & MacKay 2010) around a Student t with the mode and curvature of this
+    density. No step is rejected and nothing has to be tuned. The step is exact, however well the t fits, because the t
+    does not depend on the coefficients `now`. The t is a normal with a random scale (Nishihara, Murray & Adams 2014).
+    A normal distribution would have lighter tails than this density, and a chain would stay in them for long.
 
     Parameters
     ----------
     design : (D, K) ndarray; slope, curvature : (D,) ndarray; prior : (K,) ndarray, precisions; now : (K,) ndarray
     """
-    mode, root = _touching_normal(design, slope, curvature, prior)
+    mode, root = _laplace_approximation(design, slope, curvature, prior)
     tail = 0.5 * (_FREEDOM + len(now))
 
-    def beyond(move: np.ndarray) -> float:
-        """The log density of mode + move less that of the t."""
+    def excess(move: np.ndarray) -> float:
+        """The log density at mode + move, minus that of the t."""
         coef = mode + move
         s = design @ coef
         density = slope @ s - curvature @ np.exp(np.minimum(s, 300.0)) - 0.5 * prior @ coef**2
@@ -108,22 +106,22 @@ def draw_log_linear(
     scale = 1.0 / np.sqrt(draw.gamma(np.array([tail]), np.array([rate]))[0])
     across = scale * solve_triangular(root, draw.normal(len(now)), lower=True, trans="T", check_finite=False)
     height, turn = draw.uniform(2)
-    level = beyond(along) + np.log(height)
+    level = excess(along) + np.log(height)
     angle = 2 * np.pi * turn
     low, high = angle - 2 * np.pi, angle
     while high - low > 1e-12:
         move = along * np.cos(angle) + across * np.sin(angle)
-        if beyond(move) > level:
+        if excess(move) > level:
             return mode + move
         low, high = (angle, high) if angle < 0 else (low, angle)
         angle = low + (high - low) * float(draw.uniform(1)[0])
     return now
 
 
-def _touching_normal(
+def _laplace_approximation(
     design: np.ndarray, slope: np.ndarray, curvature: np.ndarray, prior: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The mode, and the lower root of the precision there, by Newton steps that move no s by more than 2."""
+    """The mode and the lower Cholesky factor of the precision there, by Newton steps that move no s by more than 2."""
     mode = np.zeros(design.shape[1])
     for _ in range(_NEWTON_STEPS):
         rate = curvature * np.exp(np.minimum(design @ mode, 300.0))

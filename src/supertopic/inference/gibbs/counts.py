@@ -1,4 +1,4 @@
-"""Which counts a sampler can take."""
+"""The check that counts are whole numbers, as samplers need them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 
 def require_whole_counts(counts: sp.csr_matrix) -> None:
-    """A sampler draws the topic of every single token; weights such as tf-idf have none."""
+    """Raise ValueError unless all counts are whole: a sampler draws a topic for every token."""
     for part in np.array_split(counts.data, max(1, counts.nnz >> 16)):  # in parts, for little memory
         wrong = part[part != np.rint(part)]
         if len(wrong) == 0:

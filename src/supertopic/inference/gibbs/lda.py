@@ -1,8 +1,8 @@
-"""Collapsed Gibbs sampling of LDA: topic shares integrated out, and the topics too, or drawn once per sweep.
+"""Collapsed Gibbs sampling of LDA: topic shares are integrated out; topics are, too, or are drawn once per sweep.
 
 The state is the topic of every token. A sweep draws each of them given all others, word by word
-(`supertopic.kernels.gibbs_words` has the conditional); topics are then averaged over sweeps, which is what makes the
-estimate better than any single sample.
+(`supertopic.kernels.gibbs_words` has the conditional). The topics are averaged over sweeps, which gives a better
+estimate than a single sample.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import gammaln
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.gibbs.counts import require_whole_counts
+from supertopic.inference.gibbs.groups import sweep_groups
 from supertopic.inference.task import Fit, Task, Watch
-from supertopic.inference.variational.step import start_state
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.kernels.gibbs_topics import draw_log_gammas, exponentiate, normalise
 from supertopic.kernels.gibbs_words import sweep_task
+from supertopic.model import State
 
-_SWEEPS_BETWEEN_LOOKS = 10  # at the likelihood, and at alpha
-_FIRST_ALPHA = 10  # sweeps before alpha is learned: before that it would learn the start
-_MOST_FOUND_AT_ONCE = 250  # topics; more are found as groups and split
-_BEFORE_ALL_SWEEPS = 1 << 40  # numbers of the first two sweeps, whose random numbers no other sweep uses
+_SWEEPS_PER_CHECK = 10  # every so many sweeps, the log joint is computed and alpha is learned
+_FIRST_ALPHA = 10  # sweeps before alpha is learned: earlier, it would fit the starting values
+_MOST_FOUND_AT_ONCE = 250  # topics; larger numbers start from fewer topics, each of which is split
+_START_SWEEPS = 1 << 40  # the numbers of the start's sweeps begin here, so that no other sweep has their random numbers
 _SPLIT_SEED = 1_000_003
 
 
 def fit_gibbs(task: Task, watch: Watch) -> Fit:
-    """`max_iter` sweeps; topics averaged over every `thin`-th sweep after `burn_in`, the last one always among them."""
+    """Run `max_iter` sweeps and average over every `thin`-th sweep after `burn_in`, counted back from the last one."""
     model, settings = task.model, task.settings
     sampler = Sampler.of(task)
     first = n_samples = 0
@@ -48,7 +49,7 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
     for sweep in range(first, settings.max_iter):
         sampler.sweep(sweep, None if settings.collapsed else sampler.draw_topics(sweep))
         left = settings.max_iter - 1 - sweep
-        if left % _SWEEPS_BETWEEN_LOOKS == 0:
+        if left % _SWEEPS_PER_CHECK == 0:
             histogram = sampler.topic_histogram()
             if sweep >= _FIRST_ALPHA:
                 lengths = sampler.tokens.doc_length
@@ -64,17 +65,16 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
         )  # fmt: skip
     sums /= np.float32(n_samples)
     sums += np.float32(sampler.prior)
-    state = start_state(model, sums)
-    state.alpha = sampler.alpha
+    state = State.first(model, sums, alpha=sampler.alpha)
     draws = {"log_joint": np.asarray(watch.trace), "alpha": np.asarray(alphas)}
     return Fit(state, watch.trace, settings.max_iter, draws)
 
 
 class Sampler:
-    """Tokens, their topics, and all counts, which follow from them."""
+    """Tokens, their topics, and the counts that follow from the topics."""
 
     def __init__(
-        self, tokens: layout.Tokens, n_topics: int, alpha: np.ndarray, prior: float, seed: int, backend: Threads
+        self, tokens: layout.Tokens, n_topics: int, alpha: np.ndarray, prior: float, seed: int, backend: Backend
     ) -> None:
         self.tokens, self.n_topics, self.alpha, self.prior = tokens, n_topics, alpha, prior
         self.seed, self.backend = seed, backend
@@ -91,10 +91,10 @@ class Sampler:
         return cls(tokens, task.model.n_topics, alpha, prior, task.seed, task.backend)
 
     def start(self, task: Task, room: np.ndarray) -> None:
-        """First topics of the tokens: drawn from soft topics found quickly, or from those of an earlier fit.
+        """Draw the first topics of the tokens, given topics from a few quick passes or those of an earlier fit.
 
-        More than a few hundred topics are first looked for as groups of several, which are then split at random.
-        `room` is a (V, K) float32 array to work in.
+        Where there are more than a few hundred topics, the quick passes look for fewer ones, which are then split at
+        random. `room` is a (V, K) float32 array that is overwritten.
         """
         if task.start is not None:
             room[:] = task.start.word_topic
@@ -116,17 +116,17 @@ class Sampler:
         self.take(np.where(split < self.n_topics, split, few.topic))
 
     def _draw_given(self, topics: np.ndarray) -> None:
-        """Topics of the tokens from pseudo-counts (V, K) that stay as they are for two sweeps from a random start."""
+        """Draw the tokens' topics by two sweeps from a random start, given the topics of pseudo-counts (V, K)."""
         topics += np.float32(self.prior)
         topics /= topics.sum(axis=0, dtype=np.float64).astype(np.float32)
         topic = np.empty(len(self.tokens.doc), dtype=np.uint16)
         layout.random_topics(self.seed, self.n_topics, 0, len(topic), topic)
         self.take(topic)
         for number in range(2):
-            self.sweep(_BEFORE_ALL_SWEEPS + number, topics)
+            self.sweep(_START_SWEEPS + number, topics)
 
     def take(self, topic: np.ndarray) -> None:
-        """Take these topics of the tokens, and count."""
+        """Set the topics of the tokens, and count."""
         self.topic = topic
 
         def count(start: int, stop: int) -> None:
@@ -137,11 +137,10 @@ class Sampler:
         self.documents = layout.count_topics(self.tokens, topic, self.n_topics, run=self.backend.all)
 
     def sweep(self, number: int, topics: np.ndarray | None = None) -> None:
-        """Every token once, the topics integrated out, or given as distributions over words (V, K).
+        """Draw every token once; topics are integrated out, or given as distributions over words (V, K).
 
-        Groups of documents and of words meet in turn, so that what runs at once shares no count but n_k. Each task has
-        its own copy of n_k, and what they changed is added up when all are done: n_k lags by a part of a sweep (not at
-        all in small corpora, which are one task, nor when the topics are given).
+        The sweep runs by groups of documents and words (`sweep_groups`), so that n_k lags by a part of a sweep. Small
+        corpora are one group and have no lag. Where the topics are given, n_k is not used.
         """
         if len(self.documents.doc_topic) == 0:
             lists = self.documents[1:]
@@ -153,25 +152,19 @@ class Sampler:
         alpha = np.zeros(layout.padded(self.n_topics), dtype=np.float32)
         alpha[: self.n_topics] = self.alpha
         beta, beta_sum = np.float32(self.prior), np.float32(self.prior * len(self.word_topic))
-        groups = len(self.tokens.word_ptr)
-        for epoch in range(groups):
-            copies = [self.topic_count.copy() for _ in range(groups)]
-            calls, sizes = [], []
-            for i in range(groups):
-                j = (i + epoch) % groups
-                words = (int(self.tokens.word_bounds[j]), int(self.tokens.word_bounds[j + 1]))
-                tokens = self.tokens.word_ptr[i]
-                sizes.append(int(tokens[words[1]] - tokens[words[0]]))
-                calls.append((
-                    sweep_task, words, tokens, self.tokens.doc, self.topic, self.documents,
-                    self.word_topic, copies[i], topics, alpha, beta, beta_sum, collapsed,
-                    self.seed, number, self._scratch[i],
-                ))  # fmt: skip
-            self.backend.all([calls[i] for i in np.argsort(sizes)[::-1]])  # the longest first: nobody waits long
-            self.topic_count = self.topic_count + sum(copy - self.topic_count for copy in copies)
+        words, tokens = self.tokens.word_bounds, self.tokens.word_ptr
+
+        def call(i: int, j: int, topic_count: np.ndarray) -> tuple:
+            return (
+                sweep_task, (int(words[j]), int(words[j + 1])), tokens[i], self.tokens.doc, self.topic,
+                self.documents, self.word_topic, topic_count, topics, alpha, beta, beta_sum, collapsed,
+                self.seed, number, self._scratch[i],
+            )  # fmt: skip
+
+        self.topic_count = sweep_groups(self.backend, self.topic_count, np.diff(tokens[:, words], axis=1), call)
 
     def draw_topics(self, number: int) -> np.ndarray:
-        """phi_k ~ Dirichlet(prior + n_.k), (V, K): gamma draws over fixed ranges of words, so that sums do not vary."""
+        """phi_k ~ Dirichlet(prior + n_.k), (V, K); sums are over fixed ranges of words, for the same result always."""
         topics = np.empty(self.word_topic.shape, dtype=np.float32)
         ranges = _fixed_ranges(len(topics))
         peaks = np.empty((len(ranges), self.n_topics), dtype=np.float32)

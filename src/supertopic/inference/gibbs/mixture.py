@@ -1,4 +1,4 @@
-"""Collapsed Gibbs sampling of a mixture of categoricals: one topic per document, shares and topics integrated out."""
+"""Collapsed Gibbs sampling of a mixture of categoricals: one topic per document; shares and topics integrated out."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from scipy.special import gammaln
 from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.gibbs.counts import require_whole_counts
 from supertopic.inference.task import Fit, Task, Watch
-from supertopic.inference.variational.step import start_state
 from supertopic.kernels.one_topic import sweep_documents
+from supertopic.model import MixtureState
 
 
 def fit_mixture_gibbs(task: Task, watch: Watch) -> Fit:
-    """`max_iter` sweeps; topics and shares are posterior means, averaged over every `thin`-th sweep after `burn_in`."""
+    """Run `max_iter` sweeps; topics and shares are means over every `thin`-th sweep after `burn_in`."""
     model, settings, counts = task.model, task.settings, task.counts
     require_whole_counts(counts)
     prior = integrable_prior(model.emission)
@@ -43,8 +43,8 @@ def fit_mixture_gibbs(task: Task, watch: Watch) -> Fit:
             sums["shares"] += topic_documents
             n_samples += 1
         watch.step(sweep + 1, lambda: {"topic": topic, **sums}, n_samples=n_samples)
-    state = start_state(model, (prior + sums["word_topic"] / n_samples).astype(np.float32))
-    state.shares = alpha + sums["shares"] / n_samples
+    topics = (prior + sums["word_topic"] / n_samples).astype(np.float32)
+    state = MixtureState.first(model, topics, shares=alpha + sums["shares"] / n_samples)
     return Fit(state, watch.trace, len(watch.trace), {"log_joint": np.asarray(watch.trace)})
 
 
