@@ -1,1 +1,15 @@
+"""Backends: how the work of a fit is spread. `make_backend` reads what a user asks for."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from supertopic.backends.base import Backend
+from supertopic.backends.threads import Threads
+
+
+def make_backend(name: Any, n_jobs: int | None) -> Backend:
+    """The backend of the parameters `backend` and `n_jobs`; refuses what is none."""
+    if name != "threads":
+        raise ValueError(f"backend: got {name!r}, expected 'threads'")
+    return Threads(n_jobs)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
-RangeFunction = Callable[[int, int], None]
+from supertopic.backends.base import Partitioned, RangeFunction
 
 
 class Threads:
@@ -46,7 +46,7 @@ class Threads:
             self._pool.shutdown(cancel_futures=True)
 
     def scratch(self, n_rows: int, n_columns: int) -> np.ndarray:
-        """A float32 array of the calling thread to write over: kept, since the pages of a new one cost time."""
+        """A float32 array of the calling thread, to be overwritten. It is kept, since a new one costs page faults."""
         room = getattr(self._kept, "room", None)
         if room is None or len(room) < n_rows * n_columns:
             room = self._kept.room = np.empty(n_rows * n_columns, dtype=np.float32)
@@ -96,3 +96,21 @@ class Threads:
             errors = [helper.exception() for helper in helpers]  # waits for each
         for error in filter(None, errors):
             raise error
+
+    def spread(self, documents: Partitioned) -> OnePartition:
+        """All documents in one partition: threads share memory, and kernels cut it into ranges themselves."""
+        return OnePartition(documents.split(1)[0], self)
+
+    def alone(self) -> Threads:
+        """One thread. A call of this pool that waited for a place in it would wait for ever."""
+        return Threads(1)
+
+
+class OnePartition:
+    """The partition of all documents, in this process."""
+
+    def __init__(self, partition: Any, backend: Threads) -> None:
+        self.partition, self._backend = partition, backend
+
+    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        return [function(self.partition, self._backend, *shared)]
