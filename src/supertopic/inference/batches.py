@@ -1,15 +1,21 @@
-"""Documents cut into batches and blocks: what one statistical step sees, and what fits in the cache at once."""
+"""Documents in batches, partitions and blocks.
+
+A batch is what one statistical step sees. A backend spreads it over partitions, and a partition is inferred block by
+block, each small enough for the cache.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from supertopic.backends.base import Backend, Spread
 from supertopic.kernels.word_sums import order_by_word
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
@@ -55,6 +61,20 @@ class Batch:
     def __len__(self) -> int:
         return int(self.counts.shape[0])
 
+    def split(self, n_parts: int) -> list[Partition]:
+        """Runs of documents with about as many entries each."""
+        if n_parts == 1:
+            return [Partition(self, slice(0, len(self)))]
+        goals = np.linspace(0, self.counts.nnz, n_parts + 1)
+        cuts = np.searchsorted(self.counts.indptr, goals)
+        cuts[0], cuts[-1] = 0, len(self)
+        return [Partition(self.rows(slice(a, b)), slice(a, b)) for a, b in pairwise(cuts.tolist())]
+
+    def rows(self, rows: slice | np.ndarray) -> Batch:
+        """Some of the documents."""
+        covariates = None if self.covariates is None else self.covariates[rows]
+        return Batch(self.counts[rows], self.y[rows], self.weight[rows], self.n_topics, covariates)
+
     @cached_property
     def extra(self) -> np.ndarray:
         """The covariates; (D, 0) without any."""
@@ -70,6 +90,12 @@ class Batch:
     def longest(self) -> int:
         """Distinct words of the longest document."""
         return int(np.diff(self.counts.indptr).max(initial=0))
+
+    def entries(self, block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(indptr, indices, counts) of a block's documents."""
+        indptr = self.counts.indptr[block.start : block.stop + 1]
+        own = slice(indptr[0], indptr[-1])
+        return indptr - indptr[0], self.counts.indices[own], self.counts.data[own]
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -93,13 +119,51 @@ class Batch:
         return blocks
 
 
-def mini_batches(
-    counts: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, n_topics: int, size: int, seed: int, epoch: int,
-    covariates: np.ndarray | None = None,
-) -> Iterator[Batch]:  # fmt: skip
+@dataclass
+class Locals:
+    """What a local step found out about each document of its partition."""
+
+    doc_topic: np.ndarray  # (D, K) float32: Dirichlet parameters gamma; for a mixture, the posterior of the topic
+    score: np.ndarray  # (D, C) E[s] of each response column
+    moment: np.ndarray  # (D, C) E[s²], or E[exp s] of a product column
+    labelled: Any = None  # these documents as a regression sees them, once an M-step has asked
+
+    @classmethod
+    def empty(cls, n_documents: int, n_topics: int, n_columns: int) -> Locals:
+        doc_topic = np.empty((n_documents, n_topics), dtype=np.float32)
+        return cls(doc_topic, np.zeros((n_documents, n_columns)), np.zeros((n_documents, n_columns)))
+
+
+@dataclass
+class Partition:
+    """Some documents of a batch, and what local steps found out about them."""
+
+    batch: Batch
+    rows: slice  # of the whole batch
+    found: Locals | None = None  # by the last local step
+    before: Locals | None = None  # by the one before
+
+
+def doc_topic_of(partition: Partition, backend: Backend) -> np.ndarray:
+    """(D, K) what the last local step found."""
+    assert partition.found is not None
+    return partition.found.doc_topic
+
+
+def gather(spread: Spread) -> np.ndarray:
+    """(D, K) `doc_topic` of all documents."""
+    parts = spread.map(doc_topic_of)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def continue_from(partition: Partition, backend: Backend, doc_topic: np.ndarray, n_columns: int) -> None:
+    """Let the next step start its documents from `doc_topic` (D, K) of the whole batch."""
+    own = doc_topic[partition.rows]
+    partition.found = Locals(own, np.zeros((len(own), n_columns)), np.zeros((len(own), n_columns)))
+
+
+def mini_batches(batch: Batch, size: int, seed: int, epoch: int) -> Iterator[Batch]:
     """One epoch in mini-batches of `size`, in an order that seed and epoch alone decide."""
-    order = np.random.default_rng([seed, 2, epoch]).permutation(counts.shape[0])
+    order = np.random.default_rng([seed, 2, epoch]).permutation(len(batch))
     for first in range(0, len(order), size):
-        rows = np.sort(order[first : first + size])
-        some = None if covariates is None else covariates[rows]
-        yield Batch(counts[rows], y[rows], weight[rows], n_topics, some)
+        yield batch.rows(np.sort(order[first : first + size]))

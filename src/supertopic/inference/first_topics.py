@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.inference.batches import order_entries
 from supertopic.inference.task import Task
-from supertopic.inference.variational.step import start_state
 from supertopic.kernels.first_topics import learn_documents
 from supertopic.kernels.word_sums import add_shares_by_word
-from supertopic.model import State
+from supertopic.model import MixtureState, State
 
 
 class QuickPasses(NamedTuple):
@@ -43,7 +42,7 @@ def online_counts(
     n_topics: int,
     alpha: np.ndarray,
     seed: int,
-    backend: Threads,
+    backend: Backend,
     n_documents: float | None = None,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -77,7 +76,7 @@ def _draw_batches(n_documents: int, rng: np.random.Generator) -> list[np.ndarray
 class _Entries:
     """The entries of a step's documents in the order of their words, and how threads share both."""
 
-    def __init__(self, documents: np.ndarray, counts: sp.csr_matrix, backend: Threads) -> None:
+    def __init__(self, documents: np.ndarray, counts: sp.csr_matrix, backend: Backend) -> None:
         lengths = counts.indptr[documents + 1] - counts.indptr[documents]
         self.documents = documents
         self.first = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
@@ -90,7 +89,7 @@ class Learner:
 
     def __init__(
         self, counts: sp.csr_matrix, word_topic: np.ndarray, alpha: np.ndarray, beta: float, passes: int,
-        backend: Threads,
+        backend: Backend,
     ) -> None:  # fmt: skip
         self.counts, self.word_topic, self.backend, self.passes = counts, word_topic, backend, passes
         self.alpha, self.beta, self.scale = alpha.astype(np.float32), np.float32(beta), np.float32(1.0)
@@ -147,16 +146,24 @@ def near_uniform_counts(counts: sp.csr_matrix, n_topics: int, seed: int) -> np.n
 
 
 def first_state(task: Task) -> State:
-    """Where a fit starts: topics from a few quick passes over the documents, or near uniform ones (`init`)."""
-    model = task.model
-    prior = model.doc_topic_prior.start
-    dispersion = model.response.start(task.y, task.weight)
-    coef = model.response.start_coef(task.y, task.weight, dispersion)
-    if task.settings.init == "uniform":
+    """Where a fit starts: topics from a few quick passes over the documents, or near uniform ones (`init`).
+
+    All topics have one coefficient per column, so that the first E-step is LDA's; topics that start alike are told
+    apart by their coefficients.
+    """
+    model, response, init = task.model, task.model.response, task.settings.init
+    labels = response.describe(task.y, task.weight) if task.labels is None else task.labels
+    dispersion = response.start(labels)
+    if init == "uniform":
         counts = near_uniform_counts(task.counts, model.n_topics, task.seed)
     else:
+        prior = model.doc_topic_prior.start
         counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.backend, task.n_documents)
-    state = start_state(model, model.emission.update(counts, counts, 1.0), dispersion, coef)
-    if task.settings.init == "uniform":  # topics start alike, so that the coefficients have to tell them apart
+    topics = model.emission.first(counts, task.backend)
+    if model.one_topic:
+        return MixtureState.first(model, topics, shares=np.ones(model.n_topics))
+    state = State.first(model, topics, dispersion=dispersion)
+    state.coef[:, : model.n_topics] = response.start_coef(labels, dispersion)[:, None]
+    if init == "uniform":
         state.coef[:, : model.n_topics] += np.linspace(-1.0, 1.0, model.n_topics, dtype=np.float32)
     return state

@@ -16,7 +16,10 @@ A response's expectation is linear in these (`supertopic.responses.base`), so th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import add
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -120,13 +123,6 @@ class Design:
         shares = self.mean if tilt is None else self.tilted(tilt)
         return shares, (shares * weight[:, None]).T @ shares
 
-    def solve(
-        self, prior: CoefPrior, response: Response, gram: np.ndarray, cross: np.ndarray, coef: np.ndarray
-    ) -> np.ndarray:
-        """The next coefficients (C, K + P), as far as the response thinks safe."""
-        found = np.array([prior.solve(*equations) for equations in zip(gram, cross, coef, strict=True)])
-        return response.step(coef, found, np.abs(self.columns @ (found - coef).T).max(axis=0, initial=0.0))
-
 
 @dataclass(frozen=True)
 class TokenDesign(Design):
@@ -150,59 +146,153 @@ class TokenDesign(Design):
         return shares, own.T @ phi
 
 
-def regress(
-    response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
-    dispersion: np.ndarray, max_iter: int = 200, tol: float = 1e-8,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """(coef, information, dispersion) of a regression of y on a design: the M-step, until it no longer gains.
-
-    Columns that depend on one another (softmax) climb together along gradients; all others solve their own equations.
-    The information (C, K + P, K + P) is what standard errors come from.
+class Total(Protocol):
+    """Statistics of all documents, wherever these are: total(function, *arguments) combines function(part, *arguments)
+    over all parts of the documents, by default by adding.
     """
-    given = (response, prior, design, y, weight, coef.astype(np.float64), dispersion, max_iter, tol)
-    joint = response.n_columns > 3 and response.n_dispersion == 0 and prior.name != "laplace"
+
+    def __call__(
+        self, function: Callable[..., Any], *arguments: Any, combine: Callable[[Any, Any], Any] = add
+    ) -> Any: ...
+
+
+@dataclass
+class Labelled:
+    """Documents as a regression sees them: what their linear predictors are made of, y, and its weights (D,)."""
+
+    design: Design
+    y: np.ndarray
+    weight: np.ndarray
+    _moments: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None  # of the last coefficients
+
+    def total(self, function: Callable[..., Any], *arguments: Any, combine: Callable[[Any, Any], Any] = add) -> Any:
+        """The `Total` of documents that are all here."""
+        return function(self, *arguments)
+
+    def moments(self, coef: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `Design.moments`; kept, since several statistics are taken at the same coefficients."""
+        if self._moments is None or self._moments[0] is not coef:
+            self._moments = coef, self.design.moments(coef, is_product)
+        return self._moments[1]
+
+    def slopes(self, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(slope, curvature) times the weights."""
+        score, moment = self.moments(coef, response.is_product)
+        slope, curvature = response.slope_and_curvature(self.y, score, moment, dispersion)
+        return self.weight[:, None] * slope, self.weight[:, None] * curvature
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Normal equations gram coef = cross; those of two sets of documents add up."""
+
+    gram: np.ndarray  # (C, n, n)
+    cross: np.ndarray  # (C, n)
+
+    def __add__(self, other: Equations) -> Equations:
+        return Equations(self.gram + other.gram, self.cross + other.cross)
+
+
+# Statistics of documents, each a function of a `Labelled` part.
+
+
+def dispersion_summary(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+    """What the response's own parameters are updated from."""
+    score, moment = part.moments(coef, response.is_product)
+    return response.summarise(part.y, score, moment, part.weight, dispersion)
+
+
+def log_likelihood(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> float:
+    """sum_d weight E[log p(y | s)]."""
+    score, moment = part.moments(coef, response.is_product)
+    return float((part.weight * response.log_density(part.y, score, moment, dispersion)).sum())
+
+
+def equations(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> Equations:
+    """The normal equations at these coefficients."""
+    slope, curvature = part.slopes(response, coef, dispersion)
+    moment = part.moments(coef, response.is_product)[1]
+    return Equations(*part.design.normal_equations(coef, response.is_product, moment, slope, curvature))
+
+
+def value_and_gradient(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+    """(1 + C n,): the log-likelihood and its gradient. A bound that is tight where it stands has the slope of what it
+    bounds, so that slope and curvature give the gradient.
+    """
+    slope, curvature = part.slopes(response, coef, dispersion)
+    moment = part.moments(coef, response.is_product)[1]
+    gradient = part.design.gradient(coef, response.is_product, moment, slope, curvature)
+    return np.concatenate([[log_likelihood(part, response, coef, dispersion)], gradient.ravel()])
+
+
+def information(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+    """(C, n, n) minus the second derivative of the log-likelihood."""
+    score, moment = part.moments(coef, response.is_product)
+    found = part.weight[:, None] * response.information(part.y, score, moment, dispersion)
+    curvature = np.where(response.is_product, found / np.maximum(moment, 1e-300), found)
+    return part.design.normal_equations(coef, response.is_product, moment, np.zeros_like(score), curvature)[0]
+
+
+def reach(part: Labelled, move: np.ndarray) -> np.ndarray:
+    """(C,) how far a move of the coefficients (C, n) moves a document's linear predictors at most."""
+    return np.abs(part.design.columns @ move.T).max(axis=0, initial=0.0)
+
+
+def total_weight(part: Labelled) -> float:
+    return float(part.weight.sum())
+
+
+def solve(response: Response, prior: CoefPrior, total: Total, found: Equations, coef: np.ndarray) -> np.ndarray:
+    """The next coefficients (C, n): towards the solution of the equations, as far as the response allows."""
+    best = np.array([prior.solve(*column) for column in zip(found.gram, found.cross, coef, strict=True)])
+    return response.step(coef, best, total(reach, best - coef, combine=np.maximum))
+
+
+def regress(
+    response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray, max_iter: int = 200,
+    tol: float = 1e-8,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """(coef, information, dispersion) of a regression of y on topic shares and covariates, until it gains no more.
+
+    Every statistic adds up over documents, so that these may lie in several partitions. Columns that depend on one
+    another (softmax) climb together along gradients; all others solve their own equations.
+    """
+    coef = coef.astype(np.float64)
+    given = (response, prior, total, coef, dispersion, max_iter, tol)
+    joint = response.joint and prior.name != "laplace"
     coef, dispersion = _climb(*given) if joint else _solve_by_turns(*given)
-    score, moment = design.moments(coef, response.is_product)
-    information = weight[:, None] * response.information(y, score, moment, dispersion)
-    curvature = np.where(response.is_product, information / np.maximum(moment, 1e-300), information)
-    gram, _ = design.normal_equations(coef, response.is_product, moment, np.zeros_like(score), curvature)
-    return coef, gram, dispersion
+    return coef, total(information, response, coef, dispersion), dispersion
 
 
 def _solve_by_turns(
-    response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
-    dispersion: np.ndarray, max_iter: int, tol: float,
+    response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray, max_iter: int,
+    tol: float,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The response's own parameters, then the coefficients, in turns."""
     before = -np.inf
     for _ in range(max_iter):
-        score, moment = design.moments(coef, response.is_product)
-        dispersion = response.update(y, score, moment, weight, dispersion, 1.0)
-        value = float((weight * response.log_density(y, score, moment, dispersion)).sum()) + prior.log_density(coef)
+        summary = total(dispersion_summary, response, coef, dispersion)
+        dispersion = response.update(summary, dispersion, 1.0)
+        value = total(log_likelihood, response, coef, dispersion) + prior.log_density(coef)
         if value - before < tol * abs(value):
             break
         before = value
-        slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
-        slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
-        gram, cross = design.normal_equations(coef, response.is_product, moment, slope, curvature)
-        coef = design.solve(prior, response, gram, cross, coef)
+        coef = solve(response, prior, total, total(equations, response, coef, dispersion), coef)
     return coef, dispersion
 
 
 def _climb(
-    response: Response, prior: CoefPrior, design: Design, y: np.ndarray, weight: np.ndarray, coef: np.ndarray,
-    dispersion: np.ndarray, max_iter: int, tol: float,
+    response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray, max_iter: int,
+    tol: float,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """L-BFGS; a bound that is tight where it stands has the slope of what it bounds, which gives the gradient."""
-    scale = max(float(weight.sum()), 1e-300)
+    """All columns together, by L-BFGS."""
+    scale = max(total(total_weight), 1e-300)
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        coef = flat.reshape(-1, design.mean.shape[1] + design.covariates.shape[1])
-        score, moment = design.moments(coef, response.is_product)
-        value = float((weight * response.log_density(y, score, moment, dispersion)).sum()) + prior.log_density(coef)
-        slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
-        slope, curvature = weight[:, None] * slope, weight[:, None] * curvature
-        gradient = design.gradient(coef, response.is_product, moment, slope, curvature) + prior.gradient(coef)
-        return -value / scale, -gradient.ravel() / scale
+        there = flat.reshape(coef.shape)
+        found = total(value_and_gradient, response, there, dispersion)
+        value, gradient = found[0] + prior.log_density(there), found[1:] + prior.gradient(there).ravel()
+        return -value / scale, -gradient / scale
 
     found = minimize(loss, coef.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": tol})
     return found.x.reshape(coef.shape), dispersion

@@ -7,51 +7,54 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint
-from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.step import Schedule
-from supertopic.model import Model, State
+from supertopic.inference.batches import Batch
+from supertopic.model import DocumentTerms, Model, State
 from supertopic.progress import track
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a user can set about an engine; each engine reads what concerns it."""
-
-    max_iter: int = 100
-    tol: float = 1e-5
-    batch_size: int | None = None
-    learning: Schedule = field(default_factory=lambda: Schedule(delay=10.0, decay=0.7))
-    limits: LocalLimits = field(default_factory=LocalLimits)
-    burn_in: int = 0
-    thin: int = 10
-    collapsed: bool = True
-    verbose: int = 0
-    init: str = "online"
-    n_init: int = 1
 
 
 @dataclass
 class Task:
-    """A fit to be done: the model, the documents, and where to start."""
+    """A fit to be done: the model, the documents, the engine's settings, and where to start."""
 
     model: Model
-    counts: sp.csr_matrix
-    y: np.ndarray
-    weight: np.ndarray
-    settings: Settings
+    batch: Batch  # all documents; of a stream, those of its first batch
+    settings: Any  # what the engine reads (`supertopic.inference.settings`)
     seed: int
-    backend: Threads
-    covariates: np.ndarray | None = None
-    start: State | None = None
-    n_documents: int | None = None  # of a stream whose first batch `counts` is
+    backend: Backend
+    start: State | None = None  # of an earlier fit
+    start_terms: DocumentTerms | None = None  # of an earlier fit of the same documents
+    n_documents: int | None = None  # of a stream
+    labels: Any = None  # summary of all labels (`Response.describe`), where `batch` does not hold them all
     checkpoint: Checkpoint | None = None
+
+    @property
+    def counts(self) -> sp.csr_matrix:
+        return self.batch.counts
+
+    @property
+    def y(self) -> np.ndarray:
+        return self.batch.y
+
+    @property
+    def weight(self) -> np.ndarray:
+        return self.batch.weight
+
+    @property
+    def covariates(self) -> np.ndarray:
+        return self.batch.extra
+
+    @cached_property
+    def n_tokens(self) -> float:
+        """At least one, so that it can be divided by."""
+        return max(float(self.batch.counts.data.sum(dtype=np.float64)), 1.0)
 
 
 @dataclass
@@ -62,6 +65,7 @@ class Fit:
     trace: list[float]
     n_iter: int
     draws: dict[str, np.ndarray] = field(default_factory=dict)
+    terms: DocumentTerms = field(default_factory=DocumentTerms)  # what is known of each document beside its topics
 
 
 class Watch:
@@ -79,7 +83,7 @@ class Watch:
         return found
 
     def step(self, done: int, arrays: Callable[[], dict[str, np.ndarray]], **more: Any) -> None:
-        """`done` iterations are behind us; `arrays()` and the numbers in `more` are all it takes to go on."""
+        """Report that `done` iterations are done; `arrays()` and the numbers in `more` are all it takes to continue."""
         self._report(done, **({"per_token": self.trace[-1]} if self.trace else {}))
         if self._checkpoint is not None and self._checkpoint.due():
             self._checkpoint.save({"done": done, "trace": self.trace, **more}, arrays())
@@ -98,7 +102,7 @@ class Watch:
 def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
     """Run an engine under a progress bar, `n_init` times, and keep the fit with the highest bound.
 
-    The checkpoint goes once a fit is complete.
+    The checkpoint is removed once a fit is complete.
     """
     fits = []
     for start in range(task.settings.n_init):

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from supertopic.inference.after.words import Joined, ScoredDocuments, word_features, word_scale
+from supertopic.model import State
 from supertopic.responses.margin import MaxMargin
 
 _TOL = 1e-3  # of the duality gap
@@ -61,3 +63,36 @@ def choose_balance(
     good = [one for one, fit in zip(found, fitness, strict=True) if fit >= least]
     balance, score = min(good, key=lambda one: (abs(one[0].share - Balance.share), abs(np.log(one[0].C / Balance.C))))
     return balance, score
+
+
+class MarginWords:
+    """Words beside the topics of a max-margin model."""
+
+    least = 10
+
+    def __init__(self, response: MaxMargin) -> None:
+        self.response = response
+
+    def can_hold_out(self, y: np.ndarray, held_out: np.ndarray) -> bool:
+        """The pilot is fitted without the held-out documents, so that all classes have to be among the others."""
+        labels = y[~held_out & ~np.isnan(y)]
+        return len(labels) >= held_out.sum() and len(np.unique(labels)) >= self.response.n_classes
+
+    def join(
+        self, state: State, documents: ScoredDocuments, scale: np.ndarray, held_out: np.ndarray,
+        pilot: ScoredDocuments | None,
+    ) -> Joined:  # fmt: skip
+        """The variance, where there is one, is that of the held-out documents: words know the others by heart."""
+        y, weight, dispersion = documents.y, documents.weight, state.dispersion
+        balance = Balance()
+        if pilot is not None:
+            own = word_scale(documents.counts[~held_out])
+            features = [word_features(documents.counts[rows], own) for rows in (~held_out, held_out)]
+            train = (features[0], y[~held_out], weight[~held_out])
+            test = (pilot.topics[held_out], features[1], y[held_out])
+            balance, score = choose_balance(self.response, pilot.dispersion, train, test)
+            moved = self.response.fit_dispersion(y[held_out], score, score**2, weight[held_out], pilot.dispersion)
+            dispersion = np.concatenate([moved[:1], dispersion[1:]])
+        features = word_features(documents.counts, scale)
+        words = fit_margin_words(self.response, features, y, weight, state.dispersion, balance.C)
+        return Joined(balance.share * state.coef, balance.share, (1 - balance.share) * words, dispersion)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.inference.regression import shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_mean import infer_documents_mean
 from supertopic.kernels.e_step_token import infer_documents_token
 from supertopic.kernels.e_step_words import infer_documents
 from supertopic.kernels.one_topic import share_documents
+from supertopic.responses.base import Response
 
 _LIMITS = LocalLimits(max_passes=200, tol=1e-4)
 _DOCUMENTS_AT_ONCE = 1024  # whose responsibilities are held at a time
@@ -29,7 +30,7 @@ class PointModel:
 
 
 def infer_shares(
-    point: PointModel, weights: np.ndarray, counts: sp.csr_matrix, backend: Threads, *, words: bool = False
+    point: PointModel, weights: np.ndarray, counts: sp.csr_matrix, backend: Backend, *, words: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Topic shares (D, K) float32 and, if asked for, each entry's shares phi (nnz, K) float32, else (0, K).
 
@@ -80,20 +81,28 @@ class Scores:
 
 
 def score(
-    point: PointModel, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
-    backend: Threads,
+    point: PointModel, weights: np.ndarray, coef: np.ndarray, response: Response, counts: sp.csr_matrix,
+    backend: Backend,
 ) -> Scores:  # fmt: skip
-    """Infer without y, a few documents at a time, and take the moments of every column's linear predictor."""
+    """Infer without y, a few documents at a time, and take the moments of every column's linear predictor.
+
+    coef : (C, K) float32, of the topics
+    """
+    columns = (coef, response.is_product) if response.uses_moments else (coef[:0], response.is_product[:0])
     parts = [
-        _score_part(point, weights, coef, is_product, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
+        _score_part(point, weights, *columns, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
         for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
     ]
-    return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
+    found = Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
+    if response.uses_moments:
+        return found
+    means = found.mean_topics @ coef.T
+    return Scores(found.mean_topics, means, means**2)
 
 
 def _score_part(
     point: PointModel, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
-    backend: Threads,
+    backend: Backend,
 ) -> Scores:  # fmt: skip
     n_documents, n_topics = counts.shape[0], weights.shape[1]
     gamma = np.empty((n_documents, n_topics), dtype=np.float32)

@@ -11,6 +11,7 @@ import numpy as np
 
 from supertopic.kernels.lasso import descend
 from supertopic.responses.base import Response
+from supertopic.responses.several import parts_of
 
 _STEPS = 50
 _SHRINK = 0.85  # of the scale along the path
@@ -83,3 +84,34 @@ def mode_within_budget(
     penalty[:n_topics][coef[:n_topics] == 0] = np.inf
     coef, gram = sparse_mode(response, design, y, weight, dispersion, penalty, coef)
     return coef, gram, chosen
+
+
+def choose_topics(
+    response: Response, seen: np.ndarray, unseen: np.ndarray, y: np.ndarray, weight: np.ndarray,
+    dispersion: np.ndarray, scale: float, n_topics: int, budget: int | None, used: np.ndarray, refit: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """(coef (C, n), information (C, n, n), dispersion): a sparse estimate for every column.
+
+    The mode given shares that have seen y chooses topics; `refit` finds their coefficients on shares that have not.
+
+    Parameters
+    ----------
+    seen, unseen : (D, n) topic shares and covariates, the shares averaged over draws, and inferred without y
+    used : (C, n) bool, the topics to choose from
+    """
+    n_coef, dispersion = seen.shape[1], dispersion.copy()
+    coef, information = np.zeros((response.n_columns, n_coef)), np.zeros((response.n_columns, n_coef, n_coef))
+    for part in parts_of(response):
+        c, own = part.columns.start, dispersion[part.numbers]
+        labels = y if y.ndim == 1 else y[:, part.label]
+        given = (part.response, seen * used[c], labels, weight)
+        coef[c], information[c], _ = mode_within_budget(*given, own, scale, n_topics, budget)
+        penalty = np.where(coef[c] == 0, np.inf, 1.0 / scale)
+        for _ in range(3):  # the penalty is weighed against the variance of what is left
+            score = (unseen @ coef[c])[:, None]
+            own = part.response.fit_dispersion(labels, score, score**2, weight, own)
+            if not refit:
+                break
+            coef[c], information[c] = sparse_mode(part.response, unseen, labels, weight, own, penalty, coef[c])
+        dispersion[part.numbers] = own
+    return coef, information, dispersion

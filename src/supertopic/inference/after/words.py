@@ -1,31 +1,30 @@
-"""Words beside topics in the linear predictor:  s = level + trust·(coef·Zbar - level) + word_coef·u.
+"""Words beside topics in the linear predictor: one pipeline, for likelihoods and for max-margin losses.
 
-u is the document's tf-idf row of length 1. Topics summarise, words remember: with both, a model need not lose to a
-regression on words. But topics were made to fit these very problem, and promise more of them than of new ones (R² 0.72
-against 0.51 on movie reviews); beside them words would be left with too little to explain. So a *pilot* fit, which does
-not see the problem of a quarter of the documents, tells on that quarter how far topics are to be trusted, and how much
-words are to be penalised. With both known, the words' coefficients maximise
+u is the document's tf-idf row of length 1. Topics generalise, words remember: with both, a model need not lose to a
+regression on words. But the topics were fitted to these very labels, and promise more about them than about new ones
+(R² 0.72 against 0.51 on movie reviews); beside such topics, too little would be left for the words to explain. So a
+*pilot* fit does not see a quarter of the labels, and that quarter tells how much weight topics and words should have:
 
-    sum_d weight E[log p(y | s)] - penalty·(½ |word_coef|² + sparsity·|word_coef|_1),
+    1. hold out a quarter of the labelled documents,
+    2. fit the model without them (the pilot),
+    3. choose the weights of topics and words on the quarter that was held out,
+    4. fit the words' coefficients to all documents with these weights.
 
-by L-BFGS on the positive and negative parts of word_coef, which end at exact zeros.
+`likelihood_words` and `margin_words` have steps 3 and 4 for the two kinds of models.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import minimize
 
-from supertopic.responses.base import Response
+from supertopic.model import State
 
-_PENALTIES = np.logspace(-1, 1, 5)  # of a ridge regression on rows of length 1
-_TRUSTS = (0.25, 0.5, 0.75, 1.0)
-_SPARSITY = 0.2
-_HELD_OUT, _LEAST = 0.25, 5  # share of the problem that a pilot fit does not see, and how many at least
-MIDDLING = (_TRUSTS[1], 1.0)  # trust and penalty without a pilot
+_HELD_OUT = 0.25  # share of the labelled documents that a pilot fit does not see
 
 
 def word_scale(counts: sp.csr_matrix) -> np.ndarray:
@@ -43,128 +42,87 @@ def word_features(counts: sp.csr_matrix, scale: np.ndarray) -> sp.csr_matrix:
     return features
 
 
-def hold_out(y: np.ndarray, seed: int) -> np.ndarray:
-    """(D,) True for about a quarter of the labelled documents; for none where that would be too few to tell."""
+def hold_out(y: np.ndarray, seed: int, least: int = 5) -> np.ndarray:
+    """(D,) True for about a quarter of the labelled documents; for none if that were fewer than `least`."""
     known = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
     held_out = known & (np.random.default_rng([seed, 5]).random(len(y)) < _HELD_OUT)
-    return held_out if held_out.sum() >= _LEAST else np.zeros_like(held_out)
+    return held_out if held_out.sum() >= least else np.zeros_like(held_out)
 
 
 @dataclass(frozen=True)
-class WordProblem:
-    """Documents as the words' fit sees them."""
+class WordPart:
+    """What words add to the linear predictors: coef·u."""
 
-    response: Response
+    coef: np.ndarray  # (C, V) float32
+    scale: np.ndarray  # (V,) float64: weights of tf-idf
+
+    def score(self, counts: sp.csr_matrix) -> np.ndarray:
+        """(D, C)."""
+        return word_features(counts, self.scale) @ self.coef.T.astype(np.float64)
+
+
+class NoWordPart:
+    """A model of topics alone."""
+
+    def score(self, counts: sp.csr_matrix) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class ScoredDocuments:
+    """Documents with the linear predictors that a model of topics gives them."""
+
+    counts: sp.csr_matrix
     y: np.ndarray
     weight: np.ndarray  # (D,)
-    topics: np.ndarray  # (D, C) the topics' part of the linear predictors …
-    others: np.ndarray  # (D, C) … and the covariates'
-    dispersion: np.ndarray
-    features: sp.csr_matrix
-
-    def only(self, rows: np.ndarray) -> WordProblem:
-        """Those documents, the others without weight (they keep their place)."""
-        return replace(self, weight=np.where(rows, self.weight, 0.0))
-
-    @property
-    def level(self) -> np.ndarray:
-        """(C,) mean of the topics' part."""
-        return self.topics.mean(axis=0)
-
-    def trusting(self, trust: float) -> np.ndarray:
-        """(D, C) linear predictors without words, the topics' part drawn towards its mean."""
-        return self.level + trust * (self.topics - self.level) + self.others
-
-    def moments(self, score: np.ndarray) -> np.ndarray:
-        """(D, C) s² or exp s."""
-        return np.where(self.response.is_product, np.exp(np.clip(score, -300.0, 300.0)), score**2)
-
-    def log_density(self, score: np.ndarray, dispersion: np.ndarray) -> float:
-        """sum_d weight log p(y | s)."""
-        return float(self.weight @ self.response.log_density(self.y, score, self.moments(score), dispersion))
-
-    def slope(self, score: np.ndarray) -> np.ndarray:
-        """(D, C) d/ds of it: a bound that is tight where it stands has the slope of what it bounds."""
-        moment = self.moments(score)
-        slope, curvature = self.response.slope_and_curvature(self.y, score, moment, self.dispersion)
-        return self.weight[:, None] * (slope - curvature * np.where(self.response.is_product, moment, score))
-
-    def dispersion_at(self, score: np.ndarray) -> np.ndarray:
-        """The dispersion that fits best."""
-        return self.response.update(self.y, score, self.moments(score), self.weight, self.dispersion, 1.0)
+    topics: np.ndarray  # (D, C) the topics' part of the linear predictors
+    others: np.ndarray  # (D, C) the covariates' part
+    dispersion: np.ndarray  # of that model; it says in which units the linear predictors are
 
 
 @dataclass(frozen=True)
-class Words:
-    """What words add: score = trusting(trust) + intercept + features·coef'."""
+class Joined:
+    """Topics and words together."""
 
-    trust: float
-    penalty: float
-    intercept: np.ndarray  # (C,)
-    coef: np.ndarray  # (C, V)
-
-    def score(self, problem: WordProblem) -> np.ndarray:
-        """(D, C) linear predictors of topics and words."""
-        return problem.trusting(self.trust) + self.intercept + problem.features @ self.coef.T
+    coef: np.ndarray  # (C, K + P) of the topics and covariates, beside words
+    topic_weight: float  # by which the topics' coefficients were multiplied
+    word_coef: np.ndarray  # (C, V)
+    dispersion: np.ndarray
 
 
-def fit_words(
-    problem: WordProblem, trust: float, penalty: float, start: Words | None = None, tol: float = 1e-7
-) -> Words:
-    """The words' coefficients and an intercept, given how far topics are trusted."""
-    n_columns, n_words = problem.response.n_columns, problem.features.shape[1]
-    topics = problem.trusting(trust)
-    total = max(float(problem.weight.sum()), 1e-300)
-    ridge = penalty * _strength(problem, topics)
+class WordStep(Protocol):
+    """How a kind of model weighs topics against words, and fits both."""
 
-    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        intercept, (plus, minus) = flat[:n_columns], flat[n_columns:].reshape(2, n_columns, n_words)
-        coef = plus - minus
-        score = topics + intercept + problem.features @ coef.T
-        value = problem.log_density(score, problem.dispersion)
-        value -= 0.5 * ridge @ (coef**2).sum(axis=1) + _SPARSITY * ridge @ (plus + minus).sum(axis=1)
-        slope = problem.slope(score)
-        by_word = (problem.features.T @ slope).T - ridge[:, None] * coef
-        sparse = _SPARSITY * ridge[:, None]
-        gradient = np.concatenate([slope.sum(axis=0), (by_word - sparse).ravel(), (-by_word - sparse).ravel()])
-        return -value / total, -gradient / total
+    least: int  # documents to be held out at least
 
-    first = np.zeros(n_columns * (1 + 2 * n_words))
-    if start is not None:
-        first = np.concatenate([start.intercept, np.maximum(start.coef, 0).ravel(), np.maximum(-start.coef, 0).ravel()])
-    bounds = (np.repeat([-np.inf, 0.0], [n_columns, len(first) - n_columns]), np.full(len(first), np.inf))
-    options = {"maxiter": 500, "ftol": tol, "gtol": tol}
-    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=np.transpose(bounds), options=options).x
-    plus, minus = found[n_columns:].reshape(2, n_columns, n_words)
-    return Words(trust, penalty, found[:n_columns], plus - minus)
+    def can_hold_out(self, y: np.ndarray, held_out: np.ndarray) -> bool:
+        """Whether the documents that are left are enough for a pilot fit."""
+        ...
+
+    def join(
+        self, state: State, documents: ScoredDocuments, scale: np.ndarray, held_out: np.ndarray,
+        pilot: ScoredDocuments | None,
+    ) -> Joined:  # fmt: skip
+        """The weights by the pilot's held-out documents (default ones without a pilot), the fit by all documents."""
+        ...
 
 
-def _strength(problem: WordProblem, score: np.ndarray) -> np.ndarray:
-    """(C,) mean curvature of a document's log-density: what a penalty is measured in."""
-    known = problem.weight > 0
-    information = problem.response.information(problem.y, score, problem.moments(score), problem.dispersion)
-    return np.maximum(np.average(information[known], axis=0, weights=problem.weight[known]), 1e-6)
+def add_words(
+    step: WordStep, state: State, documents: ScoredDocuments, seed: int,
+    fit_pilot: Callable[[np.ndarray], ScoredDocuments],
+) -> tuple[State, WordPart]:  # fmt: skip
+    """The State with coefficients of topics that stand beside words, and the words' part."""
+    held_out = hold_out(documents.y, seed, step.least)
+    pilot = fit_pilot(held_out) if held_out.any() and step.can_hold_out(documents.y, held_out) else None
+    scale = word_scale(documents.counts)
+    found = step.join(state, documents, scale, held_out, pilot)
+    state = replace(
+        state, coef=found.coef.astype(np.float32), coef_cov=np.float32(found.topic_weight**2) * state.coef_cov,
+        dispersion=found.dispersion,
+    )  # fmt: skip
+    return state, WordPart(found.word_coef.astype(np.float32), scale)
 
 
-def choose_words(pilot: WordProblem, held_out: np.ndarray) -> tuple[Words, np.ndarray]:
-    """The trust and penalty that suit the held-out problem best, as the pilot's fit, and the dispersion seen there.
-
-    By turns: the penalty at middling trust, then the trust, then the penalty's neighbours.
-    """
-    seen, unseen = pilot.only(~held_out), pilot.only(held_out)
-    tried: dict[tuple[float, float], tuple[float, Words, np.ndarray]] = {}
-    best = MIDDLING
-
-    def try_all(settings: list[tuple[float, float]]) -> tuple[float, float]:
-        for setting in settings:
-            if setting not in tried:
-                words = fit_words(seen, *setting, start=tried[best][1] if best in tried else None)
-                score = words.score(pilot)
-                dispersion = unseen.dispersion_at(score)
-                tried[setting] = unseen.log_density(score, dispersion), words, dispersion
-        return max(tried, key=lambda setting: tried[setting][0])
-
-    best = try_all([(best[0], float(penalty)) for penalty in _PENALTIES])
-    best = try_all([(trust, best[1]) for trust in _TRUSTS])
-    best = try_all([(best[0], best[1] * factor) for factor in (0.56, 1.78)])
-    return tried[best][1:]
+def word_part(owner: Any) -> WordPart | NoWordPart:
+    """The words' part of an object that keeps its arrays as `_word_coef` and `_word_scale`, or none."""
+    return WordPart(owner._word_coef, owner._word_scale) if hasattr(owner, "_word_coef") else NoWordPart()

@@ -1,13 +1,14 @@
-"""Variational EM for topics of classes beside topics that all classes share.
+"""DiscLDA: variational EM for topics of single classes beside topics that all classes share.
 
     y ~ Categorical(pi);   theta ~ Dirichlet(alpha) over K0 + K1 places;   z ~ theta;   w ~ beta_{T_y(z)}
 
-T_y sends the first K0 places to the topics of class y and the last K1 to the shared ones. Given y this is LDA on some
-columns of the topics, so that the local step is LDA's, class by class, and expected counts of shared columns add up:
+T_y maps the first K0 places to the topics of class y, and the last K1 to the shared topics. Given y, this is LDA on
+some columns of the topics. The local step is therefore that of LDA, class by class, and the expected counts of shared
+columns are summed over the classes:
 
     log p(w, y)  >=  log pi_y + L(gamma, phi; columns of y)
 
-The same bound, once for each class, is all there is to prediction.
+Prediction computes the same bound, once for each class.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend, total
 from supertopic.inference.after import prediction
-from supertopic.inference.batches import Batch
+from supertopic.inference.batches import continue_from, gather
 from supertopic.inference.first_topics import near_uniform_counts, online_counts
 from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
-from supertopic.inference.variational.step import global_evidence, start_state
+from supertopic.inference.variational.step import global_evidence
 from supertopic.kernels.e_step_words import infer_plain_documents
-from supertopic.model import State
+from supertopic.model import DocumentTerms, State, restore_state
 
-_EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # of new documents: their classes hang on small differences
+_EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # for new documents: small differences decide their classes
 _DOCUMENTS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Which topics the documents of a class may have: the columns are class 0's, class 1's, …, and the shared ones."""
+    """Which topics a document of a class may have. Columns are the topics of class 0, class 1, …, and shared ones."""
 
     n_classes: int
     n_own: int  # K0
@@ -47,15 +48,15 @@ class Structure:
         return self.n_classes * self.n_own + self.n_shared
 
     def columns(self, place: int) -> np.ndarray:
-        """(K0 + K1,) the columns of a class."""
+        """(K0 + K1,) the columns of the class with number `place`."""
         own = np.arange(place * self.n_own, (place + 1) * self.n_own)
         return np.concatenate([own, np.arange(self.n_classes * self.n_own, self.n_topics)])
 
 
 def first_class_state(task: Task, structure: Structure) -> State:
-    """Where a fit starts: a class's topics from quick passes over its documents, shared ones near the words of all.
+    """Where a fit starts: topics of a class from quick passes over its documents; shared topics are near uniform.
 
-    Were these told apart as well, they would explain the documents without their classes.
+    If shared topics started as different topics, too, they would explain the documents without the classes.
     """
     n_own, n_shared = structure.n_own, structure.n_shared
     found = np.zeros((task.counts.shape[1], structure.n_topics), dtype=np.float32)
@@ -67,24 +68,24 @@ def first_class_state(task: Task, structure: Structure) -> State:
     if n_shared:
         shared = near_uniform_counts(task.counts, n_shared, task.seed)
         found[:, -n_shared:] = shared * np.float32(n_shared / parts)
-    return start_state(task.model, task.model.emission.update(found, found, 1.0))
+    return State.first(task.model, task.model.emission.first(found, task.backend))
 
 
 class _Class:
-    """The training documents of one class, and how far their inference has come."""
+    """The training documents of one class."""
 
     def __init__(self, task: Task, structure: Structure, place: int) -> None:
         rows = np.flatnonzero(task.y == place)
         self.rows, self.columns = rows, structure.columns(place)
-        self.batch = Batch(task.counts[rows], task.y[rows], task.weight[rows], len(self.columns))
-        self.doc_topic: np.ndarray | None = None
+        self.spread = task.backend.spread(task.batch.rows(rows))
 
 
 def fit_classes(structure: Structure, task: Task, watch: Watch) -> Fit:
     """EM over all classes, until the bound per token rises by less than `tol` of itself.
 
-    `task.model` is the model of one class, with K0 + K1 topics and one alpha for all; `task.y` holds the places of the
-    classes. As in `engines.fit_batch`, documents start afresh until that lets the bound fall.
+    `task.model` is the model of one class, with K0 + K1 topics; all classes have the same alpha. `task.y` holds the
+    numbers of the classes. As in `supertopic.inference.variational.batch`, documents start afresh in every E-step until
+    that lets the bound fall.
     """
     settings = task.settings
     groups = [_Class(task, structure, place) for place in range(structure.n_classes)]
@@ -92,61 +93,65 @@ def fit_classes(structure: Structure, task: Task, watch: Watch) -> Fit:
     first, fresh = 0, True
     if resumed is not None:
         first, fresh, doc_topic = resumed[0]["done"], resumed[0]["fresh"], resumed[1].pop("doc_topic")
-        state = State(**resumed[1])
+        state = restore_state(resumed[1])
         for group in groups:
-            group.doc_topic = doc_topic[group.rows]
+            group.spread.map(continue_from, doc_topic[group.rows], 0)
     else:
         state = task.start.copy() if task.start else first_class_state(task, structure)
-    n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
+    n_tokens = task.n_tokens
     for done in range(first, settings.max_iter):
+        if has_converged(watch.trace, settings.tol):  # first, since a fit may be killed right after its last step
+            break
         bound, after = _step(task, state, groups, fresh)
         if fresh and watch.trace and watch.trace[-1] - bound / n_tokens > settings.tol * abs(watch.trace[-1]):
             fresh = False
-            bound, after = _step(task, state, groups, fresh)
-        state, doc_topic = after
-        for group in groups:
-            group.doc_topic = doc_topic[group.rows]
+            bound, after = _step(task, state, groups, fresh, again=True)
+        state = after
         watch.trace.append(bound / n_tokens)
-        watch.step(done + 1, partial(dict, state.arrays(), doc_topic=doc_topic), fresh=fresh)
-        if has_converged(watch.trace, settings.tol):
-            break
+        watch.step(done + 1, partial(_arrays, task, state, groups), fresh=fresh)
     return Fit(state, watch.trace, len(watch.trace))
 
 
-def _step(task: Task, state: State, groups: list[_Class], fresh: bool) -> tuple[float, tuple[State, np.ndarray]]:
-    """The bound at `state`; the next State, and the Dirichlet parameters of the documents' shares (D, K0 + K1)."""
+def _arrays(task: Task, state: State, groups: list[_Class]) -> dict[str, np.ndarray]:
+    """What it takes to continue: the State, and the Dirichlet parameters of the documents' shares (D, K0 + K1)."""
+    doc_topic = np.empty((len(task.batch), task.model.n_topics), dtype=np.float32)
+    for group in groups:
+        doc_topic[group.rows] = gather(group.spread)
+    return {**state.arrays(), "doc_topic": doc_topic}
+
+
+def _step(task: Task, state: State, groups: list[_Class], fresh: bool, again: bool = False) -> tuple[float, State]:
+    """The bound at `state`, and the next State."""
     model, backend = task.model, task.backend
     weights = model.emission.expect(state.word_topic, backend)
     word_topic, log_theta = np.zeros_like(weights), np.zeros(model.n_topics)
-    doc_topic = np.empty((task.counts.shape[0], model.n_topics), dtype=np.float32)
-    bound = global_evidence(model, state, backend)
+    bound, terms = global_evidence(model, state, backend), DocumentTerms()
     for group in groups:
         own = np.ascontiguousarray(weights[:, group.columns])
-        given = (own, group.batch, backend, task.settings.limits, None if fresh else group.doc_topic)
-        stats, found = local_step(model, state, *given)
+        given = (model, state, own, task.settings.limits, terms, fresh, again)
+        stats = total(group.spread.map(local_step, *given))
         word_topic[:, group.columns] += stats.word_topic
         log_theta += stats.log_theta
-        doc_topic[group.rows] = found.doc_topic
         bound += stats.bound
-    after = replace(state, word_topic=model.emission.update(state.word_topic, word_topic, 1.0))
-    after.alpha = model.doc_topic_prior.update(state.alpha, log_theta / len(doc_topic))
-    return bound, (after, doc_topic)
+    after = replace(state, word_topic=model.emission.update(state.word_topic, word_topic, 1.0, backend))
+    after.alpha = model.doc_topic_prior.update(state.alpha, log_theta / len(task.batch))
+    return bound, after
 
 
 @dataclass(frozen=True)
 class ClassPosterior:
-    """New documents under every class."""
+    """What is known about the classes of new documents."""
 
-    posterior: np.ndarray  # (D, C) p(class | words), by the bounds
-    bound: np.ndarray  # (D, C) of log p(words | class)
+    posterior: np.ndarray  # (D, C) p(class | words), with the bound in place of log p(words | class)
+    bound: np.ndarray  # (D, C) bound of log p(words | class)
     doc_topic: np.ndarray  # (D, K) float32, topic shares averaged over the posterior
 
 
 def infer_classes(
     structure: Structure, weights: np.ndarray, alpha: np.ndarray, log_shares: np.ndarray, counts: sp.csr_matrix,
-    backend: Threads,
+    backend: Backend,
 ) -> ClassPosterior:  # fmt: skip
-    """One inference per class, a few documents at a time, given p(word | topic) (V, K) and log pi (C,)."""
+    """Posterior over the classes, by one inference per class, given p(word | topic) (V, K) and log pi (C,)."""
     tables = [np.ascontiguousarray(weights[:, structure.columns(place)]) for place in range(structure.n_classes)]
     bound = np.empty((counts.shape[0], structure.n_classes))
     posterior = np.empty_like(bound)
@@ -163,9 +168,9 @@ def infer_classes(
 
 
 def _infer(
-    weights: np.ndarray, alpha: np.ndarray, counts: sp.csr_matrix, backend: Threads
+    weights: np.ndarray, alpha: np.ndarray, counts: sp.csr_matrix, backend: Backend
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Topic shares (D, K0 + K1) and bounds (D,) of documents taken to be of one class."""
+    """Topic shares (D, K0 + K1) and bounds (D,) of documents, if they are of one class."""
     n_documents, n_topics = counts.shape[0], weights.shape[1]
     gamma, theta = np.empty((2, n_documents, n_topics), dtype=np.float32)
     ratio, bound = np.empty(counts.nnz, dtype=np.float32), np.empty(n_documents)
@@ -182,9 +187,9 @@ def _infer(
 
 def word_shares(
     structure: Structure, weights: np.ndarray, alpha: np.ndarray, posterior: np.ndarray, counts: sp.csr_matrix,
-    backend: Threads,
+    backend: Backend,
 ) -> np.ndarray:  # fmt: skip
-    """(entries, K) topic shares of the words of one document, averaged over its posterior (C,)."""
+    """(entries, K) topic shares of the words of one document, averaged over its class posterior (C,)."""
     shares = np.zeros((counts.nnz, structure.n_topics))
     point = prediction.PointModel(alpha)
     for place, chance in enumerate(posterior):

@@ -1,10 +1,10 @@
-"""The local step of documents without a response: their words' topic shares phi are never held.
+"""The E-step of documents without a response, which never holds the topic shares phi of their words.
 
 With theta = exp E[log theta] and ratio = count / (weights·theta), both of a document,
 
     sum over documents of c_w phi_wk  =  weights_wk sum_d ratio_dw theta_dk:
 
-a number per entry and K per document are all that is kept until the sums by word.
+so that one number per entry and K per document are kept until the sums by word.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from functools import partial
 
 import numpy as np
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.inference.batches import Batch, Block, ByWord, order_entries
 from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
 from supertopic.kernels.word_sums import add_shares_by_word
 from supertopic.model import Stats
 
 
-def add_plain_blocks(
+def add_word_blocks(
     batch: Batch, weights: np.ndarray, alpha: np.ndarray, collapsed: bool, max_passes: int, tol: float, fresh: bool,
-    doc_topic: np.ndarray, stats: Stats, backend: Threads,
+    doc_topic: np.ndarray, stats: Stats, backend: Backend,
 ) -> None:  # fmt: skip
     """Infer all documents into `doc_topic` (D, K), and add what they say to the word counts and bound of `stats`."""
     bound = np.zeros(len(batch))
@@ -42,13 +42,10 @@ class _Block:
 
     by_word: ByWord
 
-    def __init__(self, batch: Batch, block: Block, weights: np.ndarray, backend: Threads) -> None:
+    def __init__(self, batch: Batch, block: Block, weights: np.ndarray, backend: Backend) -> None:
         self.batch, self.block, self.weights, self.backend = batch, block, weights, backend
-        indptr = batch.counts.indptr[block.start : block.stop + 1]
-        entries = slice(indptr[0], indptr[-1])
-        self.indptr = indptr - indptr[0]
-        self.indices, self.counts = batch.counts.indices[entries], batch.counts.data[entries]
-        self.theta = np.empty((len(indptr) - 1, weights.shape[1]), dtype=np.float32)
+        self.indptr, self.indices, self.counts = batch.entries(block)
+        self.theta = np.empty((len(self.indptr) - 1, weights.shape[1]), dtype=np.float32)
         self.ratio = np.empty(len(self.counts), dtype=np.float32)
 
     def infer(

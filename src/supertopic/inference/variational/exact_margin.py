@@ -1,35 +1,34 @@
 """MedLDA's EM by exact steps: the objective of a fit never falls.
 
-The quick engine tells documents once per step what the M-steps before said on average, and the objective may fall. Here
-every document solves its own problem,
+The quick engine (`batch`) gives documents the average of the duals of the M-steps before, and the objective may fall.
+Here every document solves its own problem,
 
     max over (phi, gamma)   words' bound - C w loss(E[eta]·E[Zbar])   (+ w E[log p(y | eta·Zbar)])
 
-by turns: its topics given its multipliers, then its multipliers, the running mean of the loss's slopes at its topics.
-Of what these turns and the step before found, the best is kept. Coefficients and alpha move only where that gains.
+in turns: its topics given its multipliers, then its multipliers, the running mean of the loss's slopes at its topics.
+The best result of these turns and of the step before is kept. Coefficients and alpha move only where that gains.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln
 
-from supertopic.backends.threads import Threads
-from supertopic.inference.batches import Batch
+from supertopic.backends.base import Backend
+from supertopic.inference.batches import Batch, Block, Locals
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.regression import Design
 from supertopic.inference.task import Fit, Task, Watch, has_converged
-from supertopic.inference.variational.e_step_response import LabelledBlock, LocalLimits
-from supertopic.inference.variational.m_step_margin import fit_margin
+from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
+from supertopic.inference.variational.m_step_margin import Duals, MarginStep, fit_margin
 from supertopic.inference.variational.step import global_evidence
 from supertopic.kernels.e_step_words import sum_log_theta
-from supertopic.model import Model, State
-from supertopic.responses.margin import MaxMargin, Solution
+from supertopic.model import Model, State, restore_state
+from supertopic.responses.margin import MaxMargin
 
 _TURNS = 8  # of a document's topics and multipliers in one step
 _TOLERANCE = 1e-5  # of the M-step's duality gap, relative to the objective
@@ -38,25 +37,28 @@ _SMALLEST_WEIGHT = np.float32(1e-18)  # as in the kernels
 
 def fit_exact(task: Task, watch: Watch) -> Fit:
     """As `fit_batch`, by exact steps; the shares of all entries are held (entries × K numbers, twice)."""
-    model, settings = task.model, task.settings
-    batch = Batch(task.counts, task.y, task.weight, model.n_topics, task.covariates)
-    documents = _Documents(model, batch, settings.limits)
-    first, resumed = 0, watch.resume()
+    model, settings, step = task.model, task.settings, task.model.coef_step
+    assert isinstance(step, MarginStep)
+    documents = _Documents(model, step.response, task.batch, settings.limits)
+    resumed = watch.resume()
+    first = 0
     if resumed is not None:
-        first, documents.phi = resumed[0]["done"], resumed[1].pop("phi")
-        state = State(**resumed[1])
+        about, arrays = resumed
+        first, documents.phi, duals = about["done"], arrays.pop("phi"), step.restore_terms(arrays)
+        state = restore_state(arrays)
     else:
         state = task.start.copy() if task.start else first_state(task)
-    n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
+        warm = task.start_terms
+        duals = warm if isinstance(warm, Duals) else step.document_terms(len(task.batch), model.response.n_columns)
     for done in range(first, settings.max_iter):
-        weights = model.emission.expect(state.word_topic, task.backend, log=False)
-        value = documents.settle(state, weights, task.backend)
-        watch.trace.append((value + global_evidence(model, state, task.backend)) / n_tokens)
-        state = documents.maximise(state)
-        watch.step(done + 1, partial(dict, state.arrays(), phi=documents.phi))
-        if has_converged(watch.trace, settings.tol):
+        if has_converged(watch.trace, settings.tol):  # first: a kill may come right after the last step
             break
-    return Fit(state, watch.trace, len(watch.trace))
+        weights = model.emission.expect(state.word_topic, task.backend, log=False)
+        value = documents.settle(state, duals, weights, task.backend)
+        watch.trace.append((value + global_evidence(model, state, task.backend)) / task.n_tokens)
+        state, duals = documents.maximise(state, duals, task.backend)
+        watch.step(done + 1, partial(dict, state.arrays(), **duals.arrays(), phi=documents.phi))
+    return Fit(state, watch.trace, len(watch.trace), terms=duals)
 
 
 @dataclass
@@ -64,6 +66,7 @@ class _Documents:
     """All documents, and the best topic shares of their words so far."""
 
     model: Model
+    response: MaxMargin
     batch: Batch
     limits: LocalLimits
     phi: np.ndarray | None = None  # (entries, K)
@@ -76,40 +79,36 @@ class _Documents:
         own = (counts.data, (counts.indices, entries))
         self.by_word = sp.csr_matrix(own, shape=(counts.shape[1], counts.nnz))
 
-    def settle(self, state: State, weights: np.ndarray, backend: Threads) -> float:
+    def settle(self, state: State, duals: Duals, weights: np.ndarray, backend: Backend) -> float:
         """The E-step; the documents' part of the objective."""
-        response, indptr = cast(MaxMargin, self.model.response), self.batch.counts.indptr
+        indptr = self.batch.counts.indptr
         logs = np.log(np.maximum(weights, _SMALLEST_WEIGHT))[self.batch.counts.indices]
         value = np.full(len(self.batch), -np.inf) if self.phi is None else self._value(state, logs, self.phi)
         best = np.empty_like(logs) if self.phi is None else self.phi.copy()
-        gamma = np.empty((len(self.batch), self.model.n_topics), dtype=np.float32)
-        dual = np.zeros((len(self.batch), response.n_columns)) if state.dual is None else state.dual
+        found = Locals.empty(len(self.batch), self.model.n_topics, self.response.n_columns)
+        dual = duals.dual
         for turn in range(_TURNS):
-            trial, score = self._infer(state, weights, gamma, dual, turn == 0, backend)
-            found = self._value(state, logs, trial)
-            better = found > value
-            value = np.where(better, found, value)
+            trial = self._infer(state, weights, found, dual, turn == 0, backend)
+            reached = self._value(state, logs, trial)
+            better = reached > value
+            value = np.where(better, reached, value)
             entries = np.repeat(better, np.diff(indptr))
             best[entries] = trial[entries]
-            slope = self.batch.weight[:, None] * response.pull(self.batch.y, score, state.learned()[1])
+            slope = self.batch.weight[:, None] * self.response.pull(self.batch.y, found.score, state.dispersion)
             dual = dual + (slope - dual) / (turn + 2)
         self.phi = best
         return float(value.sum())
 
     def _infer(
-        self, state: State, weights: np.ndarray, gamma: np.ndarray, dual: np.ndarray, fresh: bool, backend: Threads
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Shares of the words and scores (D, C) at given multipliers; `gamma` is where to start, and changed."""
-        batch, counts = self.batch, self.batch.counts
-        phi = np.empty((counts.nnz, self.model.n_topics), dtype=np.float32)
-        score, moment = np.zeros((2, len(batch), self.model.response.n_columns))
-        block = LabelledBlock(
-            self.model, state, self.limits, counts.indptr, counts.indices, counts.data, weights,
-            state.alpha.astype(np.float32), batch.y, batch.weight, batch.lengths, batch.extra, gamma, phi,
-            np.zeros(len(batch)), score, moment, batch.longest, dual,
-        )  # fmt: skip
+        self, state: State, weights: np.ndarray, found: Locals, dual: np.ndarray, fresh: bool, backend: Backend
+    ) -> np.ndarray:
+        """Shares of the words at given multipliers; `found` is where documents start, and is renewed."""
+        phi = np.empty((self.batch.counts.nnz, self.model.n_topics), dtype=np.float32)
+        found.score[:] = found.moment[:] = 0.0
+        everything = Block(0, len(self.batch))
+        block = ResponseBlock.of(self.model, state, self.limits, weights, self.batch, everything, found, dual, phi)
         block.infer(backend, fresh)
-        return phi, score
+        return phi
 
     def _value(self, state: State, logs: np.ndarray, phi: np.ndarray) -> np.ndarray:
         """(D,) each document's part of the objective at gamma = alpha + sum of phi, the best gamma there is."""
@@ -130,15 +129,16 @@ class _Documents:
         for c, cov in enumerate(state.coef_cov.astype(np.float64)):
             pairs = ((design.mean @ cov) * design.mean).sum(axis=1)
             moment[:, c] += pairs + (design.mean @ np.diag(cov) - pairs) / design.lengths
-        return self.batch.weight * response.log_density(self.batch.y, score, moment, state.learned()[1])
+        return self.batch.weight * response.log_density(self.batch.y, score, moment, state.dispersion)
 
-    def maximise(self, before: State) -> State:
+    def maximise(self, before: State, duals: Duals, backend: Backend) -> tuple[State, Duals]:
         """The M-step: topics; then alpha and the coefficients, each where it gains."""
         assert self.phi is not None
         sums = self.by_document @ self.phi.astype(np.float64)
         gamma = before.alpha + sums
-        state = replace(before, word_topic=self.model.emission.update(before.word_topic, self.by_word @ self.phi, 1.0))
-        state = self._move_coefficients(state, self._design(state, gamma))
+        topics = self.model.emission.update(before.word_topic, self.by_word @ self.phi, 1.0, backend)
+        state = replace(before, word_topic=topics)
+        state, duals = self._move_coefficients(state, duals, self._design(state, gamma))
         log_theta = np.zeros(self.model.n_topics)
         single = gamma.astype(np.float32)
         sum_log_theta(0, len(single), before.alpha.astype(np.float32), single, log_theta)
@@ -147,28 +147,18 @@ class _Documents:
         def evidence(alpha: np.ndarray) -> float:
             return float(len(single) * (gammaln(alpha.sum()) - gammaln(alpha).sum()) + alpha @ log_theta)
 
-        return replace(state, alpha=alpha) if evidence(alpha) > evidence(before.alpha) else state
+        return replace(state, alpha=alpha) if evidence(alpha) > evidence(before.alpha) else state, duals
 
-    def _move_coefficients(self, state: State, design: Design) -> State:
-        response, prior = cast(MaxMargin, self.model.response), self.model.coef_prior
-        start = None if state.dual is None else Solution(state.coef, state.dual, state.planes)
+    def _move_coefficients(self, state: State, duals: Duals, design: Design) -> tuple[State, Duals]:
+        prior = self.model.coef_prior
         found = fit_margin(
-            response, prior, design, self.batch.y, self.batch.weight, state.coef, state.coef_cov, state.learned()[1],
-            start, tol=_TOLERANCE,
+            self.response, prior, design, self.batch.y, self.batch.weight, state.coef, state.coef_cov,
+            state.dispersion, duals.start(state.coef), tol=_TOLERANCE,
         )  # fmt: skip
-        moved = replace(
-            state, coef=found.solution.coef.astype(np.float32), coef_cov=found.coef_cov.astype(np.float32),
-            gram=found.gram, dispersion=found.dispersion,
-        )  # fmt: skip
+        moved = found.enter(state)
 
         def value(state: State) -> float:
             known = float(self._response_value(design, state).sum())
             return known + prior.log_density(state.coef) + prior.spread_evidence(state.coef_cov)
 
-        kept = moved if value(moved) > value(state) else state
-        support = np.any(found.solution.dual, axis=1)
-        counts = np.zeros(0, np.int64) if state.n_support is None else state.n_support
-        return replace(
-            kept, dual=found.solution.dual, planes=found.solution.planes, support=support,
-            n_support=np.append(counts, np.count_nonzero(support)),
-        )  # fmt: skip
+        return moved if value(moved) > value(state) else state, duals.after(found.solution, mix=1.0)

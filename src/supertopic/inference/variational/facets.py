@@ -1,65 +1,96 @@
-"""Variational EM for topics under labels that are seen, missing, or never seen (regions).
+"""Variational EM for topics under labels that are known, missing, or latent (regions).
 
-Document d: a ~ p(labels), theta ~ Dirichlet(alpha), z ~ theta, words ~ cell (a, z). q(a) q(theta, z | a), so that
+Document d: a ~ p(labels), theta ~ Dirichlet(alpha), z ~ theta, words ~ cell (a, z). The posterior is approximated by
+q(a) q(theta, z | a). The bound is then
 
-    L = sum_d log sum_a exp(log p(a, what is seen of the labels) + bound of the words of d under a)  +  log priors
+    L = sum_d log sum_a exp(log p(a, what is known of the labels) + bound of the words of d under a)  +  log priors
 
-and q(a) is the softmax of the same terms. A document whose labels are known has one term and costs what LDA's does.
+and q(a) is the softmax of the same terms. A document whose labels are known has only one term, and costs as much as in
+LDA.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma, logsumexp
 
-from supertopic.backends.threads import Threads
-from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.backends.base import Backend
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
 from supertopic.inference.batches import order_entries
 from supertopic.inference.first_topics import online_counts
-from supertopic.inference.task import has_converged
+from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
 from supertopic.kernels.word_sums import add_shares_by_word
+from supertopic.model import State
 
-_LABEL_TURNS = 10  # of the fit that says what labels add, before there are topics
-_ALPHA_AFTER = 3  # steps with alpha as it was: learned from first topics, some would be given up at once
+_LABEL_TURNS = 10  # turns of the fit that finds the labels' deviations before there are topics
+_ALPHA_AFTER = 3  # steps before alpha is learned: first topics are poor, and alpha would give some of them up at once
 
 
-class LabelModel(Protocol):
-    """What is known of each document's combination of labels: A of them in all."""
+@dataclass(frozen=True)
+class LabelModel:
+    """A distribution over the A combinations of labels, and what is known about the labels of each document.
+
+    A label model is never changed in place: the M-step returns a new one.
+    """
+
+    learned: ClassVar[tuple[str, ...]] = ()  # names of the fields (arrays) that the M-step changes
 
     def logs(self) -> np.ndarray:
-        """(D, A) log p(a, what is seen beside the words of d), minus infinity for a combination that cannot be."""
-        ...
+        """(D, A) log p(a, what is known of the labels of d); minus infinity where d cannot have combination a."""
+        raise NotImplementedError
 
-    def update(self, posterior: np.ndarray) -> None:
-        """The M-step: parameters of its own, from q(a) of each document (D, A)."""
-        ...
+    def update(self, posterior: np.ndarray) -> Self:
+        """The M-step: the parameters that fit q(a) (D, A) best."""
+        raise NotImplementedError
 
     def log_prior(self) -> float:
-        """Log density of the parameters of its own."""
-        ...
+        """Log density of the parameters."""
+        raise NotImplementedError
 
 
-@dataclass
-class FacetedFit:
-    """What was found; `doc_topic` (D, K) are shares averaged over q(a), `posterior` (D, A) is q(a)."""
+Labels = TypeVar("Labels", bound=LabelModel)
+
+
+@dataclass(kw_only=True)
+class FacetedFit(Fit, Generic[Labels]):
+    """What was found. The State holds the topics without any label, as distributions over words."""
 
     components: Components
+    labels: Labels
+    doc_topic: np.ndarray  # (D, K) float32, topic shares averaged over q(a)
+    posterior: np.ndarray  # (D, A), q(a)
+
+
+@dataclass(frozen=True)
+class _Parameters(Generic[Labels]):
+    """All that the M-step changes."""
+
+    components: Components
+    labels: Labels
     alpha: np.ndarray
-    doc_topic: np.ndarray
-    posterior: np.ndarray
-    trace: list[float] = field(default_factory=list)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The numbers by name: what a checkpoint keeps."""
+        labels = {f"labels.{name}": getattr(self.labels, name) for name in self.labels.learned}
+        return {"background": self.components.background, "eta": self.components.eta, "alpha": self.alpha, **labels}
+
+    @classmethod
+    def restore(cls, labels: Labels, arrays: dict[str, np.ndarray]) -> _Parameters[Labels]:
+        """From `arrays`; `labels` has the fields that the M-step does not change."""
+        learned = {name: arrays[f"labels.{name}"] for name in labels.learned}
+        return cls(Components(arrays["background"], arrays["eta"]), replace(labels, **learned), arrays["alpha"])
 
 
-class _Under:
-    """The documents that may have one combination of labels, and their words' topic shares in two factors."""
+class _Candidates:
+    """The documents that may have one combination of labels, and phi of their words under it, in two factors."""
 
     def __init__(self, counts: sp.csr_matrix, rows: np.ndarray, n_topics: int) -> None:
         whole = len(rows) == counts.shape[0]
@@ -70,7 +101,7 @@ class _Under:
         self.bound = np.zeros(len(rows))
         self.longest = int(np.diff(self.counts.indptr).max(initial=0))
 
-    def infer(self, weights: np.ndarray, alpha: np.ndarray, limits: LocalLimits, fresh: bool, backend: Threads) -> None:
+    def infer(self, weights: np.ndarray, alpha: np.ndarray, limits: LocalLimits, fresh: bool, backend: Backend) -> None:
         csr = (self.counts.indptr, self.counts.indices, self.counts.data)
         given = (*csr, weights, alpha.astype(np.float32), False, limits.max_passes, limits.tol, fresh)
 
@@ -80,8 +111,8 @@ class _Under:
 
         backend.over_weights(self.counts.indptr, part)
 
-    def words(self, weights: np.ndarray, share: np.ndarray, backend: Threads) -> np.ndarray:
-        """Expected counts (V, K) float32, each document's times its share of this combination."""
+    def expected_counts(self, weights: np.ndarray, share: np.ndarray, backend: Backend) -> np.ndarray:
+        """Expected counts (V, K) float32; those of a document are weighted by its `share` of this combination."""
         ratio = self.ratio * np.repeat(share.astype(np.float32), np.diff(self.counts.indptr))
         found = np.zeros_like(weights)
 
@@ -96,32 +127,43 @@ class _Under:
 
 
 class Documents:
-    """Documents beside what their labels may be: the E-step."""
+    """The E-step: documents under every combination of labels that they may have."""
 
     def __init__(self, counts: sp.csr_matrix, logs: np.ndarray, n_topics: int, limits: LocalLimits) -> None:
-        self.under = [_Under(counts, np.flatnonzero(column > -np.inf), n_topics) for column in logs.T]
+        self.candidates = [_Candidates(counts, np.flatnonzero(column > -np.inf), n_topics) for column in logs.T]
         self.n_topics, self.limits = n_topics, limits
         self.posterior = np.zeros(logs.shape)
 
-    def infer(self, tables: np.ndarray, alpha: np.ndarray, logs: np.ndarray, fresh: bool, backend: Threads) -> float:
-        """E-step given p(word | cell) (cells, V); gives the documents' part of the bound."""
+    @property
+    def gamma(self) -> np.ndarray:
+        """Dirichlet parameters of the topic shares (rows, K): the candidates of each combination, one after another."""
+        return np.concatenate([candidates.gamma for candidates in self.candidates])
+
+    @gamma.setter
+    def gamma(self, gamma: np.ndarray) -> None:
+        ends = np.cumsum([len(candidates.rows) for candidates in self.candidates])
+        for candidates, part in zip(self.candidates, np.split(gamma, ends[:-1]), strict=True):
+            candidates.gamma[:] = part  # a copy, since the E-step overwrites it
+
+    def infer(self, tables: np.ndarray, alpha: np.ndarray, logs: np.ndarray, fresh: bool, backend: Backend) -> float:
+        """E-step given p(word | cell) (cells, V); returns the documents' part of the bound."""
         joint = np.full(logs.shape, -np.inf)
         self.weights = [
             np.ascontiguousarray(tables[a * self.n_topics : (a + 1) * self.n_topics].T, dtype=np.float32)
-            for a in range(len(self.under))
+            for a in range(len(self.candidates))
         ]
-        for a, (under, weights) in enumerate(zip(self.under, self.weights, strict=True)):
-            under.infer(weights, alpha, self.limits, fresh, backend)
-            joint[under.rows, a] = logs[under.rows, a] + under.bound
+        for a, (candidates, weights) in enumerate(zip(self.candidates, self.weights, strict=True)):
+            candidates.infer(weights, alpha, self.limits, fresh, backend)
+            joint[candidates.rows, a] = logs[candidates.rows, a] + candidates.bound
         evidence = logsumexp(joint, axis=1)
         self.posterior = np.exp(joint - evidence[:, None])
         return float(evidence.sum())
 
-    def words(self, backend: Threads) -> np.ndarray:
+    def expected_counts(self, backend: Backend) -> np.ndarray:
         """Expected counts of words by cell, (cells, V) float64."""
         parts = [
-            under.words(weights, self.posterior[under.rows, a], backend).T.astype(np.float64)
-            for a, (under, weights) in enumerate(zip(self.under, self.weights, strict=True))
+            candidates.expected_counts(weights, self.posterior[candidates.rows, a], backend).T.astype(np.float64)
+            for a, (candidates, weights) in enumerate(zip(self.candidates, self.weights, strict=True))
         ]
         return np.concatenate(parts)
 
@@ -138,69 +180,99 @@ class Documents:
         return self._average(lambda gamma: gamma / gamma.sum(axis=1, keepdims=True)).astype(np.float32)
 
     def _average(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """(D, K) of what a function says of gamma, averaged over q(a)."""
+        """(D, K): a function of gamma, averaged over q(a)."""
         total = np.zeros((len(self.posterior), self.n_topics))
-        for a, under in enumerate(self.under):
-            total[under.rows] += self.posterior[under.rows, a, None] * function(under.gamma.astype(np.float64))
+        for a, candidates in enumerate(self.candidates):
+            share = self.posterior[candidates.rows, a, None]
+            total[candidates.rows] += share * function(candidates.gamma.astype(np.float64))
         return total
 
 
-def fit_faceted(
-    counts: sp.csr_matrix, labels: LabelModel, design: CellDesign, prior: FacetPrior, alpha_prior: DocTopicPrior,
-    seed: int, backend: Threads, limits: LocalLimits, max_iter: int, tol: float,
-    report: Callable[..., None] = lambda *_, **__: None,
-) -> FacetedFit:  # fmt: skip
-    """EM until the bound per token gains less than `tol` of itself; one Newton step of every component per M-step.
+def fit_faceted(labels: Labels, design: CellDesign, prior: FacetPrior, task: Task, watch: Watch) -> FacetedFit[Labels]:
+    """EM until the bound per token gains less than `tol` of itself. An M-step has one Newton step of every component.
 
-    As in `engines.fit_batch`, documents start
-    afresh in every E-step until that lets the bound fall; from then on they go on from where they were.
+    As in `supertopic.inference.variational.batch`, documents start afresh in every E-step until that lets the bound
+    fall; from then on, they start from where they were. The last step has no M-step, so that q(a) and the topic shares
+    belong to the parameters that are returned.
     """
-    alpha, n_topics = alpha_prior.start.copy(), design.n_topics
-    documents = Documents(counts, labels.logs(), n_topics, limits)
-    n_tokens = max(float(counts.data.sum(dtype=np.float64)), 1.0)
-    tables = _first_tables(counts, labels.logs(), design, prior, alpha, seed, backend)
-    documents.infer(tables, alpha, labels.logs(), True, backend)
-    found = first_components(documents.words(backend), design, prior)
-    trace: list[float] = []
-    fresh = True
-    for done in range(max_iter):
-        tables, logs = np.exp(found.logs(design)), labels.logs()
-        evidence = labels.log_prior() - prior.penalties(found.eta, design)
-        kept = [under.gamma.copy() for under in documents.under]
-        bound = (documents.infer(tables, alpha, logs, fresh, backend) + evidence) / n_tokens
-        if fresh and trace and bound < trace[-1]:
-            fresh = False
-            for under, gamma in zip(documents.under, kept, strict=True):
-                under.gamma = gamma
-            bound = (documents.infer(tables, alpha, logs, fresh, backend) + evidence) / n_tokens
-        trace.append(bound)
-        report(done + 1, per_token=bound)
-        if has_converged(trace, tol) or done + 1 == max_iter:
+    settings, backend = task.settings, task.backend
+    documents = Documents(task.counts, labels.logs(), design.n_topics, settings.limits)
+    n_tokens = task.n_tokens
+    first, fresh, resumed = 0, True, watch.resume()
+    if resumed is not None:
+        first, fresh, documents.gamma = resumed[0]["done"], resumed[0]["fresh"], resumed[1].pop("gamma")
+        now = _Parameters.restore(labels, resumed[1])
+        if _is_last(watch.trace, settings):  # the kill came after the last step, which is then done once more
+            first, _ = first - 1, watch.trace.pop()
+    else:
+        now = _first_parameters(labels, design, prior, task, documents)
+    before = documents.gamma
+    for done in range(first, settings.max_iter):
+        given = (np.exp(now.components.logs(design)), now.alpha, now.labels.logs())
+        evidence = now.labels.log_prior() - prior.penalties(now.components.eta, design)
+        bound = (documents.infer(*given, fresh, backend) + evidence) / n_tokens
+        if fresh and watch.trace and bound < watch.trace[-1]:
+            fresh, documents.gamma = False, before
+            bound = (documents.infer(*given, fresh, backend) + evidence) / n_tokens
+        watch.trace.append(bound)
+        last = _is_last(watch.trace, settings)
+        if not last:
+            now = _maximise(now, documents, design, prior, task, learn_alpha=done + 1 >= _ALPHA_AFTER)
+            before = documents.gamma
+        watch.step(done + 1, partial(dict, now.arrays(), gamma=before), fresh=fresh)
+        if last:
             break
-        found, _ = fit_components(documents.words(backend), design, prior, backend, found)
-        labels.update(documents.posterior)
-        if done + 1 >= _ALPHA_AFTER:
-            alpha = alpha_prior.update(alpha, documents.mean_log_theta())
-    return FacetedFit(found, alpha, documents.doc_topic(), documents.posterior, trace)
+    state = State.first(task.model, np.ascontiguousarray(now.components.topics(design).T, dtype=np.float32))
+    return FacetedFit(
+        replace(state, alpha=now.alpha), watch.trace, len(watch.trace),
+        components=now.components, labels=now.labels, doc_topic=documents.doc_topic(), posterior=documents.posterior,
+    )  # fmt: skip
+
+
+def _is_last(trace: list[float], settings: Any) -> bool:
+    return len(trace) >= settings.max_iter or has_converged(trace, settings.tol)
+
+
+def _maximise(
+    now: _Parameters[Labels], documents: Documents, design: CellDesign, prior: FacetPrior, task: Task,
+    learn_alpha: bool,
+) -> _Parameters[Labels]:  # fmt: skip
+    """The M-step: components, labels and alpha."""
+    backend, alpha = task.backend, now.alpha
+    components, _ = fit_components(documents.expected_counts(backend), design, prior, backend, now.components)
+    if learn_alpha:
+        alpha = task.model.doc_topic_prior.update(alpha, documents.mean_log_theta())
+    return _Parameters(components, now.labels.update(documents.posterior), alpha)
+
+
+def _first_parameters(
+    labels: Labels, design: CellDesign, prior: FacetPrior, task: Task, documents: Documents
+) -> _Parameters[Labels]:
+    """Where a fit starts: the components that an E-step with first topics suggests."""
+    alpha, logs, backend = task.model.doc_topic_prior.start.copy(), labels.logs(), task.backend
+    tables = _first_tables(task.counts, logs, design, prior, alpha, task.seed, backend)
+    documents.infer(tables, alpha, logs, True, backend)
+    return _Parameters(first_components(documents.expected_counts(backend), design, prior), labels, alpha)
 
 
 def _first_tables(
     counts: sp.csr_matrix, logs: np.ndarray, design: CellDesign, prior: FacetPrior, alpha: np.ndarray, seed: int,
-    backend: Threads,
+    backend: Backend,
 ) -> np.ndarray:  # fmt: skip
-    """First topics by cell (cells, V): LDA's of documents in which the words that their labels add are damped.
+    """First topics by cell (cells, V): topics of LDA on damped documents.
 
-    LDA of the documents as they are finds the labels among its topics, and labels have nothing left to say then.
+    The counts of a document are divided by what its labels contribute to each word. LDA on the documents as they are
+    would find the labels as topics, and nothing would be left for the labels to explain.
     """
     shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
     by_label, alone = np.asarray(shares.T @ counts, dtype=np.float64), design.labels_alone
     start = first_components(by_label, alone, prior)
     found, _ = fit_components(by_label, alone, prior, backend, start, _LABEL_TURNS)
-    adds = sum(found.eta[rows][group.component] for group, rows in zip(alone.groups, alone.slices, strict=True))
+    deviations = sum(found.eta[rows][group.component] for group, rows in zip(alone.groups, alone.slices, strict=True))
     label = np.repeat(shares.argmax(axis=1), np.diff(counts.indptr))
     sure = np.repeat(shares.max(axis=1) > 0.5, np.diff(counts.indptr))
     damped = counts.copy()
-    damped.data = (counts.data * np.exp(np.where(sure, -adds[label, counts.indices], 0.0))).astype(np.float32)
+    damped.data = (counts.data * np.exp(np.where(sure, -deviations[label, counts.indices], 0.0))).astype(np.float32)
     topics = online_counts(damped, design.n_topics, alpha, seed, backend).T + 0.01
-    tables = (topics / topics.sum(axis=1, keepdims=True) * np.exp(adds)[:, None]).reshape(-1, counts.shape[1])
+    tables = (topics / topics.sum(axis=1, keepdims=True) * np.exp(deviations)[:, None]).reshape(-1, counts.shape[1])
     return tables / tables.sum(axis=1, keepdims=True)

@@ -1,17 +1,18 @@
-"""EM for documents whose sentences have one topic each, kept from one to the next or drawn anew (HTMM).
+"""HTMM: EM for documents whose sentences have one topic each. A sentence keeps the topic of the last, or draws anew.
 
     theta_d ~ Dirichlet(1 + a);   beta_k ~ Dirichlet(1 + b);   for the sentences s of document d:
     fresh_s ~ Bernoulli(eps), and fresh_1 = 1;   z_s ~ theta_d if fresh, else z_s = z_{s-1};   words of s ~ beta_{z_s}
 
-Topics and freshness are summed out exactly by forward-backward; theta, beta and eps climb the posterior
+z and fresh are summed out exactly by forward-backward passes. theta, beta and eps maximise the log posterior
 
     L = sum_d log p(words_d | theta_d, beta, eps)  +  a sum log theta  +  b sum log beta
 
-With r_s(k) = p(z_s = k | words) and f_s(k) = p(z_s = k, fresh_s | words), the E-step's bound of L falls into parts, and
+With r_s(k) = p(z_s = k | words) and f_s(k) = p(z_s = k, fresh_s | words), the bound of L that the E-step gives is a sum
+of separate terms for theta, beta and eps. It is maximised by
 
     theta_dk ∝ a + sum_s f_s(k)        beta_kw ∝ b + sum_s n_sw r_s(k)        eps = mean over s > 1 of sum_k f_s(k)
 
-maximise it: L never falls. a = b = 0 is maximum likelihood; the paper's alpha and eta are 1 + a and 1 + b.
+so that L never falls. a = b = 0 is maximum likelihood. The paper's alpha and eta are 1 + a and 1 + b.
 """
 
 from __future__ import annotations
@@ -22,22 +23,21 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.step import start_state
 from supertopic.kernels.sentences import infer_sentences, likelihood_after
-from supertopic.model import State
+from supertopic.model import SentenceState, State, restore_state
 
-_EXACTLY = LocalLimits(max_passes=500, tol=1e-5)  # of new documents
+_EXACTLY = LocalLimits(max_passes=500, tol=1e-5)  # for new documents
 _START_EPSILON, _LEAST_EPSILON = 0.5, 1e-4
-_NOTHING = np.float32(1e-30)  # stands for a probability of zero where its logarithm is taken
+_NOTHING = np.float32(1e-30)  # replaces a probability of zero where its logarithm is taken
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """Sentences as rows of counts, a document's one after another: those of d are [first_d, first_{d+1})."""
+    """Sentences as rows of counts. Those of document d are the rows [first_d, first_{d+1})."""
 
     counts: sp.csr_matrix  # (S, V)
     first: np.ndarray  # (D + 1,) int64
@@ -66,7 +66,7 @@ class Sentences:
 
 @dataclass
 class Inferred:
-    """What is known of documents given the topics."""
+    """The posterior of documents, given the topics."""
 
     doc_topic: np.ndarray  # (D, K) float64, theta
     posterior: np.ndarray  # (S, K) float32, p(z_s = k | words)
@@ -75,12 +75,12 @@ class Inferred:
 
 
 def infer_posterior(
-    sentences: Sentences, log_weights: np.ndarray, prior: np.ndarray, epsilon: float, backend: Threads,
+    sentences: Sentences, log_weights: np.ndarray, prior: np.ndarray, epsilon: float, backend: Backend,
     limits: LocalLimits = _EXACTLY, doc_topic: np.ndarray | None = None,
 ) -> Inferred:  # fmt: skip
     """Topic shares of documents, and topics of their sentences, given log p(word | topic) (V, K) float32.
 
-    Documents start from even shares, or from the `doc_topic` given.
+    Documents start from equal shares, or from `doc_topic`.
     """
     n_topics, counts = log_weights.shape[1], sentences.counts
     doc_topic = np.full((len(sentences), n_topics), 1.0 / n_topics) if doc_topic is None else doc_topic.copy()
@@ -94,7 +94,7 @@ def infer_posterior(
     out = (found.doc_topic, found.posterior, found.fresh, found.objective)
 
     def part(start: int, stop: int) -> None:
-        scratch = np.empty((3, _most(sentences), n_topics))
+        scratch = np.empty((3, _longest(sentences), n_topics))
         infer_sentences(start, stop, *given, limits.max_passes, limits.tol, *out, *scratch)
 
     backend.over_weights(sentences.first, part)
@@ -102,9 +102,9 @@ def infer_posterior(
 
 
 def completion(
-    sentences: Sentences, log_weights: np.ndarray, prior: np.ndarray, epsilon: float, backend: Threads
+    sentences: Sentences, log_weights: np.ndarray, prior: np.ndarray, epsilon: float, backend: Backend
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(D,) log p(second half of the sentences | first half, theta from the first half), and the tokens it is of."""
+    """(D,) log p(second half of the sentences | first half, theta from the first half), and the tokens in that half."""
     n_seen = np.diff(sentences.first) // 2
     seen = sentences.until(n_seen)
     theta = infer_posterior(seen, log_weights, prior, epsilon, backend).doc_topic
@@ -112,7 +112,7 @@ def completion(
     given = (sentences.first, n_seen, counts.indptr, counts.indices, counts.data, log_weights, epsilon, theta, logs)
 
     def part(start: int, stop: int) -> None:
-        likelihood_after(start, stop, *given, *np.empty((3, _most(sentences), len(prior))))
+        likelihood_after(start, stop, *given, *np.empty((3, _longest(sentences), len(prior))))
 
     backend.over_weights(sentences.first, part)
     n_tokens = sentences.by_document.sum(axis=1) - seen.by_document.sum(axis=1)
@@ -120,45 +120,46 @@ def completion(
 
 
 def fit_sentences(first: np.ndarray, epsilon: float | None, task: Task, watch: Watch) -> Fit:
-    """EM until the objective per token rises by less than `tol` of itself; eps is learned where it is not given.
+    """EM until the objective per token rises by less than `tol` of itself. eps is learned if `epsilon` is None.
 
-    `task.counts` are sentences, those of document d at [first_d, first_{d+1}); `task.model` has a and b as its priors.
+    The rows of `task.counts` are sentences, those of document d at [first_d, first_{d+1}). The priors of `task.model`
+    are a and b.
     """
     model, settings, sentences = task.model, task.settings, Sentences(task.counts, first)
     doc_topic, done = None, 0
     resumed = watch.resume()
     if resumed is not None:
         done, doc_topic = resumed[0]["done"], resumed[1].pop("doc_topic")
-        state = State(**resumed[1])
+        state = restore_state(resumed[1])
     elif task.start:
         state = task.start.copy()
     else:
         alpha = model.doc_topic_prior.start
         counts = online_counts(sentences.by_document, model.n_topics, alpha, task.seed, task.backend)
-        state = start_state(model, model.emission.update(counts, counts, 1.0))
-        state.epsilon = np.array([_START_EPSILON])
+        topics = model.emission.first(counts, task.backend)
+        state = SentenceState.first(model, topics, epsilon=np.array([_START_EPSILON]))
+    assert isinstance(state, SentenceState)
     if epsilon is not None:
         state.epsilon = np.array([epsilon])
     prior = model.doc_topic_prior.start
-    n_tokens = max(float(task.counts.data.sum(dtype=np.float64)), 1.0)
-    later = np.ones(task.counts.shape[0], dtype=bool)  # sentences that could have kept a topic
+    n_tokens = task.n_tokens
+    later = np.ones(task.counts.shape[0], dtype=bool)  # sentences that are not the first of their document
     later[first[:-1][np.diff(first) > 0]] = False
     for number in range(done, settings.max_iter):
+        if has_converged(watch.trace, settings.tol):  # first, since a fit may be killed right after its last step
+            break
         weights = log_topics(state)
-        assert state.epsilon is not None
         given = (prior, float(state.epsilon[0]), task.backend, settings.limits, doc_topic)
         found = infer_posterior(sentences, weights, *given)
-        # the emission's prior b is its pseudo-count, and stands in the topics' counts already
+        # log prior of the topics; the prior of the emission is the pseudo-count b
         smoothing = getattr(model.emission, "prior", 0.0) * float(weights.sum(dtype=np.float64))
         watch.trace.append((float(found.objective.sum()) + smoothing) / n_tokens)
         counts = np.ascontiguousarray(task.counts.T @ found.posterior, dtype=np.float32)
-        state = replace(state, word_topic=model.emission.update(state.word_topic, counts, 1.0))
+        state = replace(state, word_topic=model.emission.update(state.word_topic, counts, 1.0, task.backend))
         if epsilon is None and later.any():
             state.epsilon = np.array([max(float(found.fresh[later].mean()), _LEAST_EPSILON)])
         doc_topic = found.doc_topic
         watch.step(number + 1, partial(dict, state.arrays(), doc_topic=doc_topic))
-        if has_converged(watch.trace, settings.tol):
-            break
     return Fit(state, watch.trace, len(watch.trace))
 
 
@@ -168,5 +169,6 @@ def log_topics(state: State) -> np.ndarray:
     return np.log(np.maximum(state.word_topic / np.maximum(totals, _NOTHING), _NOTHING))
 
 
-def _most(sentences: Sentences) -> int:
+def _longest(sentences: Sentences) -> int:
+    """The largest number of sentences in a document."""
     return int(np.diff(sentences.first).max(initial=0))

@@ -1,50 +1,47 @@
-"""The local step: what a batch of documents says, given the State, block by block."""
+"""The local step: what a partition of documents says, given the State, block by block."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import digamma
 
-from supertopic.backends.threads import Threads
-from supertopic.inference.batches import Batch, Block, order_entries
-from supertopic.inference.variational.e_step_response import LabelledBlock, LocalLimits
-from supertopic.inference.variational.e_step_words import add_plain_blocks
+from supertopic.backends.base import Backend
+from supertopic.inference.batches import Block, Locals, Partition, order_entries
+from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
+from supertopic.inference.variational.e_step_words import add_word_blocks
 from supertopic.kernels.e_step_words import sum_log_theta
 from supertopic.kernels.one_topic import share_documents
 from supertopic.kernels.word_sums import add_by_word
-from supertopic.model import Model, State, Stats
-
-
-@dataclass
-class Locals:
-    """What a local step found out about each document of its batch."""
-
-    doc_topic: np.ndarray  # (D, K) float32: Dirichlet parameters gamma; for a mixture, the posterior of the topic
-    score: np.ndarray  # (D, C) E[s] of each response column
-    moment: np.ndarray  # (D, C) E[s²], or E[exp s] of a product column
+from supertopic.model import DocumentTerms, MixtureState, Model, State, Stats
 
 
 def local_step(
+    partition: Partition,
+    backend: Backend,
     model: Model,
     state: State,
     weights: np.ndarray,
-    batch: Batch,
-    backend: Threads,
     limits: LocalLimits,
-    doc_topic: np.ndarray | None = None,
+    terms: DocumentTerms,
+    fresh: bool = True,
+    again: bool = False,
     out: np.ndarray | None = None,
-) -> tuple[Stats, Locals]:
-    """Stats of a batch and what it found about its documents, given the topics' weights (logarithms, for a mixture).
+) -> Stats:
+    """Stats of a partition, given the topics' weights (logarithms, for a mixture); `partition.found` is renewed.
 
-    The word counts are written over `out` where it is given and of their shape: engines go from one pair of arrays to
-    the other, and some emissions have more parameters than topics.
+    Documents start afresh, or from what the last step found; `again` repeats the step, from what was found before it.
+    The word counts are written to `out` where it is given and has their shape: engines alternate between two arrays,
+    and some emissions have more parameters than topics.
     """
-    fresh = doc_topic is None
+    batch = partition.batch
     n_topics, n_columns, n_coef = model.n_topics, model.response.n_columns, model.n_topics + model.n_covariates
-    doc_topic = np.empty((len(batch), n_topics), dtype=np.float32) if doc_topic is None else doc_topic.copy()
-    found = Locals(doc_topic, np.zeros((len(batch), n_columns)), np.zeros((len(batch), n_columns)))
+    if not again and partition.found is not None:
+        partition.before = partition.found
+        partition.before.labelled = None
+    partition.found = found = Locals.empty(len(batch), n_topics, n_columns)
+    if not fresh:
+        assert partition.before is not None
+        found.doc_topic[:] = partition.before.doc_topic
     stats = Stats(
         word_topic=np.empty_like(weights) if out is None or out.shape != weights.shape else out,
         log_theta=np.zeros(n_topics),
@@ -52,95 +49,78 @@ def local_step(
         bound=0.0,
         gram=np.zeros((n_columns, n_coef, n_coef)),
         cross=np.zeros((n_columns, n_coef)),
+        response=np.zeros(model.response.n_summary),
     )
     stats.word_topic[:] = 0.0
-    if model.one_topic or (n_columns and np.any(batch.weight > 0)):  # no weight at all: y has no say, and this is LDA
-        _add_blocks(model, state, weights, batch, backend, limits, found, stats, fresh)
-    else:
+    alpha = state.alpha.astype(np.float32)
+    if isinstance(state, MixtureState):
+        _add_mixture_blocks(state, weights, partition, found, stats, backend)
+        stats.log_theta = found.doc_topic.sum(axis=0, dtype=np.float64)
+        return stats
+    if n_columns and np.any(batch.weight > 0):
+        _add_response_blocks(model, state, weights, partition, limits, terms, fresh, stats, backend)
+    else:  # without any weight, y has no influence, and this is LDA
         given = (model.collapsed, limits.max_passes, limits.tol, fresh)
-        add_plain_blocks(batch, weights, state.alpha.astype(np.float32), *given, doc_topic, stats, backend)
-    if model.one_topic:
-        stats.log_theta = doc_topic.sum(axis=0, dtype=np.float64)
-    else:
-        stats.log_theta = _sum_log_theta(state.alpha.astype(np.float32), doc_topic, backend)
-    return stats, found
+        add_word_blocks(batch, weights, alpha, *given, found.doc_topic, stats, backend)
+    stats.log_theta = _sum_log_theta(alpha, found.doc_topic, backend)
+    return stats
 
 
-def _add_blocks(
-    model: Model, state: State, weights: np.ndarray, batch: Batch, backend: Threads, limits: LocalLimits, found: Locals,
-    stats: Stats, fresh: bool,
+def _shares_of_blocks(partition: Partition, n_topics: int) -> np.ndarray:
+    """Room for the topic shares of all entries of the largest block."""
+    indptr = partition.batch.counts.indptr
+    most = max((int(indptr[stop] - indptr[start]) for start, stop in partition.batch.blocks), default=0)
+    return np.empty((most, n_topics), dtype=np.float32)
+
+
+def _add_response_blocks(
+    model: Model, state: State, weights: np.ndarray, partition: Partition, limits: LocalLimits, terms: DocumentTerms,
+    fresh: bool, stats: Stats, backend: Backend,
 ) -> None:  # fmt: skip
-    """Block by block, the topic shares of all entries of a block at hand: a response needs them."""
-    indptr = batch.counts.indptr
-    most = max((int(indptr[stop] - indptr[start]) for start, stop in batch.blocks), default=0)
-    shares = np.empty((most, model.n_topics), dtype=np.float32)
-    for block in batch.blocks:
-        phi = shares[: indptr[block.stop] - indptr[block.start]]
-        _BlockTask(model, state, weights, limits, batch, block, found, phi, fresh).run(backend, stats)
+    """Documents with a response. The topic shares of all entries of a block are held: the response needs them."""
+    batch, found = partition.batch, partition.found
+    assert found is not None
+    shares, slope = _shares_of_blocks(partition, model.n_topics), terms.slope(partition.rows)
+    for documents in batch.blocks:
+        some = slice(*documents)
+        own = slope[some] if isinstance(slope, np.ndarray) else slope
+        locals_ = Locals(found.doc_topic[some], found.score[some], found.moment[some])
+        block = ResponseBlock.of(model, state, limits, weights, batch, documents, locals_, own, shares)
+        block.infer(backend, fresh)
+        block.add_to(stats)
+        _add_words(partition, documents, block.phi, stats.word_topic, backend)
 
 
-class _BlockTask:
-    """The E-step of one block: its slice of the batch, and where its documents' results go."""
-
-    def __init__(
-        self, model: Model, state: State, weights: np.ndarray, limits: LocalLimits, batch: Batch, block: Block,
-        found: Locals, phi: np.ndarray, fresh: bool,
-    ) -> None:  # fmt: skip
-        documents = slice(block.start, block.stop)
-        indptr = batch.counts.indptr[block.start : block.stop + 1]
-        entries = slice(indptr[0], indptr[-1])
-        self.model, self.state, self.weights, self.limits = model, state, weights, limits
-        self.batch, self.documents = batch, np.arange(block.start, block.stop)
-        self.indptr = indptr - indptr[0]
-        self.indices, self.counts = batch.counts.indices[entries], batch.counts.data[entries]
-        self.y, self.weight, self.longest = batch.y[documents], batch.weight[documents], batch.longest
-        self.lengths, self.covariates = batch.lengths[documents], batch.extra[documents]
-        self.doc_topic = found.doc_topic[documents]
-        self.score, self.moment = found.score[documents], found.moment[documents]
-        self.dual = None if state.dual is None else state.dual[documents]
-        self.phi, self.fresh = phi, fresh
-        self.alpha = state.alpha.astype(np.float32)
-        self.bound = np.zeros(len(self.doc_topic))
-
-    def run(self, backend: Threads, stats: Stats) -> None:
-        """Infer, and add what was found to `stats`."""
-        if self.model.one_topic:
-            backend.over_weights(self.indptr, self._share)
-        else:
-            self._respond(backend, stats)
-        self._add_words(stats.word_topic, backend)
-        stats.bound += float(self.bound.sum())
-
-    def _share(self, start: int, stop: int) -> None:
-        assert self.state.shares is not None
-        log_shares = digamma(self.state.shares) - digamma(self.state.shares.sum())
-        share_documents(
-            start, stop, self.indptr, self.indices, self.counts, self.weights, log_shares,
-            self.doc_topic, self.phi, self.bound,
-        )  # fmt: skip
-
-    def _respond(self, backend: Threads, stats: Stats) -> None:
-        """Inference with a response; then what the documents say of the coefficients."""
-        block = LabelledBlock(
-            self.model, self.state, self.limits, self.indptr, self.indices, self.counts, self.weights, self.alpha,
-            self.y, self.weight, self.lengths, self.covariates, self.doc_topic, self.phi, self.bound, self.score,
-            self.moment, self.longest, self.dual,
-        )  # fmt: skip
-        gram, cross = block.infer(backend, self.fresh)
-        stats.gram += gram
-        stats.cross += cross
-
-    def _add_words(self, word_topic: np.ndarray, backend: Threads) -> None:
-        words, first, entry, _ = order_entries(self.documents, self.batch.counts)
-
-        def add(start: int, stop: int) -> None:
-            row = np.empty(self.phi.shape[1], dtype=np.float32)
-            add_by_word(start, stop, words, first, entry, self.counts, self.phi, word_topic, row)
-
-        backend.over_weights(first, add)
+def _add_mixture_blocks(
+    state: MixtureState, weights: np.ndarray, partition: Partition, found: Locals, stats: Stats, backend: Backend
+) -> None:
+    """Documents of one topic each."""
+    batch, log_shares = partition.batch, digamma(state.shares) - digamma(state.shares.sum())
+    shares, bound = _shares_of_blocks(partition, weights.shape[1]), np.zeros(len(batch))
+    for documents in batch.blocks:
+        indptr, indices, counts = batch.entries(documents)
+        phi, some = shares[: len(counts)], slice(*documents)
+        given = (indptr, indices, counts, weights, log_shares, found.doc_topic[some], phi, bound[some])
+        backend.all([(share_documents, *ends, *given) for ends in backend.cut(indptr)])
+        _add_words(partition, documents, phi, stats.word_topic, backend)
+        stats.bound += float(bound[some].sum())
 
 
-def _sum_log_theta(alpha: np.ndarray, gamma: np.ndarray, backend: Threads) -> np.ndarray:
+def _add_words(
+    partition: Partition, documents: Block, phi: np.ndarray, word_topic: np.ndarray, backend: Backend
+) -> None:
+    """Add the expected counts of a block's words to `word_topic` (V, K)."""
+    words, first, entry, _ = order_entries(np.arange(*documents), partition.batch.counts)
+    counts = partition.batch.entries(documents)[2]
+
+    def add(start: int, stop: int) -> None:
+        row = np.empty(phi.shape[1], dtype=np.float32)
+        add_by_word(start, stop, words, first, entry, counts, phi, word_topic, row)
+
+    backend.over_weights(first, add)
+
+
+def _sum_log_theta(alpha: np.ndarray, gamma: np.ndarray, backend: Backend) -> np.ndarray:
     """sum_d psi(gamma_dk) - psi(sum_k gamma_dk): parts of fixed size, so that the sum does not depend on threads."""
     starts = range(0, len(gamma), 512)
     sums = np.zeros((len(starts), gamma.shape[1]))

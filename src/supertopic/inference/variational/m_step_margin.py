@@ -13,20 +13,50 @@ A Laplace prior is normal given the coefficients r there were, |eta|/scale <= (e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
+from supertopic.backends.base import Backend, Spread
 from supertopic.coefficients import CoefPrior
-from supertopic.inference.batches import Batch
-from supertopic.inference.regression import Design
-from supertopic.model import Model, State
+from supertopic.inference.regression import Design, Labelled, Total
+from supertopic.inference.variational.m_step_glm import over_partitions
+from supertopic.model import DocumentTerms, Model, State, Stats
 from supertopic.responses.margin import TOLERANCE, MaxMargin, Solution
 
-_LEAST_MIX = 0.1  # of a step's duals, in what documents are told next; the first steps weigh more
+_LEAST_MIX = 0.1  # of a step's duals in their average over steps; the first steps weigh more
 _TURNS = 5  # between the response's own parameters and q(eta), in one M-step
 _TURN_TOL = 0.01  # relative change of those parameters below which the turns stop
+_REFIT_TURNS, _REFIT_TOL = 50, 1e-4  # of a refit: no later step makes up for a gap
 _SMALLEST = 3e-3  # of the largest coefficient: what is smaller is zero under a Laplace prior, but can come back
+
+
+@dataclass
+class Duals(DocumentTerms):
+    """The multipliers of the max-margin problem, and which documents carry it."""
+
+    dual: np.ndarray  # (D, C) float64: averaged over steps, as the E-step uses them
+    support: np.ndarray  # (D,) bool: the documents with a dual that is not zero in the last step
+    planes: np.ndarray  # (J, D) int32: cutting planes to start from, where there is one slack for all; (0, D) without
+    n_support: np.ndarray  # (steps,) int64: how many documents carried the problem after each step
+
+    def slope(self, rows: slice) -> np.ndarray:
+        return self.dual[rows]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return dict(vars(self))
+
+    def start(self, coef: np.ndarray) -> Solution | None:
+        """Where the next problem starts; None before the first step."""
+        if len(self.n_support) == 0 and not self.dual.any():
+            return None
+        return Solution(coef, self.dual, self.planes if len(self.planes) else None)
+
+    def after(self, found: Solution, mix: float) -> Duals:
+        """The duals after a step, of which `mix` enter the average."""
+        support = np.any(found.dual, axis=1)
+        planes = np.zeros((0, len(support)), dtype=np.int32) if found.planes is None else found.planes
+        n_support = np.append(self.n_support, np.count_nonzero(support))
+        return Duals((1.0 - mix) * self.dual + mix * found.dual, support, planes, n_support)
 
 
 @dataclass(frozen=True)
@@ -38,34 +68,70 @@ class Margin:
     gram: np.ndarray  # (C, n, n) of the likelihood
     dispersion: np.ndarray
 
+    def enter(self, state: State) -> State:
+        """The State with this q(eta)."""
+        return replace(
+            state, coef=self.solution.coef.astype(np.float32), coef_cov=self.coef_cov.astype(np.float32),
+            gram=self.gram, information=self.gram, dispersion=self.dispersion,
+        )  # fmt: skip
 
-def maximise_margin(model: Model, before: State, after: State, doc_topic: np.ndarray, batch: Batch) -> State:
-    """The State after the response's M-step; the duals go on from where they were.
 
-    Documents are told an average of the duals of several steps. Told those of the last alone, all that miss their
-    margin are pulled past it at once, and in the next step back: the objective jumps to and fro, and ends far lower.
+class MarginStep:
+    """q(eta) and the duals given all documents' topics, which are gathered: K numbers a document.
+
+    The E-step uses an average of the duals of several steps. With those of the last step alone, all documents that miss
+    their margin would be pulled past it at once, and back in the next step: the objective oscillates, and ends far
+    lower. It may fall all the same, since the E-step takes the duals as they were.
     """
-    design = Design.of(doc_topic, before.alpha, batch.lengths, batch.extra)
-    start = None if before.dual is None else Solution(before.coef, before.dual, before.planes)
-    response = cast(MaxMargin, model.response)
-    found = fit_margin(
-        response, model.coef_prior, design, batch.y, batch.weight, before.coef, before.coef_cov, before.learned()[1],
-        start, tol=response.tolerance,
-    )  # fmt: skip
-    dual, support = found.solution.dual, np.any(found.solution.dual, axis=1)
-    n_support = np.zeros(0, np.int64) if before.n_support is None else before.n_support
-    mix = max(_LEAST_MIX, 2.0 / (2.0 + len(n_support)))
-    return replace(
-        after,
-        coef=found.solution.coef.astype(np.float32),
-        coef_cov=found.coef_cov.astype(np.float32),
-        gram=found.gram,
-        dispersion=found.dispersion,
-        dual=dual if before.dual is None else (1.0 - mix) * before.dual + mix * dual,
-        support=support,
-        planes=found.solution.planes,
-        n_support=np.append(n_support, np.count_nonzero(support)),
-    )
+
+    monotone = False
+    patience = 5
+    sums_equations = False
+
+    def __init__(self, response: MaxMargin) -> None:
+        self.response = response
+
+    def document_terms(self, n_documents: int, n_columns: int) -> Duals:
+        nothing = np.zeros((0, n_documents), dtype=np.int32)
+        support = np.zeros(n_documents, dtype=bool)
+        return Duals(np.zeros((n_documents, n_columns)), support, nothing, np.zeros(0, dtype=np.int64))
+
+    def restore_terms(self, arrays: dict[str, np.ndarray]) -> Duals:
+        return Duals(**{name: arrays.pop(name) for name in ("dual", "support", "planes", "n_support")})
+
+    def update(
+        self, model: Model, before: State, after: State, stats: Stats, spread: Spread, terms: Duals, backend: Backend,
+        scale: float, rate: float,
+    ) -> tuple[State, Duals]:  # fmt: skip
+        part = over_partitions(spread, before.alpha, _itself, combine=_join)
+        found = fit_margin(
+            self.response, model.coef_prior, part.design, part.y, part.weight, before.coef, before.coef_cov,
+            before.dispersion, terms.start(before.coef), tol=self.response.tolerance,
+        )  # fmt: skip
+        mix = max(_LEAST_MIX, 2.0 / (2.0 + len(terms.n_support)))
+        return found.enter(after), terms.after(found.solution, mix)
+
+    def refit(self, model: Model, state: State, terms: Duals, documents: Total) -> tuple[State, Duals]:
+        """By the same problem, to a smaller gap; a sampler, which has no duals of its own, takes those of this fit."""
+        part = documents(_itself, combine=_join)
+        found = fit_margin(
+            self.response, model.coef_prior, part.design, part.y, part.weight, state.coef, state.coef_cov,
+            state.dispersion, turns=_REFIT_TURNS, tol=_REFIT_TOL,
+        )  # fmt: skip
+        state = found.enter(state)
+        state.coef = without_smallest(model.coef_prior, found.solution.coef).astype(np.float32)
+        return state, terms if len(terms.n_support) else terms.after(found.solution, mix=1.0)
+
+
+def _itself(part: Labelled) -> Labelled:
+    return part
+
+
+def _join(one: Labelled, other: Labelled) -> Labelled:
+    """Two sets of documents as one."""
+    names = ("mean", "lengths", "covariates")
+    design = Design(*(np.concatenate([getattr(part.design, name) for part in (one, other)]) for name in names))
+    return Labelled(design, np.concatenate([one.y, other.y]), np.concatenate([one.weight, other.weight]))
 
 
 def fit_margin(
@@ -83,7 +149,7 @@ def fit_margin(
             # E[s²] has tr(cov E[Zbar Zbar']) besides; of what is a mean over documents, each may have the mean of it
             second = second_moments(design, np.where(np.isnan(y), 0.0, weight))
             moment = moment + sum(float((cov * second).sum()) for cov in coef_cov) / total
-        before, dispersion = dispersion, response.update(y, score, moment, weight, dispersion, 1.0)
+        before, dispersion = dispersion, response.fit_dispersion(y, score, moment, weight, dispersion)
         slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
         has_likelihood = bool(curvature.any())
         gram, cross = np.zeros((len(coef), n_coef, n_coef)), np.zeros_like(coef)

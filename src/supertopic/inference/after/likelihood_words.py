@@ -1,0 +1,192 @@
+"""Words beside topics under a likelihood:  s = level + trust·(coef·Zbar - level) + word_coef·u.
+
+Given the trust in topics and the penalty, the words' coefficients maximise
+
+    sum_d weight E[log p(y | s)] - penalty·(½ |word_coef|² + sparsity·|word_coef|_1),
+
+by L-BFGS on the positive and negative parts of word_coef, which end at exact zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import minimize
+
+from supertopic.inference.after.words import Joined, ScoredDocuments, word_features
+from supertopic.model import State
+from supertopic.responses.base import Response
+from supertopic.responses.several import parts_of
+
+_PENALTIES = np.logspace(-1, 1, 5)  # of a ridge regression on rows of length 1
+_TRUSTS = (0.25, 0.5, 0.75, 1.0)
+_SPARSITY = 0.2
+MIDDLING = (_TRUSTS[1], 1.0)  # trust and penalty without a pilot
+
+
+@dataclass(frozen=True)
+class WordProblem:
+    """Documents as the words' fit sees them."""
+
+    response: Response
+    y: np.ndarray
+    weight: np.ndarray  # (D,)
+    topics: np.ndarray  # (D, C) the topics' part of the linear predictors …
+    others: np.ndarray  # (D, C) … and the covariates'
+    dispersion: np.ndarray
+    features: sp.csr_matrix
+
+    def only(self, rows: np.ndarray) -> WordProblem:
+        """Those documents, the others without weight (they keep their place)."""
+        return replace(self, weight=np.where(rows, self.weight, 0.0))
+
+    @property
+    def level(self) -> np.ndarray:
+        """(C,) mean of the topics' part."""
+        return self.topics.mean(axis=0)
+
+    def trusting(self, trust: float) -> np.ndarray:
+        """(D, C) linear predictors without words, the topics' part drawn towards its mean."""
+        return self.level + trust * (self.topics - self.level) + self.others
+
+    def moments(self, score: np.ndarray) -> np.ndarray:
+        """(D, C) s² or exp s."""
+        return np.where(self.response.is_product, np.exp(np.clip(score, -300.0, 300.0)), score**2)
+
+    def log_density(self, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """sum_d weight log p(y | s)."""
+        return float(self.weight @ self.response.log_density(self.y, score, self.moments(score), dispersion))
+
+    def slope(self, score: np.ndarray) -> np.ndarray:
+        """(D, C) d/ds of it: a bound that is tight where it stands has the slope of what it bounds."""
+        moment = self.moments(score)
+        slope, curvature = self.response.slope_and_curvature(self.y, score, moment, self.dispersion)
+        return self.weight[:, None] * (slope - curvature * np.where(self.response.is_product, moment, score))
+
+    def dispersion_at(self, score: np.ndarray) -> np.ndarray:
+        """The dispersion that fits best."""
+        return self.response.fit_dispersion(self.y, score, self.moments(score), self.weight, self.dispersion)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What words add: score = trusting(trust) + intercept + features·coef'."""
+
+    trust: float
+    penalty: float
+    intercept: np.ndarray  # (C,)
+    coef: np.ndarray  # (C, V)
+
+    def score(self, problem: WordProblem) -> np.ndarray:
+        """(D, C) linear predictors of topics and words."""
+        return problem.trusting(self.trust) + self.intercept + problem.features @ self.coef.T
+
+
+def fit_words(
+    problem: WordProblem, trust: float, penalty: float, start: Words | None = None, tol: float = 1e-7
+) -> Words:
+    """The words' coefficients and an intercept, given how far topics are trusted."""
+    n_columns, n_words = problem.response.n_columns, problem.features.shape[1]
+    topics = problem.trusting(trust)
+    total = max(float(problem.weight.sum()), 1e-300)
+    ridge = penalty * _strength(problem, topics)
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        intercept, (plus, minus) = flat[:n_columns], flat[n_columns:].reshape(2, n_columns, n_words)
+        coef = plus - minus
+        score = topics + intercept + problem.features @ coef.T
+        value = problem.log_density(score, problem.dispersion)
+        value -= 0.5 * ridge @ (coef**2).sum(axis=1) + _SPARSITY * ridge @ (plus + minus).sum(axis=1)
+        slope = problem.slope(score)
+        by_word = (problem.features.T @ slope).T - ridge[:, None] * coef
+        sparse = _SPARSITY * ridge[:, None]
+        gradient = np.concatenate([slope.sum(axis=0), (by_word - sparse).ravel(), (-by_word - sparse).ravel()])
+        return -value / total, -gradient / total
+
+    first = np.zeros(n_columns * (1 + 2 * n_words))
+    if start is not None:
+        first = np.concatenate([start.intercept, np.maximum(start.coef, 0).ravel(), np.maximum(-start.coef, 0).ravel()])
+    bounds = (np.repeat([-np.inf, 0.0], [n_columns, len(first) - n_columns]), np.full(len(first), np.inf))
+    options = {"maxiter": 500, "ftol": tol, "gtol": tol}
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=np.transpose(bounds), options=options).x
+    plus, minus = found[n_columns:].reshape(2, n_columns, n_words)
+    return Words(trust, penalty, found[:n_columns], plus - minus)
+
+
+def _strength(problem: WordProblem, score: np.ndarray) -> np.ndarray:
+    """(C,) mean curvature of a document's log-density: what a penalty is measured in."""
+    known = problem.weight > 0
+    information = problem.response.information(problem.y, score, problem.moments(score), problem.dispersion)
+    return np.maximum(np.average(information[known], axis=0, weights=problem.weight[known]), 1e-6)
+
+
+def choose_words(pilot: WordProblem, held_out: np.ndarray) -> tuple[Words, np.ndarray]:
+    """The trust and penalty that suit the held-out problem best, as the pilot's fit, and the dispersion seen there.
+
+    By turns: the penalty at middling trust, then the trust, then the penalty's neighbours.
+    """
+    seen, unseen = pilot.only(~held_out), pilot.only(held_out)
+    tried: dict[tuple[float, float], tuple[float, Words, np.ndarray]] = {}
+    best = MIDDLING
+
+    def try_all(settings: list[tuple[float, float]]) -> tuple[float, float]:
+        for setting in settings:
+            if setting not in tried:
+                words = fit_words(seen, *setting, start=tried[best][1] if best in tried else None)
+                score = words.score(pilot)
+                dispersion = unseen.dispersion_at(score)
+                tried[setting] = unseen.log_density(score, dispersion), words, dispersion
+        return max(tried, key=lambda setting: tried[setting][0])
+
+    best = try_all([(best[0], float(penalty)) for penalty in _PENALTIES])
+    best = try_all([(trust, best[1]) for trust in _TRUSTS])
+    best = try_all([(best[0], best[1] * factor) for factor in (0.56, 1.78)])
+    return tried[best][1:]
+
+
+class LikelihoodWords:
+    """Words beside the topics of a model with a likelihood."""
+
+    least = 5
+
+    def __init__(self, response: Response) -> None:
+        self.response = response
+
+    def can_hold_out(self, y: np.ndarray, held_out: np.ndarray) -> bool:
+        """The pilot's documents stay in its fit; only their labels are hidden."""
+        return True
+
+    def join(
+        self, state: State, documents: ScoredDocuments, scale: np.ndarray, held_out: np.ndarray,
+        pilot: ScoredDocuments | None,
+    ) -> Joined:  # fmt: skip
+        problem = self._problem(documents, scale, state.dispersion)
+        chosen, settings, seen_there = None, MIDDLING, None
+        if pilot is not None:
+            chosen, seen_there = choose_words(self._problem(pilot, scale, state.dispersion), held_out)
+            settings = (chosen.trust, chosen.penalty)
+        words = fit_words(problem, *settings, start=chosen)
+        coef, topics = state.coef.astype(np.float64), slice(0, len(state.alpha))
+        coef[:, topics] = problem.level[:, None] + words.trust * (coef[:, topics] - problem.level[:, None])
+        coef[:, topics] += words.intercept[:, None]
+        if seen_there is None or self.response.kind != "number":  # all documents tell cut-points better
+            seen_there = problem.dispersion_at(words.score(problem))
+        return Joined(coef, words.trust, words.coef, seen_there)
+
+    def _problem(self, documents: ScoredDocuments, scale: np.ndarray, dispersion: np.ndarray) -> WordProblem:
+        """The documents in the units of `dispersion`.
+
+        Responses that standardise y use the labels they see, so that a pilot's linear predictors have other units: of
+        unscale(s) = zero + unit·s, each has its own zero and unit.
+        """
+        topics, others = documents.topics.copy(), documents.others.copy()
+        for part in parts_of(self.response):
+            both = (documents.dispersion, dispersion)
+            own, new = (part.response.unscale(np.array([0.0, 1.0]), np.zeros(2), d[part.numbers])[0] for d in both)
+            ratio = (own[1] - own[0]) / (new[1] - new[0])
+            topics[:, part.columns] = ratio * topics[:, part.columns] + (own[0] - new[0]) / (new[1] - new[0])
+            others[:, part.columns] *= ratio
+        features = word_features(documents.counts, scale)
+        return WordProblem(self.response, documents.y, documents.weight, topics, others, dispersion, features)

@@ -1,0 +1,127 @@
+"""What an engine reads of an estimator's parameters: one class of settings per kind of engine.
+
+A field has the name of the parameter it is read from. An estimator that does not have the parameter leaves the engine
+its default, so that no estimator carries parameters that are not its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from supertopic.checks import check_choice, check_number, check_whole
+from supertopic.inference.task import Fit
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.step import Schedule
+
+
+@dataclass(frozen=True)
+class EMSettings:
+    """Of EM over the whole corpus."""
+
+    max_iter: int = 100
+    tol: float = 1e-5
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-3
+    init: str = "online"
+    n_init: int = 1
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        _check_start(self)
+        check_whole("max_doc_iter", self.max_doc_iter)
+        check_number("tol", self.tol)
+        check_number("doc_tol", self.doc_tol)
+
+    @property
+    def limits(self) -> LocalLimits:
+        return LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
+
+
+@dataclass(frozen=True)
+class StochasticSettings:
+    """Of stochastic variational inference, in epochs or by `partial_fit`."""
+
+    max_iter: int = 10
+    batch_size: int | None = None
+    learning_delay: float = 10.0
+    learning_decay: float = 0.7
+    total_documents: int | None = None
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-3
+    init: str = "online"
+    n_init: int = 1
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        _check_start(self)
+        check_whole("batch_size", self.batch_size, or_none=True)
+        check_whole("total_documents", self.total_documents, or_none=True)
+        check_whole("max_doc_iter", self.max_doc_iter)
+        for name in ("learning_delay", "learning_decay", "doc_tol"):
+            check_number(name, getattr(self, name))
+
+    @property
+    def limits(self) -> LocalLimits:
+        return LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
+
+    @property
+    def learning(self) -> Schedule:
+        return Schedule(self.learning_delay, self.learning_decay)
+
+
+@dataclass(frozen=True)
+class GibbsSettings:
+    """Of a Gibbs sampler: sweeps, of which the first `burn_in` (half by default) are not kept."""
+
+    max_iter: int = 500
+    burn_in: int = None  # type: ignore[assignment]  # set after it is read
+    thin: int = 10
+    sampler: str = "collapsed"
+    init: str = "online"
+    n_init: int = 1
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        _check_start(self)
+        check_whole("thin", self.thin)
+        check_whole("burn_in", self.burn_in, least=0, or_none=True)
+        check_choice("sampler", self.sampler, ("collapsed", "partial"))
+        if self.burn_in is None:
+            object.__setattr__(self, "burn_in", int(self.max_iter) // 2)
+        if self.burn_in >= self.max_iter:
+            raise ValueError(f"burn_in: got {self.burn_in}, expected fewer sweeps than max_iter={self.max_iter}")
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether topics are integrated out, rather than drawn once per sweep."""
+        return self.sampler == "collapsed"
+
+
+def _check_start(settings: Any) -> None:
+    """What all engines have in common."""
+    check_choice("init", settings.init, ("online", "uniform"))
+    check_whole("n_init", settings.n_init)
+    check_whole("max_iter", settings.max_iter)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An entry of `inference=`: how to fit, which settings that takes, and how many iterations by default.
+
+    `collapsed` is the one place that says what "cvb0" is: the E-step of "vb" with topics and shares integrated out.
+    """
+
+    fit: Callable[..., Fit]  # of a Task and a Watch; what else it takes, the estimator fills in
+    settings: type
+    max_iter: int
+    collapsed: bool = False
+
+    def read(self, estimator: Any) -> Any:
+        """The settings, from the estimator's parameters of the same names; refuses values that make no sense."""
+        params = estimator.get_params(deep=False)
+        given = {field.name: params[field.name] for field in fields(self.settings) if field.name in params}
+        if given.get("max_iter") is None:
+            given["max_iter"] = self.max_iter
+        return self.settings(**given)

@@ -1,0 +1,89 @@
+"""The M-step of a generalised linear model's coefficients, from statistics that add up over documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from supertopic.backends.base import Backend, Spread, total
+from supertopic.inference.batches import Partition
+from supertopic.inference.regression import Design, Equations, Labelled, Total, regress, solve
+from supertopic.model import DocumentTerms, Model, State, Stats
+
+_TURNS, _JOINT_TURNS = 10, 3  # of the M-step in one step of batch inference; of columns that climb together
+
+
+class GLMStep:
+    """First the response's own parameters given the coefficients, then the coefficients.
+
+    Where a step sees all documents, and the tokens of a document are alike, the two alternate: that costs little, and
+    a single step towards coefficients that are far away would take one more E-step each time. In stochastic inference,
+    the normal equations are averaged over steps, and solved once a step.
+    """
+
+    monotone = True
+    patience = 1
+    sums_equations = True
+
+    def document_terms(self, n_documents: int, n_columns: int) -> DocumentTerms:
+        return DocumentTerms()
+
+    def restore_terms(self, arrays: dict[str, np.ndarray]) -> DocumentTerms:
+        return DocumentTerms()
+
+    def update(
+        self, model: Model, before: State, after: State, stats: Stats, spread: Spread, terms: DocumentTerms,
+        backend: Backend, scale: float, rate: float,
+    ) -> tuple[State, DocumentTerms]:  # fmt: skip
+        response, prior, coef = model.response, model.coef_prior, before.coef.astype(np.float64)
+        over = partial(over_partitions, spread, before.alpha)
+        if rate == 1.0 and scale == 1.0 and not model.per_token:
+            turns = _JOINT_TURNS if response.joint else _TURNS
+            coef, information, dispersion = regress(
+                response, prior, over, coef, before.dispersion, max_iter=turns, tol=1e-5
+            )
+            found = Equations(stats.gram, stats.cross)
+        else:
+            dispersion = response.update(stats.response, before.dispersion, rate)
+            found = Equations(
+                (1.0 - rate) * before.gram + rate * scale * stats.gram,
+                (1.0 - rate) * before.cross + rate * scale * stats.cross,
+            )
+            coef, information = solve(response, prior, over, found, coef), found.gram
+        learned = {"gram": found.gram, "cross": found.cross, "information": information, "dispersion": dispersion}
+        return replace(after, coef=coef.astype(np.float32), **learned), terms
+
+    def refit(self, model: Model, state: State, terms: DocumentTerms, documents: Total) -> tuple[State, DocumentTerms]:
+        coef, information, dispersion = regress(
+            model.response, model.coef_prior, documents, state.coef, state.dispersion
+        )
+        return replace(state, coef=coef.astype(np.float32), information=information, dispersion=dispersion), terms
+
+
+def over_partitions(
+    spread: Spread, alpha: np.ndarray, function: Callable[..., Any], *arguments: Any,
+    combine: Callable[[Any, Any], Any] = add,
+) -> Any:  # fmt: skip
+    """The `Total` of documents in partitions, at the topic shares that the last local step found."""
+    return total(spread.map(_of_labelled, alpha, function, *arguments), combine)
+
+
+def _of_labelled(
+    partition: Partition, backend: Backend, alpha: np.ndarray, function: Callable[..., Any], *arguments: Any
+) -> Any:
+    return function(labelled(partition, alpha), *arguments)
+
+
+def labelled(partition: Partition, alpha: np.ndarray) -> Labelled:
+    """The documents of a partition as a regression sees them; made once for every local step."""
+    found, batch = partition.found, partition.batch
+    assert found is not None
+    if found.labelled is None:
+        design = Design.of(found.doc_topic, alpha, batch.lengths, batch.extra)
+        found.labelled = Labelled(design, batch.y, batch.weight)
+    return found.labelled
