@@ -99,9 +99,7 @@ class Stream:
         for corpus, _ in self.pairs(vectorizer, n_features):
             yield corpus
 
-    def pairs(
-        self, vectorizer: Any | None = None, n_features: int | None = None
-    ) -> Iterator[tuple[Corpus, np.ndarray | None]]:
+    def pairs(self, vectorizer: Any | None = None, n_features: int | None = None) -> Iterator[tuple[Corpus, Any]]:
         """The counts and the responses (None where there are none) of each batch."""
         for X, y in self._pass():
             corpus = as_corpus(X, vectorizer=vectorizer, n_features=n_features, name="The batch")
@@ -116,7 +114,7 @@ class Stream:
     def _start(self, make: Callable[[], Iterator], once: bool, n_documents: int | None) -> None:
         self._make, self._once, self._used, self.n_documents = make, once, False, n_documents
 
-    def _pass(self) -> Iterator[tuple[Any, np.ndarray | None]]:
+    def _pass(self) -> Iterator[tuple[Any, Any]]:
         if self._once and self._used:
             raise ValueError(
                 "The stream can be read only once (standard input or a generator); for several passes give "
@@ -139,7 +137,8 @@ class Stream:
         warn_missing(n_missing, n_documents, text)
 
 
-def _as_pair(batch: Any) -> tuple[Any, np.ndarray | None]:
+def _as_pair(batch: Any) -> tuple[Any, Any]:
     if isinstance(batch, tuple) and len(batch) == 2 and not isinstance(batch[0], str):
-        return batch[0], np.asarray(batch[1])
+        named = hasattr(batch[1], "columns") or hasattr(batch[1], "name")  # a frame or a series keeps its names
+        return batch[0], batch[1] if named else np.asarray(batch[1])
     return batch, None

@@ -1,8 +1,9 @@
-"""The command line: one file per idea, and nothing heavy is imported before a command runs.
+"""The command line. Heavy modules are imported only when a command runs.
 
-`fit`, `look` (topics, explain), `predict`, `evaluate`, `select` and `demo` are the commands; `models` is the table of
-models, `target` chooses a response, `response` and `answers` show what it predicts, `options` are shared, `documents`
-reads, `tables` writes, `show` speaks to people, `guard` turns whatever goes wrong into one sentence.
+`fit`, `look` (topics, explain), `predict`, `evaluate`, `select` and `demo` are the commands. `models` is the table of
+models, `target` chooses a response, `response` makes tables of coefficients and predictions, `answers` scores
+predictions, `options` holds shared options, `documents` reads, `tables` writes, `show` prints, and `guard` turns errors
+into one sentence.
 """
 
 from __future__ import annotations
@@ -48,5 +49,5 @@ def _start(
 
 
 def main() -> None:
-    """What the console script `supertopic` runs."""
+    """Entry point of the console script `supertopic`."""
     app(prog_name="supertopic")

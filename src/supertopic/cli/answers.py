@@ -1,4 +1,4 @@
-"""Predictions beside the truth: the figures of numbers and of classes."""
+"""Scores of predictions against the true values, for numbers and for classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Answers:
-    """Documents with a label: the truth, and what a model predicts for them."""
+    """The true values and the predictions of the labelled documents."""
 
     model: Any
     corpus: Any
@@ -35,7 +35,7 @@ class Answers:
 
     @property
     def r2(self) -> float | None:
-        """None where the truth does not vary."""
+        """Predictive R²; None if all true values are equal."""
         from supertopic.metrics import predictive_r2
 
         return predictive_r2(self.truth, self.prediction) if self.truth.std() > 0 else None
@@ -50,7 +50,7 @@ class Answers:
 
     @property
     def correlation(self) -> float | None:
-        """Pearson's; None where the truth or the prediction does not vary."""
+        """Pearson correlation; None if all true values or all predictions are equal."""
         import numpy as np
 
         if min(self.truth.std(), self.prediction.std()) == 0:
@@ -82,7 +82,7 @@ class Answers:
 
     @property
     def log_loss(self) -> float | None:
-        """- mean log p(truth); None where a model has no probabilities, or a class it has never seen is infinite."""
+        """- mean log p(true class); None if the model has no probabilities, or if the mean is infinite."""
         import numpy as np
 
         if not hasattr(self.model, "predict_proba") or not np.isin(self.truth, self.model.classes_).all():
@@ -106,7 +106,7 @@ class Answers:
 
 
 def answers_of(model: Any, corpus: Any, target: ColumnValues) -> Answers:
-    """The documents that have a label, in the type of the model's own labels."""
+    """Return the answers for the labelled documents, with labels in the type of the model's labels."""
     import numpy as np
 
     if kind_of(model) == "number":
@@ -130,7 +130,7 @@ def answers_of(model: Any, corpus: Any, target: ColumnValues) -> Answers:
 
 
 def _silently(predict: Any) -> Any:
-    """Without the warning of empty documents, which are a figure of their own."""
+    """Suppress the warning about empty documents, which are reported as a separate figure."""
     from supertopic.corpus import EmptyDocumentWarning
 
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""supertopic demo: the main job on documents that everyone has, the docstrings of installed packages."""
+"""supertopic demo: fits topics to the docstrings of installed packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supertopic.cli.fit import say_fit, tallying_vectorizer
 from supertopic.cli.look import show_explanation
 from supertopic.cli.show import say, say_next, show, topics_table
 
-# what every docstring says, whatever it is about
+# words that occur in docstrings on any subject
 DOCSTRING_WORDS = """
     accept accepts achieved allowed api applied apply arg argmax args argument arguments array array_like
     arrayapi arrays attribute attributes auto available axes axis backend backends behavior bool broadcast
@@ -97,7 +97,7 @@ def _vectorizer() -> Any:
 
 
 def _say_held_out(model: Any, one_topic: Any, corpus: Any, held_out: Any) -> None:
-    """How well held-out words are guessed, against word frequencies alone, and one docstring explained."""
+    """Print the held-out likelihood against that of word frequencies alone, and explain one docstring."""
     import numpy as np
 
     documents = [corpus.text[i] for i in held_out]
@@ -109,6 +109,6 @@ def _say_held_out(model: Any, one_topic: Any, corpus: Any, held_out: Any) -> Non
     short = [i for i, text in enumerate(documents) if 400 <= len(text) <= 800] or [0]
     words = model._as_corpus([documents[i] for i in short])
     for_second_topic = np.sort(model.transform(words), axis=1)[:, -2:].min(axis=1) * words.lengths
-    chosen = short[int(for_second_topic.argmax())]  # fits on a screen, and is about two topics
+    chosen = short[int(for_second_topic.argmax())]  # a short docstring about two topics
     say(f"\nOne of them, {corpus.name[held_out[chosen]]}, explained:\n")
     show_explanation(model, documents[chosen])

@@ -1,7 +1,8 @@
-"""DATA and --text: which column holds the documents, and its rows a batch at a time."""
+"""The argument DATA and the option --text: choose the column of the documents and read its rows in batches."""
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -46,11 +47,11 @@ Jobs = Annotated[
 def open_table(
     source: str, text: str | None, *, columns: Sequence[str] = (), encoding: str = "utf-8"
 ) -> tuple[str, Iterator[pd.DataFrame]]:
-    """The name of the text column, and batches of rows that hold it and the other `columns` asked for."""
+    """Return the name of the text column, and batches of rows with this column and the other requested `columns`."""
     from supertopic.readers import find_column, read_batches
 
     batches = read_batches(source, batch_size=BATCH, encoding=encoding)
-    first = next(batches)  # the readers refuse a table without rows
+    first = next(batches)  # the readers raise if a table has no rows
     name = _choose_text(first, text)
     wanted = list(dict.fromkeys([name, *columns]))
     for column in wanted:
@@ -63,7 +64,7 @@ def open_table(
 def read_documents(
     source: str, text: str | None, target: str | None = None, *, encoding: str = "utf-8"
 ) -> tuple[list[str], Any, str]:
-    """All documents, their responses where a `target` column is asked for, and the name of the text column."""
+    """Return all documents, their responses if a `target` column is given, and the name of the text column."""
     import pandas as pd
 
     from supertopic.readers import texts_of, warn_missing
@@ -83,8 +84,40 @@ def read_documents(
     return documents, pd.concat(responses, ignore_index=True) if responses else None, name
 
 
+def is_many_files(source: str) -> bool:
+    """Whether DATA is a glob that matches several files."""
+    from supertopic.readers import find_files
+
+    return glob.has_magic(source) and not os.path.exists(source) and len(find_files(source)) > 1
+
+
+def read_column(batches: Iterator[pd.DataFrame], name: str) -> Any:
+    """One column of all rows."""
+    import pandas as pd
+
+    return pd.concat([frame[name] for frame in batches], ignore_index=True)
+
+
+def stream_of(source: str, text: str, batch_size: int, encoding: str, y: Any = None) -> Any:
+    """The documents as a Stream, with their responses `y`, one per row, where there are some."""
+    from supertopic import Stream
+    from supertopic.readers import read_batches, texts_of
+
+    if y is None:
+        return Stream(source, text, None, batch_size, encoding=encoding)
+
+    def labelled() -> Iterator[tuple[list[str], Any]]:
+        first = 0
+        for frame in read_batches(source, columns=[text], batch_size=batch_size, encoding=encoding):
+            texts, _ = texts_of(frame, text)
+            yield texts, y[first : first + len(texts)]
+            first += len(texts)
+
+    return Stream.from_callable(labelled, n_documents=len(y))
+
+
 def load_model(path: str, jobs: int | None = None) -> Any:
-    """The fitted model of a file."""
+    """Load a fitted model from a file."""
     from supertopic import load
 
     model = load(path)
@@ -92,7 +125,7 @@ def load_model(path: str, jobs: int | None = None) -> Any:
 
 
 def check_writable(path: str, option: str = "--out") -> None:
-    """Refuse a file that cannot be written before any work is done for it."""
+    """Raise before any work is done if the file cannot be written."""
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise ValueError(f"{option}: {path} is a folder, expected the name of a file")
@@ -105,7 +138,7 @@ def check_writable(path: str, option: str = "--out") -> None:
 
 
 def _choose_text(frame: pd.DataFrame, asked: str | None) -> str:
-    """The column asked for, 'text', or the only one that holds strings (of several words, if many hold strings)."""
+    """Return the requested column, 'text', or the only column of strings (of several words, if there are several)."""
     if asked is not None or "text" in frame:
         return asked or "text"
     strings = {}

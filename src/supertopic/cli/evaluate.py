@@ -1,6 +1,6 @@
-"""supertopic evaluate: how well a model fits and predicts documents it has not seen.
+"""supertopic evaluate: measures of a model on documents it was not fitted on.
 
-A new figure is one entry in MEASURES; those of the response come from `answers`.
+A new measure is one entry in MEASURES; the measures of the response are in `answers`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def evaluate(
 
 @dataclass
 class Trial:
-    """A model and the documents it is measured on, with the answers to its predictions where they are known."""
+    """A model, the documents it is measured on, and the true values of its predictions if they are known."""
 
     model: Any
     documents: list[str]
@@ -85,7 +85,7 @@ class Trial:
         return float(self.model.perplexity(self.corpus, self.method, n_jobs=self.model.n_jobs))
 
     def top(self, n: int) -> int:
-        """n words per topic, or all where there are fewer."""
+        """Return n, or the number of words if that is smaller."""
         return min(n, self.model.n_features_in_)
 
 
@@ -99,7 +99,7 @@ def _coherence(trial: Trial) -> float | None:
     from supertopic.metrics import coherence
 
     if trial.top(10) < 2:
-        return None  # one word makes no pair
+        return None  # a single word has no pairs
     return float(coherence(trial.model, trial.documents, "npmi", top_n=trial.top(10)).mean())
 
 
@@ -114,13 +114,13 @@ def _entropy(trial: Trial) -> float:
     from supertopic.metrics import doc_topic_entropy
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EmptyDocumentWarning)  # they are a figure of their own
+        warnings.simplefilter("ignore", EmptyDocumentWarning)  # they are reported as a separate figure
         return doc_topic_entropy(trial.model, trial.corpus)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure: how it is computed, printed and read. `kind` says of which answers it is, "" of the words."""
+    """A measure: how to compute, print and read it. `kind` is the kind of response it needs, "" for none."""
 
     compute: Callable[[Any], float | int | None]
     form: str
@@ -152,7 +152,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def measure(trial: Trial) -> dict[str, float | int | None]:
-    """The figures of the words, and those of the answers where there are some."""
+    """Return the measures of the topics, and those of the predictions if there are any."""
     answers = trial.answers
     figures = {name: m.compute(trial) for name, m in MEASURES.items() if not m.kind}
     if answers is not None:
@@ -171,7 +171,7 @@ def _confusion_table(confusion: Any) -> Table:
 
 
 def figures_table(figures: dict[str, float | int | None]) -> Table:
-    """Name, value, and how to read it."""
+    """A table with the name and value of each measure, and how to read it."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right", style="bold")

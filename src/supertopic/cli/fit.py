@@ -1,4 +1,4 @@
-"""supertopic fit: documents to a model file."""
+"""supertopic fit: fits a model to documents and saves it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from supertopic.cli.documents import (
     Jobs,
     TextColumn,
     check_writable,
+    is_many_files,
     open_table,
+    read_column,
     read_documents,
+    stream_of,
 )
 from supertopic.cli.models import build, check_options, find_entry, number_or_word
 from supertopic.cli.options import (
@@ -98,6 +101,9 @@ def fit(
     Or: supertopic fit reviews.csv --model slda --text body --target stars --out stars.supertopic
     """
     check_target(model, target, response)
+    if inference == "svi" and not stream and is_many_files(data):
+        stream = True
+        note("Reading the files as a stream, since --inference svi takes batches: they are never held whole.")
     if stream:
         inference = _check_stream(data, inference, model)
     options = {
@@ -115,11 +121,15 @@ def fit(
     check_writable(out)
     start, said = time.perf_counter(), {}
     if stream:
-        from supertopic import Stream
-
-        column, _ = open_table(data, text, encoding=encoding)
-        estimator = build(model, options, **more)
-        estimator.fit(Stream(data, column, None, batch_size or BATCH, encoding=encoding))
+        column, batches = open_table(data, text, columns=[target] if target else [], encoding=encoding)
+        size = batch_size or BATCH
+        if target is None:
+            estimator = build(model, options, **more).fit(stream_of(data, column, size, encoding))
+        else:
+            choice, y = response_of(read_column(batches, target), target, response, model)
+            said = {"response": f"{choice.response}, of column {target!r}"}
+            estimator = build(model, options, choice.kind, response=choice.response, **more)
+            estimator.fit(stream_of(data, column, size, encoding, y))
     else:
         documents, cells, column = read_documents(data, text, target, encoding=encoding)
         if target is None:
@@ -142,7 +152,7 @@ def fit(
 
 
 def response_of(cells: Any, name: str, asked: str | None, model: str) -> tuple[Choice, Any]:
-    """The response of the column `name`, said on standard error where it was chosen here, and y for its estimator."""
+    """Return the response for the column `name` and y for its estimator; an automatic choice is printed to stderr."""
     target = ColumnValues.of(cells, name)
     choice = choose(target, asked, find_entry(model).responses)
     y = target.encoded(choice)
@@ -153,10 +163,10 @@ def response_of(cells: Any, name: str, asked: str | None, model: str) -> tuple[C
 
 
 def say_fit(estimator: Any, seconds: float, more: dict[str, str]) -> None:
-    """What a fit was of, and how it ended."""
+    """Print the model, its data and how the fit ended."""
     tally, words = estimator.vectorizer_, estimator.n_features_in_
-    inference = getattr(estimator, "inference", None)  # without topics to find there is one way only
-    limit = estimator.max_iter or estimator.engines[inference][1]
+    inference = getattr(estimator, "inference", None)  # models without latent topics have no such parameter
+    limit = estimator.max_iter or estimator.engines[inference].max_iter
     steps = f"{estimator.n_iter_:,}"
     if inference in ("vb", "cvb0", None):
         steps += " until converged" if estimator.n_iter_ < limit else ", not yet converged: more with --iterations"
@@ -177,7 +187,7 @@ def say_fit(estimator: Any, seconds: float, more: dict[str, str]) -> None:
 
 
 def tallying_vectorizer(**params: Any) -> Any:
-    """A Vectorizer that remembers the tokens and the empty documents of the first pass over the documents."""
+    """Return a Vectorizer that counts the tokens and the empty documents in the first pass over the documents."""
     import numpy as np
 
     from supertopic.vectorizer import Vectorizer
@@ -210,7 +220,7 @@ def _check_stream(data: str, inference: str | None, model: str) -> str:
         raise typer.BadParameter("standard input can be read only once; give files.", param_hint="--stream")
     if inference not in (None, "svi"):
         raise typer.BadParameter(f"a stream is fitted with svi, not with {inference}.", param_hint="--inference")
-    if find_entry(model).needs_target:
+    if "svi" not in find_entry(model).load().engines:
         raise typer.BadParameter(f"the model {model} holds its documents; leave it out.", param_hint="--stream")
     return "svi"
 

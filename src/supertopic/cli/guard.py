@@ -1,4 +1,4 @@
-"""Whatever goes wrong becomes one sentence on standard error and an exit code: 1 failed, 2 usage, 130 stopped."""
+"""Errors become one sentence on standard error and an exit code: 1 failed, 2 usage, 130 interrupted."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class GuardedGroup(TyperGroup):
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Errors end in a sentence and exit code 1, warnings are one line each, a closed pipe is silent.
+    """Print an error as one sentence and exit with code 1; print warnings as one line each; ignore a closed pipe.
 
-    With SUPERTOPIC_DEBUG set, errors keep their traceback.
+    If SUPERTOPIC_DEBUG is set, errors keep their traceback.
     """
     debug = bool(os.environ.get("SUPERTOPIC_DEBUG"))
     try:
         with _short_warnings():
             yield
-            sys.stdout.flush()  # here, so that a closed pipe is met here and not when Python shuts down
+            sys.stdout.flush()  # so that a closed pipe raises here and not when Python shuts down
     except BrokenPipeError:
         _forget_stdout()
         raise typer.Exit(0) from None
@@ -59,7 +59,7 @@ def guarded() -> Iterator[None]:
 
 
 def _is_usage(error: Exception) -> bool:
-    """Whether the error is how typer itself stops: a wrong option, an exit."""
+    """Whether the error is one of typer's own: a wrong option, an exit."""
     return isinstance(error, (typer.Exit, typer.Abort)) or hasattr(error, "exit_code")
 
 
@@ -69,7 +69,7 @@ def _one_line(error: BaseException) -> str:
 
 @contextmanager
 def _short_warnings() -> Iterator[None]:
-    """What users can act on, once each and without the line of code; notices to programmers are left out."""
+    """Show each warning for users once, without the line of code; hide warnings for programmers."""
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -87,9 +87,9 @@ def _short_warnings() -> Iterator[None]:
 
 
 def _forget_stdout() -> None:
-    """Point standard output to nowhere: Python flushes it once more at the end, and must not complain."""
+    """Redirect standard output to the null device, because Python flushes it again at exit."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
     except (OSError, ValueError):
-        pass  # not a real file, as in tests: nothing will be flushed
+        pass  # not a real file, as in tests

@@ -1,4 +1,4 @@
-"""supertopic topics and explain: what the topics are, and which of them a text is about."""
+"""supertopic topics and explain: prints the topics of a model, and the topics of a text."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def explain(
 
 
 def explanation(model: Any, text: str) -> dict[str, Any]:
-    """Topics of a text with their share, its words with the topic each speaks for, and what they add to a prediction.
+    """Return the topic shares of a text, the main topic of each word, and its contribution to a prediction.
 
     The contributions of the words sum to the linear predictor; `average` is that of an average training document.
     """
@@ -102,7 +102,7 @@ def explanation(model: Any, text: str) -> dict[str, Any]:
 
 
 def show_explanation(model: Any, text: str, n_topics: int = 5) -> None:
-    """The largest topics of a text, with its words that speak for each; at a terminal also the text in colours."""
+    """Print the largest topics of a text and the words of each; at a terminal also the text in colours."""
     shares, frame = _shares_and_words(model, text)
     by_topic = shares_by_word(frame)
     best = by_topic.argmax(axis=1)
@@ -127,7 +127,7 @@ def show_explanation(model: Any, text: str, n_topics: int = 5) -> None:
 
 
 def _say_prediction(model: Any, text: str, frame: Any, n_words: int = 6) -> None:
-    """The prediction, and the words that move it most away from that of an average document."""
+    """Print the prediction, and the words with the largest contributions relative to an average document."""
     predicted = predict_frame(model, [text]).iloc[0]
     label = predicted["prediction"]
     if kind_of(model) == "number":
@@ -148,7 +148,7 @@ def _say_prediction(model: Any, text: str, frame: Any, n_words: int = 6) -> None
 
 
 def _shares_and_words(model: Any, text: str) -> tuple[Any, Any]:
-    """θ of the text and `model.explain` of it."""
+    """Return θ and `model.explain` of the text."""
     frame = model.explain(text)
     if frame.empty:
         raise ValueError("the text holds no word that the model knows, so there is nothing to explain")
@@ -156,7 +156,7 @@ def _shares_and_words(model: Any, text: str) -> tuple[Any, Any]:
 
 
 def _coloured(model: Any, text: str, topic_of: dict[str, int], colour: dict[int, str]) -> Text:
-    """The text, each known word in the colour of its topic; words of small topics and unknown words stay grey."""
+    """Return the text with each known word in the colour of its topic; other words are grey."""
     reader = model.vectorizer_
     shown = Text(text.strip(), style="dim")
     for match in re.finditer(reader.token_pattern, shown.plain.replace("\u2019", "'")):
@@ -168,7 +168,7 @@ def _coloured(model: Any, text: str, topic_of: dict[str, int], colour: dict[int,
 
 
 def _read_text(text: str | None, file: str | None) -> str:
-    """The text from the command line, a file or standard input."""
+    """Return the text from the command line, a file or standard input."""
     if (text is None) == (file is None):
         raise typer.BadParameter("give either a TEXT (or -) or a --file.")
     if file is not None:

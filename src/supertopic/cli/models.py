@@ -1,7 +1,7 @@
 """The models of `supertopic fit --model`: a new model is one entry in MODELS.
 
-What options a model takes is read off its estimator: OPTIONS says which parameter an option sets, and one that the
-estimator has not is refused.
+OPTIONS maps each option to a parameter of the estimators. An option is rejected if the model's estimator does not have
+its parameter.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import typer
 
 @dataclass(frozen=True)
 class Entry:
-    """A model in a few words, and its estimators by what they learn from: "none", a "number" or a "class".
+    """A short description of a model, and its estimators by kind of response: "none", "number" or "class".
 
-    `responses` names the one response of each kind, where there is no choice of them.
+    `responses` names the response of each kind, if there is only one.
     """
 
     about: str
@@ -31,7 +31,7 @@ class Entry:
         return "none" not in self.estimators
 
     def load(self, kind: str | None = None) -> Any:
-        """The class for a kind of response, or any of them; imported here, since it takes a second."""
+        """Return the estimator for a kind of response, or any of them; imported here because the import is slow."""
         import supertopic
 
         return getattr(supertopic, self.estimators[kind or next(iter(self.estimators))])
@@ -67,23 +67,23 @@ OPTIONS: dict[str, str] = {
     "--jobs": "n_jobs",
     "--checkpoint": "checkpoint",
 }
-ALWAYS_GIVEN = {"--topics": 20, "--seed": 0}  # by default; a model that does not take them leaves them aside
+ALWAYS_GIVEN = {"--topics": 20, "--seed": 0}  # defaults; ignored by models without these parameters
 
 
 def model_help() -> str:
-    """The table in a sentence, for --help."""
+    """Return the table as a sentence, for --help."""
     return "; ".join(f"{name}: {entry.about}" for name, entry in MODELS.items()) + "."
 
 
 def find_entry(name: str) -> Entry:
-    """The entry of a model, or a usage error that names the near one."""
+    """Return the entry of a model; the usage error for an unknown name suggests a similar one."""
     if name not in MODELS:
         refuse_choice("--model", name, list(MODELS))
     return MODELS[name]
 
 
 def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given (those that are not None); refuses those that the model does not take."""
+    """Return the given options (those that are not None); raise if the model does not take one of them."""
     estimator = find_entry(name).load()
     takes = inspect.signature(estimator).parameters
     chosen = {
@@ -102,17 +102,17 @@ def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def build(name: str, given: Mapping[str, Any], kind: str | None = None, **more: Any) -> Any:
-    """The estimator for a kind of response with the options that were given, and other parameters in `more`."""
+    """Return the estimator for a kind of response, with the given options and the other parameters in `more`."""
     chosen = check_options(name, given)
     estimator = find_entry(name).load(kind)
     takes = inspect.signature(estimator).parameters
-    # there is nothing to choose where a model has one response, and nothing to say where it takes a moment
+    # a model with only one response has no parameter `response`, and a fast one has no `verbose`
     more = {key: value for key, value in more.items() if key in takes or key not in ("response", "verbose")}
     return estimator(**{OPTIONS[option]: value for option, value in chosen.items()}, **more)
 
 
 def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> Any:
-    """'auto' and the like as they are, '5' as an integer, '0.01' as a fraction, '0.1,0.2' as a list."""
+    """Parse the value of an option: a word such as 'auto', an integer, a fraction, or a list such as '0.1,0.2'."""
     if value is None or value in words:
         return value
     try:
@@ -125,7 +125,7 @@ def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> An
 
 
 def refuse_choice(option: str, value: str, choices: list[str]) -> None:
-    """A usage error that lists the choices, and names the near one."""
+    """Raise a usage error that lists the choices and suggests a similar one."""
     near = get_close_matches(value, choices, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}.{hint}", param_hint=option)

@@ -1,4 +1,4 @@
-"""Options that `fit` and `select` share: which words count, and how a model is fitted."""
+"""Options that `fit` and `select` share: the vocabulary, and how a model is fitted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same top
 
 
 def word_params(stop_words: str, min_df: str, max_df: str, max_features: int | None) -> dict[str, Any]:
-    """The parameters of the Vectorizer that the options mean."""
+    """Convert the options to parameters of the Vectorizer."""
     return {
         "stop_words": _read_stop_words(stop_words),
         "min_df": number_or_word("--min-df", min_df, ("auto",)),
@@ -66,7 +66,7 @@ def word_params(stop_words: str, min_df: str, max_df: str, max_features: int | N
 
 
 def _read_stop_words(value: str) -> str | list[str] | None:
-    """'english', none, or the words of a file."""
+    """Return 'english', None, or the list of words in a file."""
     if value in ("english", "none"):
         return None if value == "none" else value
     try:

@@ -1,4 +1,4 @@
-"""supertopic predict: the prediction and the topic shares of every row of DATA, none left out."""
+"""supertopic predict: the prediction and the topic shares of every row of DATA."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def predict(
 
 
 class Tally:
-    """What went through: documents, how many without a word, tokens, and how many of them are unknown."""
+    """Numbers of documents, empty documents, tokens and unknown tokens."""
 
     documents = empty = missing = unknown = 0
     tokens = 0.0
@@ -80,7 +80,7 @@ class Tally:
 def rows_of(
     model: Any, batches: Iterable[pd.DataFrame], text: str, kept: list[str], tally: Tally, interval: float | None
 ) -> Iterator[pd.DataFrame]:
-    """A frame of predictions for each batch of rows; counts what it sees in `tally`."""
+    """Yield a frame of predictions for each batch of rows, and update `tally`."""
     import numpy as np
     import pandas as pd
 
@@ -105,7 +105,7 @@ def rows_of(
         if columns:
             result["topic"] = shares.argmax(axis=1)
         result["tokens"] = corpus.lengths.astype(np.int64)
-        # float32 holds all the digits there are, and prints them in nine characters
+        # float32 has enough digits and prints in nine characters
         yield pd.concat([result, pd.DataFrame(shares.astype(np.float32), columns=columns)], axis=1)
 
 

@@ -1,4 +1,4 @@
-"""What a fitted response looks like: coefficients of topics, predictions, and what each word adds to one."""
+"""Tables of a fitted response: coefficients of topics, predictions, and contributions of words."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
 
 
 def kind_of(model: Any) -> str:
-    """What a model predicts: a "number", a "class" or "none"."""
+    """Return what a model predicts: "number", "class" or "none"."""
     from sklearn.base import is_classifier, is_regressor
 
     return "class" if is_classifier(model) else "number" if is_regressor(model) else "none"
 
 
 def topics_are_classes(model: Any) -> bool:
-    """Whether a document has one topic, its class, as in naive Bayes."""
+    """Whether the topic of a document is its class, as in naive Bayes."""
     return kind_of(model) == "class" and getattr(model, "membership_", "mixed") == "single"
 
 
 def plain(value: Any) -> Any:
-    """A label or a number as JSON knows it."""
+    """Convert a NumPy scalar to a plain Python value."""
     return value.item() if hasattr(value, "item") else value
 
 
 def coefficients(model: Any) -> pd.DataFrame | None:
-    """A row per topic: coef and coef_std, or coef_<class> for every class where each has its own; None without any."""
+    """Return a row per topic with coef and coef_std, or with coef_<class> of every class; None without coefficients."""
     import numpy as np
     import pandas as pd
 
@@ -44,17 +44,17 @@ def coefficients(model: Any) -> pd.DataFrame | None:
 
 
 def row_names(model: Any) -> list[str]:
-    """What the rows of several coefficients are of: the classes, or their numbers where a class has none of its own."""
+    """Return a name for each row of `coef_`: the class, or the row number if rows are not classes."""
     labels = [str(label) for label in getattr(model, "classes_", [])]
     n_rows = len(model.coef_)
     return labels if len(labels) == n_rows else [str(row) for row in range(n_rows)]
 
 
 def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
-    """Columns for a table of topics, and the order of its rows (None without a response).
+    """Return columns for a table of topics, and the order of its rows (None without a response).
 
-    One coefficient per topic is shown with its standard error. Of several, the class that the topic speaks for most:
-    the one whose coefficient lies highest above the mean of all.
+    A single coefficient per topic is shown with its standard error. With several, only the class is shown whose
+    coefficient is highest above the mean of all classes.
     """
     import numpy as np
 
@@ -79,12 +79,12 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
 
 
 def _digits(error: float) -> int:
-    """Decimals that show two figures of an error."""
+    """Return the number of decimals that shows two significant digits of an error."""
     return min(max(1 - math.floor(math.log10(error)), 0), 6) if 0 < error < math.inf else 2
 
 
 def predict_frame(model: Any, documents: Any, interval: float | None = None) -> pd.DataFrame:
-    """prediction, and lower and upper ends of intervals of a number, or p_<class> of every class."""
+    """Return a frame with prediction, and lower and upper (for numbers) or p_<class> (for classes)."""
     import pandas as pd
 
     if kind_of(model) == "number":
@@ -100,8 +100,9 @@ def predict_frame(model: Any, documents: Any, interval: float | None = None) -> 
 
 
 def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.ndarray, float] | None:
-    """What each word of `model.explain` adds to the linear predictor (of the predicted class, where every class has
-    one), and the linear predictor of an average training document; None where there is no linear predictor.
+    """Return the contribution of each word of `model.explain` to the linear predictor, and that of an average document.
+
+    With one linear predictor per class, that of the predicted class is used. None without a linear predictor.
     """
     import numpy as np
 
@@ -121,8 +122,9 @@ def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.
 
 
 def shares_by_word(frame: pd.DataFrame) -> np.ndarray:
-    """The topic shares of `model.explain`, without its other columns; of classes, the shares that each word alone
-    would give them.
+    """Return the topic shares of `model.explain` without its other columns.
+
+    If topics are classes, these are the class probabilities given each word alone.
     """
     found = frame.filter(regex=r"^topic \d+$")
     if found.shape[1] > 0:

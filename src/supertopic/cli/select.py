@@ -1,4 +1,4 @@
-"""supertopic select: what each number of topics buys, on documents left out."""
+"""supertopic select: compares numbers of topics on held-out documents."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def select(
 
 
 def parse_topics(value: str) -> list[int]:
-    """'5,10,20' as numbers."""
+    """Parse numbers of topics such as '5,10,20'."""
     parts = [part.strip() for part in value.split(",") if part.strip()]
     wrong = next((part for part in parts if not part.isdecimal() or int(part) < 1), None)
     if wrong is not None or not parts:
@@ -123,7 +123,7 @@ def parse_topics(value: str) -> list[int]:
 
 
 def _can_draw(path: str) -> bool:
-    """True; refuses, before any work is done, a format that matplotlib does not write, and to go on without it."""
+    """Return True; raise before any work is done if matplotlib is missing or cannot write the format."""
     try:
         import matplotlib
     except ImportError:
@@ -148,7 +148,7 @@ def _as_json(found: Any) -> dict[str, Any]:
 
 
 def _table(found: Any) -> Table:
-    """Mean ± standard error of each measure, the chosen K in bold."""
+    """A table with mean ± standard error of each measure; the chosen K is bold."""
     titles = {"prediction": found.scoring, "nats_per_token": "nats per token", "seconds": "seconds a fit"}
     names = [name for name in found.table if not name.endswith("_se")]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)

@@ -1,4 +1,4 @@
-"""What people read: a console on standard output, notes on standard error, tables of topics and of figures."""
+"""Printing: text and tables on standard output, notes on standard error."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from rich.table import Table
 from rich.text import Text
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
-_WIDTH = 100  # where there is no terminal to ask
+_WIDTH = 100  # if there is no terminal
 
 
 def say(text: str = "") -> None:
-    """A line on standard output, never broken or coloured."""
+    """Print a line on standard output, without line breaks or colours."""
     sys.stdout.write(text + "\n")
 
 
 def show(thing: RenderableType) -> None:
-    """A table or a text on standard output: coloured at a terminal and as wide as it, plain elsewhere."""
+    """Print a table or a text on standard output, coloured and fitted to the width if it is a terminal."""
     console = _console(sys.stdout)
-    with console.capture() as captured:  # and written by ourselves: rich would exit by itself on a closed pipe
+    with console.capture() as captured:  # rich itself would exit on a closed pipe
         console.print(thing)
     lines = captured.get().splitlines()
     say("\n".join(lines if console.is_terminal else map(str.rstrip, lines)))
 
 
 def note(text: str, colour: str = "") -> None:
-    """A line on standard error, never broken: errors, warnings, and what was chosen for the user."""
+    """Print a line on standard error: errors, warnings and automatic choices."""
     _console(sys.stderr).print(Text(text, style=colour), soft_wrap=True)
 
 
@@ -43,12 +43,12 @@ def _console(file: Any) -> Console:
 
 
 def say_json(value: Any) -> None:
-    """JSON on standard output; figures that do not exist are null, as JSON knows no NaN."""
+    """Print JSON on standard output; NaN becomes null."""
     say(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def topics_table(model: Any, n_words: int) -> Table:
-    """Topic, share and words, the largest topic first; with a response, its coefficients, the largest of them first."""
+    """A table with the share and words of each topic, largest topic first; with a response, sorted by coefficient."""
     from supertopic.cli.response import coefficient_columns
 
     topics = model.topics(n_words)
@@ -66,7 +66,7 @@ def topics_table(model: Any, n_words: int) -> Table:
 
 
 def facts(pairs: Mapping[str, str]) -> Table:
-    """Names and values, one pair per line."""
+    """A table of names and values, one pair per line."""
     table = Table.grid(padding=(0, 2, 0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -76,7 +76,7 @@ def facts(pairs: Mapping[str, str]) -> Table:
 
 
 def say_next(commands: Sequence[Sequence[str]]) -> None:
-    """Commands to try next, quoted so that they can be copied."""
+    """Print commands to try next, quoted so that they can be copied."""
     say("\nNext:")
     for command in commands:
         say("  " + shlex.join(["supertopic", *command]))

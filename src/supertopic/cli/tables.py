@@ -1,4 +1,4 @@
-"""Frames to files, a batch at a time: CSV, TSV, JSON lines and Parquet by extension, CSV to standard output."""
+"""Writers of frames in batches: CSV, TSV, JSON lines and Parquet by extension, CSV on standard output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Writer = Callable[[BinaryIO, "Iterable[pd.DataFrame]"], None]
 
 
 def writer_for(path: str) -> Writer:
-    """The writer of a file name; standard output is CSV."""
+    """Return the writer for a file name; standard output is CSV."""
     extension = ".csv" if path == "-" else os.path.splitext(path)[1].lower()
     if extension not in WRITERS:
         raise typer.BadParameter(
@@ -28,7 +28,7 @@ def writer_for(path: str) -> Writer:
 
 
 def write_frames(path: str, frames: Iterable[pd.DataFrame]) -> None:
-    """All rows to a file, which appears whole or not at all, or to standard output ("-")."""
+    """Write all rows to a file, atomically, or to standard output ("-")."""
     from supertopic.persistence import write_atomically
 
     write = writer_for(path)
@@ -62,7 +62,7 @@ def _write_parquet(file: BinaryIO, frames: Iterable[pd.DataFrame]) -> None:
             table = pa.Table.from_pandas(frame, schema=writer and writer.schema, preserve_index=False)
             writer = writer or pq.ParquetWriter(file, table.schema)
             writer.write_table(table)
-    except pa.ArrowException as error:  # a column of a CSV may look like numbers at first and like text later
+    except pa.ArrowException as error:  # a column of a CSV may hold numbers in the first batches and text later
         reason = str(error).splitlines()[0].rstrip(".")
         raise ValueError(f"A column that was kept does not fit a Parquet file: {reason}; write a CSV.") from error
     finally:

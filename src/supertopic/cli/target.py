@@ -1,7 +1,7 @@
-"""--target and --response: what the column of the response holds, and so which response fits it.
+"""The options --target and --response: choose a response that fits the values of the column.
 
-Class ids are never fitted as numbers in silence: where no response is asked for, a sentence says what the column was
-taken for and how to have it otherwise. Only responses in the registry are chosen or offered.
+If no response is given, a message says how the column is interpreted and how to change that, so that class ids are not
+fitted as numbers unnoticed. Only responses in the registry are chosen or suggested.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-FEW = 20  # so many distinct whole numbers still look like class ids
-LONGEST_SCALE = 11  # of ratings: 0 to 10
+FEW = 20  # up to this number of distinct whole numbers may be class ids
+LONGEST_SCALE = 11  # largest number of values of a rating scale: 0 to 10
 
 TargetColumn = Annotated[
     str | None,
@@ -48,7 +48,7 @@ ResponseName = Annotated[
 
 @dataclass(frozen=True)
 class Choice:
-    """A response by its name, what it is of ("number" or "class"), and why it was chosen."""
+    """The name of a response, its kind ("number" or "class"), and the reason for the choice."""
 
     response: str
     kind: str
@@ -57,14 +57,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class ColumnValues:
-    """The cells of a column, None where empty: whole numbers as int, other numbers as float, labels as they are."""
+    """The cells of a column: None if empty, whole numbers as int, other numbers as float, labels unchanged."""
 
     name: str
     values: np.ndarray
 
     @classmethod
     def of(cls, column: pd.Series, name: str) -> ColumnValues:
-        """Cells as they were read; refuses columns that hold neither numbers nor labels, or nothing at all."""
+        """Convert a column as it was read; raise if it is empty or has values other than numbers and labels."""
         import numpy as np
 
         cells = [_cell(value, missing) for value, missing in zip(column.tolist(), column.isna(), strict=True)]
@@ -75,7 +75,7 @@ class ColumnValues:
         if wrong is not None:
             what = type(wrong).__name__
             raise ValueError(f"column {name!r} holds values of type {what}; expected numbers or labels")
-        if len({isinstance(value, str) for value in known}) > 1:  # a CSV is read in parts, and each has its own type
+        if len({isinstance(value, str) for value in known}) > 1:  # a CSV is read in parts, whose types may differ
             cells = _same_type(cells)
         values = np.empty(len(cells), dtype=object)
         values[:] = cells
@@ -98,7 +98,7 @@ class ColumnValues:
         return all(isinstance(value, int) for value in self.known)
 
     def as_numbers(self, response: str) -> np.ndarray:
-        """float64, NaN where empty; refuses text, and names the response that is for it."""
+        """Return float64 values, NaN if empty; the error for text suggests a response."""
         import numpy as np
 
         numbers = [math.nan if value is None else _number(value) for value in self.values]
@@ -113,7 +113,7 @@ class ColumnValues:
         return np.array(numbers, dtype=np.float64)
 
     def as_labels(self, response: str) -> np.ndarray:
-        """Labels, None where empty or -1 (as in the library); refuses fractions, and names the response for them."""
+        """Return labels, None if empty or -1 (as in the library); the error for fractions suggests a response."""
         fraction = next((value for value in self.known if isinstance(value, float)), None)
         if fraction is not None:
             raise ValueError(
@@ -126,20 +126,20 @@ class ColumnValues:
         return labels
 
     def encoded(self, choice: Choice) -> Any:
-        """What the estimator of the chosen response takes as y."""
+        """Return y for the estimator of the chosen response."""
         if len(self.distinct) == 1:
             raise ValueError(f"column {self.name!r} holds one value only, {self.distinct[0]!r:.60}: nothing to learn")
         return self.as_numbers(choice.response) if choice.kind == "number" else self.as_labels(choice.response)
 
     @property
     def classes(self) -> list[Any]:
-        """The distinct values, without -1 where it stands for "no label": the only negative of three whole numbers."""
+        """The distinct values, without -1 if it means "no label": the only negative of at least three whole numbers."""
         others = [value for value in self.distinct if value != -1] if self.is_whole else self.distinct
         return others if self.is_whole and len(others) > 1 and others[0] >= 0 else self.distinct
 
 
 def responses(kind: str = "") -> dict[str, str]:
-    """All registered responses with what they are of ("number" or "class")."""
+    """Return all registered responses with their kind ("number" or "class")."""
     from supertopic.responses.base import registry
 
     found = {name: response.kind for name, response in registry().items() if response.kind in ("number", "class")}
@@ -147,7 +147,7 @@ def responses(kind: str = "") -> dict[str, str]:
 
 
 def check_target(model: str, target: str | None, response: str | None = None) -> None:
-    """A target is needed by supervised models and refused by the others, and a response has to be one that exists."""
+    """Raise if a supervised model has no target, if another model has one, or if the response does not exist."""
     needed = find_entry(model).needs_target
     if needed and target is None:
         raise typer.BadParameter(f"the model {model} learns from a response: say which column with --target.")
@@ -163,7 +163,7 @@ def check_target(model: str, target: str | None, response: str | None = None) ->
 
 
 def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | None = None) -> Choice:
-    """The response asked for, or the one that fits the column; of those in `only`, by kind, where there is no other."""
+    """Return the requested response, or one that fits the column; `only` limits the choice to one response per kind."""
     if only and len(only) == 1:
         return _only_classes(target, only["class"])
     if only:
@@ -183,7 +183,7 @@ def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | No
     if whole and (n == 2 or (n <= FEW and len(target.known) >= 2 * n)):
         classes = target.classes
         n, low, high = len(classes), classes[0], classes[-1]
-        # ids that some program gave start at 0; scales start at 1, run from 0 to 10, or lie around 0
+        # class ids usually start at 0; rating scales start at 1, run from 0 to 10, or are centred at 0
         if 2 < n <= LONGEST_SCALE and high - low == n - 1 and (low != 0 or n == LONGEST_SCALE) and _known("ordinal"):
             why = f"holds {n} consecutive whole numbers, {low} to {high}: taken as an ordered rating (ordinal)"
             return Choice("ordinal", "class", _sentence(target, why, softmax="classes", gaussian="numbers"))
@@ -198,7 +198,7 @@ def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | No
 
 
 def _only_classes(target: ColumnValues, response: str) -> Choice:
-    """The classes of a column for a model that has no other response."""
+    """Return the choice for a model whose only response is for classes."""
     fraction = next((value for value in target.known if isinstance(value, float)), None)
     if fraction is not None:
         raise ValueError(
@@ -210,7 +210,7 @@ def _only_classes(target: ColumnValues, response: str) -> Choice:
 
 
 def unlabelled(target: ColumnValues, y: Any) -> str:
-    """How many documents have no label, in words; nothing where all have one."""
+    """Return a sentence with the number of documents without a label; empty if all have one."""
     n, n_empty = sum(value is None or value != value for value in y), len(y) - len(target.known)
     where = "is empty" if n == n_empty else "is empty or -1" if n_empty else "is -1"
     documents = "its document takes" if n == 1 else "these documents take"
@@ -236,13 +236,13 @@ def _known(response: str) -> bool:
 
 
 def _sentence(target: ColumnValues, what: str, **others: str) -> str:
-    """What the column was taken for, and the registered responses that would take it otherwise."""
+    """Return a sentence on how the column is interpreted, and on the registered alternatives."""
     instead = " or ".join(f"{name} for {use}" for name, use in others.items() if _known(name))
     return f"Column {target.name!r} {what}" + (f"; use --response {instead}." if instead else ".")
 
 
 def _refuse_prose(target: ColumnValues) -> None:
-    """Text that is no label: numbers with a few stray words among them, or nearly every row its own."""
+    """Raise if the text is not labels: numbers with a few words among them, or a different text in most rows."""
     strays = [value for value in target.known if _number(value) is None]
     if len(strays) < 0.5 * len(target.known):
         stray = f"{strays[0]!r:.60} among numbers" if strays else f"numbers as text, such as {target.known[0]!r:.60}"
@@ -258,7 +258,7 @@ def _refuse_prose(target: ColumnValues) -> None:
 
 
 def _cell(value: Any, missing: Any) -> Any:
-    """A cell as str, bool, int (a whole number) or float; None where it is empty."""
+    """Return a cell as str, bool, int (a whole number) or float; None if it is empty."""
     if missing is True or value is None or (isinstance(value, str) and not value.strip()):
         return None
     if getattr(value, "shape", None) == ():
@@ -276,7 +276,7 @@ def _number(value: Any) -> float | None:
 
 
 def _same_type(cells: Iterable[Any]) -> list[Any]:
-    """Numbers throughout where every text is one, otherwise text throughout."""
+    """Convert all cells to numbers if possible, otherwise all to text."""
     cells = list(cells)
     numbers = [None if value is None else _number(value) for value in cells]
     if all((number is None) == (value is None) for number, value in zip(numbers, cells, strict=True)):

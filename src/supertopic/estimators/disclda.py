@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -12,16 +13,16 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.shared.base import Engine, TopicEstimator
-from supertopic.estimators.shared.checks import require_number, require_whole
+from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.labels import as_codes, as_table
-from supertopic.inference.task import Settings, run
+from supertopic.inference.batches import Batch
+from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.variational.disclda import ClassPosterior, Structure, fit_classes, infer_classes, word_shares
-from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.metrics import completion_split, log_likelihood
 from supertopic.model import Model
 
@@ -32,30 +33,30 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     """y ~ Categorical(shares);  theta ~ Dirichlet(alpha);  z ~ theta;  w ~ beta_z;  z is a topic of y or a shared one.
 
     The structure is fixed, as in the paper's experiments with many classes and in those of MedLDA (footnote 14); only
-    the topics are learned. A document of class y has `n_class_topics` topics of its own class and `n_shared_topics`
-    that all classes have; a new document is inferred once for each class, and
+    the topics are learned. A document of class y has `n_class_topics` topics of its own class, and `n_shared_topics`
+    topics that all classes share. A new document is inferred once for each class, and
 
         p(y | w)  ∝  shares_y exp(variational bound of log p(w | y)).
 
-    So prediction takes as many inferences as there are classes, each with the few topics of one class.
+    Prediction therefore takes as many inferences as there are classes, each with the few topics of one class.
 
     Parameters
     ----------
     n_class_topics : int
         K0, the topics of each class.
     n_shared_topics : int, optional
-        K1, the topics of all; twice `n_class_topics` by default. 0 with one topic a class is naive Bayes.
+        K1, the shared topics; twice `n_class_topics` by default. 0 with one topic per class is naive Bayes.
     class_prior : {"empirical", "uniform"}
-        Shares of the classes: those of the training documents, one added to each; or all alike.
+        Shares of the classes: those of the training documents, with one pseudo-document per class; or all equal.
     doc_topic_prior : float, K0 + K1 floats, "symmetric" or "auto"
         alpha, the same for all classes: fixed, or learned.
     topic_word_prior : float
         Smoothing of the topics.
     max_iter, tol
-        EM steps at most; stop when the bound gains less than this share of itself.
+        Largest number of EM steps; the fit stops when the bound gains less than `tol` of itself.
     max_doc_iter, doc_tol
         Limits of a document's own inference while fitting.
-    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint
+    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
     Attributes
@@ -69,7 +70,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     """
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {}
+    engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_classes, EMSettings, 100)}
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         verbose: int = 0,
         warm_start: bool = False,
         checkpoint: Any = None,
+        backend: str = "threads",
     ) -> None:
         self.n_class_topics = n_class_topics
         self.n_shared_topics = n_shared_topics
@@ -105,6 +107,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         self.verbose = verbose
         self.warm_start = warm_start
         self.checkpoint = checkpoint
+        self.backend = backend
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
@@ -114,7 +117,9 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         X : counts, strings, or a Corpus
         y : (D,) labels; documents whose label is missing (None, NaN, or -1 among class numbers) are left out
         """
-        settings = self._check()
+        self._check()
+        engine = self._engine()
+        settings = engine.read(self)
         before = getattr(self, "classes_", ())
         corpus = self._read(X)
         table, _ = as_table(y, len(corpus), type(self).__name__)
@@ -125,29 +130,25 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         if len(known) == 0:
             raise ValueError("y is missing for every document; expected some labels")
         if hasattr(self, "_state") and not np.array_equal(before, self.classes_):
-            del self._state  # other classes: nothing to go on from
+            del self._state  # other classes: a warm start is not possible
         model, structure = self._model(), self._structure()
-        task = self._task(model, corpus[known], settings, codes[known])
-        with task.backend:
-            fit = run(partial(fit_classes, structure), task, type(self).__name__)
-            n_members = np.bincount(codes[known].astype(np.intp), minlength=len(self.classes_))
-            shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(self.classes_))
-            self._log_shares = np.log(shares / shares.sum())
-            self._keep(model, fit)
-            self.doc_topic_ = self._infer(corpus, task.backend)
+        n_members = np.bincount(codes[known].astype(np.intp), minlength=len(self.classes_))
+        shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(self.classes_))
+        self._log_shares = np.log(shares / shares.sum())
+        batch = Batch(corpus.counts[known], codes[known], np.ones(len(known)), model.n_topics)
+        task = self._task(model, batch, settings)
+        self._run(replace(engine, fit=partial(fit_classes, structure)), task, corpus)
         warn_empty(corpus)
         return self
 
-    def _check(self) -> Settings:
+    def _check(self) -> None:
         """Refuses parameters that make no sense, before any work is done."""
-        require_whole(self, "n_class_topics", "max_iter", "max_doc_iter")
+        require_whole(self, "n_class_topics")
         require_whole(self, "n_shared_topics", least=0, or_none=True)
-        require_number(self, "tol", "doc_tol")
+        self._backend()
         if self.class_prior not in _CLASS_PRIORS:
             raise ValueError(f"class_prior: got {self.class_prior!r}, expected 'empirical' or 'uniform'")
         self._model()
-        limits = LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
-        return Settings(max_iter=int(self.max_iter), tol=float(self.tol), limits=limits, verbose=int(self.verbose))
 
     def _n_shared(self) -> int:
         return 2 * int(self.n_class_topics) if self.n_shared_topics is None else int(self.n_shared_topics)
@@ -161,25 +162,25 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         prior = DocTopicPrior.parse(self.doc_topic_prior, n_topics)
         return Model(n_topics, DirichletTopics(self.topic_word_prior), prior)
 
-    def _fits(self, corpus: Corpus) -> bool:
+    def _fits(self, batch: Batch) -> bool:
         state = getattr(self, "_state", None)
-        shape = (corpus.n_words, self._structure().n_topics)
+        shape = (batch.counts.shape[1], self._structure().n_topics)
         return state is not None and state.word_topic.shape == shape and len(state.alpha) == self._model().n_topics
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def _class_posterior(self, corpus: Corpus, backend: Threads) -> ClassPosterior:
+    def _class_posterior(self, corpus: Corpus, backend: Backend) -> ClassPosterior:
         given = (self._weights(), self._state.alpha, self._log_shares)
         return infer_classes(self._structure(), *given, corpus.counts, backend)
 
-    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+    def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         return self._class_posterior(corpus, backend).doc_topic
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(D, C) posterior over the classes; the class shares for a document without a known word."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        with Threads(self.n_jobs) as backend:
+        with self._backend() as backend:
             return self._class_posterior(corpus, backend).posterior
 
     def predict(self, X: Any) -> np.ndarray:
@@ -194,10 +195,10 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
         """exp(-log-likelihood per token) of new documents without their classes, p(w) = sum_c p(c) p(w | c).
 
-        See `supertopic.metrics.perplexity`; in "completion", the observed half tells of the class, too.
+        See `supertopic.metrics.perplexity`. In "completion", p(c) is the class posterior given the observed half.
         """
         corpus = self._as_corpus(X)
-        options["random_state"] = options.get("random_state") or 0  # all classes have to see the same half
+        options["random_state"] = options.get("random_state") or 0  # all classes need the same half
         structure, weights, log_shares = self._structure(), self._weights(), self._log_shares
         logs, n_tokens = [], np.zeros(len(corpus))
         for place in range(structure.n_classes):
@@ -207,19 +208,19 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
             n_tokens = found.n_tokens
         if method == "completion":
             seen = Corpus(completion_split(corpus.counts, options["random_state"])[0])
-            with Threads(self.n_jobs) as backend:
+            with self._backend() as backend:
                 log_shares = np.log(np.maximum(self._class_posterior(seen, backend).posterior, 1e-300))
         return float(np.exp(-logsumexp(np.column_stack(logs) + log_shares, axis=1).sum() / max(n_tokens.sum(), 1.0)))
 
     def explain(self, doc: Any) -> pd.DataFrame:
-        """Which topic each word of one document speaks for: columns word, count, and a share per topic.
+        """The topic shares of each word of one document: columns word, count, and one per topic.
 
-        The shares of a row sum to one: those under each class, averaged over `predict_proba`.
+        The shares of a row sum to one. They are averaged over the classes, weighted by `predict_proba`.
         """
         corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
         if len(corpus) != 1:
             raise ValueError(f"doc: got {len(corpus)} documents, expected one")
-        with Threads(1) as backend:
+        with self._backend(1) as backend:
             given = (self._structure(), self._weights(), self._state.alpha)
             posterior = self._class_posterior(corpus, backend).posterior[0]
             shares = word_shares(*given, posterior, corpus.counts, backend)
@@ -259,5 +260,5 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True  # on measurements in two dimensions: words are counted
+        tags.classifier_tags.poor_score = True  # scikit-learn tests it on two measurements; it is made for word counts
         return tags

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -12,28 +12,35 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.backends.threads import Threads
 from supertopic.corpus import warn_empty
 from supertopic.emissions.facets import CellDesign, Components
 from supertopic.estimators.shared.facets import FacetedEstimator
 from supertopic.estimators.shared.labels import as_codes, as_table
+from supertopic.inference.variational.facets import LabelModel
 
 _LABEL_PRIORS = ("empirical", "uniform")
 
 
-class ObservedLabels:
-    """Combination a of each document's labels ~ Categorical(shares), one pseudo-document each; NaN where not seen."""
+@dataclass(frozen=True)
+class ObservedLabels(LabelModel):
+    """The combination of a document's labels ~ Categorical(shares), with one pseudo-document for each combination."""
 
-    def __init__(self, codes: np.ndarray, combinations: np.ndarray) -> None:
-        self.possible = _possible(codes, combinations)
-        self.shares = np.full(len(combinations), 1.0 / len(combinations))
+    learned: ClassVar[tuple[str, ...]] = ("shares",)
+
+    possible: np.ndarray  # (D, A) bool: whether a document may have a combination
+    shares: np.ndarray  # (A,)
+
+    @classmethod
+    def of(cls, codes: np.ndarray, combinations: np.ndarray) -> ObservedLabels:
+        """From the labels (D, F) as numbers, NaN where missing, and the combinations (A, F) that there are."""
+        return cls(_possible(codes, combinations), np.full(len(combinations), 1.0 / len(combinations)))
 
     def logs(self) -> np.ndarray:
         return np.where(self.possible, np.log(self.shares), -np.inf)
 
-    def update(self, posterior: np.ndarray) -> None:
+    def update(self, posterior: np.ndarray) -> ObservedLabels:
         number = posterior.sum(axis=0) + 1.0
-        self.shares = number / number.sum()
+        return replace(self, shares=number / number.sum())
 
     def log_prior(self) -> float:
         return float(np.log(self.shares).sum())
@@ -43,10 +50,13 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     """theta_d ~ Dirichlet(alpha);  z ~ theta_d;  w ~ exp(m + eta_z + sum of eta_label + eta_(z, label) …) / Z.
 
     Labels may be missing in training, and are predicted for new documents: p(labels | words) ∝ p(labels) p(words |
-    labels), where the second is the evidence bound of the words under these labels. Combinations of labels are those
-    of the training documents. Documents to be labelled may be in the fit, their labels missing: where they are by
-    authors that no labelled document is by, the fit learns what is theirs (political blogs: 12 points of accuracy).
-    Starts differ there; the mean of `predict_proba` over a few values of `random_state` differs less.
+    labels). For p(words | labels) the evidence bound of the words under these labels is taken. The combinations of
+    labels are those of the training documents.
+
+    Documents to be labelled may take part in the fit, with their labels missing. This helps where they are by authors
+    who have no labelled document: the fit then learns the words of these authors (political blogs: 12 points of
+    accuracy). Such fits depend on their start; the mean of `predict_proba` over a few values of `random_state` is more
+    stable.
 
     Parameters
     ----------
@@ -55,28 +65,31 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     facets : list of str, optional
         Columns of y that are labels; all of them by default.
     interactions : list of tuples of names, optional
-        What may add words together, of "topic" and the facets: ``[("topic", "party"), ("party", "year")]``. By default
-        the topics with each facet; an empty list for none.
+        Which of "topic" and the facets have deviations together: ``[("topic", "party"), ("party", "year")]``. By
+        default the topics with each facet; an empty list for none.
     prior, gamma
-        On the variance of every deviation: "jeffreys", or "exponential" with rate `gamma`.
+        Prior on the variance of every deviation: "jeffreys", or "exponential" with rate `gamma`.
     interaction_gamma : float or None
-        Rate of an exponential prior that interactions have instead: a larger one keeps fewer of them, and smaller. None
-        for that of all others, as in the paper: Jeffreys' lets them learn by heart, which costs up to 2.8 points of
-        accuracy on political blogs by side or by author, and gains 0.7 on newsgroups (a rate of 1 does as well there).
+        Rate of an exponential prior for interactions instead. A larger rate keeps fewer and smaller interactions. None:
+        interactions have the prior of all others, as in the paper. With Jeffreys' prior they overfit, which costs up to
+        2.8 points of accuracy on political blogs by side or by author, and gains 0.7 on newsgroups (where a rate of 1
+        is as good).
     background, unseen
         As in `SAGEClassifier`.
     label_prior : {"empirical", "uniform"}
-        p(labels) of new documents: as in training, or all combinations alike.
-    doc_topic_prior, max_iter, tol, max_doc_iter, doc_tol, vectorizer, n_jobs, random_state, verbose
+        p(labels) of new documents: as in training, or the same for all combinations.
+    doc_topic_prior, max_iter, tol, max_doc_iter, doc_tol
+        As in `LDA`.
+    vectorizer, n_jobs, random_state, verbose, checkpoint, backend
         As in `LDA`.
 
     Attributes
     ----------
-    deviations_ : dict of sparse frames (words by components): what each topic, label, interaction adds in log space
+    deviations_ : dict of sparse frames (words by components): what each topic, label and interaction adds in log space
     background_ : (V,) ndarray, log probabilities
     sparsity_ : dict, the share of zeros among the deviations, by kind of component
     labels_ : dict, the values of each facet
-    classes_ : ndarray, those of the first facet
+    classes_ : ndarray, the values of the first facet
     components_ : (K, V) ndarray, the topics without any label, as distributions over words
     doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
@@ -105,6 +118,8 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
+        checkpoint: Any = None,
+        backend: str = "threads",
     ) -> None:
         self.n_topics = n_topics
         self.facets = facets
@@ -124,9 +139,11 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.backend = backend
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn topics, and what labels add to them.
+        """Learn the deviations of topics, labels and their interactions.
 
         X : counts, strings, or a Corpus
         y : frame, Series or array of labels, a column per facet; None, NaN (or -1 among class numbers) where missing
@@ -145,9 +162,8 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             if np.isnan(column).all():
                 raise ValueError(f"y is missing for every document in {name!r}; expected some labels")
         self._combinations = _combinations(codes, [len(classes) for classes in self.labels_.values()])
-        labels = ObservedLabels(codes, self._combinations)
-        self._fit_labels(corpus, labels, self._design(), prior)
-        self._shares = labels.shares
+        labels = ObservedLabels.of(codes, self._combinations)
+        self._shares = self._fit_labels(corpus, codes, labels, self._design(), prior).labels.shares
         warn_empty(corpus)
         return self
 
@@ -156,9 +172,9 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     ) -> np.ndarray:
         """(D, C) posterior over the labels of one facet (the first by default), given the words.
 
-        labels : what is known of the documents' labels, as `y` of the fit, missing where not known
-        new : facets whose value in these documents is none of those known, say documents of a new author: they add
-            nothing. What only that facet explains in training then has no part in the prediction of another.
+        labels : what is known of the documents' labels, in the form of `y` in `fit`, missing where not known
+        new : facets whose value in these documents did not occur in training, for example the author if the documents
+            are by a new one. The deviations of these facets are left out.
         """
         check_is_fitted(self, "labels_")
         name = list(self.labels_)[self._facet(facet)]
@@ -189,17 +205,17 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         return float(np.mean(self.labels_[name][codes[known].astype(int)] == found[known]))
 
     def explain(self, doc: Any, facet: str | None = None) -> pd.DataFrame:
-        """What each word of one document says for each label of a facet: columns word, count, and one per label.
+        """The evidence of each word of one document for each label of a facet: columns word, count, and one per label.
 
-        A label's column holds count · log p(word | label), topics weighed as the document has them, less the mean over
-        the labels: what counts is the difference.
+        The column of a label holds count · log p(word | label), with topics weighted by their shares in the document.
+        The mean over the labels is subtracted, since only differences matter.
         """
         corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
         if len(corpus) != 1:
             raise ValueError(f"doc: got {len(corpus)} documents, expected one")
         place = self._facet(facet)
         values = self._combinations[:, place]
-        with Threads(1) as backend:
+        with self._backend(1) as backend:
             shares = self._infer(corpus, backend)[0].astype(np.float64)
         words, counts = corpus.counts.indices, corpus.counts.data.astype(np.float64)
         tables = np.exp(self._parts().logs(self._design())[:, words]).reshape(len(values), self.n_topics, -1)
@@ -207,8 +223,8 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         names = list(self.labels_.values())[place]
         of_label = np.stack([under[values == j].sum(axis=0) for j in range(len(names))])
         weight = np.array([np.exp(self._label_logs())[values == j].sum() for j in range(len(names))])
-        says = counts * np.log(of_label / weight[:, None])
-        frame = pd.DataFrame((says - says.mean(axis=0)).T, columns=[str(name) for name in names])
+        evidence = counts * np.log(of_label / weight[:, None])
+        frame = pd.DataFrame((evidence - evidence.mean(axis=0)).T, columns=[str(name) for name in names])
         frame.insert(0, "count", counts)
         frame.insert(0, "word", self._words()[words])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
@@ -248,7 +264,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             codes = [as_codes(c, who, self.labels_[name])[0] for name, c in zip(view.names, columns.T, strict=True)]
             possible = _possible(np.stack(codes, axis=1), view.combinations)
             logs = np.where(possible | ~possible.any(axis=1, keepdims=True), logs, -np.inf)
-        with Threads(self.n_jobs) as backend:
+        with self._backend() as backend:
             return self._infer_labels(corpus, logs, backend, view.tables)[0]
 
     def _facet(self, facet: str | None) -> int:
@@ -282,13 +298,13 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True  # on measurements in two dimensions: it counts words
+        tags.classifier_tags.poor_score = True  # scikit-learn tests it on two measurements; it is made for word counts
         return tags
 
 
 @dataclass(frozen=True)
 class _View:
-    """What predictions look at: some facets, their combinations, log p(combination), and p(word | cell)."""
+    """A fitted model as a prediction needs it: facets, their combinations, log p(combination), p(word | cell)."""
 
     names: list[str]
     combinations: np.ndarray
@@ -336,7 +352,10 @@ def _check_interactions(interactions: Any, facets: list[str]) -> list[tuple[str,
 
 
 def _combinations(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
-    """(A, F) combinations of labels that some document has; where none fits a document, all that would."""
+    """(A, F) combinations of labels that some document has.
+
+    Where none of them agrees with the known labels of a document, all combinations that agree are added.
+    """
     rows = np.unique(codes[~np.isnan(codes).any(axis=1)], axis=0)
     found = {tuple(map(int, row)) for row in rows}
     partly = codes[np.isnan(codes).any(axis=1)]
@@ -350,7 +369,7 @@ def _combinations(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
 
 
 def _possible(codes: np.ndarray, combinations: np.ndarray) -> np.ndarray:
-    """(D, A) whether a combination agrees with the labels that are known of a document."""
+    """(D, A) whether a combination agrees with the known labels of a document."""
     agrees = np.ones((len(codes), len(combinations)), dtype=bool)
     for column, values in zip(codes.T, combinations.T, strict=True):
         agrees &= np.isnan(column)[:, None] | (column[:, None] == values)

@@ -1,4 +1,4 @@
-"""Hidden topic Markov model: a topic for each sentence, kept or drawn anew (Gruber, Rosen-Zvi & Weiss 2007)."""
+"""Hidden topic Markov model: one topic per sentence (Gruber, Rosen-Zvi & Weiss 2007)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.shared.base import Engine, TopicEstimator
-from supertopic.estimators.shared.checks import require_number, require_whole
+from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.sentences import Rows, gather
-from supertopic.inference.task import Settings, run
-from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.batches import Batch
+from supertopic.inference.settings import EMSettings, Engine
+from supertopic.inference.task import run
 from supertopic.inference.variational.htmm import (
     Inferred,
     Sentences,
@@ -29,17 +30,18 @@ from supertopic.inference.variational.htmm import (
     infer_posterior,
     log_topics,
 )
-from supertopic.model import Model
+from supertopic.model import Model, SentenceState
 
 
 class HTMM(TopicEstimator):
     """theta_d ~ Dirichlet(alpha);  a sentence draws its topic from theta_d with probability epsilon, or keeps the last.
 
-    All words of a sentence have its topic; the first sentence of a document draws. `inference.sentences` derives the
-    EM steps: the topics of the sentences are summed out exactly, theta, topics and epsilon are posterior modes.
+    All words of a sentence have its topic. The first sentence of a document always draws. The topics of the sentences
+    are summed out exactly; theta, topics and epsilon are posterior modes (`supertopic.inference.variational.htmm` has
+    the EM steps).
 
-    X is a list or column of texts, which are split into sentences; a list of lists of sentences; or sentences as rows,
-    text or counts, with ``documents=`` saying which document each row belongs to. Results have a row per document,
+    X is a list or column of texts, which are split into sentences; or a list of lists of sentences; or a row per
+    sentence (text or counts), where ``documents=`` names the document of each row. Results have a row per document, and
     those of `sentences` a row per sentence.
 
     Parameters
@@ -47,18 +49,19 @@ class HTMM(TopicEstimator):
     n_topics : int
         K.
     epsilon : float or "auto"
-        How often a sentence draws its topic anew: learned, or held. 1 forgets the order of the sentences.
+        Probability that a sentence draws its topic anew: learned, or fixed. With 1, the order of the sentences does
+        not matter.
     doc_topic_prior : float or K floats
-        Pseudo-counts a of a document's draws: theta ~ Dirichlet(1 + a).
+        Pseudo-counts a of the topics of a document: theta ~ Dirichlet(1 + a).
     topic_word_prior : float
-        Pseudo-counts b of the topics' words: beta ~ Dirichlet(1 + b).
+        Pseudo-count b of the words of a topic: beta ~ Dirichlet(1 + b).
     max_iter, tol
-        EM steps at most; stop when the objective gains less than this share of itself.
+        Largest number of EM steps; the fit stops when the objective gains less than `tol` of itself.
     max_doc_iter, doc_tol
         Limits of a document's own inference within a step: passes, and the largest change of a share.
     vectorizer : Vectorizer, optional
-        Counts the words when X is text, its vocabulary chosen by documents; travels with the saved model.
-    n_jobs, random_state, verbose, warm_start, checkpoint
+        Counts the words when X is text. Its vocabulary is chosen from whole documents. It is saved with the model.
+    n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
     Attributes
@@ -71,7 +74,7 @@ class HTMM(TopicEstimator):
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     """
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {}
+    engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_sentences, EMSettings, 100)}
 
     def __init__(
         self,
@@ -90,6 +93,7 @@ class HTMM(TopicEstimator):
         verbose: int = 0,
         warm_start: bool = False,
         checkpoint: Any = None,
+        backend: str = "threads",
     ) -> None:
         self.n_topics = n_topics
         self.epsilon = epsilon
@@ -105,27 +109,30 @@ class HTMM(TopicEstimator):
         self.verbose = verbose
         self.warm_start = warm_start
         self.checkpoint = checkpoint
+        self.backend = backend
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, documents: Any = None) -> Self:
-        """Find topics, and how often they change.
+        """Learn topics, and how often they change.
 
-        X : texts, lists of sentences, or sentences as rows
-        documents : (S,) the document of each row, where rows are sentences; those of a document stand together
+        X : texts, lists of sentences, or a row per sentence
+        documents : (S,) the document of each row, if rows are sentences; the rows of a document stand together
         """
-        settings = self._check()
+        self._check()
+        settings = self._engine().read(self)
         rows = gather(X, documents)
         sentences = Sentences(self._read(rows).counts, rows.first)
         model = self._model()
-        # which document a sentence is of is part of what tells one checkpoint from another
+        # part of the checkpoint's fingerprint: the same sentences in other documents are another fit
         owners = np.repeat(np.arange(float(len(sentences))), np.diff(rows.first))
-        task = self._task(model, Corpus(sentences.counts), settings, owners)
+        batch = Batch(sentences.counts, owners, np.ones(len(owners)), model.n_topics)
+        task = self._task(model, batch, settings)
         epsilon = None if self.epsilon == "auto" else float(self.epsilon)
         with task.backend:
             fit = run(partial(fit_sentences, rows.first, epsilon), task, type(self).__name__)
             self._keep(model, fit)
-            self.doc_topic_ = self._shares(sentences, task.backend).doc_topic.astype(np.float32)
+            self.doc_topic_ = self._infer_sentences(sentences, task.backend).doc_topic.astype(np.float32)
         warn_empty(Corpus(sentences.by_document))
         return self
 
@@ -133,18 +140,16 @@ class HTMM(TopicEstimator):
         """Fit, and give the topic shares of the training documents."""
         return self.fit(X, y, documents).doc_topic_
 
-    def _check(self) -> Settings:
+    def _check(self) -> None:
         """Refuses parameters that make no sense, before any work is done."""
-        require_whole(self, "n_topics", "max_iter", "max_doc_iter")
-        require_number(self, "tol", "doc_tol")
+        require_whole(self, "n_topics")
+        self._backend()
         is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
         if not (is_number and 0 < float(self.epsilon) <= 1) and not (
             isinstance(self.epsilon, str) and self.epsilon == "auto"
         ):
             raise ValueError(f"epsilon: got {self.epsilon!r}, expected 'auto' or a number > 0 and <= 1")
         self._model()
-        limits = LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
-        return Settings(max_iter=int(self.max_iter), tol=float(self.tol), limits=limits, verbose=int(self.verbose))
 
     def _model(self) -> Model:
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
@@ -155,26 +160,27 @@ class HTMM(TopicEstimator):
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         self.alpha_ = 1.0 + self._state.alpha
-        assert self._state.epsilon is not None
+        assert isinstance(self._state, SentenceState)
         self.epsilon_ = float(self._state.epsilon[0])
 
     # --- using --------------------------------------------------------------------------------------------------
 
     def transform(self, X: Any, documents: Any = None) -> np.ndarray:
-        """Topic shares of each document: (D, K), rows sum to one. One without a known word gets even shares."""
+        """Topic shares of each document: (D, K), rows sum to one. Shares are equal where no word is known."""
         sentences = self._as_sentences(X, documents)[1]
         warn_empty(Corpus(sentences.by_document))
-        with Threads(self.n_jobs) as backend:
-            return self._shares(sentences, backend).doc_topic.astype(np.float32)
+        with self._backend() as backend:
+            return self._infer_sentences(sentences, backend).doc_topic.astype(np.float32)
 
     def sentences(self, X: Any, documents: Any = None) -> pd.DataFrame:
-        """The topic of each sentence: columns document, sentence, topic, probability, fresh and, of text, text.
+        """The topic of each sentence: columns document, sentence, topic, probability, fresh and, if X is text, text.
 
-        `topic` is the most probable one, `probability` its own, and `fresh` the probability that it was drawn anew.
+        `topic` is the most probable topic, `probability` is its probability, and `fresh` is the probability that the
+        topic was drawn anew.
         """
         rows, sentences = self._as_sentences(X, documents)
-        with Threads(self.n_jobs) as backend:
-            found = self._shares(sentences, backend)
+        with self._backend() as backend:
+            found = self._infer_sentences(sentences, backend)
         lengths = np.diff(sentences.first)
         frame = pd.DataFrame(
             {
@@ -192,7 +198,7 @@ class HTMM(TopicEstimator):
     def perplexity(self, X: Any, documents: Any = None) -> float:  # type: ignore[override]
         """exp(-log-likelihood per token) of the second half of each document's sentences, given the first half."""
         sentences = self._as_sentences(X, documents)[1]
-        with Threads(self.n_jobs) as backend:
+        with self._backend() as backend:
             given = (log_topics(self._state), self._state.alpha, self.epsilon_, backend)
             logs, n_tokens = completion(sentences, *given)
         return float(np.exp(-logs.sum() / max(n_tokens.sum(), 1.0)))
@@ -202,9 +208,11 @@ class HTMM(TopicEstimator):
         return -float(np.log(self.perplexity(X, documents)))
 
     def explain(self, doc: Any) -> pd.DataFrame:
-        """Which topic each word of one document has: columns sentence, word, count, and a share per topic.
+        """The topic shares of each word of one document: columns sentence, word, count, and one per topic.
 
-        doc : a text, or a list of its sentences; the words of a sentence have the same shares
+        All words of a sentence have the same shares.
+
+        doc : a text, or a list of its sentences
         """
         if isinstance(doc, str):
             doc = [doc]
@@ -213,8 +221,8 @@ class HTMM(TopicEstimator):
         sentences = self._as_sentences(doc, None)[1]
         if len(sentences) != 1:
             raise ValueError(f"doc: got {len(sentences)} documents, expected one")
-        with Threads(1) as backend:
-            posterior = self._shares(sentences, backend).posterior
+        with self._backend(1) as backend:
+            posterior = self._infer_sentences(sentences, backend).posterior
         place = np.repeat(np.arange(sentences.counts.shape[0]), np.diff(sentences.counts.indptr))
         frame = pd.DataFrame(posterior[place].astype(np.float64), columns=[f"topic {k}" for k in range(self.n_topics)])
         frame.insert(0, "count", sentences.counts.data.astype(np.float64))
@@ -222,19 +230,19 @@ class HTMM(TopicEstimator):
         frame.insert(0, "sentence", place)
         return frame
 
-    def _shares(self, sentences: Sentences, backend: Threads) -> Inferred:
+    def _infer_sentences(self, sentences: Sentences, backend: Backend) -> Inferred:
         return infer_posterior(sentences, log_topics(self._state), self._state.alpha, self.epsilon_, backend)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
     def _read(self, X: Any) -> Corpus:
-        """Training sentences; the documents' texts decide the vocabulary."""
+        """Training sentences. The vocabulary is chosen from the texts of whole documents."""
         if not isinstance(X, Rows) or not X.are_text:
             return super()._read(X.sentences if isinstance(X, Rows) else X)
         self.vectorizer_ = clone(self._vectorizer()).fit(X.texts())
         words = np.asarray(self.vectorizer_.get_feature_names_out(), dtype=object)
         corpus = Corpus(self.vectorizer_.transform(X.sentences), words)
-        self._remember_words(corpus, X)
+        self._remember_words(corpus)
         return corpus
 
     def _as_sentences(self, X: Any, documents: Any) -> tuple[Rows, Sentences]:

@@ -7,17 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from supertopic.checks import check_choice
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.shared.base import Engine
-from supertopic.estimators.shared.unsupervised import UnsupervisedEstimator
+from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.inference.gibbs.lda import fit_gibbs
+from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
 
 
-class LDA(UnsupervisedEstimator):
+class LDA(TopicEstimator):
     """theta_d ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z ~ theta_d;  w ~ beta_z.
 
     Parameters
@@ -72,11 +73,11 @@ class LDA(UnsupervisedEstimator):
     draws_ : dict of ndarray ("gibbs": log_joint and alpha, every tenth sweep)
     """
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {
-        "vb": (fit_batch, 100),
-        "cvb0": (fit_batch, 100),
-        "svi": (fit_stochastic, 10),
-        "gibbs": (fit_gibbs, 500),
+    engines: ClassVar[dict[str, Engine]] = {
+        "vb": Engine(fit_batch, EMSettings, 100),
+        "cvb0": Engine(fit_batch, EMSettings, 100, collapsed=True),
+        "svi": Engine(fit_stochastic, StochasticSettings, 10),
+        "gibbs": Engine(fit_gibbs, GibbsSettings, 500),
     }
 
     def __init__(
@@ -129,8 +130,7 @@ class LDA(UnsupervisedEstimator):
         self.backend = backend
 
     def _model(self) -> Model:
-        if self.sampler not in ("collapsed", "partial"):
-            raise ValueError(f"sampler: got {self.sampler!r}, expected 'collapsed' or 'partial'")
+        check_choice("sampler", self.sampler, ("collapsed", "partial"))
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        emission = DirichletTopics(self.topic_word_prior, self._collapsed())
-        return Model(self.n_topics, emission, prior, collapsed=self._collapsed())
+        collapsed = self._engine().collapsed
+        return Model(self.n_topics, DirichletTopics(self.topic_word_prior, collapsed), prior, collapsed=collapsed)

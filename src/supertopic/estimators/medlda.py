@@ -2,23 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from supertopic.checks import check_choice
+from supertopic.estimators.shared.answers import predict_numbers, score_numbers, users_dispersion
 from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, class_weights
-from supertopic.estimators.shared.max_margin import MaxMarginEstimator
-from supertopic.metrics import predictive_r2
+from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.estimators.shared.training import Training
+from supertopic.estimators.slda import DOC_TOPIC_TOTAL
+from supertopic.inference.after.margin_words import MarginWords
+from supertopic.inference.after.words import ScoredDocuments
+from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
+from supertopic.inference.regression import Design
+from supertopic.inference.settings import EMSettings, Engine, GibbsSettings
+from supertopic.inference.task import Fit
+from supertopic.inference.variational.batch import fit_batch
+from supertopic.inference.variational.exact_margin import fit_exact
+from supertopic.inference.variational.m_step_margin import Duals, MarginStep
 from supertopic.model import Model
+from supertopic.responses.base import Response
+from supertopic.responses.margin import MaxMargin
 
-_DOC_TOPIC_TOTAL = 25.0  # of a regression's default alpha, of which no topic has more than 1
-_CLASS_ALPHA = 0.5  # that of a classification
+_CLASS_ALPHA = 0.5  # the default alpha of a classification
 
 
-class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MedLDA(SupervisedEstimator):
+    """The parameters and engines that `MedLDARegressor` and `MedLDAClassifier` share (`SLDA` says why a dataclass)."""
+
+    engines: ClassVar[dict[str, Engine]] = {
+        "vb": Engine(fit_batch, EMSettings, 40),
+        "cvb0": Engine(fit_batch, EMSettings, 40, collapsed=True),
+        "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 100),
+    }
+    _kept_arrays: ClassVar[tuple[str, ...]] = (
+        *SupervisedEstimator._kept_arrays, "dual_coef_", "_support", "n_support_",
+    )  # fmt: skip
+
+    n_topics: int = field(default=20, kw_only=False)
+    refit: bool = True
+    words: bool = False
+    emission: str = "dirichlet"
+    coef_prior: str = "normal"
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
+    topic_word_prior: float = 0.05
+    max_iter: int | None = None
+    init: str = "online"
+    n_init: int = 1
+    burn_in: int | None = None
+    thin: int = 5
+    exact: bool = False
+    max_doc_iter: int = 100
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    warm_start: bool = False
+    checkpoint: Any = None
+    backend: str = "threads"
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Find topics in X that separate y; documents whose y is missing take part without it.
+
+        Parameters
+        ----------
+        X : counts, strings, or a Corpus
+        y : (D,); NaN, None (or -1 among class numbers): missing
+        sample_weight : (D,) weights of the documents' losses: C is per document, times this
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _supervision(self) -> float:
+        """C weighs the losses; there is nothing else to weigh."""
+        return 1.0
+
+    def _engine(self) -> Engine:
+        engine = super()._engine()
+        if not self.exact:
+            return engine
+        if self.inference != "vb" or self.emission != "dirichlet":
+            raise ValueError("exact: got True, which needs inference='vb' and emission='dirichlet'")
+        return replace(engine, fit=fit_exact)
+
+    def _margin_step(self) -> MarginStep:
+        return MarginStep(cast(MaxMargin, self._response()))
+
+    def _coef_step(self, response: Response) -> MarginStep:
+        return MarginStep(cast(MaxMargin, response))
+
+    def _word_step(self) -> MarginWords:
+        return MarginWords(cast(MaxMargin, self._response()))
+
+    def _shares_without_y(self, training: Training) -> np.ndarray:
+        """From the shares that the fit inferred at its end."""
+        state, batch = self._state, training.batch(self.n_topics, 1.0)
+        lengths = np.where(np.isfinite(batch.lengths), batch.lengths, 0.0)
+        gamma = self.doc_topic_ * (state.alpha.sum() + lengths[:, None])
+        return Design.of(gamma, state.alpha, batch.lengths, training.covariates).mean
+
+    def _pilot_of(self, training: Training) -> Callable[[np.ndarray], ScoredDocuments]:
+        """A function that scores all documents by a fit without those held out, neither their words nor labels."""
+
+        def fit_pilot(held_out: np.ndarray) -> ScoredDocuments:
+            pilot = clone(self).set_params(words=False, vectorizer=None, checkpoint=None, verbose=0, warm_start=False)
+            pilot._targets, pilot._n_covariates, pilot.vectorizer_ = self._targets, self._n_covariates, None
+            rest = training.rows(np.flatnonzero(~held_out))
+            pilot._remember_words(rest.corpus)
+            pilot._fit_training(rest)
+            return pilot._scored(training)
+
+        return fit_pilot
+
+    def _start_terms(self, n_documents: int) -> Duals | None:
+        """The duals of an earlier fit of as many documents."""
+        dual = getattr(self, "dual_coef_", None)
+        if dual is None or len(dual) != n_documents:
+            return None
+        return replace(self._margin_step().document_terms(*dual.shape), dual=dual)
+
+    def _keep(self, model: Model, fit: Fit) -> None:
+        if not isinstance(fit.terms, Duals):  # a sampler has none
+            n_documents = len(fit.draws["shares"])
+            fit.terms = model.coef_step.document_terms(n_documents, model.response.n_columns)
+        super()._keep(model, fit)
+
+    def _refit(self, training: Training) -> None:
+        super()._refit(training)
+        self._keep_duals()
+
+    def _after_fit(self, training: Training) -> None:
+        self._keep_duals()
+        super()._after_fit(training)
+
+    def _keep_duals(self) -> None:
+        """The attributes that tell which documents carry the model."""
+        duals = cast(Duals, self._terms)
+        if len(duals.n_support):
+            self.dual_coef_, self._support, self.n_support_ = duals.dual, duals.support, duals.n_support
+            self.support_ = np.flatnonzero(duals.support)
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        super()._restore(saved)
+        if hasattr(self, "_support"):
+            self.support_ = np.flatnonzero(self._support)
+
+    def _at_least_zero(self, name: str) -> float:
+        value = getattr(self, name)
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
+            raise ValueError(f"{name}: got {value!r}, expected a finite number >= 0")
+        return float(value)
+
+    def plot_support(self) -> Any:
+        """A figure: documents that carried the model after each step, `n_support_` (needs matplotlib)."""
+        check_is_fitted(self, "support_")
+        return plot_support(self.n_support_)
+
+    def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} has a loss, no density of y")
+
+
+def plot_support(n_support: np.ndarray) -> Any:
+    """A figure of the number of support documents after each step."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ValueError("plots need matplotlib: pip install 'supertopic[plots]'") from error
+    figure, axis = plt.subplots(figsize=(4.2, 2.9), layout="constrained")
+    counts = np.asarray(n_support)
+    axis.plot(np.arange(1, len(counts) + 1), counts, color="#1f4e79", marker="o", markersize=3, linewidth=1.3)
+    axis.set_title("support documents", loc="left", fontsize=10)
+    axis.set_xlabel("step", fontsize=8)
+    axis.set_ylim(0, None)
+    axis.tick_params(labelsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MedLDARegressor(RegressorMixin, MedLDA):
     """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that also keep |y - E[eta·Zbar]| <= epsilon:
 
     max  evidence bound of the words (and of y ~ N(eta·Zbar, dispersion))
@@ -73,107 +241,48 @@ class MedLDARegressor(RegressorMixin, MaxMarginEstimator):
         As in `LDA`; `bound_` is the objective above per token.
     """
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        C: float = 100.0,
-        epsilon: float = 0.1,
-        likelihood: str = "slda",
-        refit: bool = True,
-        words: bool = False,
-        emission: str = "dirichlet",
-        coef_prior: str = "normal",
-        coef_scale: float = 10.0,
-        inference: str = "vb",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
-        topic_word_prior: float = 0.05,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        init: str = "online",
-        n_init: int = 1,
-        burn_in: int | None = None,
-        thin: int = 5,
-        exact: bool = False,
-        max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.C = C
-        self.epsilon = epsilon
-        self.likelihood = likelihood
-        self.refit = refit
-        self.words = words
-        self.emission = emission
-        self.coef_prior = coef_prior
-        self.coef_scale = coef_scale
-        self.inference = inference
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.n_init = n_init
-        self.burn_in = burn_in
-        self.thin = thin
-        self.exact = exact
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
+    C: float = 100.0
+    epsilon: float = 0.1
+    likelihood: str = "slda"
+    coef_scale: float = 10.0
+    inference: str = "vb"
+    tol: float = 1e-4
+    doc_tol: float = 1e-2
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of numbers")
-        if self.likelihood not in ("slda", "lda"):
-            raise ValueError(f"likelihood: got {self.likelihood!r}, expected 'slda' or 'lda'")
+        check_choice("likelihood", self.likelihood, ("slda", "lda"))
         options = {"C": self._at_least_zero("C"), "epsilon": self._at_least_zero("epsilon")}
         options["likelihood"] = self.likelihood == "slda"
-        self._check_prior()
+        check_choice("coef_prior", self.coef_prior, ("normal", "laplace"))
         if self.coef_prior == "laplace" and self.likelihood == "slda":
             raise ValueError("coef_prior: got 'laplace' with likelihood='slda'; expected 'normal', or likelihood='lda'")
         numbers = as_numbers(table[:, 0], who)
         return numbers[:, None], [Target(names[0], "epsilon_insensitive", options=options)]
 
     def _alpha(self) -> Any:
-        return min(1.0, _DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
+        return min(1.0, DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         self.coef_ = self._columns_coef[0]
         if self.likelihood == "slda":
             self.coef_std_ = self._columns_std[0]
-        self.dispersion_ = float(model.response.spread(self._state.learned()[1]))
+        self.dispersion_ = users_dispersion(self)
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
         """E[y] of new documents (D,); `return_interval=0.9` adds the ends of intervals that hold nine of ten."""
-        (mean,), found = self._predicted(X)
-        if return_interval is None:
-            return mean
-        if not 0 < return_interval < 1:
-            raise ValueError(f"return_interval: got {return_interval!r}, expected a probability between 0 and 1")
-        ends = self._response().interval(found.score, found.moment, self._state.learned()[1], return_interval)
-        return mean, *ends
+        return predict_numbers(self, X, return_interval)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Predictive R²."""
-        return float(predictive_r2(y, self.predict(X)))
+        return score_numbers(y, self.predict(X))
 
 
-class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class MedLDAClassifier(ClassifierMixin, MedLDA):
     """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that keep the classes apart by the margin `cost`:
 
     max  evidence bound of the words  -  C sum_d max_c [cost 1(c != y_d) - E[(eta_{y_d} - eta_c)·Zbar_d]]
@@ -234,76 +343,21 @@ class MedLDAClassifier(ClassifierMixin, MaxMarginEstimator):
     and whose `predict` counts votes.
     """
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        C: float = 4.0,
-        cost: float = 64.0,
-        slack: str = "n",
-        class_weight: Mapping[Any, float] | str | None = None,
-        refit: bool = True,
-        words: bool = False,
-        emission: str = "dirichlet",
-        coef_prior: str = "normal",
-        coef_scale: float = 1.0,
-        inference: str = "cvb0",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
-        topic_word_prior: float = 0.05,
-        max_iter: int | None = None,
-        tol: float = 1e-3,
-        init: str = "online",
-        n_init: int = 1,
-        burn_in: int | None = None,
-        thin: int = 5,
-        exact: bool = False,
-        max_doc_iter: int = 100,
-        doc_tol: float = 5e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.C = C
-        self.cost = cost
-        self.slack = slack
-        self.class_weight = class_weight
-        self.refit = refit
-        self.words = words
-        self.emission = emission
-        self.coef_prior = coef_prior
-        self.coef_scale = coef_scale
-        self.inference = inference
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.n_init = n_init
-        self.burn_in = burn_in
-        self.thin = thin
-        self.exact = exact
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
+    C: float = 4.0
+    cost: float = 64.0
+    slack: str = "n"
+    class_weight: Mapping[Any, float] | str | None = None
+    coef_scale: float = 1.0
+    inference: str = "cvb0"
+    tol: float = 1e-3
+    doc_tol: float = 5e-2
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
-        self._check_prior()
-        if self.slack not in ("n", "1"):
-            raise ValueError(f"slack: got {self.slack!r}, expected 'n' or '1'")
+        check_choice("coef_prior", self.coef_prior, ("normal", "laplace"))
+        check_choice("slack", self.slack, ("n", "1"))
         options = {"C": self._at_least_zero("C"), "cost": self._at_least_zero("cost"), "slack": self.slack}
         codes, self.classes_ = as_codes(table[:, 0], who)
         name = "hinge_each" if self.inference == "gibbs" else "hinge"

@@ -9,15 +9,15 @@ import numpy as np
 
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.shared.base import Engine
-from supertopic.estimators.shared.unsupervised import UnsupervisedEstimator
+from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.inference.gibbs.mixture import fit_mixture_gibbs
+from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
 
 
-class MixtureOfCategoricals(UnsupervisedEstimator):
+class MixtureOfCategoricals(TopicEstimator):
     """theta ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z_d ~ theta;  every word of d ~ beta_{z_d}.
 
     Parameters
@@ -44,10 +44,10 @@ class MixtureOfCategoricals(UnsupervisedEstimator):
     """
 
     membership_ = "single"  # tells `supertopic.metrics` that the likelihood has a closed form
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {
-        "vb": (fit_batch, 100),
-        "svi": (fit_stochastic, 10),
-        "gibbs": (fit_mixture_gibbs, 100),
+    engines: ClassVar[dict[str, Engine]] = {
+        "vb": Engine(fit_batch, EMSettings, 100),
+        "svi": Engine(fit_stochastic, StochasticSettings, 10),
+        "gibbs": Engine(fit_mixture_gibbs, GibbsSettings, 100),
     }
 
     def __init__(

@@ -12,19 +12,19 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
-from supertopic.estimators.shared.base import Engine, TopicEstimator
+from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.checks import require_number, require_whole
 from supertopic.estimators.shared.labels import as_codes, as_table
-from supertopic.estimators.shared.unsupervised import UnsupervisedEstimator
+from supertopic.inference.settings import EMSettings, Engine, StochasticSettings
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
-from supertopic.model import Model, State
+from supertopic.model import MixtureState, Model
 
 _CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
 
@@ -123,7 +123,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     """
 
     membership_ = "single"
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {}
+    engines: ClassVar[dict[str, Engine]] = {}
 
     def __init__(
         self,
@@ -139,6 +139,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         tol: float = 1e-4,
         vectorizer: Any = None,
         n_jobs: int | None = None,
+        backend: str = "threads",
     ) -> None:
         self.prior = prior
         self.gamma = gamma
@@ -151,6 +152,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         self.tol = tol
         self.vectorizer = vectorizer
         self.n_jobs = n_jobs
+        self.backend = backend
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn what each class adds to the background.
@@ -172,7 +174,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         place = (codes[known].astype(np.intp), known)
         members = sp.csr_matrix((weight[known], place), shape=(len(self.classes_), len(corpus)))
         counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
-        with Threads(self.n_jobs) as backend:
+        with self._backend() as backend:
             found = fit_deviations(counts, prior, backend, max_iter=self.max_iter, tol=self.tol)
             state = self._first_state(emissions.pack(found, counts.T), np.asarray(members.sum(axis=1)).ravel())
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
@@ -227,7 +229,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         counts.data = np.log2(1.0 + counts.data).astype(np.float32)
         return replace(corpus, counts=counts)
 
-    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+    def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         return super()._infer(self._damped(corpus), backend)
 
     def _check(self) -> SparsePrior:
@@ -244,13 +246,12 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
 
     def _emission_of(self) -> emissions.SparseClasses:
         """The emission that the parameters describe."""
-        return emissions.SparseClasses(self._sparse_prior(), self.n_jobs, self.background_share)
+        return emissions.SparseClasses(self._sparse_prior(), self.background_share)
 
-    def _first_state(self, word_topic: np.ndarray, n_members: np.ndarray) -> State:
+    def _first_state(self, word_topic: np.ndarray, n_members: np.ndarray) -> MixtureState:
         n_classes = len(n_members)
         shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(n_classes)
-        nothing = np.zeros((0, n_classes), dtype=np.float32)
-        return State(word_topic, np.ones(n_classes), nothing, nothing.reshape(0, n_classes, n_classes), shares=shares)
+        return MixtureState.first(self._model(), word_topic, alpha=np.ones(n_classes), shares=shares)
 
     def _model(self) -> Model:
         n_classes = len(self.classes_)
@@ -271,7 +272,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         return tags
 
 
-class SAGETopics(_Deviating, UnsupervisedEstimator):
+class SAGETopics(_Deviating):
     """theta_d ~ Dirichlet(alpha);  z ~ theta_d;  w ~ exp(m + eta_z) / Z_z:  topics that add sparse deviations to m.
 
     Parameters
@@ -302,8 +303,10 @@ class SAGETopics(_Deviating, UnsupervisedEstimator):
         As in `LDA`.
     """
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {"vb": (fit_batch, 100), "svi": (fit_stochastic, 10)}
-    burn_in, thin = None, 1  # of samplers
+    engines: ClassVar[dict[str, Engine]] = {
+        "vb": Engine(fit_batch, EMSettings, 100),
+        "svi": Engine(fit_stochastic, StochasticSettings, 10),
+    }
 
     def __init__(
         self,
@@ -356,4 +359,4 @@ class SAGETopics(_Deviating, UnsupervisedEstimator):
 
     def _model(self) -> Model:
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        return Model(self.n_topics, emissions.SparseTopics(self._sparse_prior(), self.n_jobs), prior)
+        return Model(self.n_topics, emissions.SparseTopics(self._sparse_prior()), prior)

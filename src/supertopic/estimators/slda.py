@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.estimators.shared.base import Engine
+from supertopic.estimators.shared.answers import predict_numbers, score_numbers, users_dispersion
 from supertopic.estimators.shared.labels import (
     Target,
     as_codes,
@@ -21,96 +23,73 @@ from supertopic.estimators.shared.labels import (
 )
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
+from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
-from supertopic.metrics import predictive_r2
 from supertopic.model import Model
 from supertopic.responses.base import registry
 
-_DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
+DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
 
 
-class SupervisedTopics(SupervisedEstimator):
-    """The parameters that all of them share."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class SLDA(SupervisedEstimator):
+    """The parameters and engines that `SLDARegressor`, `SLDAClassifier` and `TopicModel` share.
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {
-        "vb": (fit_batch, 60),
-        "svi": (fit_stochastic, 10),
-        "gibbs": (fit_supervised_gibbs, 500),
+    scikit-learn reads parameters off the signature of `__init__`, which a dataclass writes from its fields.
+    """
+
+    engines: ClassVar[dict[str, Engine]] = {
+        "vb": Engine(fit_batch, EMSettings, 60),
+        "svi": Engine(fit_stochastic, StochasticSettings, 10),
+        "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500),
     }
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        response: str | Sequence[str] | Mapping[str, str] = "auto",
-        link: str = "auto",
-        supervision: float | str = 1.0,
-        refit: bool = True,
-        words: bool = False,
-        coef_prior: str = "normal",
-        coef_scale: float = 10.0,
-        per_token: bool = False,
-        inference: str = "vb",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
-        topic_word_prior: float = 0.05,
-        emission: str = "dirichlet",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        init: str = "online",
-        n_init: int = 1,
-        burn_in: int | None = None,
-        thin: int = 5,
-        batch_size: int | None = None,
-        learning_delay: float = 50.0,
-        learning_decay: float = 0.7,
-        max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.response = response
-        self.link = link
-        self.supervision = supervision
-        self.refit = refit
-        self.words = words
-        self.coef_prior = coef_prior
-        self.coef_scale = coef_scale
-        self.per_token = per_token
-        self.inference = inference
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.emission = emission
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.n_init = n_init
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.learning_delay = learning_delay
-        self.learning_decay = learning_decay
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
+    n_topics: int = field(default=20, kw_only=False)
+    response: str | Sequence[str] | Mapping[str, str] = "auto"
+    supervision: float | str = 1.0
+    refit: bool = True
+    words: bool = False
+    coef_prior: str = "normal"
+    coef_scale: float = 10.0
+    per_token: bool = False
+    inference: str = "vb"
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
+    topic_word_prior: float = 0.05
+    emission: str = "dirichlet"
+    max_iter: int | None = None
+    tol: float = 1e-4
+    init: str = "online"
+    n_init: int = 1
+    burn_in: int | None = None
+    thin: int = 5
+    batch_size: int | None = None
+    learning_delay: float = 50.0
+    learning_decay: float = 0.7
+    total_documents: int | None = None
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-2
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    warm_start: bool = False
+    checkpoint: Any = None
+    backend: str = "threads"
+    own_terms: bool | None = None  # the former name of `per_token`
+
+    def _per_token(self) -> bool:
+        if self.own_terms is None:
+            return bool(self.per_token)
+        warnings.warn("own_terms is called per_token now, and will be removed", FutureWarning, stacklevel=4)
+        return bool(self.own_terms)
 
     def _alpha(self) -> Any:
-        return min(1.0, _DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
+        return min(1.0, DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
 
 
-class SLDARegressor(RegressorMixin, SupervisedTopics):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SLDARegressor(RegressorMixin, SLDA):
     """theta ~ Dirichlet(alpha);  z, w as in LDA;  y ~ response(eta·Zbar), Zbar the document's topic frequencies.
 
     Parameters
@@ -170,6 +149,8 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
         As in `LDA`.
     """
 
+    link: str = "auto"
+
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         who = type(self).__name__
         responses = one_each(self.response, names)
@@ -184,38 +165,18 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
         single = len(self._targets) == 1
         self.coef_ = self._columns_coef[0] if single else self._columns_coef
         self.coef_std_ = self._columns_std[0] if single else self._columns_std
-        dispersion = self._state.learned()[1]
-        spreads = [float(part.response.spread(dispersion[part.numbers])) for _, part in self._parts()]
-        self.dispersion_ = spreads[0] if single else np.array(spreads)
+        self.dispersion_ = users_dispersion(self)
 
     def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
         """E[y] of new documents (D,), or (D, M) for several responses.
 
         `return_interval=0.9` adds the ends of intervals that hold nine of ten.
         """
-        means, found = self._predicted(X, covariates)
-        mean = means[0] if len(means) == 1 else np.column_stack(means)
-        if return_interval is None:
-            return mean
-        if not 0 < return_interval < 1:
-            raise ValueError(f"return_interval: got {return_interval!r}, expected a probability between 0 and 1")
-        dispersion = self._state.learned()[1]
-        ends = [
-            part.response.interval(
-                found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers], return_interval
-            )
-            for _, part in self._parts()
-        ]
-        if len(ends) == 1:
-            return mean, *ends[0]
-        return mean, np.column_stack([low for low, _ in ends]), np.column_stack([high for _, high in ends])
+        return predict_numbers(self, X, return_interval, covariates)
 
     def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
         """Predictive R²; its mean over several responses."""
-        predicted = self.predict(X, covariates=covariates)
-        if predicted.ndim == 1:
-            return float(predictive_r2(y, predicted))
-        return float(np.mean([predictive_r2(t, p) for t, p in zip(np.asarray(y).T, predicted.T, strict=True)]))
+        return score_numbers(y, self.predict(X, covariates=covariates))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -223,7 +184,8 @@ class SLDARegressor(RegressorMixin, SupervisedTopics):
         return tags
 
 
-class SLDAClassifier(ClassifierMixin, SupervisedTopics):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SLDAClassifier(ClassifierMixin, SLDA):
     """As `SLDARegressor`, for documents of two or more classes: P(y = class) = response(eta·Zbar).
 
     Parameters
@@ -248,51 +210,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         As in `LDA`.
     """
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        response: str = "auto",
-        class_weight: Mapping[Any, float] | str | None = None,
-        supervision: float | str = 1.0,
-        refit: bool = True,
-        words: bool = False,
-        coef_prior: str = "normal",
-        coef_scale: float = 10.0,
-        per_token: bool = False,
-        inference: str = "vb",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None,
-        topic_word_prior: float = 0.05,
-        emission: str = "dirichlet",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        init: str = "online",
-        n_init: int = 1,
-        burn_in: int | None = None,
-        thin: int = 5,
-        batch_size: int | None = None,
-        learning_delay: float = 50.0,
-        learning_decay: float = 0.7,
-        max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        super().__init__(
-            n_topics, response=response, supervision=supervision, refit=refit, words=words, coef_prior=coef_prior,
-            coef_scale=coef_scale, per_token=per_token, inference=inference, doc_topic_prior=doc_topic_prior,
-            topic_word_prior=topic_word_prior, emission=emission, max_iter=max_iter, tol=tol, init=init, n_init=n_init,
-            burn_in=burn_in, thin=thin, batch_size=batch_size, learning_delay=learning_delay,
-            learning_decay=learning_decay, max_doc_iter=max_doc_iter, doc_tol=doc_tol, vectorizer=vectorizer,
-            n_jobs=n_jobs, random_state=random_state, verbose=verbose, warm_start=warm_start, checkpoint=checkpoint,
-            backend=backend,
-        )  # fmt: skip
-        self.class_weight = class_weight
+    class_weight: Mapping[Any, float] | str | None = None
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         who = type(self).__name__
@@ -325,7 +243,7 @@ class SLDAClassifier(ClassifierMixin, SupervisedTopics):
         super()._derive(model)
         self.coef_, self.coef_std_ = self._columns_coef, self._columns_std
         if model.response.n_dispersion:
-            self.dispersion_ = model.response.spread(self._state.learned()[1])
+            self.dispersion_ = model.response.spread(self._state.dispersion)
 
     def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
         """Probabilities of the classes, (D, C), in the order of `classes_`."""

@@ -8,20 +8,206 @@ What it is to be compared with finds topics first and then those that matter, wh
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.estimators.shared.labels import Target, as_codes, as_table
-from supertopic.estimators.shared.sparse import SparseEstimator
-from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
+from supertopic.coefficients import CoefPrior
+from supertopic.estimators.shared.answers import predict_numbers, score_numbers, users_dispersion
+from supertopic.estimators.shared.checks import require_whole
+from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, as_table
+from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.estimators.shared.training import Training
+from supertopic.inference.after.sparse_choice import choose_topics
+from supertopic.inference.gibbs.chains import effective_size, fit_chains, split_r_hat
+from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
+from supertopic.inference.settings import Engine, GibbsSettings
 from supertopic.model import Model
 
+_MIXED = 1.1  # the largest R-hat of chains that agree
+_FIRST = 0.1  # topic_word_prior before it is learned
 
-class SSTMRegressor(SparseEstimator, SLDARegressor):
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SSTM(SupervisedEstimator):
+    """The parameters that `SSTMRegressor` and `SSTMClassifier` share, and the sparse estimate."""
+
+    engines: ClassVar[dict[str, Engine]] = {"gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500)}
+
+    n_topics: int = field(default=20, kw_only=False)
+    coef_scale: float | str = "auto"
+    sigma: float | str = "auto"
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray = 0.1
+    topic_word_prior: float | str = 0.1
+    supervision: float = 1.0
+    collapsed: bool = True
+    max_nonzero: int | None = None
+    sparsity: float | None = None
+    concentrate: bool = True
+    refit: bool = True
+    max_iter: int | None = None
+    burn_in: int | None = None
+    thin: int = 5
+    n_chains: int = 1
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    warm_start: bool = False
+    checkpoint: Any = None
+    backend: str = "threads"
+
+    def _engine(self) -> Engine:
+        """The sampler with the options that the parameters describe, in several chains."""
+        budget = self._budget()
+        options = SamplerOptions(
+            integrate_latents=bool(self.collapsed),
+            learn_scale=self._is_auto("coef_scale"),
+            learn_topic_prior=self._is_auto("topic_word_prior"),
+            budget=budget if self.concentrate else None,
+        )
+        self._is_auto("sigma")
+        require_whole(self, "n_chains")
+        chain = partial(fit_supervised_gibbs, options=options)
+        return replace(super()._engine(), fit=partial(fit_chains, engine=chain, n_chains=int(self.n_chains)))
+
+    def _is_auto(self, name: str) -> bool:
+        """Whether a parameter is "auto"; refuses what is neither that nor a number above zero."""
+        value = getattr(self, name)
+        if isinstance(value, str) and value == "auto":
+            return True
+        if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name}: got {value!r}, expected a number > 0, or 'auto'")
+        return False
+
+    def _check_supervision(self) -> None:
+        if str(self.supervision) == "auto":
+            raise ValueError("supervision: got 'auto', expected a number >= 0; GridSearchCV finds one")
+        super()._check_supervision()
+
+    def _budget(self) -> int | None:
+        """How many topics may have a coefficient other than zero."""
+        if self.max_nonzero is not None and self.sparsity is not None:
+            raise ValueError("sparsity: got a number beside max_nonzero; expected one of the two")
+        if self.max_nonzero is not None:
+            require_whole(self, "max_nonzero")
+            return int(self.max_nonzero)
+        if self.sparsity is None:
+            return None
+        if not isinstance(self.sparsity, Real) or not 0 < float(self.sparsity) <= 1:
+            raise ValueError(f"sparsity: got {self.sparsity!r}, expected a share of the topics between 0 and 1")
+        return max(1, int(float(self.sparsity) * self.n_topics + 1e-9))
+
+    def _has_words(self) -> bool:
+        return False
+
+    def _emission_name(self) -> str:
+        return "dirichlet"
+
+    def _topic_word_prior(self) -> float:
+        return _FIRST if self._is_auto("topic_word_prior") else float(self.topic_word_prior)
+
+    def _coef_prior(self) -> CoefPrior:
+        return CoefPrior("laplace", 1.0 if self._is_auto("coef_scale") else float(self.coef_scale) / self._sigma())
+
+    def _sigma(self) -> float:
+        """The unit of the coefficients and of their prior."""
+        return 1.0
+
+    def _after_fit(self, training: Training) -> None:
+        """The sparse estimate; and a warning where chains disagree."""
+        state, scale, extra = self._state, float(self.draws_["coef_scale"].mean()), training.covariates
+        seen = np.hstack([self._mean_shares, extra]).astype(np.float64)
+        unseen = np.hstack([self._shares_without_y(training), extra]) if self.refit else seen
+        empty = np.asarray(training.corpus.counts.sum(axis=1)).ravel() == 0
+        weight = np.where(empty, 0.0, self.supervision_ * training.weight)
+        used = np.stack([self._mostly_used(column) for column in range(len(state.coef))])
+        coef, information, dispersion = choose_topics(
+            self._response(), seen, unseen, training.y, weight, state.dispersion, scale, self.n_topics, self._budget(),
+            used, self.refit,
+        )  # fmt: skip
+        learned = {"information": information, "dispersion": dispersion}
+        self._state = replace(state, coef=coef.astype(np.float32), **learned)
+        self._derive(self._model())
+        worst = float(np.nanmax(self.r_hat_, initial=1.0))
+        if self.n_chains > 1 and worst > _MIXED:
+            warnings.warn(
+                f"the {self.n_chains} chains have not mixed (largest R-hat of a coefficient {worst:.2f}): more sweeps "
+                "(max_iter), or the topics differ between chains and the draws are those of several",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _by_chain(self, name: str) -> np.ndarray:
+        """Draws (chains, S, …)."""
+        draws = self.draws_[name]
+        return draws.reshape(int(self.n_chains), -1, *draws.shape[1:])
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ's InferenceData: `coef`, `dispersion` and `coef_scale` by chain; needs the package."""
+        try:
+            import arviz
+        except ImportError:
+            raise ImportError("to_arviz needs the package arviz: pip install arviz") from None
+        check_is_fitted(self, "_state")
+        posterior = {
+            name: self._by_chain(name) for name in ("coef", "dispersion", "coef_scale") if self.draws_[name].size
+        }
+        return arviz.from_dict(posterior)
+
+    def _mostly_used(self, column: int) -> np.ndarray:
+        """(K + P,) the topics that have a coefficient in most draws, within the budget; without one, all."""
+        used = (self.draws_["coef"][:, column] != 0).mean(axis=0)
+        rank = np.argsort(np.argsort(-used[: self.n_topics], kind="stable"))
+        used[: self.n_topics] *= rank < (self._budget() or self.n_topics) if self.concentrate else 1
+        return used > 0
+
+    def _unscale(
+        self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As elsewhere, less the level of y itself: a topic without a say has a zero."""
+        coef, deviation = super()._unscale(coef, deviation, dispersion)
+        coef[:, : self.n_topics] -= self._levels(dispersion)[:, None]
+        return coef * self._sigma(), deviation * self._sigma()
+
+    def _levels(self, dispersion: np.ndarray) -> np.ndarray:
+        """(C,) what a linear predictor of zero means on the scale of y."""
+        nothing = np.zeros(1)
+        return np.array(
+            [part.response.unscale(nothing, nothing, dispersion[part.numbers])[0][0] for _, part in self._parts()]
+        )
+
+    def _shape(self, columns: np.ndarray) -> np.ndarray:
+        """Numbers by column of y and topic (…, C, K) as users see them."""
+        raise NotImplementedError
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        self.coef_, self.coef_std_ = self._shape(self._columns_coef), self._shape(self._columns_std)
+        topics = self.draws_["coef"][:, :, : self.n_topics]
+        summaries = {
+            "inclusion_": self.draws_["inclusion"][:, : self.n_topics],
+            "sign_probability_": (topics > 0).mean(axis=0),
+            "coef_interval_": np.quantile(topics, [0.05, 0.95], axis=0),
+            "coef_mean_": topics.mean(axis=0),
+            "r_hat_": split_r_hat(self._by_chain("coef")[..., : self.n_topics]),
+            "n_effective_": effective_size(self._by_chain("coef")[..., : self.n_topics]),
+        }
+        for name, value in summaries.items():
+            setattr(self, name, self._shape(value))
+        self.coef_scale_ = float(self.draws_["coef_scale"].mean() * self._sigma())
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SSTMRegressor(RegressorMixin, SSTM):
     """eta ~ Laplace(0, nu);  theta ~ Dirichlet(alpha);  z, w as in LDA;  y - intercept ~ N(eta·Zbar, sigma²).
 
     Collapsed Gibbs sampling as in the paper's section 3, with an intercept, the mean of y: the prior pulls towards it
@@ -75,20 +261,37 @@ class SSTMRegressor(SparseEstimator, SLDARegressor):
         As in `SLDARegressor`.
     """
 
-    response, link = "gaussian", "auto"
-
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
-        numbers, targets = super()._read_targets(table, names)
         options = {} if self._is_auto("sigma") else {"sigma": float(self.sigma)}
-        return numbers, [replace(target, options=options) for target in targets]
+        numbers = np.column_stack([as_numbers(column, type(self).__name__) for column in table.T])
+        return numbers, [Target(name, "gaussian", options=options) for name in names]
 
     def _derive(self, model: Model) -> None:
+        single = len(self._targets) == 1
         super()._derive(model)
-        levels = self._levels(self._state.learned()[1])
-        self.intercept_ = float(levels[0]) if len(levels) == 1 else levels
+        self.dispersion_ = users_dispersion(self)
+        levels = self._levels(self._state.dispersion)
+        self.intercept_ = float(levels[0]) if single else levels
+
+    def _shape(self, columns: np.ndarray) -> np.ndarray:
+        return columns[..., 0, :] if len(self._targets) == 1 else columns
+
+    def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
+        """E[y] of new documents (D,), or (D, M) for several responses, as in `SLDARegressor`."""
+        return predict_numbers(self, X, return_interval, covariates)
+
+    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
+        """Predictive R²; its mean over several responses."""
+        return score_numbers(y, self.predict(X, covariates=covariates))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
-class SSTMClassifier(SparseEstimator, SLDAClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SSTMClassifier(ClassifierMixin, SSTM):
     """As `SSTMRegressor`, for classes: P(y = 1) = Phi(eta·Zbar / sigma), by partially collapsed Gibbs sampling.
 
     More than two classes are one probit each against the rest, over the same topics and each with an intercept, since
@@ -115,52 +318,10 @@ class SSTMClassifier(SparseEstimator, SLDAClassifier):
         As in `SSTMRegressor`.
     """
 
-    response, class_weight = "probit", None
-    fit_intercept: bool
+    fit_intercept: bool = False
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        coef_scale: float | str = "auto",
-        sigma: float | str = "auto",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray = 0.1,
-        topic_word_prior: float | str = 0.1,
-        supervision: float = 1.0,
-        collapsed: bool = True,
-        max_nonzero: int | None = None,
-        sparsity: float | None = None,
-        concentrate: bool = True,
-        fit_intercept: bool = False,
-        refit: bool = True,
-        max_iter: int | None = None,
-        burn_in: int | None = None,
-        thin: int = 5,
-        n_chains: int = 1,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        super().__init__(
-            n_topics, coef_scale=coef_scale, sigma=sigma, doc_topic_prior=doc_topic_prior,
-            topic_word_prior=topic_word_prior, supervision=supervision, collapsed=collapsed, max_nonzero=max_nonzero,
-            sparsity=sparsity, concentrate=concentrate, refit=refit, max_iter=max_iter, burn_in=burn_in, thin=thin,
-            n_chains=n_chains, vectorizer=vectorizer, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
-            warm_start=warm_start, checkpoint=checkpoint, backend=backend,
-        )  # fmt: skip
-        self.fit_intercept = fit_intercept
-
-    @property
-    def _unit(self) -> float:  # type: ignore[override]
+    def _sigma(self) -> float:
         return 1.0 if self.sigma == "auto" else float(self.sigma)
-
-    @property
-    def _prior_unit(self) -> float:  # type: ignore[override]
-        return self._unit
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         who = type(self).__name__
@@ -221,3 +382,15 @@ class SSTMClassifier(SparseEstimator, SLDAClassifier):
         """The most probable class of each document."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X, covariates).argmax(axis=1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
+        """The share of documents whose class is predicted."""
+        return float(np.average(self.predict(X, covariates) == np.asarray(y), weights=sample_weight))
+
+    def _shape(self, columns: np.ndarray) -> np.ndarray:
+        return columns
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features speaks to it
+        return tags

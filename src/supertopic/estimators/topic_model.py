@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, find_response, one_each, require_order
-from supertopic.estimators.slda import SupervisedTopics
+from supertopic.estimators.slda import SLDA
 from supertopic.metrics import predictive_r2
 from supertopic.model import Model
 from supertopic.responses.base import registry
 
 
-class TopicModel(SupervisedTopics):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TopicModel(SLDA):
     """Topics that explain several things at once: a frame y with one column per response, of mixed kinds.
 
     Parameters
@@ -33,6 +35,8 @@ class TopicModel(SupervisedTopics):
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
+
+    link: str = "auto"
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         columns, targets = [], []
@@ -59,7 +63,7 @@ class TopicModel(SupervisedTopics):
         names = [name or self._targets[0].name for name in self._column_names()]
         self.coef_ = pd.DataFrame(self._columns_coef, index=names)
         self.coef_std_ = pd.DataFrame(self._columns_std, index=names)
-        dispersion = self._state.learned()[1]
+        dispersion = self._state.dispersion
         self.dispersion_ = {
             target.name: part.response.spread(dispersion[part.numbers])
             for target, part in self._parts()

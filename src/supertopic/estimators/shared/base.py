@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -13,34 +12,42 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from supertopic.backends.threads import Threads
+from supertopic.backends import make_backend
+from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_data
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
 from supertopic.estimators.shared import saving
-from supertopic.estimators.shared.checks import require_number, require_whole
+from supertopic.estimators.shared.checks import require_whole
+from supertopic.estimators.shared.streaming import fit_stream, unlabelled
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
-from supertopic.inference.task import Fit, Settings, Task, Watch, run
-from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.step import Schedule
-from supertopic.inference.variational.stochastic import fit_epochs
+from supertopic.inference.first_topics import first_state
+from supertopic.inference.settings import Engine
+from supertopic.inference.task import Fit, Task, run
+from supertopic.inference.variational.step import take_step
 from supertopic.metrics import perplexity
-from supertopic.model import Model
+from supertopic.model import DocumentTerms, MixtureState, Model, State
 from supertopic.streams import Stream
 from supertopic.vectorizer import Vectorizer
 
-Engine = Callable[[Task, Watch], Fit]
+
+def has_stochastic_engine(estimator: Any) -> bool:
+    """Whether an estimator learns from batches as they come."""
+    return "svi" in estimator.engines
 
 
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of all estimators. A subclass says what Model its parameters mean, and which engines can fit it."""
+    """Base of all estimators. A subclass says which Model its parameters describe, and which engines can fit it."""
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]]  # by the name in `inference=`: engine and default max_iter
+    engines: ClassVar[dict[str, Engine]]  # by the name in `inference=`
 
     n_features_in_: int
     feature_names_in_: np.ndarray
+    _state: State
+    _n_seen: int = 0  # documents that partial fits have seen
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -54,45 +61,50 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find topics in X: counts, strings, a Corpus, or (``inference="svi"``) a Stream that is never held whole."""
-        engine, settings = self._settings()
+        engine = self._engine()
+        settings = engine.read(self)
         if isinstance(X, Stream):
-            return self._fit_stream(X, settings)
-        return self._fit_corpus(self._read(X), engine, settings)
-
-    def _fit_corpus(self, corpus: Corpus, engine: Engine, settings: Settings, *labels: Any) -> Self:
-        """Fit documents that are held; `labels` is what `_task` takes of them."""
+            return fit_stream(self, X, settings)
+        corpus = self._read(X)
         model = self._check_model(corpus)
-        task = self._task(model, corpus, settings, *labels)
-        with task.backend:
-            fit = run(engine, task, f"{type(self).__name__} {self.inference}")
-            self._keep(model, fit)
-            self.doc_topic_ = self._infer(corpus, task.backend)
+        self._run(engine, self._task(model, unlabelled(corpus, model.n_topics), settings), corpus)
         self._n_seen = len(corpus)
         warn_empty(corpus)
         return self
 
-    def _fit_stream(self, stream: Stream, settings: Settings) -> Self:
-        """Epochs over a stream: one pass to choose the vocabulary and count documents, then stochastic steps."""
-        if self.inference != "svi":
-            raise ValueError(f"inference: got {self.inference!r}, but a Stream is fitted with inference='svi' only")
-        self.vectorizer_ = clone(self._vectorizer()).fit_stream(stream.texts()) if stream.holds_text() else None
-        n_documents, n_tokens, sample = 0, 0.0, None
-        for corpus in stream.batches(self.vectorizer_):
-            sample = sample or corpus
-            n_documents, n_tokens = n_documents + len(corpus), n_tokens + corpus.n_tokens
-        if sample is None or n_tokens == 0:
-            raise ValueError("X is a stream without a word")
-        self._remember_words(sample, None)
-        model = self._check_model(sample, batch=True)
-
-        def epoch(number: int) -> Any:
-            for corpus in stream.batches(self.vectorizer_, n_features=self.n_features_in_):
-                yield unlabelled(corpus, model)
-
-        task = replace(self._task(model, sample, settings), n_documents=n_documents)
+    def _run(self, engine: Engine, task: Task, corpus: Corpus) -> None:
+        """Fit, keep what was found, and infer the topic shares of the training documents."""
         with task.backend:
-            fit = run(lambda t, w: fit_epochs(t, w, epoch, n_documents, n_tokens), task, type(self).__name__)
-        self._keep(model, fit)
+            which = f" {self._inference()}" if len(self.engines) > 1 else ""
+            fit = run(engine.fit, task, type(self).__name__ + which)
+            self._keep(task.model, fit)
+            self.doc_topic_ = self._infer(corpus, task.backend)
+
+    @available_if(has_stochastic_engine)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
+        corpus, first = self._read_batch(X)
+        model = self._check_model(corpus, batch=True)
+        return self._partial_step(model, unlabelled(corpus, model.n_topics), first)
+
+    def _read_batch(self, X: Any) -> tuple[Corpus, bool]:
+        """A batch of `partial_fit`, and whether it is the first one."""
+        first = not hasattr(self, "_state")
+        return (self._read(X) if first else self._as_corpus(X)), first
+
+    def _partial_step(self, model: Model, batch: Batch, first: bool) -> Self:
+        settings = self.engines["svi"].read(self)
+        self._n_seen += len(batch)
+        total = max(settings.total_documents or 0, self._n_seen)
+        if first:
+            task = self._task(model, batch, settings)
+            self._state, self.bound_ = first_state(replace(task, n_documents=total)), np.zeros(0)
+        with self._backend() as backend:
+            rate = settings.learning.rate(len(self.bound_))
+            step = take_step(model, self._state, batch, backend, settings.limits, n_documents=total, rate=rate)
+            bound = step.bound(model, backend) * len(batch) / total
+        trace = [*self.bound_, bound / max(float(batch.counts.sum(dtype=np.float64)), 1.0)]
+        self._keep(model, Fit(step.state, trace, len(trace)))
         return self
 
     def _keep(self, model: Model, fit: Fit) -> None:
@@ -107,7 +119,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The attributes that follow from the State, after a fit and after loading."""
         self._emission = model.emission
         self._components: np.ndarray | None = None
-        self.alpha_ = self._state.alpha if self._state.shares is None else self._state.shares
+        self.alpha_ = self._state.shares if isinstance(self._state, MixtureState) else self._state.alpha
 
     @property
     def components_(self) -> np.ndarray:
@@ -123,11 +135,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Topic shares of each document: (D, K), rows sum to one. One without a known word gets the prior mean."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        with Threads(self.n_jobs) as backend:
+        with self._backend() as backend:
             return self._infer(corpus, backend)
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
-        """Fit, and give the topic shares of the training documents."""
+        """Fit, and return the topic shares of the training documents."""
         return self.fit(X, y).doc_topic_
 
     def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
@@ -162,14 +174,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return pd.DataFrame({"share": shares, "words": top.to_numpy()}, index=pd.RangeIndex(len(top), name="topic"))
 
     def explain(self, doc: Any) -> pd.DataFrame:
-        """Which topic each word of one document speaks for: columns word, count, and a share per topic.
+        """The topics of each word of one document: columns word, count, and a share per topic.
 
         The shares of a row sum to one; weighted by the counts they add up to the document's topic counts.
         """
         corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
         if len(corpus) != 1:
             raise ValueError(f"doc: got {len(corpus)} documents, expected one")
-        with Threads(1) as backend:
+        with self._backend(1) as backend:
             _, phi = prediction.infer_shares(self._point_model(), self._weights(), corpus.counts, backend, words=True)
         frame = pd.DataFrame(phi.astype(np.float64), columns=[f"topic {k}" for k in range(phi.shape[1])])
         frame.insert(0, "count", corpus.counts.data.astype(np.float64))
@@ -177,7 +189,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, `supertopic.load` reads it; a full disk leaves the old file as it was."""
+        """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""
         saving.save(self, path)
 
     # --- reading ------------------------------------------------------------------------------------------------
@@ -197,10 +209,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             corpus = as_corpus(X, estimator=self)
         if corpus.n_tokens == 0:
             raise ValueError("X holds no words at all: every document is empty")
-        self._remember_words(corpus, X)
+        self._remember_words(corpus)
         return corpus
 
-    def _remember_words(self, corpus: Corpus, X: Any) -> None:
+    def _remember_words(self, corpus: Corpus) -> None:
         self.n_features_in_ = corpus.n_words
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -223,36 +235,20 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # --- plumbing -----------------------------------------------------------------------------------------------
 
-    def _settings(self) -> tuple[Engine, Settings]:
-        """The engine and its settings; refuses values that no engine could use."""
+    def _inference(self) -> str:
+        """The name of the engine: the parameter `inference`, which an estimator with one engine does not have."""
+        if len(self.engines) == 1:
+            return next(iter(self.engines))
         if self.inference not in self.engines:
             raise ValueError(f"inference: got {self.inference!r}, expected one of {', '.join(map(repr, self.engines))}")
-        engine, default_iterations = self.engines[self.inference]
-        init = getattr(self, "init", "online")
-        if init not in ("online", "uniform"):
-            raise ValueError(f"init: got {init!r}, expected 'online' or 'uniform'")
-        whole = ("n_init", "max_iter", "batch_size", "max_doc_iter", "thin", "total_documents")
-        require_whole(self, *(name for name in whole if hasattr(self, name)), or_none=True)
-        require_whole(self, "burn_in", least=0, or_none=True)
-        numbers = ("tol", "doc_tol", "learning_delay", "learning_decay")
-        require_number(self, *(name for name in numbers if hasattr(self, name)))
-        iterations = default_iterations if self.max_iter is None else int(self.max_iter)
-        burn_in = iterations // 2 if self.burn_in is None else int(self.burn_in)
-        if self.inference == "gibbs" and burn_in >= iterations:
-            raise ValueError(f"burn_in: got {burn_in}, expected fewer sweeps than max_iter={iterations}")
-        return engine, Settings(
-            max_iter=iterations,
-            tol=self.tol,
-            batch_size=self.batch_size,
-            learning=Schedule(self.learning_delay, self.learning_decay),
-            limits=LocalLimits(getattr(self, "max_doc_iter", 100), getattr(self, "doc_tol", 1e-3)),
-            burn_in=burn_in,
-            thin=self.thin,
-            collapsed=getattr(self, "sampler", "collapsed") == "collapsed",
-            verbose=int(self.verbose),
-            init=init,
-            n_init=int(getattr(self, "n_init", 1)),
-        )
+        return str(self.inference)
+
+    def _engine(self) -> Engine:
+        return self.engines[self._inference()]
+
+    def _backend(self, n_jobs: int | None = None) -> Backend:
+        """Where the work is done: by `n_jobs` threads, or by as many as the user asked for."""
+        return make_backend(self.backend, n_jobs or self.n_jobs)
 
     def _check_model(self, corpus: Corpus, batch: bool = False) -> Model:
         require_whole(self, "n_topics")
@@ -260,37 +256,40 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             warnings.warn(
                 f"n_topics={self.n_topics} is more than the {len(corpus)} documents of X", UserWarning, stacklevel=3
             )
-        if self.backend != "threads":
-            raise ValueError(f"backend: got {self.backend!r}, expected 'threads'")
         return self._model()
 
-    def _task(
-        self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None
-    ) -> Task:
-        y = np.full(len(corpus), np.nan) if y is None else y
-        weight = np.ones(len(corpus)) if weight is None else weight
-        seed = self._seed()
+    def _task(self, model: Model, batch: Batch, settings: Any) -> Task:
+        """The fit to be done, with its checkpoint; a warm start continues from the last fit's State."""
         checkpoint = None
         if self.checkpoint is not None:
             names = sorted(set(self.get_params(deep=False)) - {"checkpoint", "verbose", "n_jobs", "vectorizer"})
             fingerprint = {name: repr(getattr(self, name)) for name in names}
-            fingerprint |= {"estimator": type(self).__name__, "data": fingerprint_data(corpus.counts, y, weight)}
+            data = fingerprint_data(batch.counts, batch.y, batch.weight)
+            fingerprint |= {"estimator": type(self).__name__, "data": data}
             checkpoint = Checkpoint(self.checkpoint, fingerprint=fingerprint)
+        warm = self._starts_warm() and self._fits(batch)
         return Task(
             model=model,
-            counts=corpus.counts,
-            y=y,
-            weight=weight,
+            batch=batch,
             settings=settings,
-            seed=seed,
-            backend=Threads(self.n_jobs),
-            start=self._state if self.warm_start and self._fits(corpus) else None,
+            seed=self._seed(),
+            backend=self._backend(),
+            start=self._state if warm else None,
+            start_terms=self._start_terms(len(batch)) if warm else None,
             checkpoint=checkpoint,
         )
 
-    def _fits(self, corpus: Corpus) -> bool:
+    def _starts_warm(self) -> bool:
+        return bool(self.warm_start)
+
+    def _fits(self, batch: Batch) -> bool:
+        """Whether a fit can continue from the State of the last one."""
         state = getattr(self, "_state", None)
-        return state is not None and (len(state.word_topic), len(state.alpha)) == (corpus.n_words, self.n_topics)
+        return state is not None and (len(state.word_topic), len(state.alpha)) == (batch.counts.shape[1], self.n_topics)
+
+    def _start_terms(self, n_documents: int) -> DocumentTerms | None:
+        """What a warm start knows of each document."""
+        return None
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -304,18 +303,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _restore(self, saved: dict[str, Any]) -> None:
         """Take up what `_saved` gave; the parameters are there, the State is, too."""
 
-    def _collapsed(self) -> bool:
-        """Whether topics and their shares stand at the mean of their counts."""
-        return getattr(self, "inference", None) == "cvb0"
-
     def _point_model(self) -> prediction.PointModel:
-        return prediction.PointModel(self._state.alpha, self._state.shares, self._collapsed())
+        """The prior of the topic shares, and how those of new documents are inferred."""
+        if isinstance(self._state, MixtureState):
+            return prediction.PointModel(self._state.alpha, self._state.shares)
+        return prediction.PointModel(self._state.alpha, collapsed=self._engine().collapsed)
 
     def _weights(self) -> np.ndarray:
         """p(word | topic), (V, K): what the kernels take."""
         return self._emission.probabilities(self._state.word_topic, by_word=True)
 
-    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+    def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         return prediction.infer_shares(self._point_model(), self._weights(), corpus.counts, backend)[0]
 
     def __sklearn_tags__(self) -> Any:
@@ -334,8 +332,3 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if not hasattr(self, "components_"):
             return super()._repr_html_()
         return f"<div><code>{type(self).__name__}</code></div>{self.topics()._repr_html_()}"
-
-
-def unlabelled(corpus: Corpus, model: Model) -> Batch:
-    """A batch of documents without responses."""
-    return Batch(corpus.counts, np.full(len(corpus), np.nan), np.ones(len(corpus)), model.n_topics)

@@ -1,27 +1,19 @@
-"""Refusals that estimators share: one sentence that names the parameter, what came and what was expected."""
+"""Refusals of an estimator's parameters, by their names."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
+from supertopic.checks import check_number, check_whole
 
 
 def require_whole(estimator: Any, *names: str, least: int = 1, or_none: bool = False) -> None:
-    """Each parameter has to be a whole number, no smaller than `least`; or None, where that means a default."""
+    """Each parameter has to be a whole number (`check_whole`)."""
     for name in names:
-        value = getattr(estimator, name)
-        if value is None and or_none:
-            continue
-        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-            raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
+        check_whole(name, getattr(estimator, name), least=least, or_none=or_none)
 
 
 def require_number(estimator: Any, *names: str, above_zero: bool = False) -> None:
-    """Each parameter has to be a finite number, zero or more; or more than zero."""
+    """Each parameter has to be a number (`check_number`)."""
     for name in names:
-        value = getattr(estimator, name)
-        real = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-        if not real or value < 0 or (above_zero and value == 0):
-            raise ValueError(f"{name}: got {value!r}, expected a number {'> 0' if above_zero else '>= 0'}")
+        check_number(name, getattr(estimator, name), above_zero=above_zero)

@@ -1,79 +1,86 @@
-"""What estimators of topics under labels share: components that add up, how they are fitted, shown and kept."""
+"""What estimators of topics under labels share: fitting components that add up, and showing them."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.backends.threads import Threads
+from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior
-from supertopic.estimators.shared.base import Engine, TopicEstimator
-from supertopic.estimators.shared.checks import require_number, require_whole
-from supertopic.inference.task import Fit
+from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.checks import require_whole
+from supertopic.inference.batches import Batch
+from supertopic.inference.settings import EMSettings, Engine
+from supertopic.inference.task import run
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.facets import Documents, LabelModel, fit_faceted
-from supertopic.model import Model, State
-from supertopic.progress import track
+from supertopic.inference.variational.facets import Documents, FacetedFit, Labels, fit_faceted
+from supertopic.model import Model
 
-_EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # of new documents: their labels hang on small differences
+_EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # for new documents: small differences decide their labels
 _DOCUMENTS_AT_ONCE = 2048
 
 
 class FacetedEstimator(TopicEstimator):
     """Base of estimators whose topics, labels and interactions each add sparse deviations to the background.
 
-    The State holds the topics alone, as distributions; labels add to these.
+    The State holds the topics without any label, as distributions over words.
     """
 
-    engines: ClassVar[dict[str, tuple[Engine, int]]] = {}
+    engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_faceted, EMSettings, 100)}
     _kept_arrays: ClassVar[tuple[str, ...]] = ("background_", "_eta_data", "_eta_indices", "_eta_indptr")
 
     def _design(self) -> CellDesign:
-        """Which components make which cells, of a fitted model."""
+        """Which components each cell has, in a fitted model."""
         raise NotImplementedError
 
     def _label_logs(self) -> np.ndarray:
-        """(A,) log p(combination of labels) of a new document."""
+        """(A,) log p(combination of labels) for a new document."""
         raise NotImplementedError
 
     def _names(self, factor: str) -> list[Any]:
-        """The values of a factor, as users call them."""
+        """The values of a factor, by the names that users know."""
         raise NotImplementedError
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
     def _check(self) -> FacetPrior:
         """Refuses parameters that make no sense, before any work is done."""
-        require_whole(self, "n_topics", "max_iter", "max_doc_iter")
-        require_number(self, "tol", "doc_tol")
+        require_whole(self, "n_topics")
+        self._engine().read(self)
+        self._backend()
         DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
         return FacetPrior(self.prior, self.gamma, self.background, self.unseen, self.interaction_gamma)
 
-    def _fit_labels(self, corpus: Corpus, labels: LabelModel, design: CellDesign, prior: FacetPrior) -> np.ndarray:
-        """Fit, keep what was found, and give the posterior over the combinations of labels (D, A)."""
-        alpha = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        limits = LocalLimits(self.max_doc_iter, self.doc_tol)
-        name = type(self).__name__
-        with Threads(self.n_jobs) as backend, track(name, self.max_iter, int(self.verbose)) as report:
-            given = (corpus.counts, labels, design, prior, alpha, self._seed(), backend, limits)
-            found = fit_faceted(*given, self.max_iter, self.tol, report)
-        self.background_ = found.components.background
-        eta = sp.csr_matrix(found.components.eta.astype(np.float32))
+    def _fit_labels(
+        self, corpus: Corpus, y: np.ndarray, labels: Labels, design: CellDesign, prior: FacetPrior
+    ) -> FacetedFit[Labels]:
+        """Fit, and set the fitted attributes that all these estimators have.
+
+        y : the data that `labels` was made from, for the fingerprint of the checkpoint
+        """
+        model = self._model()
+        batch = Batch(corpus.counts, y, np.ones(len(corpus)), model.n_topics)
+        task = self._task(model, batch, self._engine().read(self))
+        with task.backend:
+            engine = partial(fit_faceted, labels, design, prior)
+            fit = cast(FacetedFit[Labels], run(engine, task, type(self).__name__))
+        self.background_ = fit.components.background
+        eta = sp.csr_matrix(fit.components.eta.astype(np.float32))
         self._eta_data, self._eta_indices, self._eta_indptr = eta.data, eta.indices, eta.indptr
-        topics = softmax(found.components.background + found.components.eta[: self.n_topics], axis=1)
-        nothing = np.zeros((0, self.n_topics), dtype=np.float32)
-        state = State(np.ascontiguousarray(topics.T, dtype=np.float32), found.alpha, nothing, nothing[:, :, None])
-        self._keep(self._model(), Fit(state, found.trace, len(found.trace)))
-        self.doc_topic_ = found.doc_topic
-        return found.posterior
+        self._keep(model, fit)
+        self.doc_topic_ = fit.doc_topic
+        return fit
+
+    def _starts_warm(self) -> bool:
+        return False
 
     def _model(self) -> Model:
         return Model(self.n_topics, DirichletTopics(0.0), DocTopicPrior.parse(self.doc_topic_prior, self.n_topics))
@@ -81,11 +88,11 @@ class FacetedEstimator(TopicEstimator):
     # --- using --------------------------------------------------------------------------------------------------
 
     def _infer_labels(
-        self, corpus: Corpus, logs: np.ndarray, backend: Threads, tables: np.ndarray | None = None
+        self, corpus: Corpus, logs: np.ndarray, backend: Backend, tables: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Posterior over the combinations of labels (D, A) and topic shares (D, K), given log p(a) (D, A).
 
-        tables : (cells, V) p(word | cell), where the cells are not those of the fit
+        tables : (cells, V) p(word | cell); by default those of all cells of the fit
         """
         tables = np.exp(self._parts().logs(self._design())) if tables is None else tables
         posterior, shares = np.empty(logs.shape), np.empty((len(corpus), self.n_topics), dtype=np.float32)
@@ -96,7 +103,7 @@ class FacetedEstimator(TopicEstimator):
             posterior[rows], shares[rows] = documents.posterior, documents.doc_topic()
         return posterior, shares
 
-    def _infer(self, corpus: Corpus, backend: Threads) -> np.ndarray:
+    def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         logs = np.tile(self._label_logs(), (len(corpus), 1))
         return self._infer_labels(corpus, logs, backend)[1]
 
@@ -115,7 +122,7 @@ class FacetedEstimator(TopicEstimator):
     def deviations_(self) -> dict[str, pd.DataFrame]:
         """What each component adds to the background in log space: sparse frames of words by components.
 
-        By the names of the factors: ``deviations_["topic"]``, ``["party"]``, ``["topic × party"]``.
+        The keys are the names of the factors: ``deviations_["topic"]``, ``["party"]``, ``["topic × party"]``.
         """
         check_is_fitted(self, "_state")
         design, eta, frames = self._design(), self._sparse(), {}
@@ -141,11 +148,13 @@ class FacetedEstimator(TopicEstimator):
         }
 
     def adds(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
-        """The n words each component adds most of: columns part, component (text: "3", "left", "3 × left"), rank, word,
-        deviation.
+        """The n words that each component makes more frequent: a row per word.
+
+        The columns are part, component (text: "3", "left", "3 × left"), rank, word and deviation.
 
         by : {"contribution", "deviation"}
-            Deviation times probability in the background, or largest deviation, which prefers rare words.
+            The order of the words: by deviation times probability of the word, or by deviation alone, which prefers
+            rare words.
         """
         if by not in ("contribution", "deviation"):
             raise ValueError(f"by: got {by!r}, expected 'contribution' or 'deviation'")

@@ -14,6 +14,8 @@ from sklearn.utils.multiclass import type_of_target
 
 from supertopic.responses.base import Response, registry
 
+_MOST_VALUES = 10_000  # distinct values of a column that are kept: more are numbers, whatever they are
+
 
 @dataclass
 class Target:
@@ -39,6 +41,34 @@ class Target:
         if not hasattr(kind, "links"):
             raise ValueError(f"link: got {self.link!r}, but response={self.response!r} has one link only")
         return kind(link=self.link)  # type: ignore[call-arg]
+
+
+class LabelSurvey:
+    """The distinct values of each column of y, batch by batch: enough to tell what the columns are."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._values: list[dict[Any, None]] = []
+
+    def add(self, table: np.ndarray, names: list[str]) -> None:
+        """Take note of a batch of labels (D, M)."""
+        if not self._names:
+            self._names, self._values = names, [{} for _ in names]
+        if len(names) != len(self._names):
+            raise ValueError(f"y has {len(names)} columns in one batch and {len(self._names)} in another")
+        for values, column in zip(self._values, table.T, strict=True):
+            if len(values) < _MOST_VALUES:
+                values.update(dict.fromkeys(value for value in column if value is not None and value == value))
+
+    def table(self) -> tuple[np.ndarray, list[str]]:
+        """A table with every value that was seen, and the columns' names; None fills up."""
+        for name, values in zip(self._names, self._values, strict=True):
+            if not values:
+                raise ValueError(f"{name} is missing for every document; expected some labels")
+        table = np.full((max(len(values) for values in self._values), len(self._names)), None, dtype=object)
+        for place, values in enumerate(self._values):
+            table[: len(values), place] = list(values)
+        return table, self._names
 
 
 def find_response(name: Any, kinds: Sequence[str], auto: str) -> str:

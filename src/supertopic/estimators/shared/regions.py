@@ -1,42 +1,47 @@
-"""Latent regions: Gaussians over latitude and longitude, as many as a Dirichlet process takes; distances in km."""
+"""Latent regions: a mixture of Gaussians over latitude and longitude; distances in kilometres."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
+from supertopic.inference.variational.facets import LabelModel
+
 EARTH_KM = 6371.0
-_PRIOR_DOCUMENTS = 3.0  # how many documents the prior on a region's spread counts for
-_SMALLEST_SHARE = 0.005  # of the documents: regions with less are left out
+_PRIOR_DOCUMENTS = 3.0  # n0, the weight of the prior on the covariance of a region, in documents
+_SMALLEST_SHARE = 0.005  # regions with a smaller share of the documents are left out
 
 
 def distance_km(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Great-circle distance of points (…, 2) of latitude and longitude in degrees, by the haversine formula."""
+    """Great-circle distance between points (…, 2), latitude and longitude in degrees, by the haversine formula."""
     (lat_a, lon_a), (lat_b, lon_b) = np.moveaxis(np.radians(a), -1, 0), np.moveaxis(np.radians(b), -1, 0)
     half = np.sin((lat_b - lat_a) / 2) ** 2 + np.cos(lat_a) * np.cos(lat_b) * np.sin((lon_b - lon_a) / 2) ** 2
     return 2 * EARTH_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
 
 
-@dataclass
-class Regions:
-    """r ~ Categorical(shares), place ~ N(mean_r, cov_r) in degrees; `place` (D, 2), NaN where it is not known.
+@dataclass(frozen=True)
+class Regions(LabelModel):
+    """r ~ Categorical(shares), place ~ N(mean_r, cov_r) in degrees.
 
-    The M-step's spreads have a prior: cov = (scatter + prior_cov * n0) / (n + n0).
+    The covariances have a prior: the M-step is cov = (scatter + prior_cov * n0) / (n + n0).
     """
 
-    place: np.ndarray
-    shares: np.ndarray
+    learned: ClassVar[tuple[str, ...]] = ("shares", "mean", "cov")
+
+    place: np.ndarray  # (D, 2), NaN where it is not known
+    shares: np.ndarray  # (R,)
     mean: np.ndarray  # (R, 2)
     cov: np.ndarray  # (R, 2, 2)
     prior_cov: np.ndarray  # (2, 2)
 
     @classmethod
     def of(cls, place: np.ndarray, n_regions: int | None, most: int, seed: int) -> Regions:
-        """A mixture of the places alone: `n_regions`, or as many of `most` as a Dirichlet process uses."""
+        """A mixture of the places alone: `n_regions`, or as many as a Dirichlet process uses, `most` at most."""
         known = place[~np.isnan(place).any(axis=1)]
         number = min(most if n_regions is None else n_regions, len(known))
         kind = "dirichlet_process" if n_regions is None else "dirichlet_distribution"
@@ -56,24 +61,25 @@ class Regions:
         return cls(place, shares, mixture.means_[used], mixture.covariances_[used], prior_cov)
 
     def logs(self) -> np.ndarray:
-        """(D, R) log p(r, place); of an unknown place, log p(r)."""
+        """(D, R) log p(r, place), or log p(r) where the place is not known."""
         away = self.place[:, None] - self.mean
         inverse = np.linalg.inv(self.cov)
         square = np.einsum("dri,rij,drj->dr", away, inverse, away)
         density = -0.5 * (square + np.linalg.slogdet(self.cov)[1]) - np.log(2 * np.pi)
         return np.log(self.shares) + np.where(np.isnan(square), 0.0, density)
 
-    def update(self, posterior: np.ndarray) -> None:
-        """Shares of all documents (one added to each region); means and spreads of those whose place is known."""
+    def update(self, posterior: np.ndarray) -> Regions:
+        """Shares come from all documents and a pseudo-document per region; the rest from documents with a place."""
         number = posterior.sum(axis=0) + 1.0
-        self.shares = number / number.sum()
+        shares = number / number.sum()
         known = ~np.isnan(self.place).any(axis=1)
         weight, place = posterior[known], self.place[known]
         number = weight.sum(axis=0)
-        self.mean = np.where(number[:, None] > 1e-6, weight.T @ place / np.maximum(number, 1e-6)[:, None], self.mean)
-        away = place[:, None] - self.mean
+        mean = np.where(number[:, None] > 1e-6, weight.T @ place / np.maximum(number, 1e-6)[:, None], self.mean)
+        away = place[:, None] - mean
         scatter = np.einsum("dr,dri,drj->rij", weight, away, away)
-        self.cov = (scatter + _PRIOR_DOCUMENTS * self.prior_cov) / (number + _PRIOR_DOCUMENTS)[:, None, None]
+        cov = (scatter + _PRIOR_DOCUMENTS * self.prior_cov) / (number + _PRIOR_DOCUMENTS)[:, None, None]
+        return replace(self, shares=shares, mean=mean, cov=cov)
 
     def log_prior(self) -> float:
         trace = np.einsum("rij,ji->r", np.linalg.inv(self.cov), self.prior_cov)
@@ -84,7 +90,7 @@ class Regions:
 def nearest_on_average(posterior: np.ndarray, mean: np.ndarray, max_iter: int = 100) -> np.ndarray:
     """(D, 2) the place with the least expected distance to the regions' means: their weighted geometric median.
 
-    Weiszfeld's iterations in degrees, a degree of longitude shortened to the latitude of all regions.
+    Computed by Weiszfeld's iterations in degrees. A degree of longitude is scaled by the cosine of the mean latitude.
     """
     scale = np.array([1.0, np.cos(np.radians(np.average(mean[:, 0])))])
     points = mean * scale

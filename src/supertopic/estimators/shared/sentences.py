@@ -1,4 +1,4 @@
-"""Documents as users give them where sentences matter: texts, lists of sentences, or counts by sentence."""
+"""Reading documents as sentences: from texts, lists of sentences, or counts by sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_END = re.compile(r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|e\.g|i\.e|cf|al|fig|eq|ap
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences end at . ! ? … before white space, and at empty lines; not after "Dr." and other short forms."""
+    """Split a text: sentences end at . ! ? … before white space, and at empty lines; not after "Dr." and the like."""
     found, start = [], 0
     for end in [*(match.end() for match in _END.finditer(text)), len(text)]:
         sentence = text[start:end].strip()
@@ -29,7 +29,7 @@ def split_sentences(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Rows:
-    """Sentences one after another, and where each document's begin: those of d are [first_d, first_{d+1})."""
+    """Sentences one after another. Those of document d are [first_d, first_{d+1})."""
 
     sentences: Any  # strings, or counts as `as_corpus` takes them
     first: np.ndarray
@@ -39,7 +39,7 @@ class Rows:
         return isinstance(self.sentences, list)
 
     def texts(self) -> list[str]:
-        """The documents' texts."""
+        """The text of each document."""
         ends = zip(self.first[:-1], self.first[1:], strict=True)
         return [" ".join(self.sentences[start:stop]) for start, stop in ends]
 
@@ -47,9 +47,9 @@ class Rows:
 def gather(X: Any, documents: Any = None) -> Rows:
     """X as rows of sentences.
 
-    X : texts, which are split into sentences; lists of sentences, one list per document; or, with `documents`, a row
-        per sentence, text or counts. Counts without `documents`: every row is a document of one sentence.
-    documents : (S,) the document of each sentence; those of a document stand together
+    X : texts, which are split into sentences; or lists of sentences, one list per document; or, with `documents`, a row
+        per sentence (text or counts). Counts without `documents`: every row is a document of one sentence.
+    documents : (S,) the document of each sentence; the sentences of a document stand together
     """
     if isinstance(X, Iterator):
         X = list(X)

@@ -2,52 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
-from supertopic.emissions.base import Emission
-from supertopic.emissions.deviations import SparsePrior
-from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.emissions.sage import SparseTopics
-from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.emissions.base import make_emission
+from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
+from supertopic.estimators.shared.covariates import as_covariates
 from supertopic.estimators.shared.labels import Target, as_table
+from supertopic.estimators.shared.streaming import fit_labelled_stream
 from supertopic.estimators.shared.supervision import choose_supervision
+from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.users_scale import users_coefficients, without_intercept
 from supertopic.inference.after import prediction
-from supertopic.inference.after.words import (
-    MIDDLING,
-    WordProblem,
-    choose_words,
-    fit_words,
-    hold_out,
-    word_features,
-    word_scale,
-)
-from supertopic.inference.regression import Design, regress
-from supertopic.inference.task import Fit, Settings, Task
-from supertopic.model import Model
+from supertopic.inference.after.likelihood_words import LikelihoodWords
+from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.after.words import ScoredDocuments, WordStep, add_words, word_features, word_part
+from supertopic.inference.batches import Batch
+from supertopic.inference.task import Fit
+from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.model import CoefStep, DocumentTerms, Model
 from supertopic.responses.base import Response
-from supertopic.responses.several import Part, Several
+from supertopic.responses.several import Part, Several, parts_of
+from supertopic.streams import Stream
 
 
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
 
+    _kept_arrays: ClassVar[tuple[str, ...]] = ("_word_coef", "_word_scale")
+
     _targets: list[Target]
     _n_covariates: int = 0
-    words: bool = False
-    emission: str = "dirichlet"  # or "sage": how topics make words
-    supervision_: float
+    _terms: DocumentTerms  # what the last fit knows of each training document
+    supervision_: float = 1.0
     _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
@@ -65,37 +63,174 @@ class SupervisedEstimator(TopicEstimator):
 
         Parameters
         ----------
-        X : counts, strings, or a Corpus
-        y : (D,), or (D, M) for several responses; NaN, None (or -1 among class numbers): missing
+        X : counts, strings, a Corpus, or (``inference="svi"``) a Stream of documents with their responses
+        y : (D,), or (D, M) for several responses; NaN, None (or -1 among class numbers): missing. A Stream has its own.
         sample_weight : (D,) weights of the documents' responses
         covariates : (D, P) numbers that join the topics in the linear predictor
         """
-        engine, settings = self._settings()
+        engine = self._engine()
+        settings = engine.read(self)
         self._check_supervision()
-        if self.words and not self.refit:
-            raise ValueError("words: got True with refit=False, but words are fitted with the refitted coefficients")
+        self._check_words()
+        if isinstance(X, Stream):
+            beside = {"y": y, "sample_weight": sample_weight, "covariates": covariates}
+            self._check_stream(beside)
+            return fit_labelled_stream(self, X, settings)
         corpus = self._read(X)
         numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
         extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
-        self.supervision_ = (
-            choose_supervision(self, corpus.counts, y, numbers, weight, None if covariates is None else extra)
-            if self.supervision == "auto"
-            else float(self.supervision)
-        )
-        weight = weight * self._label_weight(numbers)
-        self._fit_corpus(corpus, engine, settings, numbers, self.supervision_ * weight, extra)
-        if self.refit:
-            self._refit(corpus, numbers, weight, extra)
+        asked = self._supervision()
+        if isinstance(asked, str):
+            given = None if covariates is None else extra
+            self.supervision_ = choose_supervision(self, corpus.counts, y, numbers, weight, given)
+        else:
+            self.supervision_ = float(asked)
+        training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
+        self._fit_training(training)
+        self._n_seen = len(corpus)
+        warn_empty(corpus)
         return self
 
+    def _fit_training(self, training: Training) -> None:
+        """Topics and coefficients; the coefficients once more on topics that have not seen y; words beside them."""
+        engine = self._engine()
+        model = self._check_model(training.corpus)
+        self._forget_words()
+        batch = training.batch(self.n_topics, self.supervision_)
+        self._run(engine, self._task(model, batch, engine.read(self)), training.corpus)
+        self._after_fit(training)
+
+    def _after_fit(self, training: Training) -> None:
+        """What follows a fit: refitted coefficients, and words beside the topics."""
+        if self.refit:
+            self._refit(training)
+        if self.refit and self._has_words():
+            step = self._word_step()
+            with self._backend(1):
+                state, words = add_words(
+                    step, self._state, self._scored(training), self._seed(), self._pilot_of(training)
+                )
+            self._state, self._word_coef, self._word_scale = state, words.coef, words.scale
+            self._derive(self._model())
+
+    def _refit(self, training: Training) -> None:
+        """The coefficients once more (`supertopic.inference.after.refit`)."""
+        model, shares = self._model(), self._shares_without_y(training)
+        documents = with_known_shares(shares, training.covariates, training.y, training.weight)
+        with self._backend(1):
+            self._state, self._terms = model.coef_step.refit(model, self._state, self._terms, documents.total)
+        self._derive(model)
+
+    def _shares_without_y(self, training: Training) -> np.ndarray:
+        """(D, K) topic shares of the training documents, as at prediction."""
+        return self._scores(training.corpus, training.covariates).mean_topics
+
+    def _supervision(self) -> Any:
+        """The weight of y against the words that the user asks for: a number, or "auto"."""
+        return self.supervision
+
     def _check_supervision(self) -> None:
-        value = self.supervision
+        value = self._supervision()
         if isinstance(value, str) and value == "auto":
             return
         if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
             raise ValueError(f"supervision: got {value!r}, expected a number >= 0, or 'auto'")
+
+    # --- words beside topics ------------------------------------------------------------------------------------
+
+    def _has_words(self) -> bool:
+        """Whether words join the topics in the linear predictor."""
+        return bool(self.words)
+
+    def _check_words(self) -> None:
+        if self._has_words() and not self.refit:
+            raise ValueError("words: got True with refit=False, but words are fitted with the refitted coefficients")
+
+    def _word_step(self) -> WordStep:
+        return LikelihoodWords(self._response())
+
+    def _forget_words(self) -> None:
+        """An earlier fit's words have no part in this one."""
+        for name in ("_word_coef", "_word_scale", "word_coef_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _pilot_of(self, training: Training) -> Callable[[np.ndarray], ScoredDocuments]:
+        """A function that scores all documents by a fit that has not seen the labels of those held out."""
+
+        def fit_pilot(held_out: np.ndarray) -> ScoredDocuments:
+            pilot = copy(self)
+            pilot.words, pilot.checkpoint, pilot.verbose = False, None, 0
+            hidden = held_out if training.y.ndim == 1 else held_out[:, None]
+            pilot._fit_training(replace(training, y=np.where(hidden, np.nan, training.y)))
+            return pilot._scored(training)
+
+        return fit_pilot
+
+    def _scored(self, training: Training) -> ScoredDocuments:
+        """The documents with their linear predictors."""
+        others = training.covariates @ self._state.coef[:, self.n_topics :].T.astype(np.float64)
+        topics = self._scores(training.corpus, training.covariates).score - others
+        given = (training.corpus.counts, training.y, training.weight)
+        return ScoredDocuments(*given, topics, others, self._state.dispersion)
+
+    # --- batches as they come -----------------------------------------------------------------------------------
+
+    def _check_stream(self, beside: dict[str, Any]) -> None:
+        for name, value in beside.items():
+            if value is not None:
+                raise ValueError(f"{name}: got a value beside a Stream, which brings its own; expected None")
+        if isinstance(self._supervision(), str):
+            raise ValueError("supervision: got 'auto', but a Stream needs a number: choose it on a part of the data")
+        if self._has_words():
+            raise ValueError("words: got True, but the words of a Stream are not held; expected False")
+
+    def _labelled(self, stream: Stream) -> Iterator[Training]:
+        """The batches of a stream, their labels as numbers."""
+        for corpus, y in stream.pairs(self.vectorizer_, n_features=self.n_features_in_):
+            numbers = self._new_labels(y, len(corpus))
+            self._response().check(numbers)
+            yield Training(corpus, numbers, self._label_weight(numbers), np.zeros((len(corpus), 0)))
+
+    @available_if(has_stochastic_engine)
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, covariates: Any = None
+    ) -> Self:
+        """One stochastic step on a batch; the first batch decides the vocabulary and what y is.
+
+        classes : all classes there will be, with the first batch, where y holds classes
+        sample_weight, covariates : as in `fit`; coefficients are those of the steps, without a refit
+        """
+        self._check_supervision()
+        if isinstance(self._supervision(), str) or self._has_words():
+            raise ValueError("partial_fit: supervision='auto' and words=True need all documents; use fit")
+        corpus, first = self._read_batch(X)
+        if first:
+            self._targets = self._first_targets(y, len(corpus), classes)
+            self.supervision_ = float(self._supervision())
+        numbers = self._new_labels(y, len(corpus))
+        self._response().check(numbers)
+        weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
+        extra = self._read_covariates(covariates, len(corpus))
+        if first:
+            self._n_covariates = extra.shape[1]
+        extra = self._same_covariates(extra)
+        training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
+        model = self._check_model(corpus, batch=True)
+        return self._partial_step(model, training.batch(self.n_topics, self.supervision_), first)
+
+    def _first_targets(self, y: Any, n_documents: int, classes: Any) -> list[Target]:
+        """What y is, from a first batch and the classes there will be."""
+        table, names = as_table(y, n_documents, type(self).__name__)
+        if classes is not None:
+            more = np.empty((len(classes), table.shape[1]), dtype=object)
+            more[:] = np.asarray(list(classes), dtype=object)[:, None]
+            table = np.concatenate([table, more])
+        return self._read_targets(table, names)[1]
+
+    # --- reading ------------------------------------------------------------------------------------------------
 
     def _read_y(self, y: Any, n_documents: int) -> np.ndarray:
         table, names = as_table(y, n_documents, type(self).__name__)
@@ -109,154 +244,12 @@ class SupervisedEstimator(TopicEstimator):
 
     def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
         """(D, P): what joins the topics in the linear predictor."""
-        return _as_covariates(covariates, n_documents)
+        return as_covariates(covariates, n_documents)
 
-    def _refit(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
-        """The coefficients once more, on topics that have not seen y.
-
-        In training, E[Zbar] of a document has been pulled towards its y; at prediction it has not. Coefficients
-        fitted on the first are wrong for the second, the more so the harder the response pulls.
-        """
-        model, state = self._model(), replace(self._state, word_coef=None, word_scale=None)
-        self._state = state
-        design = Design(self._scores(corpus, extra).mean_topics, np.full(len(y), np.inf), extra)
-        with Threads(1):
-            coef, gram, dispersion = regress(
-                model.response, model.coef_prior, design, y, weight, state.coef, state.learned()[1]
-            )
-        self._state = replace(state, coef=coef.astype(np.float32), gram=gram, dispersion=dispersion)
-        self._derive(model)
-        if self.words:
-            self._refit_with_words(corpus, y, weight, extra)
-
-    def _refit_with_words(self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray) -> None:
-        """Words beside the topics, whom a fit that has not seen a quarter of the labels says how far to trust."""
-        features = word_features(corpus.counts, scale := word_scale(corpus.counts))
-        dispersion = self._state.learned()[1]
-        labels = self._labels(corpus, y, weight, extra, features, dispersion)
-        held_out, chosen, settings, seen_there = hold_out(y, self._seed()), None, MIDDLING, None
-        if held_out.any():
-            pilot = copy(self)
-            pilot.words, pilot.checkpoint, pilot.verbose = False, None, 0
-            hidden = np.where(held_out if y.ndim == 1 else held_out[:, None], np.nan, y)
-            pilot._fit_corpus(corpus, *pilot._settings(), hidden, self.supervision_ * weight, extra)
-            pilot._refit(corpus, hidden, weight, extra)
-            with Threads(1):
-                chosen, seen_there = choose_words(
-                    pilot._labels(corpus, y, weight, extra, features, dispersion), held_out
-                )
-            settings = (chosen.trust, chosen.penalty)
-        with Threads(1):
-            words = fit_words(labels, *settings, start=chosen)
-        coef, topics = self._state.coef.astype(np.float64), slice(0, self.n_topics)
-        coef[:, topics] = labels.level[:, None] + words.trust * (coef[:, topics] - labels.level[:, None])
-        coef[:, topics] += words.intercept[:, None]
-        if seen_there is None or self._response().kind != "number":  # cut-points: all documents tell them better
-            seen_there = labels.dispersion_at(words.score(labels))
-        self._state = replace(
-            self._state, coef=coef.astype(np.float32), word_coef=words.coef.astype(np.float32), word_scale=scale,
-            dispersion=seen_there,
-        )  # fmt: skip
-        self._derive(self._model())
-
-    def _labels(
-        self, corpus: Corpus, y: np.ndarray, weight: np.ndarray, extra: np.ndarray, features: sp.csr_matrix,
-        dispersion: np.ndarray,
-    ) -> WordProblem:  # fmt: skip
-        """The documents as the words' fit sees them, by this model's topics, in the units of a `dispersion`.
-
-        Responses that standardise y do it by the labels they see, so that a pilot's linear predictors have units of
-        their own: of unscale(s) = zero + unit·s, each has another zero and unit.
-        """
-        others = extra @ self._state.coef[:, self.n_topics :].T.astype(np.float64)
-        topics = self._scores(corpus, extra).score - others
-        for _, part in self._parts():
-            both = (self._state.learned()[1], dispersion)
-            own, new = (part.response.unscale(np.array([0.0, 1.0]), np.zeros(2), d[part.numbers])[0] for d in both)
-            ratio = (own[1] - own[0]) / (new[1] - new[0])
-            topics[:, part.columns] = ratio * topics[:, part.columns] + (own[0] - new[0]) / (new[1] - new[0])
-            others[:, part.columns] *= ratio
-        return WordProblem(self._response(), y, weight, topics, others, dispersion, features)
-
-    def _words_part(self, counts: sp.csr_matrix) -> np.ndarray | float:
-        """(D, C) what words add to the linear predictors."""
-        state = self._state
-        if state.word_coef is None or state.word_scale is None:
-            return 0.0
-        return word_features(counts, state.word_scale) @ state.word_coef.T.astype(np.float64)
-
-    def _model(self) -> Model:
-        response = self._response()
-        if (self._n_covariates or self.words) and getattr(response, "link", "log") == "canonical":
-            which = "covariates" if self._n_covariates else "words"
-            raise ValueError(f"{which}: a canonical link needs a positive linear predictor; use link='log'")
-        return Model(
-            n_topics=self.n_topics,
-            emission=self._topics_model(),
-            doc_topic_prior=DocTopicPrior.parse(self._alpha(), self.n_topics),
-            response=response,
-            coef_prior=CoefPrior.parse(self.coef_prior, self.coef_scale),
-            per_token=bool(self.per_token),
-            collapsed=self._collapsed(),
-            n_covariates=self._n_covariates,
-        )
-
-    def _topics_model(self) -> Emission:
-        """How topics make words: by `emission`."""
-        if self.emission not in ("dirichlet", "sage"):
-            raise ValueError(f"emission: got {self.emission!r}, expected 'dirichlet' or 'sage'")
-        if self.emission == "sage":
-            return SparseTopics(SparsePrior("exponential"), self.n_jobs)
-        return DirichletTopics(self.topic_word_prior, self._collapsed())
-
-    def _fits(self, corpus: Corpus) -> bool:
-        return super()._fits(corpus) and self._emission.name == self.emission
-
-    def _alpha(self) -> Any:
-        return self.doc_topic_prior
-
-    def _response(self) -> Response:
-        parts = [target.make() for target in self._targets]
-        return parts[0] if len(parts) == 1 else Several(parts)
-
-    def _parts(self) -> list[tuple[Target, Part]]:
-        return list(zip(self._targets, Several([target.make() for target in self._targets]).parts(), strict=True))
-
-    # --- using --------------------------------------------------------------------------------------------------
-
-    def _scores(self, corpus: Corpus, extra: np.ndarray) -> prediction.Scores:
-        """Moments of the linear predictors, inferred without y."""
-        state, is_product = self._state, self._response().is_product
-        topics = np.ascontiguousarray(state.coef[:, : self.n_topics])
-        with Threads(self.n_jobs) as backend:
-            found = prediction.score(self._point_model(), self._weights(), topics, is_product, corpus.counts, backend)
-        offset = extra @ state.coef[:, self.n_topics :].T.astype(np.float64) + self._words_part(corpus.counts)
-        return found.shifted(offset, is_product)
-
-    def _predicted(self, X: Any, covariates: Any = None) -> tuple[list[np.ndarray], prediction.Scores]:
-        """What each response predicts, and the scores behind it."""
-        check_is_fitted(self, "_state")
-        corpus = self._as_corpus(X)
-        warn_empty(corpus)
-        found = self._scores(corpus, self._new_covariates(covariates, len(corpus)))
-        dispersion = self._state.learned()[1]
-        means = [
-            part.response.predict(found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers])
-            for _, part in self._parts()
-        ]
-        return means, found
-
-    def _new_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
-        extra = self._read_covariates(covariates, n_documents)
+    def _same_covariates(self, extra: np.ndarray) -> np.ndarray:
         if extra.shape[1] != self._n_covariates:
             raise ValueError(f"covariates: got {extra.shape[1]} columns, expected {self._n_covariates} as in fit")
         return extra
-
-    def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
-        """(D,) log p(y | document), or its bound, of new documents; zero where y is missing."""
-        _, found = self._predicted(X, covariates)
-        numbers = self._new_labels(y, len(found.score))
-        return self._response().log_density(numbers, found.score, found.moment, self._state.learned()[1])
 
     def _new_labels(self, y: Any, n_documents: int) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
@@ -266,6 +259,90 @@ class SupervisedEstimator(TopicEstimator):
         pairs = zip(self._targets, table.T, strict=True)
         numbers = np.column_stack([target.encode(column, type(self).__name__) for target, column in pairs])
         return numbers[:, 0] if len(self._targets) == 1 else numbers
+
+    def _fits(self, batch: Batch) -> bool:
+        return super()._fits(batch) and self._emission.name == self._emission_name()
+
+    # --- the model ----------------------------------------------------------------------------------------------
+
+    def _model(self) -> Model:
+        response = self._response()
+        if (self._n_covariates or self._has_words()) and getattr(response, "link", "log") == "canonical":
+            which = "covariates" if self._n_covariates else "words"
+            raise ValueError(f"{which}: a canonical link needs a positive linear predictor; use link='log'")
+        collapsed = self._engine().collapsed
+        return Model(
+            n_topics=self.n_topics,
+            emission=make_emission(
+                self._emission_name(), topic_word_prior=self._topic_word_prior(), collapsed=collapsed
+            ),
+            doc_topic_prior=DocTopicPrior.parse(self._alpha(), self.n_topics),
+            response=response,
+            coef_prior=self._coef_prior(),
+            coef_step=self._coef_step(response),
+            per_token=self._per_token(),
+            collapsed=collapsed,
+            n_covariates=self._n_covariates,
+        )
+
+    def _emission_name(self) -> str:
+        """How topics make words."""
+        return str(self.emission)
+
+    def _per_token(self) -> bool:
+        """Whether the E-step gives every token its own term of the response."""
+        return False
+
+    def _topic_word_prior(self) -> float:
+        return self.topic_word_prior
+
+    def _coef_prior(self) -> CoefPrior:
+        return CoefPrior.parse(self.coef_prior, self.coef_scale)
+
+    def _coef_step(self, response: Response) -> CoefStep:
+        """The M-step of the coefficients."""
+        return GLMStep()
+
+    def _alpha(self) -> Any:
+        return self.doc_topic_prior
+
+    def _response(self) -> Response:
+        parts = [target.make() for target in self._targets]
+        return parts[0] if len(parts) == 1 else Several(parts)
+
+    def _parts(self) -> list[tuple[Target, Part]]:
+        return list(zip(self._targets, parts_of(self._response()), strict=True))
+
+    # --- using --------------------------------------------------------------------------------------------------
+
+    def _scores(self, corpus: Corpus, extra: np.ndarray) -> prediction.Scores:
+        """Moments of the linear predictors, inferred without y."""
+        state, response = self._state, self._response()
+        topics = np.ascontiguousarray(state.coef[:, : self.n_topics])
+        with self._backend() as backend:
+            given = (self._point_model(), self._weights(), topics, response, corpus.counts, backend)
+            found = prediction.score(*given)
+        offset = extra @ state.coef[:, self.n_topics :].T.astype(np.float64) + word_part(self).score(corpus.counts)
+        return found.shifted(offset, response.is_product)
+
+    def _predicted(self, X: Any, covariates: Any = None) -> tuple[list[np.ndarray], prediction.Scores]:
+        """What each response predicts, and the scores behind it."""
+        check_is_fitted(self, "_state")
+        corpus = self._as_corpus(X)
+        warn_empty(corpus)
+        extra = self._same_covariates(self._read_covariates(covariates, len(corpus)))
+        found, dispersion = self._scores(corpus, extra), self._state.dispersion
+        means = [
+            part.response.predict(found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers])
+            for _, part in self._parts()
+        ]
+        return means, found
+
+    def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
+        """(D,) log p(y | document), or its bound, of new documents; zero where y is missing."""
+        _, found = self._predicted(X, covariates)
+        numbers = self._new_labels(y, len(found.score))
+        return self._response().log_density(numbers, found.score, found.moment, self._state.dispersion)
 
     def _column_names(self) -> list[str]:
         """One per column of coefficients: the class for classes, the response's name among several."""
@@ -284,53 +361,14 @@ class SupervisedEstimator(TopicEstimator):
         shares = frame.filter(like="topic ").to_numpy()
         coef = np.atleast_2d(self.coef_)
         contribution = frame["count"].to_numpy()[:, None] * (shares @ coef.T) / frame["count"].sum()
-        if self._state.word_coef is not None and self._state.word_scale is not None:
+        if hasattr(self, "word_coef_"):
             counts = self._as_corpus([doc] if isinstance(doc, str) else doc).counts
-            features = word_features(counts, self._state.word_scale)
+            features = word_features(counts, self._word_scale)
             own = features.data[:, None] * self.word_coef_[:, features.indices].T
             contribution += own[np.argsort(-counts.data, kind="stable")]
         for place, (name, column) in enumerate(zip(self._column_names(), contribution.T, strict=True)):
             frame.insert(2 + place, f"contribution {name}".strip(), column)
         return frame
-
-    def _users_coefficients(self, model: Model) -> tuple[np.ndarray, np.ndarray]:
-        """(C, K + P) coefficients and standard errors, on the scale that users know."""
-        gram, dispersion = self._state.learned()
-        deviation = np.stack([model.coef_prior.deviation(one) for one in gram])
-        return self._unscale(self._state.coef.astype(np.float64), deviation, dispersion)
-
-    def _unscale(
-        self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        coef, deviation = coef.copy(), deviation.copy()
-        for _, part in self._parts():
-            topics = (part.columns, slice(0, self.n_topics))
-            others = (part.columns, slice(self.n_topics, None))
-            numbers = dispersion[part.numbers]
-            coef[topics], deviation[topics] = part.response.unscale(coef[topics], deviation[topics], numbers)
-            coef[others], deviation[others] = _unshifted(part.response, coef[others], deviation[others], numbers)
-        return coef, deviation
-
-    def _keep(self, model: Model, fit: Fit) -> None:
-        if "coef" in fit.draws:
-            pairs = zip(fit.draws["coef"], fit.draws["dispersion"], strict=True)
-            users = np.array([self._unscale(coef, np.zeros_like(coef), dispersion)[0] for coef, dispersion in pairs])
-            fit.draws = {**fit.draws, "coef": users}
-            self._mean_shares = fit.draws.pop("shares")
-        super()._keep(model, fit)
-
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        coef, deviation = self._users_coefficients(model)
-        self._columns_coef, self._columns_std = coef[:, : self.n_topics], deviation[:, : self.n_topics]
-        if self._state.word_coef is not None:
-            self.word_coef_ = self._state.word_coef.astype(np.float64)
-            for _, part in self._parts():
-                numbers = self._state.learned()[1][part.numbers]
-                columns = self.word_coef_[part.columns]
-                self.word_coef_[part.columns] = _unshifted(part.response, columns, np.zeros_like(columns), numbers)[0]
-        if self._n_covariates:
-            self.covariate_coef_, self.covariate_std_ = coef[:, self.n_topics :], deviation[:, self.n_topics :]
 
     def topics(self, n: int = 10) -> pd.DataFrame:
         """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one."""
@@ -339,11 +377,37 @@ class SupervisedEstimator(TopicEstimator):
             frame.insert(1 + place, f"coef {name}".strip(), column)
         return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
 
-    def _task(
-        self, model: Model, corpus: Corpus, settings: Settings, y: np.ndarray | None = None, weight: Any = None,
-        covariates: np.ndarray | None = None,
-    ) -> Task:  # fmt: skip
-        return replace(super()._task(model, corpus, settings, y, weight), covariates=covariates)
+    # --- keeping ------------------------------------------------------------------------------------------------
+
+    def _keep(self, model: Model, fit: Fit) -> None:
+        if "coef" in fit.draws:
+            pairs = zip(fit.draws["coef"], fit.draws["dispersion"], strict=True)
+            users = np.array([self._unscale(coef, np.zeros_like(coef), dispersion)[0] for coef, dispersion in pairs])
+            fit.draws = {**fit.draws, "coef": users}
+            self._mean_shares = fit.draws.pop("shares")
+        self._terms = fit.terms
+        super()._keep(model, fit)
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        deviation = np.stack([model.coef_prior.deviation(one) for one in self._state.information])
+        given = (self._state.coef.astype(np.float64), deviation, self._state.dispersion)
+        coef, deviation = self._unscale(*given)
+        self._columns_coef, self._columns_std = coef[:, : self.n_topics], deviation[:, : self.n_topics]
+        if hasattr(self, "_word_coef"):
+            self.word_coef_ = self._word_coef.astype(np.float64)
+            for _, part in self._parts():
+                numbers, columns = self._state.dispersion[part.numbers], self.word_coef_[part.columns]
+                found, _ = without_intercept(part.response, columns, np.zeros_like(columns), numbers)
+                self.word_coef_[part.columns] = found
+        if self._n_covariates:
+            self.covariate_coef_, self.covariate_std_ = coef[:, self.n_topics :], deviation[:, self.n_topics :]
+
+    def _unscale(
+        self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(C, K + P) coefficients and standard errors on the scale that users know."""
+        return users_coefficients(self._response(), self.n_topics, coef, deviation, dispersion)
 
     def _saved(self) -> dict[str, Any]:
         targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]
@@ -360,28 +424,3 @@ class SupervisedEstimator(TopicEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _unshifted(
-    response: Response, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Coefficients on the scale that users know, without the intercept: that belongs to the topics."""
-    zero = response.unscale(np.zeros(1), np.zeros(1), dispersion)[0]
-    coef, deviation = response.unscale(coef, deviation, dispersion)
-    return coef - zero, deviation
-
-
-def _as_covariates(covariates: Any, n_documents: int) -> np.ndarray:
-    """(D, P) finite numbers; (D, 0) for None."""
-    if covariates is None:
-        return np.zeros((n_documents, 0))
-    try:
-        extra = np.asarray(covariates.to_numpy() if hasattr(covariates, "to_numpy") else covariates, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("covariates: got values that are no numbers, expected a table (documents, columns)") from None
-    extra = extra[:, None] if extra.ndim == 1 else extra
-    if extra.ndim != 2 or len(extra) != n_documents:
-        raise ValueError(f"covariates: got shape {extra.shape}, expected ({n_documents}, columns)")
-    if not np.isfinite(extra).all():
-        raise ValueError("covariates: got NaN or infinity, expected finite numbers")
-    return extra

@@ -1,0 +1,127 @@
+"""Fits of streams, which are read again and again and never held whole.
+
+A first pass chooses the vocabulary where documents are text, a second one counts documents and surveys labels; then
+come the epochs of stochastic inference, and for a response one more pass that infers topics without y, for the refit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from supertopic.corpus import Corpus
+from supertopic.estimators.shared.labels import LabelSurvey, as_table
+from supertopic.inference.after.refit import SpilledDocuments
+from supertopic.inference.batches import Batch
+from supertopic.inference.task import run
+from supertopic.inference.variational.stochastic import fit_epochs
+from supertopic.model import Model
+from supertopic.streams import Stream
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over a stream tells."""
+
+    sample: Corpus  # the first batch
+    n_documents: int
+    n_tokens: float
+
+
+def unlabelled(corpus: Corpus, n_topics: int) -> Batch:
+    """A batch of documents without responses."""
+    return Batch(corpus.counts, np.full(len(corpus), np.nan), np.ones(len(corpus)), n_topics)
+
+
+def fit_stream(estimator: Any, stream: Stream, settings: Any) -> Any:
+    """Fit an estimator without a response."""
+    found = _survey(estimator, stream)
+    model = estimator._check_model(found.sample, batch=True)
+
+    def epoch(number: int) -> Iterator[Batch]:
+        for corpus in stream.batches(estimator.vectorizer_, n_features=estimator.n_features_in_):
+            yield unlabelled(corpus, model.n_topics)
+
+    _run(estimator, model, unlabelled(found.sample, model.n_topics), settings, epoch, found)
+    return estimator
+
+
+def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any) -> Any:
+    """Fit an estimator with a response, whose labels come with the stream."""
+    labels = LabelSurvey()
+    found = _survey(estimator, stream, labels)
+    estimator._n_covariates, estimator.supervision_ = 0, float(estimator._supervision())
+    _, estimator._targets = estimator._read_targets(*labels.table())
+    estimator._forget_words()
+    model = estimator._check_model(found.sample, batch=True)
+    first, summary = None, None
+    for training in estimator._labelled(stream):
+        first = first or training
+        described = model.response.describe(training.y, estimator.supervision_ * training.weight)
+        summary = described if summary is None else summary + described
+    assert first is not None
+
+    def epoch(number: int) -> Iterator[Batch]:
+        for training in estimator._labelled(stream):
+            yield training.batch(model.n_topics, estimator.supervision_)
+
+    sample = first.batch(model.n_topics, estimator.supervision_)
+    _run(estimator, model, sample, settings, epoch, found, labels=summary)
+    if estimator.refit:
+        _refit(estimator, stream)
+    return estimator
+
+
+def _survey(estimator: Any, stream: Stream, labels: LabelSurvey | None = None) -> Survey:
+    """One pass: the first batch, the number of documents and tokens, and what the labels are."""
+    inference, name = estimator._inference(), type(estimator).__name__
+    if inference != "svi":
+        raise ValueError(f"inference: got {inference!r}, but a Stream is fitted with inference='svi' only")
+    texts = stream.holds_text()
+    estimator.vectorizer_ = clone(estimator._vectorizer()).fit_stream(stream.texts()) if texts else None
+    n_documents, n_tokens, sample = 0, 0.0, None
+    for corpus, y in stream.pairs(estimator.vectorizer_):
+        sample = sample or corpus
+        n_documents, n_tokens = n_documents + len(corpus), n_tokens + corpus.n_tokens
+        if labels is None:
+            continue
+        if y is None:
+            raise ValueError("X is a stream without responses; give Stream(..., target=) or pairs of documents and y")
+        labels.add(*as_table(y, len(corpus), name))
+    if sample is None or n_tokens == 0:
+        raise ValueError("X is a stream without a word")
+    estimator._remember_words(sample)
+    estimator._n_seen = n_documents
+    return Survey(sample, n_documents, n_tokens)
+
+
+def _run(
+    estimator: Any, model: Model, sample: Batch, settings: Any, epoch: Callable[[int], Iterator[Batch]], found: Survey,
+    labels: Any = None,
+) -> None:  # fmt: skip
+    """The epochs, and what they found."""
+    task = replace(estimator._task(model, sample, settings), n_documents=found.n_documents, labels=labels)
+    engine = partial(fit_epochs, epoch=epoch, n_documents=found.n_documents, n_tokens=found.n_tokens)
+    with task.backend:
+        estimator._keep(model, run(engine, task, type(estimator).__name__))
+
+
+def _refit(estimator: Any, stream: Stream) -> None:
+    """The coefficients once more, on topic shares that one pass infers without y and writes to a temporary file."""
+    model = estimator._model()
+    spilled = SpilledDocuments(model.n_topics, 0, len(estimator._targets))
+    try:
+        for training in estimator._labelled(stream):
+            shares = estimator._shares_without_y(training)
+            spilled.append(shares, training.covariates, training.y, training.weight)
+        with estimator._backend(1):
+            refit = model.coef_step.refit
+            estimator._state, _ = refit(model, estimator._state, estimator._terms, spilled.total)
+    finally:
+        spilled.close()
+    estimator._derive(model)

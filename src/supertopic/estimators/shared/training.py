@@ -1,0 +1,26 @@
+"""Labelled documents as a fit takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from supertopic.corpus import Corpus
+from supertopic.inference.batches import Batch
+
+
+@dataclass
+class Training:
+    """Labelled documents as a fit takes them."""
+
+    corpus: Corpus
+    y: np.ndarray  # (D,) or (D, M) numbers, NaN where missing
+    weight: np.ndarray  # (D,) of the labels, without supervision
+    covariates: np.ndarray  # (D, P)
+
+    def batch(self, n_topics: int, supervision: float) -> Batch:
+        return Batch(self.corpus.counts, self.y, supervision * self.weight, n_topics, self.covariates)
+
+    def rows(self, rows: np.ndarray) -> Training:
+        return Training(Corpus(self.corpus.counts[rows]), self.y[rows], self.weight[rows], self.covariates[rows])
