@@ -11,16 +11,19 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 	$$python -c '$(USABLE)' >/dev/null 2>&1 && echo $$python && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench experiments clean
+.PHONY: help demo test test-fast lint format bench experiments clean
 
 help: ## Say what there is to make
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
 
 demo: $(VENV)/.core ## Fit, explain and evaluate a model on text that is already on this machine
 	@$(BIN)/supertopic demo
 
 test: lint ## Check style, types, imports, and run all tests
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
+
+test-fast: $(VENV)/.test ## Run the quick tests only, in under a minute
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "not slow and not long"
 
 lint: $(VENV)/.test ## Check style, types and imports only
 	@$(BIN)/ruff check --quiet .

@@ -1,1 +1,1 @@
-"""Supertopic beside other libraries: same matrix, same priors, same scorer, same run. `python -m bench --help`."""
+"""Comparisons with other libraries on the same matrix, with the same priors and scorer. `python -m bench --help`."""

@@ -1,4 +1,4 @@
-"""The clock of the one-thread tables: the wall's, or the processor's where a busy machine would blur the wall's."""
+"""The clock of the one-thread tables: wall time, or processor time on a busy machine."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def now() -> float:
 
 
 def use_processor_time() -> None:
-    """Count only the seconds this process itself was running, in all its threads."""
+    """Measure the processor time of this process, summed over its threads."""
     global _read
     _read = time.process_time

@@ -1,4 +1,4 @@
-"""The documents every library gets, and the one score all are compared by."""
+"""The documents that every library is fitted on, and the score that compares them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from supertopic.datasets import docstrings, load
 from supertopic.metrics import completion_split, score_completion
 from supertopic.vectorizer import Vectorizer
 
-ALPHA, BETA = 0.1, 0.01  # the priors of every library in every table; none of them learns its own
+ALPHA, BETA = 0.1, 0.01  # the fixed priors of every library in every table
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Documents:
         return completion_split(self.test, seed=0)
 
     def score(self, word_topic: np.ndarray) -> float:
-        """Held-out nats per token: half of each test document gives its topic shares, the other half is scored.
+        """Held-out nats per token: topic shares come from half of each test document, the other half is scored.
 
-        word_topic : (V, K), any positive multiple of p(word | topic) per topic
+        word_topic : (V, K), proportional to p(word | topic) for each topic
         """
         topics = word_topic / word_topic.sum(axis=0, dtype=np.float64)
         return score_completion(topics, ALPHA, *self.halves, n_jobs=-1)
@@ -49,7 +49,7 @@ class Documents:
 
 
 def read_documents() -> Documents:
-    """20 Newsgroups where SUPERTOPIC_DATA has it, else the docstrings of installed packages."""
+    """Read 20 Newsgroups if SUPERTOPIC_DATA has it, otherwise the docstrings of installed packages."""
     if os.environ.get("SUPERTOPIC_DATA"):
         bunch = load("20newsgroups_bow")
         counts, in_train = bunch.counts.counts, (bunch.frame["split"] == "train").to_numpy()
@@ -61,7 +61,7 @@ def read_documents() -> Documents:
 
 
 def choose_terms(name: str, train: sp.csr_matrix, test: sp.csr_matrix) -> Documents:
-    """Terms in at least 5 training documents and at most half of them."""
+    """Keep the terms in at least 5 training documents and in at most half of them."""
     train, test = sp.csr_matrix(train, dtype=np.float32), sp.csr_matrix(test, dtype=np.float32)
     frequency = np.bincount(train.indices, minlength=train.shape[1])
     kept = np.flatnonzero((frequency >= 5) & (frequency <= train.shape[0] / 2))

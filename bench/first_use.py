@@ -1,4 +1,4 @@
-"""What a new user waits for: the import, and the first fit with and without kernels compiled before."""
+"""Times of the import, and of the first fit with and without compiled kernels in the cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.peers import version
 from bench.plan import Plan
 from bench.report import Table, say
 
-# Fits are timed inside the process, imports from outside it, less a process that imports nothing.
+# Fits are timed inside the process. Imports are timed from outside, minus the time of a process without imports.
 _FIT = """
 import time
 import numpy as np

@@ -1,12 +1,13 @@
-"""Peak memory of a whole fit, each in a process of its own: `python -m bench.memory LIBRARY INFERENCE K FOLDER`.
+"""Peak memory of a complete fit, each in a separate process: `python -m bench.memory LIBRARY INFERENCE K FOLDER`.
 
-The target is 1.5 times what any fit of this kind must hold:
+The target is 1.5 times the memory that any fit of this kind needs:
 
-    documents   the CSR given, 8 bytes per entry
+    documents   the CSR matrix, 8 bytes per entry
     topics      (V, K) float32, the model
     counts      (V, K) by word and (D, K) by document, 4 bytes each; for a sampler also a topic per token, 2 bytes
 
-Results before November 2026 left the documents' counts and the tokens' topics out; "by word alone" is that target.
+Results before November 2026 did not include the counts by document and the topics of tokens; "by word alone" is that
+target.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from bench.peers import installed
 from bench.plan import Plan
 from bench.report import Table, say
 
-SHARE = 1.5  # of documents, topics and counts: our target
+SHARE = 1.5  # our target, relative to documents, topics and counts
 PASSES = {"gibbs": 5, "vb": 2, "svi": 1}
 ARRAYS = ("data", "indices", "indptr", "shape")
 _STATUS = Path("/proc/self/status")
@@ -52,7 +53,7 @@ def table(documents: Documents, plan: Plan) -> Table:
         for n_topics in plan.topics((50, 200, 1000)):
             for library, inference in fits:
                 if library != "supertopic" and inference == "vb" and n_topics > 200:
-                    continue  # would take many minutes
+                    continue  # takes many minutes
                 say(f"{library}, {inference}, K = {n_topics}")
                 command = [sys.executable, "-m", "bench.memory", library, inference, str(n_topics), folder]
                 done = subprocess.run(command, capture_output=True, text=True)
@@ -79,7 +80,7 @@ def counted_by_document(matrix: sp.csr_matrix, inference: str, n_topics: int) ->
 
 
 def measure(library: str, inference: str, n_topics: int, folder: str) -> int:
-    """Bytes that reading the documents and fitting them take at their peak, above what the process had before."""
+    """Peak bytes of reading and fitting the documents, minus the bytes of the process before."""
     rng = np.random.default_rng(0)
     fit_once(library, inference, sp.csr_matrix(rng.poisson(0.2, size=(60, 300)).astype(np.float32)), 4)
     gc.collect()
@@ -97,7 +98,7 @@ def fit_once(library: str, inference: str, matrix: sp.csr_matrix, n_topics: int)
 
 
 def reset_peak() -> int:
-    """Forget the peak so far, where the system can; resident bytes now (or the peak so far, where it cannot)."""
+    """Reset the peak if the system can do it; return the resident bytes (or the peak so far if it cannot)."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _kilobytes("VmRSS") * 1024
@@ -106,7 +107,7 @@ def reset_peak() -> int:
 
 
 def peak() -> int:
-    """Most bytes resident since the last reset."""
+    """Peak resident bytes since the last reset."""
     if _STATUS.exists():
         return _kilobytes("VmHWM") * 1024
     usage = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

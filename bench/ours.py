@@ -1,4 +1,4 @@
-"""Our engines under a stopwatch that stands still while a bystander looks."""
+"""Our engines with a stopwatch that is paused while results are evaluated."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from bench.corpus import ALPHA, BETA
 from supertopic import LDA
 from supertopic.backends.threads import Threads
 from supertopic.corpus import as_corpus
-from supertopic.inference.batches import Batch
+from supertopic.estimators.shared.streaming import unlabelled
 from supertopic.inference.task import Watch
 from supertopic.inference.variational.local import LocalLimits
-from supertopic.inference.variational.step import start_state, take_step
+from supertopic.inference.variational.step import take_step
+from supertopic.model import State
 
 Look = Callable[[int, float, dict[str, np.ndarray]], None]
 
@@ -31,11 +32,11 @@ def lda(n_topics: int, inference: str, iterations: int, n_jobs: int = 1, **optio
 
 
 class Enough(Exception):
-    """Thrown by a look out of the fit, when there is nothing left to see."""
+    """Raised by `look` to stop a fit."""
 
 
 class Stopwatch(Watch):
-    """Takes the place of a fit's progress: counts the engine's own seconds, and lets `look` in after each iteration."""
+    """Replaces the progress of a fit: measures the seconds of the engine, and calls `look` after each iteration."""
 
     def __init__(self, look: Look) -> None:
         super().__init__(report=lambda *args, **values: None, checkpoint=None)
@@ -50,32 +51,33 @@ class Stopwatch(Watch):
 
 
 def watch(estimator: LDA, matrix: sp.csr_matrix, look: Look) -> None:
-    """Run the estimator's engine, as `fit` does; `look` is told the seconds since its first line."""
-    engine, settings = estimator._settings()
-    task = estimator._task(estimator._model(), as_corpus(matrix), settings)
+    """Run the estimator's engine as `fit` does; `look` receives the seconds since the start."""
+    engine = estimator._engine()
+    task = estimator._task(
+        estimator._model(), unlabelled(as_corpus(matrix), estimator.n_topics), engine.read(estimator)
+    )
     with task.backend, contextlib.suppress(Enough):
-        engine(task, Stopwatch(look))
+        engine.fit(task, Stopwatch(look))
 
 
 def warm_up(matrix: sp.csr_matrix, n_topics: int) -> None:
-    """Compile, on a few documents."""
+    """Compile the kernels on a few documents."""
     for inference in ("gibbs", "vb"):
         lda(n_topics, inference, 2, n_jobs=2, burn_in=0, thin=1).fit(matrix[: 2 * n_topics])
 
 
 class Evaluator:
-    """The evidence bound per token of anybody's topics: one E-step of the training documents, run to the end."""
+    """The evidence bound per token of the topics of any library: one converged E-step of the training documents."""
 
     def __init__(self, matrix: sp.csr_matrix, n_topics: int) -> None:
         self._model = lda(n_topics, "vb", 1)._model()
-        unlabelled = np.full(matrix.shape[0], np.nan), np.ones(matrix.shape[0])
-        self._batch = Batch(as_corpus(matrix).counts, *unlabelled, n_topics)
+        self._batch = unlabelled(as_corpus(matrix), n_topics)
         self._n_tokens = float(matrix.sum(dtype=np.float64))
 
     def __call__(self, word_topic: np.ndarray) -> float:
         """word_topic : (V, K), the parameters lambda of q(topics)"""
         limits = LocalLimits(max_passes=100, tol=1e-3)
         with Threads(-1) as backend:
-            state = start_state(self._model, np.array(word_topic, dtype=np.float32, order="C"))
+            state = State.first(self._model, np.array(word_topic, dtype=np.float32, order="C"))
             step = take_step(self._model, state, self._batch, backend, limits)
             return step.bound(self._model, backend) / self._n_tokens

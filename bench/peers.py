@@ -1,7 +1,7 @@
-"""The other libraries: one small class each, and one list. A peer is added here and nowhere else.
+"""The other libraries (peers): one small class each, and a list of them.
 
-`fit(matrix, n_topics, passes, n_jobs)` gives topics (V, K), unnormalised where the library has its variational
-parameters, and the seconds that training took: neither reading documents nor setting up the first state counts.
+`fit(matrix, n_topics, passes, n_jobs)` returns topics (V, K), unnormalised if the library has variational parameters,
+and the seconds of training, without reading documents and without initialisation.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bench.corpus import ALPHA, BETA
 class Fitted(NamedTuple):
     word_topic: np.ndarray  # (V, K)
     seconds: float
-    cores: float = 1.0  # processor time over wall time, where several threads were asked for
+    cores: float = 1.0  # processor time over wall time, with several threads
 
 
 class Peer(Protocol):
-    name: ClassVar[str]  # of the package, as pip knows it
+    name: ClassVar[str]  # of the package on PyPI
     inference: ClassVar[str]  # "gibbs" or "vb"
 
     def fit(self, matrix: sp.csr_matrix, n_topics: int, passes: int, n_jobs: int = 1) -> Fitted: ...
@@ -43,7 +43,7 @@ class Tomotopy:
         import tomotopy
 
         model = tomotopy.LDAModel(k=n_topics, alpha=ALPHA, eta=BETA, seed=1, min_cf=0, min_df=0, rm_top=0)
-        model.optim_interval = 0  # alpha stays where it is
+        model.optim_interval = 0  # alpha stays fixed
         words = [str(word) for word in range(matrix.shape[1])]
         for row in range(matrix.shape[0]):
             entries = slice(matrix.indptr[row], matrix.indptr[row + 1])
@@ -51,7 +51,7 @@ class Tomotopy:
             model.add_doc([words[token] for token in tokens])
         model.train(0, workers=1)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that two workers give another result
+            warnings.simplefilter("ignore")  # the warning that two workers give another result
             start, wall, processor = clock.now(), time.perf_counter(), time.process_time()
             model.train(passes, workers=n_jobs)
             seconds = clock.now() - start
@@ -66,7 +66,7 @@ class Tomotopy:
 
 
 class ScikitLearn:
-    """Batch variational EM; only the EM steps are timed, not the perplexity that `fit` computes at its end."""
+    """Batch variational EM; only the EM steps are timed, not the perplexity that `fit` computes at the end."""
 
     name = "scikit-learn"
     inference = "vb"
@@ -123,7 +123,7 @@ PEERS: list[Peer] = [Tomotopy(), ScikitLearn(), Gensim()]
 
 
 def installed(inference: str | None = None) -> list[Peer]:
-    """The peers that are there, of one kind of inference or of all."""
+    """Return the installed peers, of one kind of inference or of all."""
     found = [peer for peer in PEERS if version(peer.name) is not None]
     return [peer for peer in found if inference in (None, peer.inference)]
 

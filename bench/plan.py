@@ -1,4 +1,4 @@
-"""How much of everything a run does."""
+"""The size of a benchmark run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Plan:
-    """quick: fewer sweeps and no repetition, for a first look; only: these numbers of topics in every table."""
+    """quick: fewer sweeps and no repetitions; only: use these numbers of topics in every table."""
 
     quick: bool = False
     only: tuple[int, ...] = ()
@@ -22,12 +22,12 @@ class Plan:
         return self.only or (usual[:2] if self.quick else usual)
 
     def sweeps(self, n_topics: int) -> int:
-        """The peer's sweeps: 200 at K = 50, 100 at 200, 40 at 1,000, and in between for others."""
+        """Sweeps of the peer: 200 at K = 50, 100 at 200, 40 at 1,000, interpolated for others."""
         full = np.exp(np.interp(np.log(n_topics), np.log([50, 200, 1000]), np.log([200, 100, 40])))
         sweeps = int(np.rint(full / (5 if self.quick else 1)))
         return max(sweeps, 4)
 
     def passes(self, n_topics: int) -> int:
-        """The peer's EM steps: 10 at K = 50, 5 at 200."""
+        """EM steps of the peer: 10 at K = 50, 5 at 200."""
         full = np.interp(np.log(n_topics), np.log([50, 200]), [10, 5])
         return 3 if self.quick else int(np.rint(full))

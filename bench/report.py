@@ -1,4 +1,4 @@
-"""Tables as values: on a terminal, in a pipe, and in RESULTS.md, where a new run replaces its own sections only."""
+"""Tables for a terminal, for a pipe and for RESULTS.md, where a new run replaces only its own sections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TITLE = "# Benchmarks\n\n`make bench` prints these tables, `python -m bench --w
 
 @dataclass
 class Table:
-    """Rows of text under columns, and a note that says how they were measured."""
+    """Columns, rows of text, and a note on how they were measured."""
 
     title: str
     columns: list[str]
@@ -40,7 +40,7 @@ class Table:
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def show(self) -> None:
-        """Drawn on a terminal, plain text in a pipe."""
+        """Print the table: drawn on a terminal, plain text in a pipe."""
         console = Console()
         if console.is_terminal:
             drawn = RichTable(title=self.title, caption=self.note)
@@ -54,17 +54,17 @@ class Table:
 
 
 def times(ratio: float | None) -> str | None:
-    """A ratio as people read it."""
+    """Format a ratio."""
     return None if ratio is None else f"{ratio:.2f}x"
 
 
 def say(text: str) -> None:
-    """What is being done now, to standard error."""
+    """Print the current step to standard error."""
     print(f"  {text}", file=sys.stderr, flush=True)
 
 
 def machine() -> str:
-    """Processor, versions and date, but nothing that names the machine."""
+    """Return processor, versions and date, without the name of the machine."""
     packages = ["supertopic", "numpy", "numba", *(peer.name for peer in PEERS)]
     found = [f"{name} {version(name)}" for name in packages if version(name)]
     load = f", load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
@@ -85,13 +85,13 @@ def processor() -> str:
 
 
 def write(tables: list[Table], about: str, path: Path) -> None:
-    """Put the tables into the page."""
+    """Write the tables into the page."""
     for table in tables:
         put_section(path, _TITLE, table.title, f"{table.markdown()}\n\n{table.note}\n\n*{about}*")
 
 
 def put_section(path: Path, title: str, name: str, text: str) -> None:
-    """A section of a page, in place of the one of that name; what stands before the first, and all others, stay."""
+    """Write a section of a page in place of the section with the same name; everything else is kept."""
     head, sections = title, {}
     if path.exists():
         head, *parts = path.read_text(encoding="utf-8").split("\n## ")

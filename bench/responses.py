@@ -1,4 +1,4 @@
-"""What a response costs a variational fit: sLDA beside LDA of the same K, and beside the authors' program."""
+"""The cost of a response in a variational fit: sLDA against LDA with the same K, and against the authors' program."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bench.supervised import standardised_log_length
 from supertopic import LDA, SLDAClassifier, SLDARegressor
 from supertopic.datasets import load
 
-MOST = 2.0  # times an LDA fit
-AUTHORS = 209.0  # seconds after which class-slda (C++) had not ended its first EM step: 20 classes, K = 40, one core
-LEAST = 10.0  # times faster than that
+MOST = 2.0  # target: at most this multiple of an LDA fit
+AUTHORS = 209.0  # after these seconds class-slda (C++) had not finished its first EM step: 20 classes, K = 40, one core
+LEAST = 10.0  # target: at least this many times faster
 
 
 def table(documents: Documents, plan: Plan) -> Table:
@@ -62,14 +62,14 @@ def _maker(kind: Any, n_topics: int, **options: Any) -> Any:
 
 
 def _timed(model: Any, X: Any, y: np.ndarray) -> tuple[float, int]:
-    """Seconds of the fit, and its steps."""
+    """Seconds of the fit, and its number of steps."""
     start = clock.now()
     model.fit(X, y)
     return clock.now() - start, model.n_iter_
 
 
 def _step_of_classes(n_topics: int) -> float:
-    """Seconds of an EM step, from fits of one and of six."""
+    """Seconds of an EM step, from fits with one and with six steps."""
     bunch = load("20newsgroups_bow")
     train = (bunch.frame["split"] == "train").to_numpy()
     X, y = bunch.counts.counts[train], bunch.frame["label"].to_numpy()[train]

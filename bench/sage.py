@@ -1,4 +1,4 @@
-"""What SAGE costs: classes of all terms, topics with a facet, and how the cost grows with terms and with non-zeros."""
+"""The cost of SAGE: classes over all terms, topics with a facet, and scaling with terms and with non-zeros."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from supertopic.datasets import load
 from supertopic.emissions.deviations import Deviations, SparsePrior, fit_deviations
 
 N_CLASSES, TURNS = 20, 10
-MOST = 2.2  # times as long for twice as much: linear, and a little for the cache
+MOST = 2.2  # largest ratio of times for twice the size: linear, with a margin for cache effects
 
 
 def table(documents: Documents, plan: Plan) -> Table:
@@ -56,7 +56,7 @@ def table(documents: Documents, plan: Plan) -> Table:
 
 
 def turn(n_terms: int, share: float, repeats: int) -> float:
-    """Seconds of a turn over classes with a share of non-zeros, made so that none of them falls to zero."""
+    """Seconds of one iteration over classes with a share of non-zeros, built so that none becomes zero."""
     rng = np.random.default_rng(0)
     background = rng.dirichlet(np.ones(n_terms))
     eta = np.where(rng.random((N_CLASSES, n_terms)) < share, rng.choice([-1.0, 1.0], (N_CLASSES, n_terms)), 0.0)
@@ -65,7 +65,7 @@ def turn(n_terms: int, share: float, repeats: int) -> float:
     start = Deviations(np.log(background), eta)
     found = []
     with Threads(1) as backend:
-        for _ in range(repeats + 1):  # once to compile
+        for _ in range(repeats + 1):  # the first one compiles
             begin = clock.now()
             fit_deviations(counts, SparsePrior(), backend, start=start, max_iter=TURNS, tol=-np.inf)
             found.append((clock.now() - begin) / TURNS)
@@ -73,7 +73,7 @@ def turn(n_terms: int, share: float, repeats: int) -> float:
 
 
 def _classes(repeats: int) -> tuple[int, float]:
-    """Terms, and seconds of a fit."""
+    """Number of terms, and seconds of a fit."""
     data = load("20newsgroups_bow")
     train = (data.frame["split"] == "train").to_numpy()
     X, y = data.counts.counts[train], data.frame["label"].to_numpy()[train]
@@ -88,7 +88,7 @@ def _classes(repeats: int) -> tuple[int, float]:
 
 
 def _facets(max_iter: int) -> tuple[int, float]:
-    """Terms, and seconds of a fit."""
+    """Number of terms, and seconds of a fit."""
     data = load("poliblog5k_bow")
     X, labels = data.counts.counts, data.frame[["rating"]]
     FacetedSAGE(2, max_iter=1).fit(X[:100], labels[:100].assign(rating=["a", "b"] * 50))

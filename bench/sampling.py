@@ -1,4 +1,4 @@
-"""Collapsed Gibbs: how long until our topics are as good, on held-out documents, as the peer's at its end."""
+"""Collapsed Gibbs: the time until our topics reach, on held-out documents, the score of the peer's final topics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TARGETS = {50: 1.2, 200: 2.0, 1000: 4.0}
 
 @dataclass
 class Curve:
-    """Seconds after each sweep, and at some sweeps the score of the last sample and of the mean of recent samples."""
+    """Seconds after each sweep; at some sweeps, the score of the last sample and of the mean of recent samples."""
 
     seconds: list[float] = field(default_factory=lambda: [0.0])
     last: dict[int, float] = field(default_factory=dict)
@@ -33,8 +33,8 @@ def table(documents: Documents, plan: Plan) -> Table:
             "target",
         ],
         f"{documents.describe()}. alpha = 0.1, beta = 0.01, fixed. Nats per held-out token (document completion, one "
-        "scorer). The peer's time is that of its sweeps, ours begins before the tokens are laid out and their first "
-        "topics found, and has a sum of the samples after every sweep in it; tokens per second are those of sweeps "
+        "scorer). The peer's time is that of its sweeps. Our time also includes the layout of the tokens, their first "
+        "topics, and the sum of the samples after every sweep; tokens per second are those of the sweeps "
         "alone. \"Averaged\": mean of the samples of the last half of the sweeps so far. \"Whole fit\": as many sweeps "
         f"by `LDA.fit`, to the topic shares of the training documents. Best of {plan.repeats}, interleaved.",
     )  # fmt: skip
@@ -71,13 +71,13 @@ def table(documents: Documents, plan: Plan) -> Table:
 
 
 def first_at(scores: dict[int, float], goal: float, seconds: np.ndarray) -> float | None:
-    """Seconds at the first sweep that was scored and reached the goal."""
+    """Seconds at the first scored sweep that reached the goal."""
     reached = [sweep for sweep, nats in sorted(scores.items()) if nats <= goal]
     return float(seconds[reached[0]]) if reached else None
 
 
 def check_sweeps(sweeps: int) -> set[int]:
-    """Sweeps to look at: about a fifth apart, from the first to half as many again as the peer's, and the peer's."""
+    """The sweeps that are scored: about a fifth apart, up to 1.5 times the peer's number, and that number."""
     steps = {round(1.2**power) for power in range(60)}
     return {step for step in steps if step <= longest(sweeps)} | {sweeps}
 
@@ -87,12 +87,12 @@ def longest(sweeps: int) -> int:
 
 
 def sampler(n_topics: int, sweeps: int) -> ours.LDA:
-    """Our sampler, summing every sample from the first on: the mean of any window is then a difference of sums."""
+    """Our sampler, which adds up all samples from the first: the mean of any window is then a difference of sums."""
     return ours.lda(n_topics, "gibbs", longest(sweeps), burn_in=0, thin=1)
 
 
 def trace(documents: Documents, n_topics: int, sweeps: int, goal: float) -> Curve:
-    """Our curve, until both the last sample and the mean are as good as the goal and the peer's sweeps are done."""
+    """Our curve, until the last sample and the mean have both reached the goal, and for at least the peer's sweeps."""
     estimator = sampler(n_topics, sweeps)
     checks = check_sweeps(sweeps)
     needed = checks | {sweep - 1 for sweep in checks} | {sweep // 2 for sweep in checks}
@@ -119,7 +119,7 @@ def trace(documents: Documents, n_topics: int, sweeps: int, goal: float) -> Curv
 
 
 def retrace(documents: Documents, n_topics: int, sweeps: int, until: int) -> np.ndarray:
-    """The seconds of the same fit once more, without looking at it."""
+    """The seconds of the same fit once more, without scoring it."""
     seconds = [0.0]
 
     def look(done: int, now: float, arrays: dict[str, np.ndarray]) -> None:

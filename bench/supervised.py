@@ -1,63 +1,96 @@
-"""Collapsed Gibbs with a Gaussian response: tokens per second of our kernel and of the peer's whole model."""
+"""Collapsed Gibbs with a Gaussian response: our sampler beside the peer's, without groups, and on two threads."""
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from bench import clock
 from bench.corpus import ALPHA, BETA, Documents
 from bench.peers import version
 from bench.plan import Plan
 from bench.report import Table, say, times
-from supertopic.kernels import gibbs_documents, gibbs_layout
+from supertopic.backends.threads import Threads
+from supertopic.coefficients import CoefPrior
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.gibbs.supervised import SupervisedSampler
+from supertopic.kernels.gibbs_layout import random_topics
+from supertopic.model import Model
+from supertopic.responses.continuous import Gaussian
 
 TARGETS = {50: 1.5, 200: 2.5}
+THREADS_TARGET = 1.6
 PEER = "tomotopy"
 
 
 class Run(NamedTuple):
-    """Seconds of all sweeps, and how much of the response's variance the linear predictor explains at their end."""
+    """All sweeps of one fit."""
 
-    seconds: float
-    r2: float
+    seconds: float  # by the bench's clock
+    wall: float
+    cores: float  # processor time over wall time
+    r2: float  # share of the response's variance that the linear predictor explains at the end
+    nats: float | None = None  # per held-out token, from the topics of the last sweep
+    topic: np.ndarray | None = None
 
 
 def table(documents: Documents, plan: Plan) -> Table:
     result = Table(
-        "6. Supervised collapsed Gibbs: tokens per second, one thread",
+        "6. Supervised collapsed Gibbs: tokens per second",
         [
-            "K", "sweeps", "peer", "peer s", "our s", "peer M tok/s", "our M tok/s", "ratio", "target", "peer R²",
-            "our R²",
+            "K", "sweeps", "ours", "beside", "its s", "our s", "its M tok/s", "our M tok/s", "ratio", "target",
+            "cores had", "its R²", "our R²", "its nats", "our nats",
         ],
         f"{documents.describe()}. Response: logarithm of the document's length, standardised. alpha = 0.1, "
         "beta = 0.01, fixed; prior variance of the coefficients 1. Random starts, equal sweeps. Peer: "
-        "SLDAModel, vars=\"l\", train. Ours: the kernel's sweep, then a ridge draw of the coefficients and a "
-        "draw of the variance, every sweep. R²: "
-        "of the training documents after these sweeps; both samplers see y, so it says that both are supervised, not "
-        f"how well they predict. Best of {plan.repeats}, interleaved.",
+        "SLDAModel, vars=\"l\", train. Ours: all draws of a sweep. \"One group\": documents and words are not cut into "
+        "groups, so that n_k does not lag; the nats show what the lag costs. The row of two threads has wall seconds; "
+        "where \"cores had\" (processor over wall time) is well below 2, other programs used the second core, and the "
+        "ratio says nothing. R²: of the training documents after these sweeps; all samplers see y, so it says that "
+        "they are supervised, not how well they predict. Nats: per held-out token (document completion), from the "
+        f"topics of the last sweep. Best of {plan.repeats}, interleaved.",
     )  # fmt: skip
-    if version(PEER) is None:
-        return result
     response = standardised_log_length(documents)
     for n_topics in plan.topics((50, 200)):
         sweeps = max(plan.sweeps(n_topics) // 5, 4)
-        Chain(documents, response, n_topics).sweep(documents.train.shape[0] // 10)
-        theirs, ours = [], []
+        run_ours(documents, response, n_topics, 1)  # compiles
+        runs: dict[str, list[Run]] = {"peer": [], "one group": [], "one thread": [], "two threads": []}
         for _ in range(plan.repeats):
             say(f"{PEER} and ours, K = {n_topics}: {sweeps} sweeps")
-            theirs.append(run_peer(documents, response, n_topics, sweeps))
-            ours.append(run_ours(documents, response, n_topics, sweeps))
-        peer, own = min(theirs), min(ours)
-        tokens = documents.n_tokens * sweeps / 1e6
-        result.add(
-            n_topics, sweeps, PEER, f"{peer.seconds:.1f}", f"{own.seconds:.1f}", f"{tokens / peer.seconds:.2f}",
-            f"{tokens / own.seconds:.2f}", times(peer.seconds / own.seconds), times(TARGETS.get(n_topics)),
-            f"{peer.r2:.3f}", f"{own.r2:.3f}",
-        )  # fmt: skip
+            if version(PEER) is not None:
+                runs["peer"].append(run_peer(documents, response, n_topics, sweeps))
+            runs["one group"].append(run_ours(documents, response, n_topics, sweeps, groups=1))
+            runs["one thread"].append(run_ours(documents, response, n_topics, sweeps))
+            runs["two threads"].append(run_ours(documents, response, n_topics, sweeps, n_jobs=2))
+        tokens, ours = documents.n_tokens * sweeps / 1e6, min(runs["one thread"], key=lambda run: run.seconds)
+        for name, target in (("peer", TARGETS.get(n_topics)), ("one group", None)):
+            if runs[name]:
+                beside = min(runs[name], key=lambda run: run.seconds)
+                label = PEER if name == "peer" else "ours, one group"
+                seconds = (beside.seconds, ours.seconds)
+                add(result, n_topics, sweeps, "one thread", label, tokens, seconds, target, beside, ours)
+        one, two = (min(runs[name], key=lambda run: run.wall) for name in ("one thread", "two threads"))
+        same = np.array_equal(one.topic, two.topic)
+        label = "two threads" if same else "two threads, other topics"
+        seconds = (one.wall, two.wall)
+        add(result, n_topics, sweeps, label, "ours, one thread", tokens, seconds, THREADS_TARGET, one, two)
     return result
+
+
+def add(
+    result: Table, n_topics: int, sweeps: int, ours: str, beside: str, tokens: float, seconds: tuple[float, float],
+    target: float | None, other: Run, own: Run,
+) -> None:  # fmt: skip
+    """A row of the table: two runs, and the seconds of each."""
+    result.add(
+        n_topics, sweeps, ours, beside, *(f"{value:.1f}" for value in seconds),
+        *(f"{tokens / value:.2f}" for value in seconds), times(seconds[0] / seconds[1]), times(target),
+        f"{own.cores:.1f}", f"{other.r2:.3f}", f"{own.r2:.3f}", other.nats and f"{other.nats:.4f}",
+        own.nats and f"{own.nats:.4f}",
+    )  # fmt: skip
 
 
 def standardised_log_length(documents: Documents) -> np.ndarray:
@@ -69,54 +102,27 @@ def explained(response: np.ndarray, predictor: np.ndarray) -> float:
     return float(1 - ((response - predictor) ** 2).mean() / response.var())
 
 
-class Chain:
-    """Topics of the tokens, coefficients and variance: y ~ N(coef . n_d / N_d, variance), coef ~ N(0, 1)."""
-
-    def __init__(self, documents: Documents, response: np.ndarray, n_topics: int) -> None:
-        matrix = documents.train
-        self.lengths = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
-        self.doc_ptr = np.concatenate(([0], np.cumsum(self.lengths))).astype(np.int64)
-        self.word = np.empty(self.doc_ptr[-1], dtype=np.int32)
-        gibbs_documents.expand_documents(matrix.indptr, matrix.indices, matrix.data, self.doc_ptr, self.word)
-        self.topic = np.empty(len(self.word), dtype=np.uint16)
-        gibbs_layout.random_topics(0, n_topics, 0, len(self.topic), self.topic)
-        self.word_topic = np.zeros((matrix.shape[1], n_topics), dtype=np.int32)
-        gibbs_documents.count_words(self.word, self.topic, 0, len(self.topic), self.word_topic)
-        self.topic_count = self.word_topic.sum(axis=0, dtype=np.int64)
-        self.alpha = np.full(n_topics, ALPHA, dtype=np.float32)
-        self.coef, self.variance = np.zeros((1, n_topics), dtype=np.float32), 1.0
-        self.scratch = gibbs_documents.make_scratch(n_topics, 1)
-        self.response, self.rng, self.sweeps = response, np.random.default_rng(0), 0
-
-    def sweep(self, stop: int | None = None) -> None:
-        """Every token of the documents up to `stop`, then coefficients and variance given all topics."""
-        stop, n_topics = len(self.response) if stop is None else stop, len(self.alpha)
-        shares = np.zeros((len(self.response), n_topics), dtype=np.float32)
-        slope = (self.response / self.variance).astype(np.float32)[:, None]
-        curvature = np.full(slope.shape, 1 / self.variance, dtype=np.float32)
-        gibbs_documents.sweep_documents(
-            0, stop, self.doc_ptr, self.word, self.topic, shares, slope, curvature, self.coef, self.word_topic,
-            self.topic_count, np.zeros((0, 0), dtype=np.float32), self.alpha, np.float32(BETA),
-            np.float32(BETA * len(self.word_topic)), True, 0, self.sweeps, self.scratch,
+def run_ours(
+    documents: Documents, response: np.ndarray, n_topics: int, sweeps: int, n_jobs: int = 1, groups: int | None = None
+) -> Run:
+    """Our sampler from random topics; y ~ N(coef . n_d / N_d, variance), coef ~ N(0, 1)."""
+    alpha, weight = np.full(n_topics, ALPHA), np.ones(len(response))
+    prior = DocTopicPrior(alpha, "nothing")
+    model = Model(n_topics, DirichletTopics(BETA), prior, Gaussian(), CoefPrior("normal", 1.0))
+    with Threads(n_jobs) as backend:
+        sampler = SupervisedSampler(
+            model, documents.train, response, weight, None, 0, backend=backend, groups=groups
         )  # fmt: skip
-        self.sweeps += 1
-        shares /= self.lengths[:, None].astype(np.float32)
-        precision = np.eye(n_topics) + shares.T @ shares / self.variance
-        mean = np.linalg.solve(precision, shares.T @ self.response / self.variance)
-        noise = np.linalg.solve(np.linalg.cholesky(precision).T, self.rng.normal(size=n_topics))
-        self.coef = (mean + noise).astype(np.float32)[None]
-        self.predictor = shares @ self.coef[0]
-        self.variance = ((self.response - self.predictor) ** 2).sum() / self.rng.chisquare(len(self.response))
-
-
-def run_ours(documents: Documents, response: np.ndarray, n_topics: int, sweeps: int) -> Run:
-    chain = Chain(documents, response, n_topics)
-    with threadpool_limits(1):
-        start = clock.now()
-        for _ in range(sweeps):
-            chain.sweep()
-        seconds = clock.now() - start
-    return Run(seconds, explained(response, chain.predictor))
+        topic = np.empty(len(sampler.tokens.word), dtype=np.uint16)
+        random_topics(0, n_topics, 0, len(topic), topic)
+        sampler.take(topic, sampler.coef, np.array([1.0, 0.0, 1.0]), alpha)
+        start, wall, processor = clock.now(), time.perf_counter(), time.process_time()
+        for number in range(sweeps):
+            sampler.sweep(number)
+        seconds, wall, processor = clock.now() - start, time.perf_counter() - wall, time.process_time() - processor
+    r2 = explained(response, sampler.design @ sampler.coef[0])
+    nats = documents.score(sampler.word_topic + BETA)
+    return Run(seconds, wall, processor / wall, r2, nats, sampler.topic)
 
 
 def run_peer(documents: Documents, response: np.ndarray, n_topics: int, sweeps: int) -> Run:
@@ -133,8 +139,8 @@ def run_peer(documents: Documents, response: np.ndarray, n_topics: int, sweeps: 
         tokens = np.repeat(matrix.indices[entries], matrix.data[entries].astype(int))
         model.add_doc([words[token] for token in tokens], y=[float(y)])
     model.train(0, workers=1)
-    start = clock.now()
+    start, wall, processor = clock.now(), time.perf_counter(), time.process_time()
     model.train(sweeps, workers=1)
-    seconds = clock.now() - start
+    seconds, wall, processor = clock.now() - start, time.perf_counter() - wall, time.process_time() - processor
     predictor = np.array([model.estimate(document)[0] for document in model.docs])
-    return Run(seconds, explained(response, predictor))
+    return Run(seconds, wall, processor / wall, explained(response, predictor))

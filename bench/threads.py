@@ -1,4 +1,4 @@
-"""Two threads against one: ours, whose result is the same bit for bit, and the samplers of others."""
+"""Two threads against one: our engines, whose results are identical, and the samplers of other libraries."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from supertopic.backends.threads import Threads
 
 TARGET = 1.7
 PASSES = {"gibbs": 8, "vb": 3}
-WHOLE = {"gibbs": 20, "vb": 5}  # passes of a whole fit: few, so that its start and its end weigh much
+WHOLE = {"gibbs": 20, "vb": 5}  # passes of a complete fit: few, so that start and end have a large share
 
 
 class Run(NamedTuple):
-    """Wall seconds per pass, cores it had meanwhile, the topics (or the tokens' topics), a whole fit's seconds."""
+    """Wall seconds per pass, cores used, the topics (or the topics of tokens), seconds of a complete fit."""
 
     seconds: float
     cores: float
@@ -69,7 +69,7 @@ def table(documents: Documents, plan: Plan) -> Table:
 
 @njit(nogil=True, fastmath=True)
 def multiply(n: int) -> float:
-    """n products of two vectors that stay in the first-level cache."""
+    """Compute n products of two vectors that fit in the first-level cache."""
     a, b = np.ones(2048, np.float32), np.ones(2048, np.float32)
     total = np.float32(0.0)
     for _ in range(n):
@@ -81,7 +81,7 @@ def multiply(n: int) -> float:
 
 @njit(nogil=True)
 def hash_on(n: int) -> int:
-    """16 n steps, each of which waits for the one before."""
+    """Compute 16 n steps, each of which depends on the previous one."""
     x = np.uint64(1)
     for i in range(16 * n):
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(i)
@@ -89,7 +89,7 @@ def hash_on(n: int) -> int:
 
 
 def ceiling(work: Callable[[int], float], n: int = 500_000) -> float:
-    """How much faster two threads do twice the work than one: all that any program could gain."""
+    """Speed-up of two threads over one on independent work: the largest that any program could reach."""
     work(1)
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(5):
@@ -102,7 +102,7 @@ def ceiling(work: Callable[[int], float], n: int = 500_000) -> float:
 
 
 def whole_fits(one: list[Run], two: list[Run]) -> tuple[str | None, str | None, str | None]:
-    """Seconds of the quickest with one and with two threads, and their ratio."""
+    """Seconds of the fastest run with one and with two threads, and their ratio."""
     seconds = [min((run.whole for run in runs if run.whole is not None), default=None) for runs in (one, two)]
     if seconds[0] is None or seconds[1] is None:
         return None, None, None

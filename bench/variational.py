@@ -1,4 +1,4 @@
-"""Variational EM: how long until our bound is as high as the peer's at its end, by one evaluator for all."""
+"""Variational EM: the time until our bound reaches the peer's final bound, computed by the same evaluator."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TARGET = 10.0
 
 @dataclass
 class Ascent:
-    """Our EM steps: seconds so far and bound after each, and the held-out score where the peers stopped."""
+    """Seconds and bound after each of our EM steps, and the held-out score at the peers' numbers of steps."""
 
     seconds: list[float] = field(default_factory=list)
     bound: list[float] = field(default_factory=list)
     nats: float = np.nan
 
     def per_pass(self, passes: int) -> float:
-        """Mean seconds of the passes after the first, which has the search for first topics in it."""
+        """Mean seconds of the passes after the first, which includes the search for the initial topics."""
         return (self.seconds[passes - 1] - self.seconds[0]) / (passes - 1)
 
 
@@ -77,7 +77,7 @@ def first_step(bounds: list[float], goal: float) -> int | None:
 def climb(
     documents: Documents, n_topics: int, passes: int, goal: float = -np.inf, evaluate: ours.Evaluator | None = None
 ) -> Ascent:
-    """Our EM steps: as many as the peers did, and on to the goal, but no more than three times as many."""
+    """Run our EM steps: as many as the peers, then until the goal is reached, but at most three times as many."""
     ascent = Ascent()
 
     def look(done: int, seconds: float, arrays: dict[str, np.ndarray]) -> None:

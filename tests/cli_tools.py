@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a small corpus, and ways to run a command in this process."""
+"""Helpers for the tests of the command line: a small corpus, and functions that run a command in this process."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ def run(*args, stdin=None):
 
 
 def fails(*args, stdin=None):
-    """The one sentence of a failure with exit code 1."""
+    """Run a command that must fail with exit code 1; return its one sentence."""
     done = run(*args, stdin=stdin)
     assert done.exit_code == 1, done.output
     assert "Traceback" not in done.output and done.stdout == ""
@@ -26,7 +26,7 @@ def fails(*args, stdin=None):
 
 
 def misused(*args):
-    """What wrong usage is told, with the box taken away."""
+    """Run a command with a usage error; return the message without its box."""
     done = run(*args)
     assert done.exit_code == 2, done.output
     return " ".join(done.stderr.replace("│", " ").split())
@@ -42,9 +42,9 @@ def write_corpus(path):
 
 
 def write_rated(path, n=120):
-    """Documents part about animals, part about money: the more money, the larger every column of a response.
+    """Documents about animals and money; every column of a response increases with the share of money.
 
-    Rows 5 to 9 have no label in any of them.
+    Rows 5 to 9 have no label in any column.
     """
     rng = np.random.default_rng(1)
     share = rng.uniform(0, 1, n)

@@ -1,6 +1,6 @@
 """Fixtures shared by all test files.
 
-With ``SUPERTOPIC_REQUIRE`` set (in CI, to ``data``) a run fails when anything was skipped for want of a part.
+If ``SUPERTOPIC_REQUIRE`` is set (in CI, to ``data``), a run fails when a test was skipped because something is missing.
 Only a GPU may be missing, unless ``SUPERTOPIC_REQUIRE`` names it too (``data,gpu``).
 """
 
@@ -10,12 +10,22 @@ from pathlib import Path
 
 import pytest
 
+# Files whose tests take more than six seconds or so in all: `make test-fast` leaves them out.
+LONG = {
+    "test_backends", "test_cli_process", "test_cli_slda", "test_collapsed", "test_datasets", "test_disclda",
+    "test_draws", "test_engines", "test_estimators", "test_experiments", "test_experiments_quick", "test_faceted",
+    "test_facets", "test_house", "test_kernels_e_step_words", "test_kernels_gibbs", "test_kernels_gibbs_documents",
+    "test_labelled_streams", "test_medlda", "test_medlda_estimators", "test_medlda_gibbs", "test_metrics_heldout",
+    "test_regression", "test_sage", "test_slda", "test_slda_estimators", "test_slda_many", "test_slda_registry",
+    "test_sstm", "test_supervised_gibbs", "test_supervised_gibbs_estimators", "test_supervised_gibbs_groups",
+    "test_vectorizer",
+}  # fmt: skip
 REQUIRED = [part for part in os.environ.get("SUPERTOPIC_REQUIRE", "").split(",") if part]
 
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real corpora; the test is skipped, with a reason, where it is not to be had."""
+    """The folder of real corpora; the test is skipped, with a reason, if it is not available."""
     where = os.environ.get("SUPERTOPIC_DATA")
     if not where:
         missing = pytest.fail if "data" in REQUIRED else pytest.skip
@@ -23,13 +33,19 @@ def data_dir() -> Path:
     return Path(where)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in LONG:
+            item.add_marker("long")
+
+
 def not_to_be_skipped(config: pytest.Config) -> list[str]:
-    """The tests that were skipped though they must not be, each with the reason of the skip."""
+    """The tests that must not be skipped but were, each with the reason."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if not REQUIRED or reporter is None:
         return []
     skips = [(report.nodeid, str(report.longrepr)) for report in reporter.stats.get("skipped", [])]
-    # scikit-learn skips its check of other array libraries where they are not switched on: we take none
+    # scikit-learn skips its check of other array libraries if they are not enabled; we support none
     may_be_missing = re.compile("gpu|cuda|array_api", re.IGNORECASE)
     return [
         f"{test}: {reason}"

@@ -1,4 +1,4 @@
-"""Slow, obvious versions of the algorithms: every kernel is held to these. One document, tokens written out."""
+"""Slow, simple versions of the algorithms, which the kernels are compared with. One document, token by token."""
 
 import itertools
 
@@ -12,7 +12,7 @@ def tokens_of(words, counts):
 
 
 def word_bound(words, counts, weights, alpha, gamma, phi):
-    """E_q[log p(theta) + log p(z | theta) + log w - log q(theta) - log q(z)], phi shared by a word's occurrences."""
+    """E_q[log p(theta) + log p(z | theta) + log w - log q(theta) - log q(z)]; occurrences of a word share phi."""
     log_theta = digamma(gamma) - digamma(gamma.sum())
     bound = gammaln(alpha.sum()) - gammaln(alpha).sum() + ((alpha - 1) * log_theta).sum()
     bound -= gammaln(gamma.sum()) - gammaln(gamma).sum() + ((gamma - 1) * log_theta).sum()
@@ -67,7 +67,7 @@ def dirichlet_topics(word_topic, prior):
 
 
 def mixture_log_joint(topics, documents, n_topics, n_words, alpha, prior):
-    """log p(z, w) of a mixture of categoricals, shares and topics integrated out; documents are lists of words."""
+    """log p(z, w) of a mixture of categoricals with shares and topics integrated out; documents are lists of words."""
     shares = np.bincount(topics, minlength=n_topics)
     total = gammaln(alpha.sum()) - gammaln(alpha.sum() + len(topics)) + (gammaln(alpha + shares) - gammaln(alpha)).sum()
     for k in range(n_topics):

@@ -1,11 +1,11 @@
-"""Slow versions of collapsed inference of order zero, without a token's own share taken out of the counts."""
+"""Slow versions of collapsed inference (CVB0); the counts include the token itself."""
 
 import numpy as np
 from scipy.stats import dirichlet
 
 
 def infer_document(words, counts, weights, alpha, passes):
-    """EM for the mode of theta under Dirichlet(alpha + 1), from theta uniform: (gamma, phi of the last pass)."""
+    """EM for the mode of theta under Dirichlet(alpha + 1), from uniform theta; returns (gamma, last phi)."""
     gamma = alpha + np.sum(counts) / len(alpha)
     for _ in range(passes + 1):
         phi = weights[words] * gamma
@@ -20,7 +20,7 @@ def log_posterior(words, counts, weights, alpha, theta):
 
 
 def bound(words, counts, weights, alpha, phi):
-    """sum_j c_j E_phi[log theta + log w - log phi] + log p(theta), at the theta that phi asks for."""
+    """sum_j c_j E_phi[log theta + log w - log phi] + log p(theta), at the theta that is optimal given phi."""
     gamma = alpha + counts @ phi
     theta = gamma / gamma.sum()
     per_word = (phi * (np.log(theta) + np.log(weights[words]) - np.log(phi))).sum(axis=1)

@@ -1,4 +1,4 @@
-"""DiscLDA with a fixed structure, slowly: every document has a list of topics it may have, tokens are written out."""
+"""DiscLDA by slow, obvious code: every document has a list of the topics it may have, and tokens are written out."""
 
 import itertools
 

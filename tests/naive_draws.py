@@ -1,13 +1,12 @@
-"""Distribution functions by plain numerical integration, to hold random draws against."""
+"""Distribution functions by numerical integration, to compare random draws with."""
 
 import numpy as np
-from scipy.special import kv
 
 
 def polya_gamma_moments(b, c):
     """Mean and variance of PG(b, c) as sums over its gammas."""
     rate = 2 * np.pi**2 * (np.arange(500_000) + 0.5) ** 2 + c**2 / 2
-    # What the sum leaves out of the mean is an integral.
+    # The remainder of the sum for the mean is computed as an integral.
     rest = 1 / (2 * np.pi**2 * len(rate))
     return b * ((1 / rate).sum() + rest), b * (rate**-2.0).sum()
 
@@ -28,19 +27,8 @@ def polya_gamma_cdf(x, b, c, n_grid=100_000):
     return np.array([0.5 - (np.exp(-1j * t * value) * phi).imag.sum() * step / np.pi for value in x])
 
 
-def gig_cdf(x, p, a, b, n_grid=100_001):
-    """P(GIG(p, a, b) <= x): the density of log x, whose area is 2 K_p(sqrt(ab)) (b/a)^(p/2), by the trapezium rule."""
-    log_x = np.linspace(np.log(np.min(x)) - 1, np.log(np.max(x)) + 1, n_grid)
-    centre = np.log((p + np.sqrt(p * p + a * b)) / a)
-    grid = np.unique(np.concatenate([log_x, np.linspace(centre - 60, centre + 10, n_grid)]))
-    density = np.exp(p * grid - (a * np.exp(grid) + b * np.exp(-grid)) / 2)
-    area = 2 * kv(p, np.sqrt(a * b)) * (b / a) ** (p / 2)
-    mass = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid))]) / area
-    return np.interp(np.log(x), grid, mass)
-
-
 def polya_gamma_sum_error(b, c, n_gammas, n_grid=20_000):
-    """The largest error of P(X <= x), X = the first gammas of PG(b, c) and one with the rest's mean and variance."""
+    """The largest error of P(X <= x), X = the first gammas of PG(b, c) plus one that matches mean and variance."""
     rate = 2 * np.pi**2 * (np.arange(500_000) + 0.5) ** 2 + c**2 / 2
     mean, variance = (1 / rate).sum() + 1 / (2 * np.pi**2 * len(rate)), (rate**-2.0).sum()
     rest_mean, rest_variance = mean - (1 / rate[:n_gammas]).sum(), (rate[n_gammas:] ** -2.0).sum()

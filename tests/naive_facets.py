@@ -1,9 +1,11 @@
-"""Topics under labels, slowly: what the kernels and the engine of facets are held against."""
+"""Topics under labels by slow, obvious code: the kernels and the engine of facets have to agree with it."""
 
 from itertools import product
 
 import numpy as np
 from scipy.special import gammaln, log_softmax
+
+from supertopic.emissions.deviations import penalties
 
 
 def cell_logs(background, eta, components):
@@ -14,6 +16,17 @@ def cell_logs(background, eta, components):
 def likelihood(counts, background, eta, components):
     """sum over cells of c'log p."""
     return sum(c @ logs for c, logs in zip(counts, cell_logs(background, eta, components), strict=True))
+
+
+def log_penalty(eta, design, prior):
+    """Minus the log prior, row by row: topics and labels have one rate, interactions have theirs."""
+    total, first = 0.0, 0
+    for group in design.groups:
+        own = prior.interaction_gamma if len(group.factors) > 1 else None
+        for row in eta[first : first + group.n_components]:
+            total += penalties(row, prior.rate if own is None else own)
+        first += group.n_components
+    return total
 
 
 def log_evidence(words, topics, alpha):

@@ -113,15 +113,40 @@ def total_variation(visits, probability):
     return 0.5 * np.abs(visits / visits.sum() - probability).sum()
 
 
-def documents_conditional(doc_ptr, token_word, topic, doc, token, b, omega, coef, n_words, alpha, beta, topics=None):
-    """p(z = k | all other topics) of a token, up to a constant, with a response, from counts made afresh."""
-    n_topics, inside = len(alpha), slice(doc_ptr[doc], doc_ptr[doc + 1])
-    length = doc_ptr[doc + 1] - doc_ptr[doc]
-    others = np.arange(len(topic)) != token
-    doc_topic = np.bincount(topic[inside][others[inside]], minlength=n_topics)
-    q = (np.bincount(topic[others & (token_word == token_word[token])], minlength=n_topics) + beta) / (
-        np.bincount(topic[others], minlength=n_topics) + beta * n_words
-    )
+def epochs(tokens):
+    """[epoch][task] -> its tokens: in epoch e, document group i meets word group (i + e) mod P."""
+    groups = len(tokens.doc_ptr)
+    tasks = {}
+    for i in range(groups):
+        for j in range(groups):
+            documents = range(tokens.doc_bounds[i], tokens.doc_bounds[i + 1])
+            tasks[i, j] = [t for d in documents for t in range(tokens.doc_ptr[j, d], tokens.doc_ptr[j, d + 1])]
+    return [[tasks[i, (i + epoch) % groups] for i in range(groups)] for epoch in range(groups)]
+
+
+def documents_of(tokens):
+    """(N,): the document of every token."""
+    docs = np.empty(len(tokens.word), int)
+    for row in tokens.doc_ptr:
+        for d in range(len(row) - 1):
+            docs[row[d] : row[d + 1]] = d
+    return docs
+
+
+def documents_conditional(
+    docs, token_word, topic, token, b, omega, coef, n_words, alpha, beta, topics=None, topic_count=None
+):
+    """p(z = k | all other topics) of a token, up to a constant, with a response, from counts made afresh.
+
+    topic_count : (K,), n_k without the token, where it is not that of all other tokens
+    """
+    n_topics, doc = len(alpha), docs[token]
+    length, others = (docs == doc).sum(), np.arange(len(topic)) != token
+    doc_topic = np.bincount(topic[others & (docs == doc)], minlength=n_topics)
+    if topic_count is None:
+        topic_count = np.bincount(topic[others], minlength=n_topics)
+    word_topic = np.bincount(topic[others & (token_word == token_word[token])], minlength=n_topics)
+    q = (word_topic + beta) / (topic_count + beta * n_words)
     if topics is not None:
         q = topics[token_word[token]]
     power = np.zeros(n_topics)
@@ -132,12 +157,17 @@ def documents_conditional(doc_ptr, token_word, topic, doc, token, b, omega, coef
     return (doc_topic + alpha) * q * np.exp(power - power.max())
 
 
-def documents_sweep(doc_ptr, token_word, topic, b, omega, coef, n_words, alpha, beta, seed, sweep, topics=None):
-    """One document-major sweep with a response."""
-    order = by_lanes(len(alpha))
-    for doc in range(len(doc_ptr) - 1):
-        for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
-            weights = documents_conditional(
-                doc_ptr, token_word, topic, doc, token, b, omega, coef, n_words, alpha, beta, topics
-            )
-            topic[token] = order[pick(weights[order], sweep_uniform(seed, sweep, token) * weights.sum())]
+def documents_sweep(tokens, topic, b, omega, coef, n_words, alpha, beta, seed, sweep, topics=None, lag=True):
+    """One document-major sweep with a response; with `lag` each task of an epoch has its own copy of n_k."""
+    order, docs = by_lanes(len(alpha)), documents_of(tokens)
+    for tasks in epochs(tokens):
+        before = np.bincount(topic, minlength=len(alpha))
+        for task in tasks:
+            count = before.copy() if lag else np.bincount(topic, minlength=len(alpha))
+            for token in task:
+                count[topic[token]] -= 1
+                weights = documents_conditional(
+                    docs, tokens.word, topic, token, b, omega, coef, n_words, alpha, beta, topics, count
+                )
+                topic[token] = order[pick(weights[order], sweep_uniform(seed, sweep, token) * weights.sum())]
+                count[topic[token]] += 1

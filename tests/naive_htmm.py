@@ -1,4 +1,4 @@
-"""HTMM slowly: every path of topics and fresh draws of a document is listed."""
+"""HTMM by slow, obvious code: it lists every path of topics and fresh draws of a document."""
 
 import itertools
 

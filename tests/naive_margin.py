@@ -1,4 +1,4 @@
-"""Max-margin problems, slow and obvious: objectives as loops over documents, optima by an interior-point solver."""
+"""Slow versions of the max-margin problems: objectives as loops over documents, optima by an interior-point solver."""
 
 import cvxpy as cp
 import numpy as np
@@ -30,7 +30,7 @@ def classes_objective(coef, x, y, C, cost, weight, precision):
 
 
 def _optimum(objective):
-    """The least value; gaps a hundred times smaller than what the tests ask of us."""
+    """The minimum, with a gap a hundred times smaller than the tolerance of the tests."""
     problem = cp.Problem(cp.Minimize(objective))
     problem.solve(cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     assert problem.status == cp.OPTIMAL
@@ -88,7 +88,7 @@ def classes_dual(dual, x, y, cost, precision):
 
 
 def simplex(value, weight, bound):
-    """max(0, value - level) weight of sum `bound`: the level by sorting."""
+    """max(0, value - level) weight with sum `bound`; the level is found by sorting."""
     order = np.argsort(-value)
     for n in range(len(value), 0, -1):
         top = order[:n]

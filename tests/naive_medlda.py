@@ -1,13 +1,13 @@
-"""MedLDA's objectives written down slowly: the Lagrangian of one document, and what the M-step maximises."""
+"""Slow versions of MedLDA's objectives: the Lagrangian of one document, and the objective of the M-step."""
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
 
 def document_lagrangian(phi, counts, log_words, alpha, coef, cov, slope, curvature):
-    """Evidence bound of one document at its best q(theta), plus sum_c slope_c E[s_c] - curvature_c/2 E[s_c²].
+    """Evidence bound of one document at the optimal q(theta), plus sum_c slope_c E[s_c] - curvature_c/2 E[s_c²].
 
-    phi : (words, K); tokens are drawn from their mean, as in `kernels.tilted`; cov : (C, K, K) of the coefficients
+    phi : (words, K); tokens are drawn from their mean, as in `kernels.e_step_mean`; cov : (C, K, K) of the coefficients
     """
     gamma = alpha + counts @ phi
     log_theta = digamma(gamma) - digamma(gamma.sum())

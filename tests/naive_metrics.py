@@ -1,4 +1,4 @@
-"""Slow, obvious versions of the metrics."""
+"""Slow, simple versions of the metrics."""
 
 from itertools import combinations, product
 
@@ -22,9 +22,9 @@ def _assignment_probability(word_topic, alpha, tokens, z):
 
 
 def chib_moments(word_topic, alpha, tokens, fixed_z, block, n_samples):
-    """Mean and mean square of Chib's estimate in blocks, through z*: every chain there is, with its probability.
+    """Mean and mean square of Chib's estimate in blocks given z*, by enumeration of all chains.
 
-    ``weights`` holds, for each state that a run may end in, E[prod_b (1/f_b)^power; that state], power 1 and 2.
+    ``weights`` holds, for each possible last state of a run, E[prod_b (1/f_b)^power; that state], power 1 and 2.
     """
     weights, last = {tuple(fixed_z): np.ones(2)}, len(tokens)
     while last > 0:
@@ -32,7 +32,7 @@ def chib_moments(word_topic, alpha, tokens, fixed_z, block, n_samples):
         ahead, back, inside = range(first, len(tokens)), range(len(tokens) - 1, first - 1, -1), range(first, last)
         for begin, weight in weights.items():
             for place in range(n_samples):
-                # a chain: the probabilities of z*_b so far, the state it is in, its own probability
+                # a chain: the probabilities of z*_b so far, its state, the probability of the chain
                 for middle, p in _gibbs(word_topic, alpha, tokens, begin, inside[::-1]).items():
                     chains = [([_hit(word_topic, alpha, tokens, middle, fixed_z, inside)], middle, p / n_samples)]
                     for order, n_steps in ((back, place), (ahead, n_samples - 1 - place)):
@@ -56,7 +56,7 @@ def _conditional(word_topic, alpha, tokens, z, n):
 
 
 def _gibbs(word_topic, alpha, tokens, z, order):
-    """Where a visit to the tokens in this order may lead, and how probably."""
+    """The possible states after a visit to the tokens in this order, with their probabilities."""
     found = {tuple(z): 1.0}
     for n in order:
         before, found = found, {}

@@ -1,10 +1,10 @@
-"""What every response says, in plain scipy: a row of EXAMPLES for each response and link."""
+"""The law of every response in plain scipy, a row of EXAMPLES for each response and link; and the slow searches."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 from scipy.special import expit, ndtr, softmax
 
 import supertopic.responses  # noqa: F401  (registers them)
@@ -16,7 +16,7 @@ VARIANCE = np.array([[0.3], [0.02], [0.8], [0.4]])
 
 @dataclass
 class Example:
-    """Labels of four documents, a dispersion, and what the model says in plain scipy for known columns s (…, D, C)."""
+    """Labels of four documents, a dispersion, and the law of y in plain scipy for known columns s (…, D, C)."""
 
     y: list[float]
     dispersion: list[float]
@@ -136,3 +136,68 @@ def simulated(response, example, dispersion, variance=0.05):
     law, noise = example.law(score, dispersion), rng.random(500)
     y = (noise[:, None] > np.cumsum(law, axis=1)).sum(axis=1).astype(float) if example.n_classes else law.ppf(noise)
     return y, score, moments(response, score, variance), rng.choice([0.0, 0.5, 2.0], size=500)
+
+
+def best_dispersion(key, y, score, moment, weight, dispersion):
+    """The dispersion with the highest expected log-density, all documents at once.
+
+    A positive parameter moves by at most 1 in its logarithm, a gap between cut-points as far as it likes.
+    """
+    response, rows = build(key), ~np.isnan(y) & (weight > 0)
+
+    def loss(found):
+        return -weight[rows] @ response.log_density(y[rows], score[rows], moment[rows], np.array(found)) / weight.sum()
+
+    if key == "gaussian":
+        _, center, scale = dispersion
+        u = (y[rows] - center) / scale
+        squares = (u - score[rows, 0]) ** 2 + moment[rows, 0] - score[rows, 0] ** 2
+        return np.array([np.average(squares, weights=weight[rows]), center, scale])
+    if key == "ordinal":
+        found = optimize.minimize(
+            lambda gaps: loss(dispersion[0] + np.cumsum([0.0, *np.exp(gaps)])), np.log(np.diff(dispersion)),
+            method="L-BFGS-B", bounds=[(-12.0, 4.0)] * (len(dispersion) - 1), options={"ftol": 1e-15, "gtol": 1e-9},
+        )  # fmt: skip
+        return dispersion[0] + np.cumsum([0.0, *np.exp(found.x)])
+    now = np.log(dispersion[0])
+    found = optimize.minimize_scalar(
+        lambda x: loss([np.exp(x), *dispersion[1:]]), bounds=(now - 1, now + 1), method="bounded",
+        options={"xatol": 1e-9},
+    )  # fmt: skip
+    return np.array([np.exp(found.x), *dispersion[1:]])
+
+
+def _labels_that_count(y, weight):
+    """The labels and their weights; all of them, and alike, where no weight is positive."""
+    y, weight = y[~np.isnan(y)], weight[~np.isnan(y)]
+    return (y[weight > 0], weight[weight > 0]) if np.any(weight > 0) else (y, np.ones(len(y)))
+
+
+def first_dispersion(key, y, weight):
+    """Where a fit starts, from the labels themselves."""
+    counted, by = _labels_that_count(y, weight)
+    mean = np.average(counted, weights=by)
+    if key == "gaussian":
+        return np.array([1.0, mean, np.sqrt(np.average((counted - mean) ** 2, weights=by))])
+    if key == "negative_binomial":
+        mean, variance = counted.mean(), counted.var()
+        return np.array([np.clip(mean**2 / max(variance - mean, 1e-2 * max(mean, 1e-3)), 0.05, 100.0)])
+    if key == "ordinal":
+        known = ~np.isnan(y)
+        shares = np.bincount(y[known].astype(int), weight[known] + 1e-12, minlength=4) + 1e-12
+        below = np.cumsum(shares)[:-1] / shares.sum()
+        return stats.norm.ppf(np.clip(below, 1e-3, 1 - 1e-3)) + 1e-6 * np.arange(3)
+    return np.array([1.0, mean]) if EXAMPLES[key].dispersion else np.zeros(0)
+
+
+def first_coef(key, y, weight):
+    """(C,) the first coefficient of all topics, from the labels themselves."""
+    known = ~np.isnan(y)
+    if key == "poisson":
+        counted, by = _labels_that_count(y, weight)
+        return np.array([np.log(max(np.average(counted, weights=by), 0.5 / known.sum()))])
+    if key == "softmax":
+        shares = np.bincount(y[known].astype(int), weight[known] + 1e-12, minlength=3)
+        logs = np.log((shares + 0.5 * shares.sum() / known.sum()) / shares.sum())
+        return logs - logs.mean()
+    return np.full(1, 1.0 if "canonical" in key else 0.0)

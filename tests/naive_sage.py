@@ -1,4 +1,4 @@
-"""Sparse additive classes, slowly: what the kernels of SAGE are held against."""
+"""Sparse deviations by slow, obvious code: the kernels of SAGE have to agree with it."""
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,7 +16,7 @@ def penalised(counts, background, eta, weight):
 
 
 def mixed_words(background, eta, share):
-    """share exp(m) + (1 - share) exp(m + eta) / Z, the background's logs taken as they are."""
+    """share exp(m) + (1 - share) exp(m + eta) / Z, with m as it is given."""
     own = np.exp(background + eta - logsumexp(background + eta))
     return share * np.exp(background) + (1 - share) * own
 

@@ -7,6 +7,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from supertopic.responses.base import registry
+from tests.naive_gibbs import documents_of, epochs
 
 DISPERSION = {
     "gaussian": [0.3, 0.0, 1.0],
@@ -80,6 +81,18 @@ def log_density(name, y, s, dispersion):
     return stats.weibull_min.logpdf(y, dispersion[0], scale=np.exp(-one / dispersion[0]))
 
 
+def lasso(gram, cross, penalty, coef, sweeps=3000):
+    """argmax cross·coef - ½ coef' gram coef - sum_k penalty_k |coef_k|, one coordinate after the other."""
+    coef = np.array(coef, dtype=float)
+    for _ in range(sweeps):
+        for k in range(len(coef)):
+            coef[k] = 0.0
+            pull = cross[k] - gram[k] @ coef
+            if abs(pull) > penalty[k] and gram[k, k] > 0:
+                coef[k] = (pull - np.sign(pull) * penalty[k]) / gram[k, k]
+    return coef
+
+
 def enumerate_topics(counts, alpha, beta, log_response):
     """(states, probabilities): p(z | w, y) of a tiny corpus; log_response(d, shares) is the documents' log p(y | z)."""
     documents = [[w for w, n in enumerate(row) for _ in range(int(n))] for row in counts]
@@ -108,29 +121,35 @@ def uniform(key, token):
     return ((x ^ (x >> 31)) >> 11) * 2.0**-53
 
 
-def sweep(documents, topic, function, coef, alpha, beta, n_words, seed, number):
-    """The sweep of `gibbs_likelihood`: function(d, c, s) is what column c of document d says; topic (N,) changes."""
+def sweep(tokens, topic, function, coef, alpha, beta, n_words, seed, number):
+    """The sweep of `gibbs_likelihood`: function(d, c, s) is f of column c of document d; topic (N,) changes.
+
+    Each task of an epoch has its own copy of n_k.
+    """
     mask = (1 << 64) - 1
     key = (seed * 0xD1342543DE82EF95 + number * 0x2545F4914F6CDD1D) & mask
     key = ((key ^ (key >> 32)) * 0xDABA0B6EB09322E3) & mask
-    word_topic = np.zeros((n_words, len(alpha)))
-    np.add.at(word_topic, (np.concatenate(documents), topic), 1)
-    token = 0
-    for d, words in enumerate(documents):
-        n = np.bincount(topic[token : token + len(words)], minlength=len(alpha)).astype(float)
-        for word in words:
-            n[topic[token]] -= 1
-            word_topic[word, topic[token]] -= 1
-            weights = np.empty(len(alpha))
-            for k in range(len(alpha)):
-                n[k] += 1
-                weights[k] = sum(function(d, c, coef[c] @ n / len(words)) for c in range(len(coef)))
-                n[k] -= 1
-            weights = np.exp(weights - weights.max()) * (n + alpha)
-            weights *= (word_topic[word] + beta) / (word_topic.sum(0) + beta * n_words)
-            new = int(np.searchsorted(np.cumsum(weights), weights.sum() * uniform(key, token), side="right"))
-            topic[token] = min(new, len(alpha) - 1)
-            n[topic[token]] += 1
-            word_topic[word, topic[token]] += 1
-            token += 1
+    docs, lengths = documents_of(tokens), tokens.doc_length
+    word_topic, doc_topic = np.zeros((n_words, len(alpha))), np.zeros((len(lengths), len(alpha)))
+    np.add.at(word_topic, (tokens.word, topic), 1)
+    np.add.at(doc_topic, (docs, topic), 1)
+    for tasks in epochs(tokens):
+        before = word_topic.sum(0)
+        for task in tasks:
+            count = before.copy()
+            for token in task:
+                d, word, n = docs[token], tokens.word[token], doc_topic[docs[token]]
+                for counts in (n, word_topic[word], count):
+                    counts[topic[token]] -= 1
+                weights = np.empty(len(alpha))
+                for k in range(len(alpha)):
+                    n[k] += 1
+                    weights[k] = sum(function(d, c, coef[c] @ n / lengths[d]) for c in range(len(coef)))
+                    n[k] -= 1
+                weights = np.exp(weights - weights.max()) * (n + alpha)
+                weights *= (word_topic[word] + beta) / (count + beta * n_words)
+                new = int(np.searchsorted(np.cumsum(weights), weights.sum() * uniform(key, token), side="right"))
+                topic[token] = min(new, len(alpha) - 1)
+                for counts in (n, word_topic[word], count):
+                    counts[topic[token]] += 1
     return topic

@@ -1,4 +1,4 @@
-"""Atomic writes: the old file or the new one, whatever fails, and no litter."""
+"""Atomic writes: after any failure there is the old file or the new one, and no temporary files."""
 
 import errno
 import os
@@ -54,7 +54,7 @@ def test_a_symbolic_link_is_followed(tmp_path):
 
 
 class FullDisk:
-    """A file whose disk fills up after some bytes."""
+    """A file on a disk that is full after some bytes."""
 
     def __init__(self, path, mode, room):
         self.file, self.room = open(path, mode), room  # noqa: SIM115 (closed in __exit__)
@@ -86,7 +86,7 @@ def test_a_full_disk_leaves_the_old_model_and_says_so(model_file, monkeypatch, r
 
 
 def test_a_real_limit_of_the_system_leaves_the_old_model(model_file):
-    """The system itself refuses to write on: a limit on file sizes, which anybody may set."""
+    """The system itself stops the writing, by a limit on file sizes that any user may set."""
     pytest.importorskip("resource", reason="needs POSIX")
     program = (
         "import numpy as np, resource, sys\n"

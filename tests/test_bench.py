@@ -1,4 +1,4 @@
-"""The benchmark's own arithmetic: a bench that reads its curves wrongly would flatter somebody."""
+"""The computations of the benchmark: curves, ratios and tables."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 pytest.importorskip("threadpoolctl")
 
-from bench import memory, ours, peers, report, sampling, threads, variational
+from bench import memory, ours, peers, report, sampling, supervised, threads, variational
 from bench.corpus import ALPHA, Documents, choose_terms
 from supertopic.datasets import simulate
 
@@ -22,7 +22,7 @@ def test_terms_are_chosen_by_training_documents_alone():
     train[:4, 0], train[:5, 1], train[:6, 2], train[:7, 3] = 1, 2, 1, 1
     test = np.ones((3, 4))
     chosen = choose_terms("x", sp.csr_matrix(train), sp.csr_matrix(test))
-    assert chosen.train.shape == (6, 2) and chosen.test.shape == (3, 2)  # in 5 and in 6 of 12; empty rows go
+    assert chosen.train.shape == (6, 2) and chosen.test.shape == (3, 2)  # in 5 and 6 of 12 documents; no empty rows
     assert chosen.n_tokens == 16
 
 
@@ -43,7 +43,7 @@ def test_first_step_and_first_sweep_that_reach_the_goal():
 
 
 def test_the_sampling_curve_scores_what_a_fit_of_as_many_sweeps_finds(documents):
-    """Last sample and mean of the second half, against the estimator's own averaging."""
+    """Last sample and mean of the second half, against the averages of the estimator."""
     curve = sampling.trace(documents, 3, 8, goal=-np.inf)
     for scores, burn_in in ((curve.last, 7), (curve.mean, 4)):
         fit = ours.lda(3, "gibbs", 8, burn_in=burn_in, thin=1).fit(documents.train)
@@ -107,7 +107,7 @@ def test_memory_needed_is_counted_in_full():
 
 
 def test_the_ceiling_compares_the_same_work(monkeypatch):
-    """By a clock of our own: each round begins at 0, and takes 5, 3 or 4 with one thread, 2 or 6 with two."""
+    """With a simulated clock: each round begins at 0, and takes 5, 3 or 4 with one thread, 2 or 6 with two."""
     ticks = iter([0, 5, 0, 2, 0, 3, 0, 6, *[0, 4, 0, 6] * 3])
     monkeypatch.setattr(threads.time, "perf_counter", lambda: next(ticks))
     done = []
@@ -122,3 +122,14 @@ def test_a_run_over_threads_is_timed_to_its_end(documents):
     slow, quick = run._replace(whole=3.0), run._replace(whole=1.5)
     assert threads.whole_fits([slow, run._replace(whole=9.0)], [quick]) == ("3.00", "1.50", report.times(2.0))
     assert threads.whole_fits([run._replace(whole=None)], [quick]) == (None, None, None)
+
+
+def test_the_supervised_sampler_is_run_as_it_is_labelled(documents):
+    """Equal topics for equal groups, whatever the threads; other ones without groups; R² of what it has drawn."""
+    y = supervised.standardised_log_length(documents)
+    one, two = (supervised.run_ours(documents, y, 3, 4, n_jobs=n_jobs, groups=2) for n_jobs in (1, 2))
+    alone = supervised.run_ours(documents, y, 3, 4, groups=1)
+    np.testing.assert_array_equal(one.topic, two.topic)
+    assert len(alone.topic) == documents.n_tokens and not np.array_equal(one.topic, alone.topic)
+    assert one.r2 == two.r2 <= 1.0 and one.nats == two.nats > 0 and two.wall > 0
+    assert supervised.explained(y, y) == 1.0 and supervised.explained(y, np.zeros(len(y))) == pytest.approx(0.0)

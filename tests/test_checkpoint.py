@@ -1,4 +1,4 @@
-"""Checkpoints: the same fit goes on, another one is refused, and a kill at any moment does no harm."""
+"""Checkpoints: the same fit continues, another fit raises an error, and a kill at any moment does no harm."""
 
 import os
 import subprocess
@@ -106,7 +106,7 @@ def test_bad_arguments_are_refused_before_any_work(tmp_path):
 
 def test_finish_leaves_nothing_behind(checkpoint, tmp_path):
     checkpoint.save({}, {})
-    (tmp_path / ".fit.checkpoint.0a1b2c3d.tmp").touch()  # of a writer that was killed
+    (tmp_path / ".fit.checkpoint.0a1b2c3d.tmp").touch()  # left by a killed process
     (tmp_path / "model.supertopic").touch()
     checkpoint.finish()
     checkpoint.finish()

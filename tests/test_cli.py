@@ -1,4 +1,4 @@
-"""The command line: a round trip, outputs that programs can read, and one sentence for whatever goes wrong."""
+"""The command line: a round trip, machine-readable output, and one sentence for every error."""
 
 import errno
 import io

@@ -15,7 +15,7 @@ from tests.cli_tools import MONEY, fails, misused, run, write_rated
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table of rated documents, a model of a number and a model of two classes."""
+    """A table of rated documents, a model for a number and a model for two classes."""
     folder = tmp_path_factory.mktemp("slda")
     write_rated(folder / "data.csv")
     for name, column in (("number", "price"), ("class", "label")):
@@ -208,7 +208,7 @@ def test_select_shows_writes_and_draws(tmp_path, data):
     assert (told["best"], told["criterion"], told["scoring"]) == (2, "prediction", "R²")
     assert [row["n_topics"] for row in told["table"]] == [1, 2]
     assert told["table"][1]["prediction"] == pytest.approx(table["prediction"][1])
-    assert told["table"][1]["stability_se"] is None  # of one pair
+    assert told["table"][1]["stability_se"] is None  # a single pair has no standard error
 
 
 def test_select_classes_and_without_a_response(data):
@@ -250,7 +250,8 @@ def test_data_that_cannot_be_learned_from(tmp_path, frame, name):
 def test_wrong_usage(tmp_path, data, number):
     fitted = ["fit", data, *FITTED, "-o", tmp_path / "m.supertopic"]
     assert "Did you mean 'gaussian'?" in misused(*fitted, "--target", "price", "--response", "gausian")
-    assert "the model slda holds its documents" in misused(*fitted, "--target", "price", "--stream")
+    medlda = [part if part != "slda" else "medlda" for part in fitted]
+    assert "the model medlda holds its documents" in misused(*medlda, "--target", "price", "--stream")
     assert "'high' is neither a number" in misused(*fitted, "--target", "price", "--supervision", "high")
     assert "say which column with --target" in misused("select", data, *FITTED)
     assert "the model lda has no response" in misused("select", data, "--target", "price")
@@ -267,7 +268,7 @@ def test_wrong_usage(tmp_path, data, number):
 
 @pytest.mark.data
 def test_comments_of_talks_are_counts(tmp_path, data_dir):
-    """From a table of real talks to figures on talks that were left out."""
+    """From a table of real talks to scores on held-out talks."""
     talks = pd.read_parquet(data_dir / "ted_talks" / "data.parquet", columns=["text", "num_comments", "split"])
     for part in ("train", "test"):
         talks[talks["split"] == part].to_csv(tmp_path / f"{part}.csv", index=False)

@@ -1,4 +1,4 @@
-"""Which response a column means: chosen in the open, never class ids as numbers in silence."""
+"""The choice of a response for a column; class ids are never fitted as numbers without a message."""
 
 from types import SimpleNamespace
 
@@ -16,7 +16,7 @@ KINDS = {
 
 @pytest.fixture
 def register(monkeypatch):
-    """Say which responses there are."""
+    """Return a function that sets the registered responses."""
 
     def pretend(*names):
         found = {name: SimpleNamespace(kind=KINDS[name]) for name in ("none", *names)}

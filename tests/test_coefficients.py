@@ -1,10 +1,12 @@
-"""The solve that every M-step ends in, against closed forms, scikit-learn and the conditions of an optimum."""
+"""The solver of the M-step for the coefficients, against closed forms, scikit-learn and optimality conditions."""
 
 import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
 from supertopic.coefficients import CoefPrior
+from supertopic.kernels.lasso import descend
+from tests.naive_supervised import lasso
 
 RNG = np.random.default_rng(5)
 X = RNG.dirichlet(np.full(6, 0.4), size=200)
@@ -37,9 +39,29 @@ def test_laplace_is_the_lasso(start):
     assert 0 < np.sum(found == 0) < 6
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_descent_is_the_slow_one(seed):
+    """Own penalties, one of them infinite and one zero; a coefficient without curvature; a start that is far off."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(15, 7))
+    root[:, 6] = 0.0
+    gram, cross, start = root.T @ root, rng.normal(size=7) * 10, rng.normal(size=7) * 5
+    penalty = rng.gamma(1.0, 5.0, size=7)
+    penalty[1], penalty[2] = np.inf, 0.0
+    found, expected = start.copy(), lasso(gram, cross, penalty, start)
+    sweeps = descend(gram, cross, penalty, found, np.empty(7), 3000, 1e-12)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_array_equal(found == 0, expected == 0)
+    assert found[1] == found[6] == 0 and found[2] != 0 and 1 < sweeps < 3000
+    prior = CoefPrior("laplace", 0.3)
+    expected = lasso(prior._regular(gram), cross, np.full(7, 1 / 0.3), start)
+    np.testing.assert_allclose(prior.solve(gram, cross, start), expected, atol=1e-6)
+    assert descend(gram, cross, penalty, start, np.empty(7), 2, 0.0) == 2
+
+
 @pytest.mark.parametrize("scale", [0.02, 0.2, 5.0])
 def test_laplace_meets_the_conditions_of_an_optimum(scale):
-    """The slope equals sign(eta)/scale where eta is not zero, and is no larger than 1/scale where it is."""
+    """The slope equals sign(eta)/scale where eta is not zero, and is at most 1/scale in size where it is zero."""
     found = CoefPrior("laplace", scale).solve(GRAM, CROSS, np.zeros(6))
     slope = CROSS - GRAM @ found
     np.testing.assert_allclose(slope[found != 0], np.sign(found[found != 0]) / scale, rtol=1e-3)
@@ -51,7 +73,7 @@ def test_a_strong_laplace_prior_leaves_nothing():
 
 
 @pytest.mark.parametrize("prior", [CoefPrior("normal", 0.5), CoefPrior("laplace", 0.2), CoefPrior("flat")])
-def test_solution_is_the_maximum_that_log_density_speaks_of(prior):
+def test_solution_is_the_maximum_of_the_log_posterior(prior):
     found = prior.solve(GRAM, CROSS, np.zeros(6))
     for direction in np.vstack([np.eye(6), RNG.normal(size=(20, 6))]):
         for step in (-0.01, 0.01):

@@ -1,4 +1,4 @@
-"""inference="cvb0": collapsed inference of order zero, by the kernels, by emissions, and in the estimators."""
+"""inference="cvb0": collapsed inference in the kernels, the emissions and the estimators."""
 
 import numpy as np
 import pytest
@@ -58,13 +58,13 @@ def test_inference_ends_at_the_mode_and_the_bound_is_what_is_there():
 
 @pytest.mark.parametrize("name", RESPONSES)
 def test_with_a_response_shares_are_stationary(name):
-    """Moving any word's shares changes neither words' part nor what the mean shares say to the response, in sum."""
+    """A small change of any word's shares does not change the sum of the words' part and the response's part."""
     slope, curvature, coef, is_product = RESPONSES[name]
     out = tilt(*RESPONSES[name], passes=3000, collapsed=True)
     phi = out["phi"].astype(float)
     phi /= phi.sum(axis=1, keepdims=True)
     assert out["bound"][0] == pytest.approx(naive.bound(*SMALL, phi), rel=1e-4)
-    assert not np.allclose(phi, infer(3000, collapsed=True)[1], atol=1e-3)  # the response is heard
+    assert not np.allclose(phi, infer(3000, collapsed=True)[1], atol=1e-3)  # the response has an effect
 
     def total(phi):
         n_tokens, mean = COUNTS.sum(), COUNTS @ phi / COUNTS.sum()
@@ -156,7 +156,7 @@ def test_max_margin_fits_predicts_and_comes_back(name, tmp_path):
 
 @pytest.mark.parametrize("kind", [MedLDARegressor, MedLDAClassifier])
 def test_what_a_document_says_is_inferred_in_the_same_way_everywhere(kind):
-    """Shares behind a prediction are those of `transform`, less the prior."""
+    """The shares used for a prediction are those of `transform`, minus the prior."""
     response, coef = ("gaussian", None) if kind is MedLDARegressor else ("softmax", 8 * np.eye(3))
     data = simulate(200, 3, 80, 50, response=response, coef=coef, seed=2)
     model = kind(3, inference="cvb0", max_iter=8).fit(data.counts, data.y)

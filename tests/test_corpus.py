@@ -1,4 +1,4 @@
-"""The one door for data: what comes in, and what is refused in one sentence."""
+"""Conversion of input to a Corpus: accepted formats, and one-sentence errors."""
 
 import warnings
 

@@ -163,7 +163,7 @@ def test_same_seed_same_data():
 
 
 def mean_and_variance(response, s):
-    """Moments of each response given its score, from the textbook."""
+    """Textbook moments of each response given its score."""
     probability = {"logit": expit(s), "probit": stats.norm.cdf(s)}.get(response)
     if probability is not None:
         return probability, probability * (1 - probability)

@@ -24,7 +24,7 @@ def random_counts(seed=0, n_classes=3, n_words=60, tokens=400):
     background = rng.dirichlet(np.full(n_words, 0.5))
     eta = np.where(rng.random((n_classes, n_words)) < 0.2, rng.normal(0, 2, (n_classes, n_words)), 0)
     counts = np.stack([rng.multinomial(tokens, softmax(np.log(background + 1e-9) + row)) for row in eta])
-    counts[:, :2] = 0  # two words that nobody uses
+    counts[:, :2] = 0  # two words that never occur
     return counts.astype(np.float64)
 
 
@@ -41,7 +41,7 @@ def one_step(counts, background, eta, prior, n_steps=1):
 
 @pytest.mark.parametrize("name", PRIORS)
 def test_a_step_is_newtons_with_derivatives_by_differences(name):
-    """From near the optimum, where the whole step is taken; one deviation is zero and has no part in it."""
+    """Near the optimum the whole step is taken. One deviation is zero and stays so."""
     prior, rng = PRIORS[name], np.random.default_rng(1)
     counts = rng.integers(5, 60, 8).astype(np.float64)
     background = np.log(rng.dirichlet(np.full(8, 5.0)))
@@ -75,7 +75,7 @@ def test_newton_step_solves_the_dense_system(rest):
 
 
 def test_a_step_from_afar_is_shortened_until_it_raises_the_objective():
-    """The whole step of the paper overflows here: one word holds all counts and starts as if it had none."""
+    """The whole step of the paper overflows here: one word has all counts, and its deviation starts far too low."""
     counts, background, eta = np.array([900.0, 0.0, 0.0]), np.log([1e-6, 0.5, 0.499999]), np.array([-2.0, 1.0, 1.0])
     weight = eta**-2.0
 
@@ -140,14 +140,14 @@ def test_what_is_left_is_stationary_and_small_deviations_are_exactly_zero(name):
     if name == "jeffreys":
         np.testing.assert_allclose(slope * found.eta[free], 1.0, atol=2e-2)
     assert 0.3 < np.mean(~free) < 1 and np.abs(found.eta[free]).min() > FLOOR
-    unseen = np.where(counts.sum(axis=0) > 0, 0.0, prior.unseen)  # they belong to no class: the background's
+    unseen = np.where(counts.sum(axis=0) > 0, 0.0, prior.unseen)  # they count in the background, in no class
     expected = (totals * beta).sum(axis=0) + unseen.sum() * np.exp(found.background)
     np.testing.assert_allclose(expected, counts.sum(axis=0) + unseen, rtol=2e-2)
     np.testing.assert_allclose(np.exp(found.background).sum(), 1)
 
 
 def test_many_steps_are_one_step_many_times():
-    """Deviations fall to zero on the way, and the share of the words that do not deviate has to follow."""
+    """Deviations become zero during the fit, and the total of the words that do not deviate has to be kept right."""
     counts, background = random_counts(8)[0], np.log(np.full(60, 1 / 60))
     once = many = np.log((counts + 0.01) / (counts.sum() / 60))
     many = one_step(counts, background, many, PRIORS["jeffreys"], n_steps=12)
@@ -166,7 +166,7 @@ def test_zeros_of_the_start_stay():
 
 
 def test_simulated_deviations_are_recovered():
-    """Words rare but where they deviate; of frequent ones Jeffreys keeps all that are two errors off."""
+    """Words are rare except where they deviate. (Of frequent words, Jeffreys' prior keeps all beyond two errors.)"""
     rng = np.random.default_rng(5)
     n_classes, n_words = 20, 1500
     true = np.where(rng.random((n_classes, n_words)) < 0.08, rng.uniform(4, 5, (n_classes, n_words)), 0.0)

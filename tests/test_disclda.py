@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import LDA, DiscLDAClassifier, load
 from supertopic.backends.threads import Threads
 from supertopic.corpus import as_corpus
+from supertopic.inference.batches import Batch
 from supertopic.inference.variational.disclda import first_class_state
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.metrics import completion_split, score_completion
@@ -25,7 +26,7 @@ X = sp.csr_matrix(np.array([[2, 1, 0], [0, 1, 3], [1, 1, 1], [2, 0, 0]], dtype=n
 
 
 def simulated(n_documents, seed, n_classes=3, n_own=2, n_shared=2, n_words=90, length=40, own_share=0.3):
-    """Documents of classes that have topics of their own and share others; (counts, labels, topics)."""
+    """(counts, labels, topics) of documents whose classes have own and shared topics."""
     rng = np.random.default_rng(seed)
     topics = np.random.default_rng(7).dirichlet(np.full(n_words, 0.08), n_classes * n_own + n_shared)
     y = rng.integers(0, n_classes, n_documents)
@@ -96,7 +97,8 @@ def test_em_steps_are_those_of_the_slow_version(shape):
         shape[1], n_shared_topics=shape[2], doc_topic_prior=alpha, topic_word_prior=0.1, max_iter=3, tol=0,
         doc_tol=1e-7, max_doc_iter=2000,
     ).fit(counts, y)  # fmt: skip
-    task = model._task(model._model(), as_corpus(counts), model._check(), y.astype(float))
+    batch = Batch(as_corpus(counts).counts, y.astype(float), np.ones(len(y)), model._model().n_topics)
+    task = model._task(model._model(), batch, model._engine().read(model))
     with task.backend:
         word_topic = first_class_state(task, model._structure()).word_topic.astype(np.float64)
     documents = [(np.flatnonzero(row), row[row > 0].astype(float)) for row in counts]
@@ -116,7 +118,7 @@ def test_the_bound_never_falls(labelled):
 
 
 def test_alpha_is_learned_for_all_classes_together(labelled):
-    """The learned alpha does better than others near it, the topics held as they are."""
+    """With fixed topics, the learned alpha has a higher bound than other values near it."""
     counts, y, _ = labelled
     fits = {
         "auto": DiscLDAClassifier(2, max_iter=60),
@@ -130,7 +132,7 @@ def test_alpha_is_learned_for_all_classes_together(labelled):
 
 
 def test_likelihoods_of_tiny_documents():
-    """Each class's bound is the slow one's, below the sum over all assignments, and at it where there is one topic."""
+    """The bound of each class is that of the slow code. It is below the exact sum, and equal to it for one topic."""
     rng = np.random.default_rng(3)
     counts = rng.multinomial(4, np.full(5, 0.2), 12)
     y = np.array(["x", "y", "z"] * 3 + ["x", "y", "y"])
@@ -170,7 +172,7 @@ def test_one_topic_a_class_and_none_shared_is_naive_bayes(labelled, class_prior)
 
 
 def test_words_of_a_class_stay_with_its_topics(labelled):
-    """A word that only one class has never enters another's topics; and no token is lost."""
+    """A word of one class only never has counts in the topics of another class; and no token is lost."""
     counts, y, _ = labelled
     marked = np.column_stack([counts, 3 * (y == "b")])
     model = DiscLDAClassifier(2, n_shared_topics=1, topic_word_prior=0.01, max_iter=10).fit(marked, y)
@@ -184,13 +186,13 @@ def test_words_of_a_class_stay_with_its_topics(labelled):
 def test_simulated_topics_of_classes_are_found():
     counts, y, topics = simulated(2000, 1, length=60)
     model = DiscLDAClassifier(2, n_shared_topics=2, max_iter=60).fit(counts, y)
-    for mine in (slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 8)):  # each class's, and the shared ones, in any order
+    for mine in (slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 8)):  # each class, and shared topics, in any order
         distance = np.abs(topics[mine, None] - model.components_[None, mine]).sum(axis=2) / 2
         assert distance.min(axis=1).max() < 0.2 and set(distance.argmin(axis=1)) == {0, 1}
 
 
 def test_predicts_better_than_lda_and_svm_of_the_same_size():
-    """Classes differ in a small part of their words, which topics that know no classes do not look for."""
+    """Classes differ in a small part of their words, which topics without classes do not find."""
     counts, y, _ = simulated(900, 2, n_classes=6, n_own=1, n_shared=4, own_share=0.15)
     train, test = slice(0, 600), slice(600, 900)
     model = DiscLDAClassifier(1, n_shared_topics=4).fit(counts[train], y[train])
@@ -214,7 +216,7 @@ def test_shares_are_averaged_over_the_classes(labelled):
     np.testing.assert_array_equal(shares, model.doc_topic_)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
     by_class = shares[:, :6].reshape(-1, 3, 2).sum(axis=2)
-    assert np.all(by_class <= proba + 1e-4)  # no class has more of a document than the document may be of it
+    assert np.all(by_class <= proba + 1e-4)  # the shares of a class's topics are at most the probability of the class
     sure = proba.max(axis=1) > 0.999999
     assert sure.any() and np.delete(by_class[sure], 0, axis=1)[proba[sure].argmax(axis=1) == 0].max(initial=0) < 1e-4
 
@@ -304,7 +306,7 @@ def test_a_warm_start_goes_on_as_if_never_stopped(labelled):
     halves = DiscLDAClassifier(max_iter=3, warm_start=True, **given).fit(counts, y)
     assert not np.array_equal(whole.components_, halves.components_)
     np.testing.assert_array_equal(whole.components_, halves.fit(counts, y).components_)
-    other = halves.fit(counts, np.where(y == "a", "b", y))  # other classes: afresh
+    other = halves.fit(counts, np.where(y == "a", "b", y))  # other classes: the fit starts afresh
     assert other.components_.shape == (8, 90)
 
 
@@ -335,7 +337,7 @@ def _stop_after(n_steps):
 def test_limits_of_a_document_are_passed_on(labelled):
     counts, y, _ = labelled
     model = DiscLDAClassifier(max_doc_iter=7, doc_tol=0.5)
-    assert model._check().limits == LocalLimits(7, 0.5)
+    assert model._engine().read(model).limits == LocalLimits(7, 0.5)
     rough, fine = (DiscLDAClassifier(max_iter=3, max_doc_iter=n).fit(counts, y).bound_[0] for n in (1, 100))
     assert rough < fine
 

@@ -18,7 +18,7 @@ def expected_log(alpha, mean_log_theta):
 @pytest.mark.parametrize("start", [1e-3, 0.1, 20.0])
 def test_newton_finds_the_maximum_from_anywhere(truth, start):
     truth = np.asarray(truth)
-    mean_log_theta = digamma(truth) - digamma(truth.sum())  # then the maximum is the truth itself
+    mean_log_theta = digamma(truth) - digamma(truth.sum())  # so that the maximum is at the truth
     found = newton_asymmetric(np.full(len(truth), start), mean_log_theta)
     np.testing.assert_allclose(found, truth, rtol=1e-5)
 

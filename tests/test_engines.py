@@ -1,4 +1,4 @@
-"""Engines: a killed fit goes on as if nothing had happened, and a new response is one class."""
+"""Engines: a killed fit continues with the same result, and a new response needs only one class."""
 
 import os
 import signal
@@ -16,10 +16,11 @@ from supertopic.checkpoint import Checkpoint
 from supertopic.datasets import simulate
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.inference.batches import Batch
+from supertopic.inference.batches import Batch, gather
 from supertopic.inference.variational.local import LocalLimits, local_step
-from supertopic.inference.variational.step import start_state, take_step
-from supertopic.model import Model
+from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.inference.variational.step import take_step
+from supertopic.model import DocumentTerms, Model, State
 from supertopic.responses import base
 
 FITS = {
@@ -112,7 +113,7 @@ VARIANCE = 1e-3
 
 
 class Thermometer(base.Response):
-    """A Gaussian response of known variance, as a user might write it: the seam needs nothing else."""
+    """A Gaussian response with known variance, as a user might write it; nothing else is needed."""
 
     name = "thermometer"
     is_product = np.zeros(1, dtype=bool)
@@ -129,32 +130,31 @@ class Thermometer(base.Response):
 @pytest.fixture
 def thermometer():
     yield Thermometer()
-    del base._REGISTRY["thermometer"]
+    base.unregister("thermometer")
 
 
 def test_a_new_response_is_one_class(thermometer):
-    """Given its coefficients, the labelled documents lean towards topics that fit y, and unlabelled ones do not."""
+    """Given the coefficients, labelled documents get more of the topics that fit y, and unlabelled ones do not."""
     coef = np.array([[-1.0, 0.0, 1.0, 2.0]], dtype=np.float32)
     data = simulate(n_documents=300, n_topics=4, n_words=100, mean_length=40, response="gaussian", coef=coef[0], seed=8)
     y = data.y.copy()
     y[::3] = np.nan
-    model = Model(4, DirichletTopics(0.05), DocTopicPrior.parse(0.2, 4), thermometer)
+    model = Model(4, DirichletTopics(0.05), DocTopicPrior.parse(0.2, 4), thermometer, coef_step=GLMStep())
     assert base.registry()["thermometer"] is Thermometer
     batch = Batch(data.counts.counts, y, np.ones(300), 4)
     topics = (data.components.T * 1e4 + 0.05).astype(np.float32)
     limits = LocalLimits(200, 1e-5)
     for n_jobs in (1, 2):
         with Threads(n_jobs) as backend:
-            plain = start_state(model, topics, np.zeros(0))
-            told = start_state(model, topics, np.zeros(0))
-            told.coef = coef
-            without = take_step(model, plain, batch, backend, limits).found.doc_topic
+            plain, told = State.first(model, topics), State.first(model, topics, coef=coef)
+            without = gather(take_step(model, plain, batch, backend, limits).spread)
             step = take_step(model, told, batch, backend, limits)
-            shares = [gamma / gamma.sum(axis=1, keepdims=True) for gamma in (without, step.found.doc_topic)]
+            found = gather(step.spread)
+            shares = [gamma / gamma.sum(axis=1, keepdims=True) for gamma in (without, found)]
             errors = [np.abs(share @ coef[0] - data.y) for share in shares]
             labelled = ~np.isnan(y)
             assert errors[1][labelled].mean() < 0.6 * errors[0][labelled].mean()
-            np.testing.assert_array_equal(without[~labelled], step.found.doc_topic[~labelled])
+            np.testing.assert_array_equal(without[~labelled], found[~labelled])
             bounds = [
                 take_step(model, told, batch, backend, LocalLimits(n, 0.0)).bound(model, backend) for n in (5, 25, 200)
             ]
@@ -166,11 +166,11 @@ def test_statistics_add_up():
     counts = simulate(n_documents=60, n_topics=3, n_words=50, seed=1).counts.counts
     model = Model(3, DirichletTopics(0.1), DocTopicPrior.parse(0.2, 3))
     rng = np.random.default_rng(0)
-    state = start_state(model, rng.gamma(1.0, size=(50, 3)).astype(np.float32) + np.float32(0.1))
+    state = State.first(model, rng.gamma(1.0, size=(50, 3)).astype(np.float32) + np.float32(0.1))
     with Threads(1) as backend:
         weights = model.emission.expect(state.word_topic, backend)
         parts = [
-            local_step(model, state, weights, unlabelled(part, 3), backend, LocalLimits())[0]
+            local_step(unlabelled(part, 3).split(1)[0], backend, model, state, weights, LocalLimits(), DocumentTerms())
             for part in (counts, counts[:25], counts[25:])
         ]
     both = parts[1] + parts[2]

@@ -1,4 +1,4 @@
-"""Estimators as users meet them: scikit-learn's rules, results, refusals, saving."""
+"""The estimators: scikit-learn's conventions, results, errors, saving."""
 
 import json
 import warnings
@@ -50,7 +50,7 @@ def simulated():
     return data
 
 
-# n_topics=2: some checks have fewer than 20 documents, and a warning about that is none of their business
+# n_topics=2 avoids an unrelated warning in checks with fewer than 20 documents
 @parametrize_with_checks(
     [
         LDA(2, max_iter=5),

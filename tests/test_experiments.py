@@ -1,4 +1,4 @@
-"""The book of experiments: names, files that a run leaves, sections that replace one another."""
+"""The registry of experiments: names, output files, and sections that are replaced by a new run."""
 
 import csv
 import subprocess

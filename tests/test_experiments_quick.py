@@ -1,4 +1,4 @@
-"""Every experiment of the book in its quick version: it runs, what the paper claims holds, and its files are there."""
+"""Every experiment in its quick version: it runs, the paper's claims hold, and its files are written."""
 
 import csv
 
@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.filterwarnings("ignore")  # small versions stop early, and leave documents without a word
+@pytest.mark.filterwarnings("ignore")  # small versions stop early and have empty documents
 @pytest.mark.parametrize("name", experiments())
 def test_quick_version(name, data_dir, tmp_path):
     outcome = carry_out(experiments()[name], True, tmp_path)

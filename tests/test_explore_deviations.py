@@ -1,4 +1,4 @@
-"""Figures of SAGE models: which words are shown, and how variation falls to words by frequency."""
+"""Figures of SAGE models: the words shown, and variation by word frequency."""
 
 import re
 import sys

@@ -122,7 +122,7 @@ def test_the_prior_on_labels(documents):
 
 
 def test_interactions_have_a_prior_of_their_own(documents):
-    """A larger rate keeps fewer of them, in the end none; None is the prior of all others."""
+    """A larger rate keeps fewer interactions, and finally none. With None they have the prior of all others."""
     counts, party = documents
     rates = {rate: FacetedSAGE(3, interaction_gamma=rate, max_iter=15).fit(counts, party) for rate in (1.0, 10.0, 1e6)}
     zeros = [model.sparsity_["topic × y"] for model in rates.values()]
@@ -165,7 +165,7 @@ def test_facets_by_name_and_their_interactions(two_facets):
 
 
 def test_what_a_new_author_writes(two_facets):
-    """A facet that is new adds nothing: predictions are those of the model without its components."""
+    """A new facet has no deviations: predictions are those of the model without its components."""
     counts, frame = two_facets
     asked = {"facets": ["party", "year"], "interactions": [("topic", "party"), ("party", "year")]}
     model = FacetedSAGE(3, max_iter=8, **asked).fit(counts, frame)
@@ -188,7 +188,7 @@ def test_what_a_new_author_writes(two_facets):
 
 
 def simulate_blogs(seed, n_own):
-    """Posts of twelve blogs, six a side; each takes up words of its own from forty that no party has. 8 to 11: new."""
+    """Posts of twelve blogs, six per party. Each blog has words of its own that no party has. Blogs 8 to 11 are new."""
     rng = np.random.default_rng(seed)
     topics, party = rng.dirichlet(np.full(150, 0.5), 2), np.zeros((2, 150))
     party[0, :10] = party[1, 10:20] = 1.0
@@ -205,7 +205,7 @@ def simulate_blogs(seed, n_own):
 
 @pytest.mark.slow
 def test_a_facet_takes_from_another_what_is_its_own():
-    """The party of a new blog's posts is found more often when words that only one blog has are that blog's."""
+    """Prediction of the party for new blogs is better if a facet "blog" explains the words of single blogs."""
     found = []
     for seed in range(4):
         counts, frame, new = simulate_blogs(seed, 12)
@@ -221,7 +221,7 @@ def test_a_facet_takes_from_another_what_is_its_own():
 
 @pytest.mark.slow
 def test_documents_without_labels_are_learned_from():
-    """Posts of new blogs that are in the fit, their party missing, are told apart better than those that are not."""
+    """Prediction for new blogs is better if their posts take part in the fit, with their party missing."""
     found = []
     for seed in range(4):
         counts, frame, new = simulate_blogs(seed, 6)
@@ -285,7 +285,7 @@ def test_threads_and_clones_change_nothing(documents):
 
 @pytest.mark.slow
 def test_ideology_of_political_blogs(data_dir):
-    """Posts of two blogs left out: above chance, sparse as in the paper, in time."""
+    """Two blogs are left out: accuracy above chance, sparsity as in the paper, limited time."""
     data = load_corpus("poliblog5k_bow", data_dir)
     left_out = data.frame["blog"].isin(["ha", "tp"]).to_numpy()
     model = FacetedSAGE(10, facets=["rating"], max_iter=20).fit(data.counts[~left_out], data.frame[~left_out])

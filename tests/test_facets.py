@@ -1,4 +1,4 @@
-"""Components that add up: derivatives, steps, ascent, recovery; and EM over documents whose labels may be missing."""
+"""Topics under labels: Newton steps and recovery of components; EM over documents whose labels may be missing."""
 
 from dataclasses import replace
 
@@ -9,13 +9,18 @@ from scipy.special import digamma, logsumexp, softmax
 
 from supertopic.backends.threads import Threads
 from supertopic.doc_topic_prior import DocTopicPrior
-from supertopic.emissions.deviations import penalties, penalty_table
+from supertopic.emissions.deviations import penalty_table
+from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
 from supertopic.estimators.faceted_sage import ObservedLabels
+from supertopic.inference.batches import Batch
+from supertopic.inference.settings import EMSettings
+from supertopic.inference.task import Task, Watch
 from supertopic.inference.variational import facets as faceted
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.facets import Documents, fit_faceted
 from supertopic.kernels.deviations import step_components, weigh
+from supertopic.model import Model
 from tests import naive_facets, naive_sage
 
 PRIORS = {
@@ -40,19 +45,8 @@ def random_counts(design, n_words=60, seed=0, tokens=400):
     background = np.log(rng.dirichlet(np.full(n_words, 0.5)) + 1e-6)
     logs = Components(background, eta).logs(design)
     counts = np.stack([rng.multinomial(tokens, np.exp(row)) for row in logs]).astype(np.float64)
-    counts[:, :2] = 0  # two words that nobody uses
+    counts[:, :2] = 0  # two words that never occur
     return counts
-
-
-def naive_penalties(eta, design, prior):
-    """Row by row: topics and labels by one rate, interactions by theirs."""
-    total, first = 0.0, 0
-    for group in design.groups:
-        own = prior.interaction_gamma if len(group.factors) > 1 else None
-        for row in eta[first : first + group.n_components]:
-            total += penalties(row, prior.rate if own is None else own)
-        first += group.n_components
-    return total
 
 
 def parts_of(design):
@@ -89,10 +83,10 @@ def test_logs_of_any_size_are_normalised():
 
 
 def test_first_components_say_what_most_cells_say():
-    """A word of one cell alone is its interaction's, not its topic's, its label's or the background's."""
+    """A word of a single cell deviates in the interaction, not in the topic, the label or the background."""
     design = CellDesign.of(3, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
     counts = np.full((9, 50), 100.0)
-    counts[6, 0] = 3000.0  # topic 0 as party 2 tells it
+    counts[6, 0] = 3000.0  # topic 0 under party 2
     counts[:, 49] = 0.0
     for background in ("fitted", "corpus"):
         found = first_components(counts, design, FacetPrior(background=background, unseen=0.2))
@@ -122,7 +116,7 @@ def test_what_topics_and_labels_might_both_say_is_the_labels():
 @pytest.mark.parametrize("name", ["jeffreys", "exponential"])
 @pytest.mark.parametrize("cells", [[2], [0, 1, 3]])
 def test_a_step_is_newtons(name, cells):
-    """Gradient and, for one cell, Hessian by differences; for several, one beta beta' stands for the sum."""
+    """Gradient and, for one cell, Hessian by differences; for several cells, beta beta' of the pooled cells is used."""
     prior, rng = PRIORS[name], np.random.default_rng(1)
     n_words = 8
     counts = rng.integers(5, 60, (4, n_words)).astype(np.float64)
@@ -177,11 +171,11 @@ def test_the_objective_never_falls_and_is_what_it_says(name, background):
     np.testing.assert_allclose(np.exp(found.background).sum(), 1)
     expected = naive_facets.likelihood(counts, found.background, found.eta, parts_of(design))
     unseen = counts.sum(axis=0) == 0
-    expected += prior.unseen * found.background[unseen].sum() - naive_penalties(found.eta, design, prior)
+    expected += prior.unseen * found.background[unseen].sum() - naive_facets.log_penalty(found.eta, design, prior)
     np.testing.assert_allclose(values[-1], expected, rtol=1e-10)
     zeros = np.mean(found.eta == 0)
     assert (0.2 if name == "exponential" else 0.8) < zeros < 0.99
-    if background == "fitted":  # where the background's slope is zero, words are expected as often as seen
+    if background == "fitted":  # at the optimum of the background, expected and seen counts agree
         told = counts.sum(axis=1) @ np.exp(found.logs(design))
         told += unseen.sum() * prior.unseen * np.exp(found.background)
         np.testing.assert_allclose(told, counts.sum(axis=0) + prior.unseen * unseen, rtol=0.02, atol=0.5)
@@ -189,7 +183,7 @@ def test_the_objective_never_falls_and_is_what_it_says(name, background):
 
 @pytest.mark.parametrize(("size", "tokens"), [(2.0, 30_000), (1.0, 30_000), (0.5, 100_000)])
 def test_the_support_of_sparse_components_is_recovered(size, tokens):
-    """Precision and recall above 0.9 for topics, labels and interactions each; what is less than half counts as none.
+    """Precision and recall are above 0.9 for topics, labels and interactions; deviations below size / 2 count as zero.
 
     50 tokens of a word in a cell do for deviations of 1, a factor of e; deviations of 0.5 need 170.
     """
@@ -197,7 +191,7 @@ def test_the_support_of_sparse_components_is_recovered(size, tokens):
     n_words = 600
     design = CellDesign.of(4, {"party": 3}, np.array([[0], [1], [2]]), [("topic", "party")])
     eta = np.zeros((design.n_components, n_words))
-    order = rng.permutation(n_words)  # each word deviates in one component at most: two could be told in other ways
+    order = rng.permutation(n_words)  # each word deviates in one component at most, which makes eta identified
     for i, words in enumerate(np.split(order[: 10 * design.n_components], design.n_components)):
         eta[i, words] = size
     background = np.log(rng.dirichlet(np.full(n_words, 20.0)))
@@ -231,7 +225,7 @@ def test_threads_change_nothing():
 
 
 def simulate(n_documents=300, n_topics=3, n_words=150, length=50, seed=0):
-    """Documents, their party, and the model they come from: strong topics, fewer words of parties and of both."""
+    """Documents, their parties, and the true model: many words of topics, fewer of parties and interactions."""
     rng = np.random.default_rng(seed)
     design = CellDesign.of(n_topics, {"party": 2}, np.array([[0], [1]]), [("topic", "party")])
     number = [group.n_components for group in design.groups]
@@ -247,7 +241,7 @@ def simulate(n_documents=300, n_topics=3, n_words=150, length=50, seed=0):
 
 
 def test_posterior_over_labels_against_every_assignment():
-    """The bound stands below the evidence, near it, and the posterior is the softmax of bounds and priors."""
+    """The bound is below the evidence and close to it. The posterior is the softmax of bounds plus log priors."""
     rng = np.random.default_rng(0)
     words, alpha, logs = [0, 2, 2, 3, 1], np.array([0.4, 0.7]), np.log([[0.3, 0.7]])
     tables = rng.dirichlet(np.ones(4), 4)
@@ -256,22 +250,22 @@ def test_posterior_over_labels_against_every_assignment():
     with Threads(1) as backend:
         bound = documents.infer(tables, alpha, logs, True, backend)
     exact = np.array([naive_facets.log_evidence(words, tables[a * 2 : a * 2 + 2], alpha) for a in (0, 1)])
-    found = np.array([under.bound[0] for under in documents.under])
+    found = np.array([candidates.bound[0] for candidates in documents.candidates])
     assert np.all(found <= exact) and np.all(found > exact - 0.5)
     np.testing.assert_allclose(documents.posterior[0], softmax(found + logs[0]), rtol=1e-6)
     np.testing.assert_allclose(bound, logsumexp(found + logs[0]), rtol=1e-9)
-    np.testing.assert_allclose(documents.words(Threads(1)).sum(), 5, rtol=1e-5)
+    np.testing.assert_allclose(documents.expected_counts(Threads(1)).sum(), 5, rtol=1e-5)
 
 
 def test_with_one_topic_the_posterior_is_bayes_rule():
     counts, _, _, _ = simulate(n_topics=1)
     rng = np.random.default_rng(1)
     tables, logs = rng.dirichlet(np.ones(150), 2), np.tile(np.log([0.3, 0.7]), (300, 1))
-    logs[0, 1] = -np.inf  # known to be of the first
+    logs[0, 1] = -np.inf  # the first document is known to have the first label
     documents = Documents(counts, logs, 1, LocalLimits())
     with Threads(1) as backend:
         bound = documents.infer(tables, np.ones(1), logs, True, backend)
-        words = documents.words(backend)
+        words = documents.expected_counts(backend)
     joint = counts @ np.log(tables.T) + logs
     np.testing.assert_allclose(documents.posterior, softmax(joint, axis=1), atol=1e-4)
     np.testing.assert_allclose(bound, logsumexp(joint, axis=1).sum(), rtol=1e-5)
@@ -279,11 +273,15 @@ def test_with_one_topic_the_posterior_is_bayes_rule():
 
 
 def fit(counts, party, design, prior="jeffreys", n_jobs=1, max_iter=40, tol=0.0):
-    labels = ObservedLabels(party[:, None], np.array([[0], [1]]))
+    labels = ObservedLabels.of(party[:, None], np.array([[0], [1]]))
     alpha = DocTopicPrior.parse("auto", design.n_topics)
-    given = (counts, labels, design, PRIORS[prior], alpha, 0)
+    model = Model(design.n_topics, DirichletTopics(0.0), alpha)
+    settings = EMSettings(max_iter=max_iter, tol=tol, max_doc_iter=200, doc_tol=1e-4)
     with Threads(n_jobs) as backend:
-        return fit_faceted(*given, backend, LocalLimits(200, 1e-4), max_iter, tol), labels
+        task = Task(model, Batch(counts, party, np.ones(len(party)), model.n_topics), settings, 0, backend)
+        found = fit_faceted(labels, design, PRIORS[prior], task, Watch(lambda *_, **__: None, None))
+    np.testing.assert_array_equal(labels.shares, 0.5)  # a fit does not change the label model it is given
+    return found, found.labels
 
 
 @pytest.mark.parametrize("prior", PRIORS)
@@ -314,16 +312,16 @@ def test_where_a_fresh_start_lets_the_bound_fall_documents_go_on_from_where_they
     infer, calls = Documents.infer, []
 
     def falling(self, tables, alpha, logs, fresh, backend):
-        before = [under.gamma.copy() for under in self.under]
+        before = [candidates.gamma.copy() for candidates in self.candidates]
         bound = infer(self, tables, alpha, logs, fresh, backend)
-        calls.append((fresh, before, [under.gamma.copy() for under in self.under]))
+        calls.append((fresh, before, [candidates.gamma.copy() for candidates in self.candidates]))
         return bound - 1e6 * (len(calls) == 5)
 
     monkeypatch.setattr(Documents, "infer", falling)
     found, _ = fit(counts, party, design, max_iter=8)
     assert [fresh for fresh, _, _ in calls] == [True] * 5 + [False] * 5
     for at_start, at_end in zip(calls[5][1], calls[3][2], strict=True):
-        np.testing.assert_array_equal(at_start, at_end)  # the fifth, which let it fall, left nothing behind
+        np.testing.assert_array_equal(at_start, at_end)  # the fifth call, after which the bound fell, has no effect
     assert np.diff(found.trace).min() > -2e-5 * abs(found.trace[-1])
 
 
@@ -333,8 +331,8 @@ def test_the_bound_is_that_of_documents_labels_and_deviations(prior):
     found, labels = fit(counts, party, design, prior, max_iter=1)
     documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
     with Threads(1) as backend:
-        bound = documents.infer(np.exp(found.components.logs(design)), found.alpha, labels.logs(), True, backend)
-    bound += 2 * np.log(0.5) - naive_penalties(found.components.eta, design, PRIORS[prior])
+        bound = documents.infer(np.exp(found.components.logs(design)), found.state.alpha, labels.logs(), True, backend)
+    bound += 2 * np.log(0.5) - naive_facets.log_penalty(found.components.eta, design, PRIORS[prior])
     assert found.trace[0] * float(counts.sum()) == pytest.approx(bound, rel=1e-9)
 
 
@@ -348,15 +346,15 @@ def test_first_topics_are_of_words_without_what_labels_add(monkeypatch):
         return np.ones((damped.shape[1], n_topics), dtype=np.float32)
 
     monkeypatch.setattr(faceted, "online_counts", online_counts)
-    logs = ObservedLabels(party[:, None], np.array([[0], [1]])).logs()
+    logs = ObservedLabels.of(party[:, None], np.array([[0], [1]])).logs()
     with Threads(1) as backend:
         tables = faceted._first_tables(counts, logs, design, PRIORS["jeffreys"], np.ones(3), 0, backend)
     change = np.log(given[0].data / counts.data)
     label = np.repeat(party, np.diff(counts.indptr))
-    np.testing.assert_array_equal(change[np.isnan(label)], 0.0)  # who knows what they would be damped by
+    np.testing.assert_array_equal(change[np.isnan(label)], 0.0)  # documents without a label are not damped
     for a in (0, 1):
-        mine, adds = label == a, np.log(tables[a * 3])  # every topic alike, and what the label adds
-        total = change[mine] + adds[counts.indices[mine]]
+        mine, added = label == a, np.log(tables[a * 3])  # all topics are equal here
+        total = change[mine] + added[counts.indices[mine]]
         np.testing.assert_allclose(total, total[0], atol=1e-4)
         assert np.std(change[mine]) > 0.1
 
@@ -364,18 +362,18 @@ def test_first_topics_are_of_words_without_what_labels_add(monkeypatch):
 def test_alpha_is_learned_once_topics_have_settled():
     counts, party, design, _ = simulate()
     first = DocTopicPrior.parse("auto", 3).start
-    np.testing.assert_array_equal(fit(counts, party, design, max_iter=3)[0].alpha, first)
+    np.testing.assert_array_equal(fit(counts, party, design, max_iter=3)[0].state.alpha, first)
     found, labels = fit(counts, party, design, max_iter=60)
     documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
     with Threads(1) as backend:
-        documents.infer(np.exp(found.components.logs(design)), found.alpha, labels.logs(), True, backend)
+        documents.infer(np.exp(found.components.logs(design)), found.state.alpha, labels.logs(), True, backend)
     gamma = np.zeros((300, 3))
-    for under in documents.under:
-        gamma[under.rows] = under.gamma
+    for candidates in documents.candidates:
+        gamma[candidates.rows] = candidates.gamma
     seen = (digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))).mean(axis=0)
     np.testing.assert_allclose(documents.mean_log_theta(), seen, rtol=1e-6)
     # at the maximum over alpha, E[log theta] under the prior is its mean over the documents
-    np.testing.assert_allclose(digamma(found.alpha) - digamma(found.alpha.sum()), seen, atol=0.02)
+    np.testing.assert_allclose(digamma(found.state.alpha) - digamma(found.state.alpha.sum()), seen, atol=0.02)
 
 
 def test_missing_labels_are_found_and_topics_too():

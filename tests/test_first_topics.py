@@ -1,4 +1,4 @@
-"""The quick passes every engine starts from: the kernel against its formula, and what they find."""
+"""The SCVB0 passes that initialise every engine: the kernel against its formula, and the topics found."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ RNG = np.random.default_rng(0)
 
 
 def naive_batch(documents, counts, word_topic, topic_total, alpha, beta, rate, growth, passes):
-    """SCVB0 as the paper writes it, on dense arrays, without the lazy scale."""
+    """SCVB0 as in the paper, on dense arrays, without the lazy scale."""
     n_words = len(word_topic)
     gained = np.zeros_like(word_topic)
     for d in documents:
@@ -63,7 +63,7 @@ def test_what_is_put_in_order_ahead_changes_no_bit(n_jobs):
     batches = np.array_split(np.random.default_rng(1).permutation(60), 4)
     wrong = batches[0][::-1].copy()
     found = []
-    for ahead in ([None] * 4, [*batches[1:], None], [wrong] * 4):  # not at all, the next one, another than comes
+    for ahead in ([None] * 4, [*batches[1:], None], [wrong] * 4):  # no next batch, the right one, a wrong one
         word_topic = np.random.default_rng(2).gamma(1.0, size=(50, 5)).astype(np.float32)
         with Threads(n_jobs) as backend:
             learner = Learner(counts, word_topic, np.full(5, 0.1), 0.05, 4, backend)

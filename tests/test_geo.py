@@ -1,6 +1,7 @@
 """GeoSAGE: distances, regions and their M-step, places of new authors, what it shows, files."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ CENTRES = np.array([[40.7, -74.0], [34.0, -118.2], [29.8, -95.4]])
 
 @pytest.fixture(scope="module")
 def authors():
-    """Three regions, 120 words, 400 authors: a region says ten words of its own more often."""
+    """Three regions, 120 words, 400 authors: ten words are more frequent in each region."""
     rng = np.random.default_rng(0)
     region = rng.integers(0, 3, 400)
     place = CENTRES[region] + rng.normal(0, 0.7, (400, 2))
@@ -58,26 +59,25 @@ def test_densities_of_places(authors):
 
 
 def test_the_m_step_of_regions_is_a_maximum(authors):
-    """Given q(r), no small change of shares, means or spreads does better."""
+    """Given q(r), no small change of shares, means or covariances raises the objective."""
     rng = np.random.default_rng(1)
     place = authors[1].copy()
     place[:40] = np.nan
     regions, posterior = random_regions(place), rng.dirichlet(np.ones(3), 400)
-    regions.update(posterior)
+    regions = regions.update(posterior)
 
-    def value():
+    def value(regions):
         return float((posterior * regions.logs()).sum() + regions.log_prior())
 
-    best = value()
+    best = value(regions)
     for name in ("shares", "mean", "cov"):
         kept = getattr(regions, name)
         for _ in range(10):
             step = rng.normal(0, 0.03, kept.shape)
             step = step + step.transpose(0, 2, 1) if name == "cov" else step
             changed = kept * np.exp(step) if name == "shares" else kept + step
-            setattr(regions, name, changed / changed.sum() if name == "shares" else changed)
-            assert value() < best
-        setattr(regions, name, kept)
+            changed = changed / changed.sum() if name == "shares" else changed
+            assert value(replace(regions, **{name: changed})) < best
 
 
 def test_the_place_nearest_on_average():
@@ -105,9 +105,9 @@ def test_a_degree_of_longitude_is_shorter_in_the_north():
 
 
 def test_no_region_dies_out(authors):
-    """Shares are those of the documents and one more in each region: the mode under Dirichlet(2)."""
+    """Shares have one pseudo-document per region: they are the mode under a Dirichlet(2) prior."""
     regions = random_regions(authors[1][:50])
-    regions.update(np.tile([0.25, 0.75, 0.0], (50, 1)))
+    regions = regions.update(np.tile([0.25, 0.75, 0.0], (50, 1)))
     np.testing.assert_allclose(regions.shares, np.array([13.5, 38.5, 1.0]) / 53)
 
 
@@ -150,7 +150,7 @@ def test_words_weigh_less_than_bayes_rule_has_it(authors):
 def test_what_regions_show_is_what_the_places_say(authors):
     counts, place, _ = authors
     half = place.copy()
-    half[:20, 1] = np.nan  # a latitude alone is no place
+    half[:20, 1] = np.nan  # a latitude without a longitude does not count as a place
     neither = half.copy()
     neither[:20] = np.nan
     model, other = GeoSAGE(1, max_iter=20).fit(counts, half), GeoSAGE(1, max_iter=20).fit(counts, neither)

@@ -1,4 +1,4 @@
-"""Model files of earlier versions load for ever, and give what they gave then. Never rewrite a file in tests/golden.
+"""Model files of earlier versions still load and give the same results. Never rewrite a file in tests/golden.
 
 `python -m tests.test_golden VERSION` writes the files of a new format version.
 """

@@ -1,4 +1,4 @@
-"""HTMM: likelihoods, posteriors and EM steps against the list of all paths; how documents come in; recovery."""
+"""HTMM: likelihoods, posteriors and EM steps against the list of all paths; forms of input; recovery."""
 
 import re
 
@@ -49,7 +49,7 @@ def simulated(n_documents, seed, n_topics=4, n_words=60, n_sentences=15, length=
 
 @pytest.fixture(scope="module")
 def tiny():
-    """Documents of one to four sentences over five words, with shares, topics, and how often topics are drawn anew."""
+    """Documents of one to four sentences over five words, with shares, topics and epsilon."""
     rng = np.random.default_rng(0)
     documents = [[rng.integers(0, 5, rng.integers(1, 4)).tolist() for _ in range(n)] for n in (1, 2, 3, 4, 4, 3)]
     documents[3][1] = []  # a sentence without a word
@@ -101,7 +101,7 @@ def test_em_steps_are_those_of_the_slow_version(tiny, epsilon):
 
 
 def test_long_sentences_do_not_underflow():
-    """Hundreds of words for topics that the document has next to nothing of, one after another."""
+    """Long sentences, one after another, whose topics have a very small share in the document."""
     topics = np.array([[1 - 2e-9, 1e-9], [1e-9, 1 - 2e-9], [1e-9, 1e-9]])
     documents = [[[0] * 300, [1] * 300, [0] * 300, [2]]]
     theta = np.array([[1 - 1e-12, 1e-12]])
@@ -136,7 +136,7 @@ def test_epsilon_one_forgets_the_order_and_is_lda_over_sentences(tiny):
             drawn, total, row = drawn + joint / joint.sum(), total + np.log(joint.sum()), row + 1
         np.testing.assert_allclose(found.objective[d], total + 0.7 * np.log(theta[d]).sum(), rtol=1e-5)
         np.testing.assert_allclose(found.doc_topic[d], (0.7 + drawn) / (0.7 + drawn).sum(), atol=1e-5)
-    counts, labels, _, _ = simulated(30, 2, length=2)  # short sentences: what stands beside them matters
+    counts, labels, _, _ = simulated(30, 2, length=2)  # short sentences: their neighbours matter
     shuffled = np.concatenate([np.random.default_rng(d).permutation(15) + 15 * d for d in range(30)])
     for epsilon in (1.0, 0.3):
         fits = [
@@ -171,7 +171,7 @@ def test_simulated_topics_and_epsilon_are_recovered():
     right = (order[assigned] == frame["topic"]).mean()
     apart = HTMM(4, epsilon=1.0).fit(counts, documents=labels)
     assert right > 0.9 and model.score(counts, documents=labels) > apart.score(counts, documents=labels) + 0.02
-    # a topic is told to be fresh where it changed
+    # `fresh` is high where the topic changed
     changed = np.concatenate([[True], (assigned[1:] != assigned[:-1])]) | (frame["sentence"] == 0)
     assert frame["fresh"][changed].mean() > frame["fresh"][~changed].mean() + 0.5
 
@@ -190,7 +190,7 @@ def test_new_documents_climb_to_their_mode(tiny):
             )
 
 
-# --- documents as users give them -------------------------------------------------------------------------------
+# --- forms of input --------------------------------------------------------------------------------------------
 
 
 def test_sentences_are_split():

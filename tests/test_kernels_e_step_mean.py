@@ -1,4 +1,4 @@
-"""The E-step in which a response speaks to all tokens alike: against enumeration, finite differences, and own terms."""
+"""The E-step with one response term for all tokens, against enumeration, finite differences and per-token terms."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def tilt(
 
 
 def evidence(name, gamma, phi):
-    """The words' part, and the response's expectation when all N tokens are drawn from their mean."""
+    """The words' part, plus the response's expected log-likelihood if all N tokens are drawn from their mean."""
     slope, curvature, coef, is_product = RESPONSES[name]
     mean = (COUNTS @ phi / N)[None]
     return naive.word_bound(WORDS, COUNTS, WEIGHTS, ALPHA, gamma, phi) + naive.response_bound(
@@ -82,7 +82,7 @@ def test_fixed_point_is_stationary(name):
 
 
 @pytest.mark.parametrize("name", RESPONSES)
-def test_evidence_is_below_that_of_own_terms_and_near_it(name):
+def test_evidence_is_below_that_of_terms_per_token_and_near_it(name):
     slope, curvature, coef, is_product = RESPONSES[name]
     gamma, phi = shares(tilt(slope, curvature, coef, is_product))
     own = naive.word_bound(WORDS, COUNTS, WEIGHTS, ALPHA, gamma, phi)
@@ -96,7 +96,7 @@ def test_evidence_is_below_that_of_own_terms_and_near_it(name):
 
 @pytest.mark.parametrize("name", RESPONSES)
 def test_settles_from_both_starts(name):
-    """Factors that went all the way to their goals would jump to and fro for ever where curvature is steep."""
+    """Undamped updates of the factors would oscillate for ever where the curvature is large."""
     fresh = tilt(*RESPONSES[name], passes=200, tol=1e-4)
     assert fresh["passes"][0] < 200
     factors = fresh["factors"].copy()
@@ -114,7 +114,7 @@ def test_no_label_is_plain_lda():
 
 
 def test_uncertain_coefficients_enter_the_second_moment():
-    """E[s²] gains E[Zbar' S Zbar] = mean' S mean + (diag(S)·mean - mean' S mean)/N, and the fixed point knows it."""
+    """E[s²] gains E[Zbar' S Zbar] = mean' S mean + (diag(S)·mean - mean' S mean)/N; the fixed point includes it."""
     slope, curvature, coef, is_product = RESPONSES["quadratic"]
     root = np.random.default_rng(1).normal(size=(K, K)).astype(np.float32)
     cov = (root @ root.T)[None] * np.float32(0.3)
@@ -141,13 +141,13 @@ def test_uncertain_coefficients_enter_the_second_moment():
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
 @pytest.mark.parametrize("steep", [1.0, 10.0])
 def test_settles_whatever_the_spread_of_the_coefficients(scale, steep):
-    """What covariances say jumps to and fro between topics for ever, where it is heard at once."""
+    """Undamped updates of the covariance term would oscillate between topics for ever."""
     slope, curvature, coef, is_product = RESPONSES["quadratic"]
     root = np.random.default_rng(1).normal(size=(K, K)).astype(np.float32)
     cov = (root @ root.T)[None] * np.float32(scale)
     given = (slope, [steep * curvature[0]], coef, is_product)
     out = tilt(*given, coef_cov=cov, passes=400, tol=1e-4)
-    assert out["passes"][0] < 400 or scale * steep > 100  # where digits of the mean itself are worth 1e-3 of a tilt
+    assert out["passes"][0] < 400 or scale * steep > 100  # there, rounding of the mean changes a tilt by 1e-3
     more = tilt(*given, coef_cov=cov, passes=2000)
     np.testing.assert_allclose(COUNTS @ shares(out)[1] / N, COUNTS @ shares(more)[1] / N, atol=2e-3)
 

@@ -23,7 +23,7 @@ COUNTS = np.array([1, 3, 2], dtype=np.float32)
 
 
 def infer(passes, tol=0.0, collapsed=False):
-    """Plain inference on the one small document: gamma, phi, bound, passes."""
+    """Inference without a response on the small document: gamma, phi, bound, passes."""
     out = np.zeros((1, K), np.float32), np.zeros((3, K), np.float32), np.zeros(1), np.zeros(1, np.int32)
     kernel.infer_documents(
         0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, collapsed, passes, tol, True,
@@ -33,7 +33,7 @@ def infer(passes, tol=0.0, collapsed=False):
 
 
 def respond(slope, curvature, coef, is_product, *, passes=60, tol=0.0, coef_cov=None, start=None, counts=COUNTS):
-    """The kernel on the one small document, from plain inference or from `start`; all its outputs in a dictionary."""
+    """Run the kernel on the small document, from `infer` or from `start`; return all its outputs in a dictionary."""
     gamma, phi, bound, _ = infer(2)
     out = {
         "gamma": gamma if start is None else start["gamma"],
@@ -94,7 +94,7 @@ def test_plain_inference_equals_the_slow_one():
 @pytest.mark.parametrize("alpha", [ALPHA, np.array([0.3, 0.05, 0.3], np.float32), np.array([40, 7, 40], np.float32)])
 @pytest.mark.parametrize("passes", [0, 1, 4])
 def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
-    """A topic with next to no part in the document (alpha small, or weights small beside it) takes the series."""
+    """The series is used for a topic with almost no tokens in the document (small alpha, or small weights)."""
     weights = WEIGHTS * np.array([1.0, 1e-6, 1.0], np.float32)
     gamma, theta, ratio, bound = (
         np.zeros((1, K), np.float32),
@@ -129,7 +129,7 @@ def test_a_series_stands_for_small_shares_in_the_bound():
 
 def test_expected_log_shares_are_summed_as_written_down():
     alpha = np.array([0.3, 0.3, 0.02], np.float32)
-    gamma = alpha + RNG.gamma(0.2, size=(40, K)).astype(np.float32) ** 4  # many of them next to nothing
+    gamma = alpha + RNG.gamma(0.2, size=(40, K)).astype(np.float32) ** 4  # many of them close to zero
     sums = np.full(K, 7.0)
     kernel.sum_log_theta(5, 40, alpha, gamma, sums)
     exact = gamma[5:].astype(np.float64)
@@ -164,7 +164,7 @@ def evidence(name, gamma, phi):
 
 @pytest.mark.parametrize("name", RESPONSES)
 def test_fixed_point_is_stationary(name):
-    """No direction of phi on the simplex, and none of gamma, changes the evidence to first order."""
+    """The derivative of the evidence is zero in all directions of phi on the simplex and of gamma."""
     out = respond(*RESPONSES[name])
     gamma, phi = out["gamma"][0].astype(float), out["phi"].astype(float)
     phi /= phi.sum(axis=1, keepdims=True)
@@ -198,7 +198,7 @@ def test_evidence_never_falls_over_passes(name):
 
 @pytest.mark.parametrize(("curvature", "is_product"), [(300.0, False), (40.0, True)])
 def test_a_word_that_stands_there_often_does_not_overshoot(curvature, is_product):
-    """Its occurrences share one phi: without Newton steps that phi jumps to and fro for ever."""
+    """The occurrences of a word share one phi, which would oscillate for ever without Newton steps."""
     counts = np.array([2, 40, 5], np.float32)
     out = respond([30.0], [curvature], [[3.0, -3.0, 0.5]], [is_product], counts=counts, passes=60, tol=1e-3)
     assert out["passes"][0] < 60
@@ -215,7 +215,7 @@ def test_no_label_is_plain_lda_to_the_bit():
 
 
 def test_uncertain_coefficients_enter_the_second_moment():
-    """E[s²] with cov S: the terms of the mean plus phi_sum' S phi_sum/N² + diag(S)·phi_sum/N² (own tokens left in)."""
+    """E[s²] with cov S: the terms of the mean plus phi_sum' S phi_sum/N² + diag(S)·phi_sum/N² (incl. the token)."""
     slope, curvature, coef, is_product = RESPONSES["quadratic"]
     root = RNG.normal(size=(K, K)).astype(np.float32)
     cov = (root @ root.T)[None] * np.float32(0.3)
@@ -225,7 +225,7 @@ def test_uncertain_coefficients_enter_the_second_moment():
     _, moment = naive.score_moments(COUNTS, phi, np.array(coef[0]), False)
     extra = (phi_sum @ cov[0] @ phi_sum + np.diag(cov[0]) @ phi_sum) / n_tokens**2
     assert out["moment"][0, 0] == pytest.approx(moment + extra, rel=1e-4)
-    # and the fixed point knows it: the gradient of the whole evidence vanishes
+    # the fixed point includes it: the gradient of the complete evidence is zero
     total = lambda p: (  # noqa: E731
         evidence("quadratic", out["gamma"][0].astype(float), p)
         - 0.5 * curvature[0] * ((COUNTS @ p) @ cov[0] @ (COUNTS @ p) + np.diag(cov[0]) @ (COUNTS @ p)) / n_tokens**2
@@ -257,7 +257,7 @@ def test_empty_document_gets_the_prior_mean():
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_topics_are_expected_as_written_down(n_jobs):
     word_topic = RNG.gamma(0.5, size=(40, 4)).astype(np.float32) + np.float32(0.05)
-    word_topic[3] = np.float32(0.05)  # a word no topic has met
+    word_topic[3] = np.float32(0.05)  # a word without counts in any topic
     log_beta, evidence = naive.dirichlet_topics(word_topic.astype(float), float(np.float32(0.05)))
     with Threads(n_jobs) as backend:
         emission = DirichletTopics(float(np.float32(0.05)))

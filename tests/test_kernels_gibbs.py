@@ -1,4 +1,4 @@
-"""The word-major Gibbs kernels against slow ones, against exact posteriors, and against themselves."""
+"""The word-major Gibbs kernels, against slow versions and exact posteriors, and for reproducibility."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +15,7 @@ NO_TOPICS = np.zeros((0, 0), np.float32)
 
 
 class Chain:
-    """A Gibbs chain in a few lines: what an engine does."""
+    """A Gibbs chain in a few lines, as an engine runs it."""
 
     def __init__(self, counts, alpha, beta, seed=0, dense=None, groups=None, threads=1, partial=False):
         counts = sp.csr_matrix(counts)
@@ -39,7 +39,7 @@ class Chain:
         self.documents = gibbs_layout.count_topics(self.tokens, self.topic, self.n_topics, self.dense)
 
     def draw_topics(self):
-        """phi given z; ranges are the word groups, added in order, so threads cannot matter."""
+        """Draw phi given z; word groups are added in order, so the number of threads has no effect."""
         bounds, peaks = self.tokens.word_bounds, np.zeros((self.groups, self.n_topics), np.float32)
         for j in range(self.groups):
             gibbs_topics.draw_log_gammas(
@@ -246,7 +246,7 @@ def geweke_statistics(topic, docs, words, n_topics):
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("dense", [True, False])
 def test_geweke(dense, partial):
-    """(w, z) drawn from the model, and by turns w | z and z | w: the same means (Geweke 2004)."""
+    """Draws of (w, z) from the model, and alternating draws of w | z and z | w, have the same means (Geweke 2004)."""
     rng = np.random.default_rng(3)
     n_docs, length, n_words, n_rounds = 4, 5, 4, 3_000
     alpha, beta = np.array([0.3, 0.9, 0.5]), 0.6

@@ -1,4 +1,4 @@
-"""Max-margin duals against an interior-point solver, and the conditions of an optimum."""
+"""Max-margin duals against an interior-point solver and the optimality conditions."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ def shares(rng, n_documents, n_topics):
 
 
 def problem(kind, seed):
-    """Random sizes and C; a zero document, triplets (one of another label), a missing label and a weight of zero."""
+    """Random sizes and C; an empty document, triplets (one with another label), a missing label and a zero weight."""
     rng = np.random.default_rng(seed)
     n_documents, n_topics, n_classes = rng.integers(30, 90), rng.integers(2, 9), int(rng.integers(2, 6))
     C = (0.05, 1.0, 20.0, 1000.0)[seed % 4]
@@ -54,7 +54,7 @@ def solve(kind, data, **options):
 
 
 def arguments(kind, data):
-    """What the naive functions take after the features and labels."""
+    """The arguments of the naive functions after the features and labels."""
     tail = (
         (data["weight"], data["precision"]) if kind == "classes" else (data["weight"], data["mean"], data["precision"])
     )
@@ -127,7 +127,7 @@ def test_one_slack_has_the_same_optimum(seed):
 @pytest.mark.parametrize("tol", [0.3, 1e-3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_gap_is_primal_minus_dual(kind, tol):
-    """At any dual, not only the best: so it bounds the way to the optimum."""
+    """This holds at any dual, not only at the optimum, so the gap bounds the distance to the optimum."""
     data = problem(kind, 2)
     fit = solve(kind, data, tol=tol)
     assert fit.converged and 0 < fit.gap <= tol * fit.primal
@@ -136,7 +136,7 @@ def test_the_gap_is_primal_minus_dual(kind, tol):
 
 
 def check_box(dual, residual, epsilon, bound):
-    """dual > 0 only where the residual is epsilon or more, dual = bound where it is more; the mirror image below."""
+    """dual > 0 only where residual >= epsilon, dual = bound where residual > epsilon; symmetric for negative values."""
     slack, inside = 1e-4, 1e-4 * bound
     assert (np.abs(dual) <= bound).all()
     assert (residual[dual > inside] >= epsilon - slack).all()
@@ -155,7 +155,7 @@ def check_classes(data, fit):
     np.testing.assert_allclose(data["precision"] * fit.coef, pull, atol=1e-9 * data["C"])
     slope = x @ fit.coef.T + COSTS["classes"]
     slope[rows, own] -= COSTS["classes"]
-    short = slope.max(axis=1, keepdims=True) - slope  # zero for the classes that make the loss
+    short = slope.max(axis=1, keepdims=True) - slope  # zero for the classes with the largest loss
     dual = fit.dual.copy()
     dual[rows, own] = bound - fit.dual.sum(axis=1)
     assert (short[dual > 1e-4 * bound[:, None]] <= 1e-3).all()
@@ -208,14 +208,14 @@ def test_a_visit_solves_the_documents_part_exactly(n_classes):
 
 
 def test_a_row_keeps_its_sum_where_digits_are_lost():
-    """A nearly empty document: what lies between the values is below the rounding of the values."""
+    """In a nearly empty document the differences between the values are below their rounding error."""
     value, out = np.array([1.0, 1.0 - 2e-16, 0.5, 1.0 - 1e-16]), np.empty(4)
     kernels._project(value, np.full(4, 3e15), 1.0, out)
     assert out.sum() == pytest.approx(1.0, rel=1e-14) and (out >= 0).all() and out[2] == 0
 
 
 def test_a_leap_ends_where_the_bounds_are():
-    """Entries that do not bend together: each goes to its own best, or to the bound before it."""
+    """With a diagonal curvature each entry goes to its own optimum, or to the bound before it."""
     rng = np.random.default_rng(4)
     bend, gradient = rng.uniform(0.5, 2.0, size=(10, 1)), 2 * rng.normal(size=(10, 1))
     value, low, high = np.full((10, 1), 0.5), np.zeros((10, 1)), np.ones((10, 1))
@@ -250,7 +250,7 @@ def test_a_diagonal_is_a_matrix_and_a_row_is_all_rows():
 
 
 def moving_classes(n_documents=1500, n_topics=20, n_classes=8, step=0.005):
-    """Features and labels, and the features a little later (half a per cent of every row drawn anew)."""
+    """Features and labels, and slightly changed features (half a per cent of every row is drawn again)."""
     rng = np.random.default_rng(3)
     x = shares(rng, n_documents, n_topics)
     y = (x @ rng.normal(size=(n_topics, n_classes)) + 0.1 * rng.normal(size=(n_documents, n_classes))).argmax(axis=1)
@@ -290,7 +290,7 @@ def test_a_dual_of_another_C_is_made_feasible(kind):
 
 
 def test_work_is_linear_in_documents():
-    """C per document falls as 1/D, so that the problem stays as hard as it was."""
+    """C per document decreases as 1/D, so that the difficulty of the problem does not change."""
     rng = np.random.default_rng(8)
     truth = rng.normal(size=(15, 6))
     x = shares(rng, 8000, 15)
@@ -335,7 +335,7 @@ def test_inputs_are_left_alone():
 
 
 def test_worst_classes_and_their_sums():
-    """What a cutting plane is made of, against the formula; ties go to the first class."""
+    """The parts of a cutting plane against the formula; ties go to the first class."""
     rng = np.random.default_rng(3)
     x, coef, bound = rng.random((40, 5)), rng.normal(size=(4, 5)), rng.random(40)
     label = rng.integers(0, 4, 40).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Max-margin problems on the edge: no C or a huge one, empty documents, one class, missing labels, bad input."""
+"""Edge cases of max-margin problems: zero or huge C, empty documents, one class, missing labels, bad input."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from .test_margin import moving_classes, shares
 
 
 def solvers(n_classes):
-    """Every solver as a function of x and y, y a class."""
+    """Every solver as a function of x and y, where y is a class."""
     return {
         "regression": partial(solve_regression, epsilon=0.1),
         "binary": lambda x, y, **options: solve_binary(x, np.minimum(y, 1), **options),
@@ -55,7 +55,7 @@ def test_a_huge_C_ends(name, separable):
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_empty_documents(name):
-    """No feature, no coefficient: every document loses the same, and the dual knows it."""
+    """Without features there are no coefficients: every document has the same loss, also in the dual."""
     fit = solvers(3)[name](np.zeros((5, 4)), np.array([0, 1, 2, 1, np.nan]), C=2.0)
     check_sane(fit)
     assert fit.converged and (fit.coef == 0).all()
@@ -78,7 +78,7 @@ def test_one_class(name):
     x = shares(np.random.default_rng(0), 40, 4)
     alone = solvers(1)[name](x, np.zeros(40), C=1.0)
     assert alone.converged and alone.primal == 0 and len(alone.support) == 0
-    only = solvers(3)[name](x, np.ones(40), C=1.0, tol=1e-8)  # nobody is of the other classes
+    only = solvers(3)[name](x, np.ones(40), C=1.0, tol=1e-8)  # no document has another class
     assert only.converged
     best = naive.classes_optimum(x, np.ones(40), 3, 1.0, 1.0, np.ones(40), np.ones((3, 4)))
     assert only.primal == pytest.approx(best, rel=1e-6)

@@ -1,4 +1,4 @@
-"""MedLDA: its steps against the Lagrangian written down, its objective, and the estimators as users meet them."""
+"""MedLDA: its steps against the naive Lagrangian, its objective, and the estimators."""
 
 from dataclasses import replace
 
@@ -16,11 +16,11 @@ from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.corpus import EmptyDocumentWarning
 from supertopic.datasets import simulate
-from supertopic.inference.batches import Batch
+from supertopic.inference.batches import Batch, continue_from
 from supertopic.inference.regression import Design
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
-from supertopic.inference.variational.m_step_margin import fit_margin, maximise_margin
+from supertopic.inference.variational.m_step_margin import fit_margin
 from supertopic.model import State
 from supertopic.responses.margin import EpsilonInsensitive, Hinge, Solution
 from tests.naive_medlda import document_lagrangian, regression_objective
@@ -61,7 +61,7 @@ def fitted():
 
 @pytest.mark.parametrize("name", ["slda", "lda", "two", "three"])
 def test_e_step_maximises_the_lagrangian(name):
-    """Topic counts of tiny documents: those of the best phi of the Lagrangian, found by an optimiser."""
+    """The topic counts of tiny documents are those of the optimal phi, found by a general optimiser."""
     rng = np.random.default_rng(5)
     counts = sp.csr_matrix(np.array([[2, 0, 0, 3], [0, 4, 1, 0], [1, 0, 1, 0]], dtype=np.float32))
     model = build(name)
@@ -75,14 +75,16 @@ def test_e_step_maximises_the_lagrangian(name):
         root = rng.normal(size=(1, 4, 4))
         cov = (0.1 * root @ root.transpose(0, 2, 1)).astype(np.float32)
     weights = rng.dirichlet(np.ones(4), size=4).T.astype(np.float32)
-    state = State(
-        weights, np.full(4, 0.3), 2 * rng.normal(size=(n_columns, 4)).astype(np.float32), cov,
-        dispersion=dispersion, dual=rng.normal(size=(3, n_columns)),
-    )  # fmt: skip
+    coef = 2 * rng.normal(size=(n_columns, 4)).astype(np.float32)
+    state = State.first(model, weights, alpha=np.full(4, 0.3), coef=coef, coef_cov=cov, dispersion=dispersion)
+    duals = model.coef_step.document_terms(3, n_columns)
+    duals.dual = rng.normal(size=(3, n_columns))
     batch = Batch(counts, y, np.array([1.0, 0.5, 2.0]), 4)
-    _, found = local_step(model, state, weights, batch, Threads(1), LocalLimits(2000, 1e-7))
+    partition = batch.split(1)[0]
+    local_step(partition, Threads(1), model, state, weights, LocalLimits(2000, 1e-7), duals)
+    found = partition.found
     slope, curvature = model.response.slope_and_curvature(y, found.score, found.moment, dispersion)
-    slope, curvature = slope * batch.weight[:, None] + state.dual, curvature * batch.weight[:, None]
+    slope, curvature = slope * batch.weight[:, None] + duals.dual, curvature * batch.weight[:, None]
     for d in range(3):
         words = counts[d].indices
         given = (
@@ -102,7 +104,7 @@ def test_e_step_maximises_the_lagrangian(name):
 
 
 def test_m_step_of_the_full_regression_maximises_its_objective():
-    """No other mean, covariance or variance is better than those found; weights and missing labels count."""
+    """No other mean, covariance or variance is better; documents have weights and missing labels."""
     rng = np.random.default_rng(0)
     mean, lengths = rng.dirichlet(np.ones(3), size=40), rng.integers(1, 20, 40).astype(float)
     u = mean @ [3.0, -1.0, 0.0] + rng.normal(size=40)
@@ -134,7 +136,7 @@ def test_m_step_of_the_full_regression_maximises_its_objective():
 
 @pytest.mark.parametrize(("n_classes", "slack"), [(2, "n"), (2, "1"), (3, "n"), (3, "1")])
 def test_m_step_of_classes(n_classes, slack):
-    """coef = scale² sum_d dual_d x_d, no other coefficients are better, and the loss is the textbook's."""
+    """coef = scale² sum_d dual_d x_d, no other coefficients are better, and the loss is the textbook loss."""
     rng = np.random.default_rng(1)
     x, y = rng.dirichlet(np.ones(4), size=60), rng.integers(0, n_classes, 60).astype(float)
     y[:5] = np.nan
@@ -169,7 +171,7 @@ def test_m_step_of_classes(n_classes, slack):
 
 
 def test_documents_are_told_an_average_of_the_duals():
-    """The duals of step t weigh 2/(t + 2) against those before, and at least a tenth."""
+    """The duals of step t have weight 2/(t + 2) in the running average, and at least a tenth."""
     counts, y = drawn("two", 60)
     model = build("two")
     model._read_y(y, 60)
@@ -177,28 +179,31 @@ def test_documents_are_told_an_average_of_the_duals():
     batch = Batch(counts, y.astype(float), np.ones(60), 4)
     rng = np.random.default_rng(0)
     gamma = (0.3 + rng.dirichlet(np.ones(4), 60) * batch.lengths[:, None]).astype(np.float32)
-    before = State(
-        np.ones((80, 4), np.float32), np.full(4, 0.3), np.zeros((1, 4), np.float32), np.zeros((0, 4, 4), np.float32),
-        gram=np.zeros((1, 4, 4)), dispersion=np.zeros(0),
-    )  # fmt: skip
-    first = maximise_margin(model, before, before, gamma, batch)
+    before = State.first(model, np.ones((80, 4), np.float32), alpha=np.full(4, 0.3))
+    step, spread = model.coef_step, Threads(1).spread(batch)
+    spread.map(continue_from, gamma, 1)
+
+    def update(state, duals):
+        return step.update(model, state, state, None, spread, duals, None, 1.0, 1.0)
+
+    state, first = update(before, step.document_terms(60, 1))
     assert first.n_support.tolist() == [np.count_nonzero(first.dual)] == [first.support.sum()]
     for steps, mix in ((1, 2 / 3), (5, 2 / 7), (50, 0.1)):
         told = replace(first, dual=rng.normal(size=(60, 1)), n_support=np.full(steps, 60))
-        start = Solution(told.coef, told.dual)
-        design = Design.of(gamma, told.alpha, batch.lengths, batch.extra)
+        start = Solution(state.coef, told.dual)
+        design = Design.of(gamma, state.alpha, batch.lengths, batch.extra)
         alone = fit_margin(
-            model.response, model.coef_prior, design, batch.y, batch.weight, told.coef, told.coef_cov, told.dispersion,
-            start,
+            model.response, model.coef_prior, design, batch.y, batch.weight, state.coef, state.coef_cov,
+            state.dispersion, start,
         ).solution  # fmt: skip
-        after = maximise_margin(model, told, told, gamma, batch)
+        _, after = update(state, told)
         np.testing.assert_allclose(after.dual, (1 - mix) * told.dual + mix * alone.dual)
         np.testing.assert_array_equal(after.support, alone.dual[:, 0] != 0)
         assert len(after.n_support) == steps + 1
 
 
 def test_spread_of_the_coefficients_in_the_evidence():
-    """E[log p(eta) - log q(eta)] of a normal q, but for the constant of the prior's mode, by Monte Carlo."""
+    """E[log p(eta) - log q(eta)] of a normal q, without the constant of the prior's mode, by Monte Carlo."""
     rng = np.random.default_rng(0)
     root, mean, prior = rng.normal(size=(3, 3)), rng.normal(size=3), CoefPrior("normal", 1.5)
     cov = root @ root.T + 0.1 * np.eye(3)
@@ -213,7 +218,7 @@ def test_spread_of_the_coefficients_in_the_evidence():
 
 
 def test_objective_rises_as_far_as_the_one_step_approximation_lets_it(name, fitted):
-    """The E-step takes the duals as they were, and so the objective may fall now and then, by little."""
+    """The E-step uses the duals of the previous step, so the objective may sometimes decrease slightly."""
     trace = fitted[name].bound_
     assert trace[-1] > trace[0]
     assert np.diff(trace).min() > -0.1 * (trace.max() - trace.min())
@@ -222,7 +227,7 @@ def test_objective_rises_as_far_as_the_one_step_approximation_lets_it(name, fitt
 @pytest.mark.parametrize("name", ["lda", "two", "three", "one slack"])
 @pytest.mark.parametrize("inference", ["vb", "cvb0"])
 def test_objective_is_the_words_bound_less_the_losses(name, inference):
-    """Of topics that have seen no y yet: LDA's bound at the same topics."""
+    """For topics before any supervision, the words' bound is LDA's bound at the same topics."""
     counts, y = drawn(name)
     alike = {"max_iter": 1, "doc_topic_prior": 0.5, "doc_tol": 1e-2, "max_doc_iter": 100, "inference": inference}
     model = build(name, refit=False, **alike).fit(counts, y)
@@ -248,7 +253,7 @@ def test_no_loss_is_no_supervision(name, inference):
 
 
 def test_margin_is_learned(name, fitted):
-    """New documents: better than no topics, about as good as knowing the topics (R², accuracy)."""
+    """R² or accuracy on new documents is better than without topics, and close to that with known topics."""
     counts, y = drawn(name, 400, seed=2)
     model = build(name, max_iter=20).fit(counts[:250], y[:250])
     floor = 0.6 if name in ("slda", "lda") else np.bincount(y[250:].astype(int)).max() / 150 + 0.1
@@ -263,7 +268,7 @@ def test_more_cost_serves_the_classes_more():
 
 
 def test_support_is_who_breaks_the_margin(name, fitted):
-    """Documents well inside their margin at the last step carry nothing."""
+    """Support documents have non-zero dual variables; documents that satisfy their margin have none."""
     model = fitted[name]
     assert model.n_support_.shape == (8,) and model.n_support_[-1] == len(model.support_) > 0
     assert np.isin(model.support_, np.flatnonzero(model.dual_coef_.any(axis=1))).all()
@@ -367,7 +372,7 @@ def test_interrupted_fit_ends_with_the_same_model(name, n_saves, fitted, tmp_pat
 
 
 def test_going_on_from_an_earlier_fit(name):
-    """The duals of the same documents are taken up; those of others are not."""
+    """The duals are reused for the same documents, and not for others."""
     counts, y = drawn(name)
     model = build(name, max_iter=3, warm_start=True).fit(counts, y)
     first = model.bound_[0]

@@ -31,7 +31,7 @@ def test_the_best_mean_score_wins_and_all_documents_are_fitted(tmp_path):
 
 
 def test_fits_go_on_along_C():
-    """The second fit of a path starts from the first one's topics; of one C there is nothing to go on from."""
+    """The second fit of a path starts from the topics of the first; with one C there is no warm start."""
     base, folds = MedLDAClassifier(4, max_iter=3, tol=0.0), [(np.arange(160), np.arange(160, 240))]
     alone = MedLDAClassifierCV(base, Cs=(8.0,), costs=(8.0,), cv=folds).fit(COUNTS, TWO.y)
     after = MedLDAClassifierCV(base, Cs=(2.0, 8.0), costs=(8.0,), cv=folds).fit(COUNTS, TWO.y)

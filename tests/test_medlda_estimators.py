@@ -1,4 +1,4 @@
-"""MedLDA estimators: what they refuse, and scikit-learn's rules."""
+"""MedLDA estimators: errors, and scikit-learn's conventions."""
 
 import re
 
@@ -85,7 +85,7 @@ def test_support_documents_are_plotted_step_by_step():
 
 @pytest.mark.parametrize("kind", ["number", "two"])
 def test_sparse_topics_serve_a_margin_too(kind, tmp_path):
-    """SAGE topics: the response does not ask how topics make words."""
+    """The response also works with SAGE topics, since it does not depend on the emission."""
     data = simulate(400, 4, n_words=80, mean_length=40, response="gaussian", seed=2)
     y = data.y if kind == "number" else (data.y > 0).astype(int)
     common = {"max_iter": 10, "emission": "sage", "C": 1.0}
@@ -101,7 +101,7 @@ def test_sparse_topics_serve_a_margin_too(kind, tmp_path):
 
 @pytest.mark.parametrize("words", [False, True])
 def test_decision_values_are_those_of_the_general_way(words):
-    """Scores without second moments, and coefficients of the shares at hand, against what all estimators do."""
+    """Compares the fast path (scores without second moments) with the general path of all estimators."""
     data = simulate(200, 4, n_words=80, mean_length=40, response="softmax", coef=8 * np.eye(3, 4), seed=2)
     X = data.counts.counts
     model = MedLDAClassifier(4, C=1.0, cost=8.0, doc_topic_prior=2.0, max_iter=6, words=words).fit(X, data.y)
@@ -115,7 +115,7 @@ def test_decision_values_are_those_of_the_general_way(words):
 
 @pytest.mark.slow
 def test_two_newsgroups(data_dir):
-    """Test accuracy of the paper's binary problem: above the SVM on LDA's topics."""
+    """Test accuracy on the paper's binary problem is above that of the SVM on LDA's topics."""
     data = load_corpus("20newsgroups_bow", data_dir)
     two = data.frame["label"].isin(["alt.atheism", "talk.religion.misc"]).to_numpy()
     train = two & (data.frame["split"] == "train").to_numpy()

@@ -1,4 +1,4 @@
-"""Exact steps: MedLDA's objective never falls, whatever the problem; the document's own problem is solved."""
+"""Exact steps: MedLDA's objective never decreases, and the problem of each document is solved."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ STEPS = 15
 
 @pytest.fixture(scope="module", params=FITS)
 def traces(request):
-    """The objective over the steps, by the quick engine and by exact steps."""
+    """The objective over the steps, with the fast engine and with exact steps."""
     kind, own = FITS[request.param]
     strong = own | ({"C": 30.0} if "cost" not in own else {"C": 4.0, "cost": 30.0, "doc_topic_prior": 0.1})
     given = {"max_iter": STEPS, "tol": 0.0, "max_doc_iter": 100, "doc_tol": 1e-3, "n_jobs": 1, **strong}
@@ -32,17 +32,19 @@ def test_the_objective_never_falls(traces):
 
 
 def test_it_ends_no_lower_than_quick_steps(traces):
-    """No law: they climb different hills, and at alpha = 0.5 the quick ones end higher on two of these."""
+    """This is not guaranteed, since they may reach different optima; at alpha = 0.5 fast steps end higher on two."""
     quick, exact = traces
     assert exact[-1] >= quick.max() - 0.01 * abs(quick.max())
 
 
 def test_the_quick_engine_does_fall_somewhere():
-    """Else the option would promise nothing."""
-    kind, own = FITS["two"]
-    X, y = drawn("two", 120)
-    bound = kind(4, max_iter=STEPS, tol=0.0, n_jobs=1, **(own | {"C": 4.0, "cost": 30.0})).fit(X, y).bound_
-    assert np.diff(bound).min() < -1e-5 * np.abs(bound).max()
+    """Otherwise the option would be of no use. Where it falls depends on last bits, so several data sets are tried."""
+    falls = []
+    for seed in (2, 3, 4):
+        X, y = drawn("two", 120, seed=seed)
+        bound = MedLDAClassifier(4, inference="vb", C=20.0, cost=100.0, max_iter=STEPS, tol=0.0).fit(X, y).bound_
+        falls.append(np.diff(bound).min() / np.abs(bound).max())
+    assert min(falls) < -1e-5
 
 
 @pytest.mark.parametrize("response", [Hinge(2, 3.0, 2.0), Hinge(4, 3.0, 2.0), EpsilonInsensitive(0, 3.0, 0.5)])
@@ -99,7 +101,7 @@ def test_exact_steps_refuse_what_they_cannot_do(given):
 
 
 def test_coefficients_that_would_lower_the_objective_stay_where_they_were(monkeypatch):
-    """The solver stops at a tolerance, and alternates: what it ends with may be worse than what was there."""
+    """The solver alternates and stops at a tolerance, so its result may be worse than the starting point."""
     X, y = drawn("two", 80)
     given = {
         "C": 1.0,

@@ -27,7 +27,7 @@ RESPONSES = {
 
 
 def log_pseudo(name, y, s):
-    """-C loss (and the likelihood) of one document, written down slowly."""
+    """-C loss (and the likelihood) of one document, in a slow version."""
     response, dispersion = RESPONSES[name]
     if name in ("two", "three"):
         signs = [1 if y == 1 else -1] if name == "two" else [1 if c == y else -1 for c in range(3)]
@@ -54,12 +54,12 @@ def test_topics_follow_the_enumerated_posterior(name, weight=2.5):
     given = (TINY, ALPHA, BETA)
     states, expected = enumerate_topics(*given, lambda d, shares: weight * log_pseudo(name, Y[d], coef @ shares))
     without = enumerate_topics(*given, lambda d, shares: 0.0)[1]
-    assert np.abs(expected - without).sum() > 0.2  # the response does speak
+    assert np.abs(expected - without).sum() > 0.2  # the response matters
     n, seen, powers = 20000, np.zeros(len(states)), len(ALPHA) ** np.arange(states.shape[1])[::-1]
     for number in range(n):
         score = sampler.design @ coef.T
-        said = sampler.model.response.augment(Y, score, sampler.weight, sampler.dispersion, SweepDraws(1, number))
-        sampler.draw_topics(*said, number)
+        augmented = sampler.model.response.augment(Y, score, sampler.weight, sampler.dispersion, SweepDraws(1, number))
+        sampler.draw_topics(*augmented, number)
         seen[sampler.topic @ powers] += 1
     assert np.abs(seen / n - expected).sum() < 0.09, np.abs(seen / n - expected).sum()
     by_share = [np.bincount((states == k).sum(1), seen / n - expected) for k in range(3)]
@@ -69,7 +69,7 @@ def test_topics_follow_the_enumerated_posterior(name, weight=2.5):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["two", "slda"])
 def test_coefficients_follow_their_posterior_on_a_grid(name):
-    """Given the topics, in which two tokens of the one document and one of the other have the second topic."""
+    """Given the topics: two tokens of the one document and one of the other have the second topic."""
     weight = np.array([1.0, 2.0])
     sampler = sampler_of(name, weight)
     sampler.take(np.array([0, 1, 1, 0, 1], np.uint16), sampler.coef, sampler.dispersion, ALPHA)
@@ -89,14 +89,14 @@ def test_coefficients_follow_their_posterior_on_a_grid(name):
     spread = np.array([(share * first**2).sum(), (share * second**2).sum()]) - mean**2
     np.testing.assert_allclose(draws[:, :2].mean(axis=0), mean, atol=0.05)
     np.testing.assert_allclose(draws[:, :2].var(axis=0), spread, rtol=0.08)
-    assert draws[:, 2].var() == pytest.approx(1.3**2, rel=0.05)  # a topic of no token keeps its prior
+    assert draws[:, 2].var() == pytest.approx(1.3**2, rel=0.05)  # a topic without tokens keeps its prior
 
 
 def test_a_missing_label_says_nothing():
     for response, dispersion in RESPONSES.values():
         score = np.ones((2, response.n_columns))
-        said = response.augment(np.array([np.nan, 1.0]), score, np.ones(2), dispersion, SweepDraws(0, 0))
-        for array in said:
+        augmented = response.augment(np.array([np.nan, 1.0]), score, np.ones(2), dispersion, SweepDraws(0, 0))
+        for array in augmented:
             assert not array[0].any() and array[1].all()
         if response.n_dispersion and not response.likelihood:
             np.testing.assert_array_equal(

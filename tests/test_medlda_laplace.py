@@ -20,7 +20,7 @@ PRIOR = CoefPrior("laplace", 0.7)
 
 
 def solve(response, y, turns=300):
-    dispersion = response.start(y, np.ones(150)) if response.n_dispersion else np.zeros(0)
+    dispersion = response.start(response.describe(y, np.ones(150))) if response.n_dispersion else np.zeros(0)
     design = Design(SHARES, np.full(150, np.inf), np.zeros((150, 0)))
     start = np.zeros((response.n_columns, 8))
     found = fit_margin(

@@ -1,4 +1,4 @@
-"""MedLDA with words beside the topics."""
+"""MedLDA with words and topics in the discriminant."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from supertopic.inference.after.words import word_features, word_scale
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
 
 DATA = simulate(600, 4, n_words=80, mean_length=40, response="gaussian", seed=3)
-MARKS = np.random.default_rng(5).integers(0, 3, size=600)  # three words that no topic knows of, one in each document
+MARKS = np.random.default_rng(5).integers(0, 3, size=600)  # three words independent of the topics, one in each document
 COUNTS = sp.hstack([DATA.counts.counts, sp.csr_matrix(np.eye(3, dtype=np.float32)[MARKS])]).tocsr()
 TRAIN, TEST = slice(0, 400), slice(400, None)
 LINE = DATA.y + 1.5 * MARKS
@@ -49,7 +49,7 @@ def test_words_tell_what_topics_cannot(kind, fitted, tmp_path):
 
 
 def test_intervals_come_from_documents_held_out(fitted):
-    """Words fit the training documents closer than any others: their errors would make the intervals too narrow."""
+    """Words overfit the training documents, so training errors would make the intervals too narrow."""
     _, low, high = fitted["number"].predict(COUNTS[TEST], 0.9)
     assert 0.84 < np.mean((low <= LINE[TEST]) & (LINE[TEST] <= high)) < 0.97
 
@@ -58,7 +58,7 @@ def test_a_later_fit_forgets_the_words(fitted):
     y = answers("two")
     model = build("two", warm_start=True).fit(COUNTS[TRAIN], y[TRAIN])
     model.set_params(words=False).fit(COUNTS[TRAIN], y[TRAIN])
-    assert model._state.word_coef is None
+    assert not hasattr(model, "word_coef_")
     with pytest.raises(ValueError, match="words: got True with refit=False"):
         build("two", refit=False).fit(COUNTS[TRAIN], y[TRAIN])
 
@@ -70,9 +70,9 @@ def test_few_documents_are_not_held_out():
 
 @pytest.mark.parametrize("response", [Hinge(2), EpsilonInsensitive()])
 def test_the_balance_goes_to_who_knows(response):
-    """Topics that know nothing of held-out documents get no share, and those that know all get all of it."""
+    """Topics that do not predict held-out documents get weight zero, and perfect topics get all the weight."""
     y = answers("two").astype(float)
-    dispersion = response.start(y, np.ones(600)) if response.n_dispersion else np.zeros(0)
+    dispersion = response.start(response.describe(y, np.ones(600))) if response.n_dispersion else np.zeros(0)
     features = word_features(COUNTS, word_scale(COUNTS))
     train = (features[TRAIN], y[TRAIN], np.ones(400))
     truth = (y[TEST, None] - y.mean()) / y.std()
@@ -86,13 +86,13 @@ def test_the_balance_goes_to_who_knows(response):
 
 
 def test_of_balances_that_are_as_good_the_nearest_to_the_default_is_taken():
-    """Topics that get one document more right than words do not get everything: that is no evidence."""
+    """If topics predict only one document more correctly than words, they do not get all the weight."""
     response, y = Hinge(2), answers("two").astype(float)
     features = word_features(COUNTS, word_scale(COUNTS))
-    known = sp.csr_matrix(np.hstack([features.toarray(), 3 * y[:, None]]))  # a word that tells all
+    known = sp.csr_matrix(np.hstack([features.toarray(), 3 * y[:, None]]))  # a word that determines y
     topics = 40.0 * np.where(y[TEST, None] > 0.5, 1.0, -1.0)
     train = (known[TRAIN], y[TRAIN], np.ones(400))
     words = known[TEST].tolil()
-    words[0, -1] = 3 * (1 - y[TEST][0])  # words are mistaken once, topics never
+    words[0, -1] = 3 * (1 - y[TEST][0])  # words are wrong once, topics never
     balance, _ = choose_balance(response, np.zeros(0), train, (topics, words.tocsr(), y[TEST]))
     assert balance.share == pytest.approx(Balance().share)

@@ -1,4 +1,4 @@
-"""Coherence and the small figures, against obvious versions and gensim; what is refused."""
+"""Coherence and the other metrics, against simple versions and gensim; errors."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ ALPHA = np.array([0.3, 0.5, 0.2])
 
 
 def fitted(components, alpha=0.1, **others):
-    """What metrics need of a fitted estimator."""
+    """The attributes of a fitted estimator that metrics need."""
     model = SimpleNamespace(components_=np.asarray(components), alpha_=alpha, **others)
     model._as_corpus = lambda X: as_corpus(X, vectorizer=others.get("vectorizer_"))
     return model
@@ -30,7 +30,7 @@ LETTERS = list("abcdefghijklmnop")
 
 
 def shuffled_texts(n_docs, rng, repeat=False):
-    """Texts of one-letter words; neighbours in the alphabet like to meet."""
+    """Texts of one-letter words; neighbours in the alphabet co-occur more often."""
     texts = []
     for _ in range(n_docs):
         centre, size = rng.integers(16), rng.integers(1, 14)
@@ -65,7 +65,7 @@ def test_coherence_against_the_obvious(measure, window, make):
 @pytest.mark.parametrize("window", [3, 110])
 def test_coherence_against_gensim(measure, theirs, window):
     # Texts without repeats: gensim drops a word from the sliding window when one copy leaves it, though
-    # another copy may still be inside; the obvious version above keeps it, as the definition says.
+    # another copy may still be inside; the simple version above keeps it, as the definition says.
     models = pytest.importorskip("gensim.models")
     corpora = pytest.importorskip("gensim.corpora")
     rng = np.random.default_rng(4)

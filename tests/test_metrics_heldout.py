@@ -18,7 +18,7 @@ ALPHA = np.array([0.3, 0.5, 0.2])
 
 
 def fitted(components, alpha=0.1, **others):
-    """What metrics need of a fitted estimator."""
+    """The attributes of a fitted estimator that metrics need."""
     model = SimpleNamespace(components_=np.asarray(components), alpha_=alpha, **others)
     model._as_corpus = lambda X: as_corpus(X, vectorizer=others.get("vectorizer_"))
     return model
@@ -47,7 +47,7 @@ def test_estimates_are_unbiased(method, options, repeats, counts, n_topics, monk
     monkeypatch.setattr(metrics.heldout, "BLOCK", 2)
     word_topic, alpha = WORD_TOPIC[:, :n_topics], ALPHA[:n_topics]
     exact = naive.document_probability(word_topic, alpha, np.repeat(np.arange(4), counts))
-    # the same document many times over: each row has uniforms of its own
+    # the same document many times: each row has different uniforms
     documents = sp.csr_matrix(np.tile(np.float32(counts), (repeats, 1)))
     scored = metrics.log_likelihood(word_topic, alpha, documents, method, random_state=1, **options)
     estimates = np.exp(scored.log_likelihood)
@@ -62,7 +62,7 @@ def test_estimates_are_unbiased(method, options, repeats, counts, n_topics, monk
     [
         # chosen by enumeration: sweeps in order before the middle would shift the mean by 11 % of a standard deviation
         ([0.03, 0.03], [[0.211, 0.003], [0.452, 0.977], [0.108, 0.007]], [1, 0, 0], 2, 2),
-        # ... and so would 28 % a first draw of the block in order
+        # ... and a first draw of the block in order would shift it by 28 %
         ([0.05, 0.93], [[0.648, 0.516], [0.193, 0.472], [0.138, 0.001]], [0, 1, 0], 3, 1),
         ([0.3, 0.5, 0.2], WORD_TOPIC, [2, 0, 1, 1], 2, 1),
         ([0.3, 0.5, 0.2], WORD_TOPIC, [0, 1, 1], 1, 3),
@@ -88,7 +88,7 @@ def test_chib_through_any_assignment(alpha, word_topic, fixed_z, block, n_sample
 
 
 def test_chib_hardly_varies_where_topics_are_hard_to_tell_apart():
-    # small alpha, topics that share most of their words: sweeps stay with the topics they begin with
+    # small alpha and topics with mostly the same words: sweeps hardly leave the topics they start with
     rng = np.random.default_rng(5)
     background, deviations = rng.dirichlet(np.full(300, 0.5)), rng.normal(0, 1, (8, 300)) * (rng.random((8, 300)) < 0.1)
     word_topic = (background * np.exp(deviations)).T
@@ -107,7 +107,7 @@ def test_chib_hardly_varies_where_topics_are_hard_to_tell_apart():
 @pytest.mark.parametrize("method", ["left_to_right", "chib"])
 def test_one_token_is_exact(method):
     scored = metrics.log_likelihood(WORD_TOPIC, ALPHA, np.eye(4), method, n_samples=5000)
-    # neither has anything to average over
+    # in both cases there is nothing to average over
     np.testing.assert_allclose(scored.log_likelihood, np.log(WORD_TOPIC @ (ALPHA / ALPHA.sum())), atol=1e-6)
 
 
@@ -151,7 +151,7 @@ def test_exp_digamma():
     out = np.empty_like(x)
     kernels.exp_digamma(x, out, np.empty(len(x), np.int32))
     np.testing.assert_allclose(out, np.exp(digamma(x.astype(float))), rtol=1e-5)
-    x[:] = 1e-3  # exp(psi) = exp(-1000): nothing, and no NaN
+    x[:] = 1e-3  # exp(psi) = exp(-1000): zero, not NaN
     kernels.exp_digamma(x, out, np.empty(len(x), np.int32))
     assert np.all((out >= 0) & (out < 1e-30))
 
@@ -186,7 +186,7 @@ def test_split_halves_token_by_token():
     assert np.all(observed.data == np.floor(observed.data)) and np.all(observed.data > 0)
     again, _ = metrics.completion_split(counts, 3)
     np.testing.assert_array_equal(again.toarray(), observed.toarray())
-    # keyed by the document: a later document does not move an earlier one
+    # keyed by the document: a later document does not change an earlier one
     first, _ = metrics.completion_split(counts[:20], 3)
     np.testing.assert_array_equal(first.toarray(), observed[:20].toarray())
     other, _ = metrics.completion_split(counts, 4)

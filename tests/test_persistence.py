@@ -1,4 +1,4 @@
-"""Model files: exact round trips, and one clear sentence for every kind of bad file."""
+"""Model files: exact round trips, and a one-sentence error for every kind of bad file."""
 
 import json
 import random
@@ -268,7 +268,7 @@ def test_random_damage_loads_the_same_or_is_noticed(model_file):
 
 
 def header_with(path, change):
-    """Rewrite the header of a good file, with valid lengths all over, as an attacker would."""
+    """Rewrite the header of a good file with valid lengths, as an attacker would."""
     blob = path.read_bytes()
     (length,) = struct.unpack("<Q", blob[:8])
     header = json.loads(blob[8 : 8 + length])

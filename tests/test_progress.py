@@ -1,4 +1,4 @@
-"""Progress: silent unless asked, a bar at terminals only, lines for logs, and never the death of a fit."""
+"""Progress: silent by default, a bar at terminals only, lines for logs, and a fit never fails because of it."""
 
 import errno
 import io
@@ -173,7 +173,7 @@ def test_no_thread_stays_behind(stderr):
     before = threading.active_count()
     run(1)
     patience = time.monotonic() + 5
-    while threading.active_count() > before:  # it has been told to stop, and does so on its own
+    while threading.active_count() > before:  # the thread was asked to stop and ends by itself
         assert time.monotonic() < patience
         time.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""Files, folders, standard input and streams: the same rows from each, one sentence for what is wrong."""
+"""Files, folders, standard input and streams: the same rows from each, and one-sentence errors."""
 
 import gzip
 import io

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from supertopic.coefficients import CoefPrior
-from supertopic.inference.regression import Design, regress
+from supertopic.inference.regression import Design, Labelled, regress
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build, moments
 
@@ -53,16 +53,16 @@ def simulate(key, n_covariates=0, strength=1.0):
 
 def first(response, design, y, weight):
     """Where an engine starts: (coef, dispersion)."""
-    dispersion = response.start(y, weight)
+    dispersion = response.start(response.describe(y, weight))
     coef = np.zeros((response.n_columns, design.columns.shape[1]))
-    coef[:, :K] = response.start_coef(y, weight, dispersion)[:, None]
+    coef[:, :K] = response.start_coef(response.describe(y, weight), dispersion)[:, None]
     return coef, dispersion
 
 
 def fit(response, data, prior=FLAT, weight=None, **how):
     weight = np.ones(len(data.y)) if weight is None else weight
     start = first(response, data.design, data.y, weight)
-    return regress(response, prior, data.design, data.y, weight, *start, **(how or FOREVER))
+    return regress(response, prior, Labelled(data.design, data.y, weight).total, *start, **(how or FOREVER))
 
 
 def users(response, found):
@@ -213,7 +213,7 @@ def climb(response, design, y, prior, n_iter):
     coef, dispersion = first(response, design, y, weight)
     values, predictions = [], []
     for _ in range(n_iter):
-        coef, _, dispersion = regress(response, prior, design, y, weight, coef, dispersion, max_iter=1)
+        coef, _, dispersion = regress(response, prior, Labelled(design, y, weight).total, coef, dispersion, max_iter=1)
         score, moment = design.moments(coef, response.is_product)
         values.append(response.log_density(y, score, moment, dispersion).sum() + prior.log_density(coef))
         predictions.append(response.predict(score, moment, dispersion))
@@ -283,18 +283,19 @@ def test_several_responses_are_each_alone():
     y[::3, 0] = y[1::4, 1] = y[5:90, 3] = np.nan
     design, weight, together = data[0].design, np.linspace(0.5, 2.0, D), Several(parts)
     rule = {"max_iter": 60, "tol": -np.inf}  # the search for a shape is exact to 1e-7
-    coef, gram, dispersion = regress(together, FLAT, design, y, weight, *first(together, design, y, weight), **rule)
+    start = first(together, design, y, weight)
+    coef, gram, dispersion = regress(together, FLAT, Labelled(design, y, weight).total, *start, **rule)
     for part in together.parts():
         own = y[:, part.label]
         start = first(part.response, design, own, weight)
-        alone = regress(part.response, FLAT, design, own, weight, *start, **rule)
+        alone = regress(part.response, FLAT, Labelled(design, own, weight).total, *start, **rule)
         np.testing.assert_allclose(coef[part.columns], alone[0], rtol=1e-6)
         np.testing.assert_allclose(gram[part.columns], alone[1], rtol=1e-6)
         np.testing.assert_allclose(dispersion[part.numbers], alone[2], rtol=1e-6)
         seen = ~np.isnan(own)
         fewer = known(design.mean[seen], design.covariates[seen])
         start = first(part.response, fewer, own[seen], weight[seen])
-        without = regress(part.response, FLAT, fewer, own[seen], weight[seen], *start, **rule)
+        without = regress(part.response, FLAT, Labelled(fewer, own[seen], weight[seen]).total, *start, **rule)
         for found in (coef[part.columns], without[0]):
             if len(found) > 1:  # what all classes share is not known
                 found -= found.mean(axis=0)

@@ -1,4 +1,4 @@
-"""Slopes and curvatures of the regression, by finite differences of the value itself; and the words beside topics."""
+"""Slopes and curvatures of the regression, by finite differences of the value; and word coefficients."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,10 @@ import scipy.sparse as sp
 from scipy.optimize import approx_fprime
 
 from supertopic.coefficients import CoefPrior
-from supertopic.inference.after import words as words_module
-from supertopic.inference.after.words import WordProblem, choose_words, fit_words, hold_out, word_features, word_scale
-from supertopic.inference.regression import Design, regress
+from supertopic.inference.after import likelihood_words as words_module
+from supertopic.inference.after.likelihood_words import WordProblem, choose_words, fit_words
+from supertopic.inference.after.words import hold_out, word_features, word_scale
+from supertopic.inference.regression import Design, Labelled, regress
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build
@@ -44,16 +45,18 @@ def test_gradient_is_the_slope_of_the_value(name, tokens):
     given = (coef, response.is_product, moment, slope, curvature)
     found = documents.gradient(*given) + prior.gradient(coef)
     np.testing.assert_allclose(found.ravel(), approx_fprime(coef.ravel(), value, 1e-6), rtol=1e-4, atol=1e-3)
-    gram, cross = documents.normal_equations(*given)  # and these say the same
+    gram, cross = documents.normal_equations(*given)  # consistent with the slopes
     np.testing.assert_allclose(cross - np.einsum("ckj,cj->ck", gram, coef), documents.gradient(*given), atol=1e-8)
 
 
 def test_many_classes_climb_to_where_they_solve_by_turns():
-    """Five classes climb together; a fourth of a sample twice as heavy is the sample with that fourth twice."""
+    """Five classes are updated jointly; doubling the weight of a quarter equals repeating that quarter."""
     response, y = RESPONSES["softmax"]
     documents, prior = design(np.full(D, np.inf)), CoefPrior("normal", 1.0)
     start = np.zeros((5, K + P))
-    coef, _, _ = regress(response, prior, documents, y, np.ones(D), start, np.zeros(0), max_iter=500, tol=1e-14)
+    coef, _, _ = regress(
+        response, prior, Labelled(documents, y, np.ones(D)).total, start, np.zeros(0), max_iter=500, tol=1e-14
+    )
 
     def value(flat):
         score, moment = documents.moments(flat.reshape(coef.shape), response.is_product)
@@ -64,14 +67,14 @@ def test_many_classes_climb_to_where_they_solve_by_turns():
     twice = np.concatenate([np.arange(D), np.arange(10)])
     again = Design(documents.mean[twice], np.full(D + 10, np.inf), documents.covariates[twice])
     how = {"max_iter": 500, "tol": 1e-14}
-    one = regress(response, prior, documents, y, heavy, start, np.zeros(0), **how)[0]
-    other = regress(response, prior, again, y[twice], np.ones(D + 10), start, np.zeros(0), **how)[0]
+    one = regress(response, prior, Labelled(documents, y, heavy).total, start, np.zeros(0), **how)[0]
+    other = regress(response, prior, Labelled(again, y[twice], np.ones(D + 10)).total, start, np.zeros(0), **how)[0]
     np.testing.assert_allclose(one, other, atol=2e-3)
 
 
 @pytest.mark.parametrize("key", ["logit", "probit", "negative_binomial", "ordinal", "softmax"])
 def test_information_is_the_curvature_of_the_density(key):
-    """At a score known exactly: -d²/ds² log p(y | s), column by column."""
+    """At an exactly known score the information is -d²/ds² log p(y | s), column by column."""
     response, example = build(key), EXAMPLES[key]
     y, dispersion = np.array(example.y, dtype=float), np.array(example.dispersion)
     score = RNG.normal(size=(len(y), response.n_columns))
@@ -90,8 +93,8 @@ def test_information_is_the_curvature_of_the_density(key):
 
 @pytest.mark.parametrize("key", ["gaussian", "logit", "poisson", "softmax"])
 def test_the_words_fit_is_where_its_slopes_vanish(key):
-    """At the optimum d/dw of the log-likelihood is penalty·strength·(w + sparsity·sign w), or less than the sparsity's
-    part where w is zero; the intercept has no slope at all.
+    """At the optimum d/dw of the log-likelihood is penalty·strength·(w + sparsity·sign w), or at most the sparsity's
+    part where w is zero; the slope of the intercept is zero.
     """
     response, n = build(key), 200
     counts = sp.random(n, 12, density=0.4, random_state=1, format="csr", data_rvs=lambda n: RNG.integers(1, 4, n))
@@ -106,7 +109,7 @@ def test_the_words_fit_is_where_its_slopes_vanish(key):
     }[key]
     weight = RNG.random(n)
     topics, others = 0.3 * RNG.normal(size=(2, n, response.n_columns))
-    labels = WordProblem(response, y, weight, topics, others, response.start(y, weight), features)
+    labels = WordProblem(response, y, weight, topics, others, response.start(response.describe(y, weight)), features)
     trust, penalty = 0.5, 0.5
     words = fit_words(labels, trust, penalty, tol=1e-12)
     mean = topics.mean(axis=0)
@@ -130,7 +133,7 @@ def test_the_words_fit_is_where_its_slopes_vanish(key):
 
 
 def test_topics_that_promise_too_much_are_trusted_less():
-    """Topics know the labels that the pilot saw by heart, and nothing of the others; or are right on all of them."""
+    """Topics either predict only the labels used in the pilot fit, or predict all labels."""
     response, n = build("gaussian"), 400
     counts = sp.random(n, 30, density=0.3, random_state=1, format="csr", data_rvs=lambda n: RNG.integers(1, 4, n))
     features = word_features(counts, word_scale(counts))
@@ -138,7 +141,7 @@ def test_topics_that_promise_too_much_are_trusted_less():
     assert 0.15 < held_out.mean() < 0.35
     truth = RNG.normal(size=n)
     y = truth + features @ RNG.normal(size=30) + 0.3 * RNG.normal(size=n)
-    dispersion = response.start(y, np.ones(n))
+    dispersion = response.start(response.describe(y, np.ones(n)))
     centre, scale = dispersion[1], dispersion[2]
 
     def trust(topics):

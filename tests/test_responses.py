@@ -54,8 +54,8 @@ def dispersion(example):
 def test_the_contract_of_shapes(response, example, y, dispersion):
     assert response.n_columns == example.score.shape[1] == len(response.is_product)
     assert response.n_dispersion == len(dispersion)
-    assert response.start(y, np.ones(4)).shape == dispersion.shape
-    assert response.start_coef(y, np.ones(4), dispersion).shape == (response.n_columns,)
+    assert response.start(response.describe(y, np.ones(4))).shape == dispersion.shape
+    assert response.start_coef(response.describe(y, np.ones(4)), dispersion).shape == (response.n_columns,)
     assert response.kind == ("class" if example.n_classes else "number")
     again = copy.deepcopy(response)
     assert type(again) is type(response) and vars(again).keys() == vars(response).keys()
@@ -66,7 +66,7 @@ def keys(*how):
 
 
 @pytest.mark.parametrize("key", keys("exact", "bound"))
-def test_speak_is_the_derivative_of_the_bound(response, example, y, dispersion):
+def test_slope_and_curvature_are_the_derivatives_of_the_bound(response, example, y, dispersion):
     """d/dE[s] = slope; d/dE[s²] = -curvature/2, d/dE[exp s] = -curvature: local parameters sit at their best, so
     moving them adds nothing.
     """
@@ -120,7 +120,7 @@ def test_bound_is_below_the_expectation(response, example, y, dispersion):
         np.testing.assert_allclose(gap(0.1 * example.variance), 0.01 * whole, rtol=0.5)
 
 
-def test_missing_labels_say_nothing(response, example, y, dispersion):
+def test_missing_labels_change_nothing(response, example, y, dispersion):
     score, moment = example.score, moments(response, example.score, example.variance)
     gone = np.where([True, False, True, False], np.nan, y)
     slope, curvature = response.slope_and_curvature(gone, score, moment, dispersion)
@@ -134,18 +134,18 @@ def test_missing_labels_say_nothing(response, example, y, dispersion):
     )
     weight = np.array([3.0, 1.0, 2.0, 0.5])
     np.testing.assert_array_equal(
-        response.update(gone, score, moment, weight, dispersion, 1.0),
-        response.update(y[1::2], score[1::2], moment[1::2], weight[1::2], dispersion, 1.0),
+        response.fit_dispersion(gone, score, moment, weight, dispersion, 1.0),
+        response.fit_dispersion(y[1::2], score[1::2], moment[1::2], weight[1::2], dispersion, 1.0),
     )
-    for ask in (response.start, lambda y, w: response.start_coef(y, w, dispersion)):
-        np.testing.assert_allclose(ask(gone, weight), ask(y[1::2], weight[1::2]))
+    for ask in (response.start, lambda labels: response.start_coef(labels, dispersion)):
+        np.testing.assert_allclose(ask(response.describe(gone, weight)), ask(response.describe(y[1::2], weight[1::2])))
 
 
 def test_update_climbs_to_the_top(response, example, dispersion):
     y, score, moment, weight = simulated(response, example, dispersion)
-    start = response.start(y, weight)
+    start = response.start(response.describe(y, weight))
     if not len(start):
-        np.testing.assert_array_equal(response.update(y, score, moment, weight, start, 1.0), start)
+        np.testing.assert_array_equal(response.fit_dispersion(y, score, moment, weight, start, 1.0), start)
         return
 
     def value(learned):
@@ -154,7 +154,7 @@ def test_update_climbs_to_the_top(response, example, dispersion):
         return float(weight @ response.log_density(y, score, moment, parameters))
 
     start[example.learned] = 1.5 * np.abs(start[example.learned])
-    part, best = (response.update(y, score, moment, weight, start, rate) for rate in (0.3, 1.0))
+    part, best = (response.fit_dispersion(y, score, moment, weight, start, rate) for rate in (0.3, 1.0))
     kept = np.ones(len(start), dtype=bool)
     kept[example.learned] = False
     np.testing.assert_array_equal(best[kept], start[kept])
@@ -162,12 +162,12 @@ def test_update_climbs_to_the_top(response, example, dispersion):
     moved = (part - start)[example.learned] / (best - start)[example.learned]
     assert np.all((moved > 0) & (moved < 0.5))
     for _ in range(5):  # for those that move only so far in one step
-        best = response.update(y, score, moment, weight, best, 1.0)
+        best = response.fit_dispersion(y, score, moment, weight, best, 1.0)
     top = minimize(lambda p: -value(p), best[example.learned] * 1.03, method="Nelder-Mead", options={"xatol": 1e-8})
     np.testing.assert_allclose(best[example.learned], top.x, rtol=1e-4)
     nothing = np.full(len(y), np.nan)
-    np.testing.assert_array_equal(response.update(nothing, score, moment, weight, best, 1.0), best)
-    np.testing.assert_array_equal(response.update(y, score, moment, 0 * weight, best, 1.0), best)
+    np.testing.assert_array_equal(response.fit_dispersion(nothing, score, moment, weight, best, 1.0), best)
+    np.testing.assert_array_equal(response.fit_dispersion(y, score, moment, 0 * weight, best, 1.0), best)
 
 
 def test_update_counts_a_document_as_often_as_its_weight_says(response, example, dispersion):
@@ -175,8 +175,8 @@ def test_update_counts_a_document_as_often_as_its_weight_says(response, example,
     weight = np.arange(len(y)) % 3
     twice = [np.repeat(array, weight, axis=0) for array in (y, score, moment)]
     np.testing.assert_allclose(
-        response.update(y, score, moment, weight.astype(float), dispersion, 1.0),
-        response.update(*twice, np.ones(len(twice[0])), dispersion, 1.0),
+        response.fit_dispersion(y, score, moment, weight.astype(float), dispersion, 1.0),
+        response.fit_dispersion(*twice, np.ones(len(twice[0])), dispersion, 1.0),
         rtol=1e-4,
     )
 
@@ -252,23 +252,25 @@ def test_extremes_are_finite(response, key, example, dispersion):
         for array in (*told, response.predict(score, moment, dispersion)):
             assert np.isfinite(array).all()
         for rate in (0.3, 1.0):
-            assert np.isfinite(response.update(y, score, moment, np.ones(len(y)), dispersion, rate)).all()
+            assert np.isfinite(response.fit_dispersion(y, score, moment, np.ones(len(y)), dispersion, rate)).all()
 
 
 def test_labels_all_alike_start_somewhere(response, example):
     """One class, one value, no weight at all: the first dispersion and coefficients are numbers still."""
     for weight in (np.ones(5), np.zeros(5)):
         for label in (0.0, 1.0) if example.n_classes or not example.refused or 0.0 not in example.refused else (3.0,):
-            dispersion = response.start(np.full(5, label), weight)
+            labels = response.describe(np.full(5, label), weight)
+            dispersion = response.start(labels)
             assert np.isfinite(dispersion).all()
-            assert np.isfinite(response.start_coef(np.full(5, label), weight, dispersion)).all()
+            assert np.isfinite(response.start_coef(labels, dispersion)).all()
 
 
 def test_first_coefficients_fit_best_without_topics(response, example, dispersion):
     """No other common coefficient does better on documents whose shares are known, for those that give one."""
     y, _, _, weight = simulated(response, example, dispersion)
-    first = response.start(y, weight)
-    start = response.start_coef(y, weight, first)
+    labels = response.describe(y, weight)
+    first = response.start(labels)
+    start = response.start_coef(labels, first)
     if example.how == "bound" and response.name != "softmax":
         np.testing.assert_array_equal(start, 0)
         return

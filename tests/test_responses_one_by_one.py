@@ -1,4 +1,4 @@
-"""What only some responses have: classes in pairs and in order, links, units, several at once."""
+"""Properties of single responses: pairs of classes, ordered classes, links, units, several responses."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_softmax_of_any_common_shift_is_the_same():
 
 
 def test_softmax_of_huge_moments():
-    """E[exp s] of 1e250 in one column, nothing to speak of in another."""
+    """E[exp s] is 1e250 in one column and small in another."""
     response, y, none = registry()["softmax"](3), np.array([0.0, 1.0, 2.0]), np.zeros(0)
     score = np.tile([[570.0, 0.0, -570.0]], (3, 1))
     moment = np.tile([[1e250, 1.0, 1e-250]], (3, 1))
@@ -54,7 +54,7 @@ def test_softmax_of_huge_moments():
 
 
 def test_ordinal_far_in_the_tails():
-    """log(Phi(b) - Phi(a)) and the mean between a and b, where both are 0 or 1 to double precision."""
+    """log(Phi(b) - Phi(a)) and the mean between a and b, where both Phi are 0 or 1 in double precision."""
     response, cuts = registry()["ordinal"](4), np.array([-0.7, 0.2, 1.1])
     y, score = np.array([0.0, 1.0, 1.0, 2.0, 3.0]), np.array([[45.0], [45.0], [-45.0], [30.0], [-45.0]])
     slope, _ = response.slope_and_curvature(y, score, score**2, cuts)
@@ -72,11 +72,12 @@ def test_ordinal_far_in_the_tails():
 
 
 def test_ordinal_finds_its_cut_points_at_once():
-    """From cut-points far too close or too wide, in a single update."""
+    """A single update is enough, from cut-points that are much too close or too wide."""
     response, example, cuts = registry()["ordinal"](4), EXAMPLES["ordinal"], np.array([-0.7, 0.2, 1.1])
     y, score, moment, weight = simulated(response, example, cuts)
     found = [
-        response.update(y, score, moment, weight, -0.7 + np.array([0, 1, 2]) * gap, 1.0) for gap in (0.01, 0.9, 8.0)
+        response.fit_dispersion(y, score, moment, weight, -0.7 + np.array([0, 1, 2]) * gap, 1.0)
+        for gap in (0.01, 0.9, 8.0)
     ]
     np.testing.assert_allclose(found[0], found[1], rtol=2e-3)
     np.testing.assert_allclose(found[2], found[1], rtol=2e-3)
@@ -89,7 +90,7 @@ def test_ordinal_bets_on_the_median():
 
 
 def test_inverse_gaussian_stays_concave_below_the_mean():
-    """-l''(s) = shape (2 u exp(-2s) - exp(-s)) is negative for small u; its expectation over u never is."""
+    """-l''(s) = shape (2 u exp(-2s) - exp(-s)) is negative for small u, but its expectation over u is positive."""
     response, y, score = build("inverse_gaussian"), np.array([0.02, 0.3]), np.array([[0.4], [-0.5]])
     slope, curvature = response.slope_and_curvature(y, score, score**2, np.array([1.7, 2.0]))
     np.testing.assert_allclose(curvature, 1.7 * np.exp(-score))
@@ -98,7 +99,7 @@ def test_inverse_gaussian_stays_concave_below_the_mean():
 
 
 def test_inverse_gaussian_intervals_without_a_warning():
-    """scipy's own search of the upper end warns for one document in a hundred."""
+    """The search for the upper end in scipy warns for one document in a hundred."""
     response, score = build("inverse_gaussian"), np.linspace(-3, 3, 2000)[:, None]
     low, high = response.interval(score, score**2, np.array([1.7, 2.0]), 0.9)
     law = EXAMPLES["inverse_gaussian"].law(score, np.array([1.7, 2.0]))
@@ -110,7 +111,7 @@ def test_inverse_gaussian_intervals_without_a_warning():
     "name", ["gamma", "gamma canonical", "inverse_gaussian", "inverse_gaussian canonical", "weibull"]
 )
 def test_the_unit_of_y_changes_the_unit_alone(name, scale):
-    """y in another unit: the same coefficients inside; outside, those of the law of y as scipy writes it."""
+    """With y in another unit, internal coefficients are the same, and public ones match scipy's distribution of y."""
     response, example = build(name), EXAMPLES[name]
     coef, deviation, dispersion = np.array([0.7]), np.array([0.1]), np.array([1.7, 2.0 * scale])
     outside, error = response.unscale(coef, deviation, dispersion)
@@ -126,7 +127,7 @@ def test_the_unit_of_y_changes_the_unit_alone(name, scale):
     known = {"gamma": law.var() / law.mean() ** 2, "inverse_gaussian": law.var() / law.mean() ** 3, "weibull": 1.7}
     np.testing.assert_allclose(response.spread(dispersion), known[name.split()[0]])
     y = scale * np.array(example.y)
-    np.testing.assert_allclose(response.start(y, np.ones(4)), [1.0, y.mean()])
+    np.testing.assert_allclose(response.start(response.describe(y, np.ones(4))), [1.0, y.mean()])
 
 
 def test_links_are_checked_and_chosen():
@@ -166,8 +167,9 @@ def test_several_are_each_alone_side_by_side():
     assert not together.constant_slopes and Several([build("gamma"), build("poisson")]).constant_slopes
     np.testing.assert_array_equal(together.is_product, [True] * 3 + [False, True, False, True])
     slope, curvature = together.slope_and_curvature(y, score, moment, dispersion)
-    start, coef = together.start(y, weight), together.start_coef(y, weight, dispersion)
-    updated = together.update(y, score, moment, weight, dispersion, 0.7)
+    labels = together.describe(y, weight)
+    start, coef = together.start(labels), together.start_coef(labels, dispersion)
+    updated = together.fit_dispersion(y, score, moment, weight, dispersion, 0.7)
     reach = np.arange(7.0)
     stepped = together.step(score.T, 2 * score.T, reach)
     density = np.zeros(4)
@@ -180,9 +182,12 @@ def test_several_are_each_alone_side_by_side():
             alone.slope_and_curvature(*own, dispersion[part.numbers]),
         )
         density += alone.log_density(*own, dispersion[part.numbers])
-        np.testing.assert_array_equal(start[part.numbers], alone.start(label, weight))
-        np.testing.assert_array_equal(coef[part.columns], alone.start_coef(label, weight, dispersion[part.numbers]))
-        np.testing.assert_array_equal(updated[part.numbers], alone.update(*own, weight, dispersion[part.numbers], 0.7))
+        own_labels = alone.describe(label, weight)
+        np.testing.assert_array_equal(start[part.numbers], alone.start(own_labels))
+        np.testing.assert_array_equal(coef[part.columns], alone.start_coef(own_labels, dispersion[part.numbers]))
+        np.testing.assert_array_equal(
+            updated[part.numbers], alone.fit_dispersion(*own, weight, dispersion[part.numbers], 0.7)
+        )
         sub = score.T[part.columns]
         np.testing.assert_array_equal(stepped[part.columns], alone.step(sub, 2 * sub, reach[part.columns]))
     np.testing.assert_allclose(together.log_density(y, score, moment, dispersion), density)

@@ -144,7 +144,7 @@ def test_a_share_of_the_words_is_the_backgrounds(labelled, tmp_path):
     joint = counts @ np.log(words.T) + np.log(1 + np.unique(y, return_counts=True)[1])
     expected = np.exp(joint - joint.max(axis=1, keepdims=True))
     np.testing.assert_allclose(mixed.predict_proba(counts), expected / expected.sum(axis=1, keepdims=True), atol=1e-4)
-    pd.testing.assert_frame_equal(mixed.top_words(5), plain.top_words(5))  # what a class is does not change
+    pd.testing.assert_frame_equal(mixed.top_words(5), plain.top_words(5))  # the deviations do not depend on the mixture
     said = mixed.explain(counts[:1])
     assert np.all(said[["a", "b", "c"]].div(said["count"], axis=0) >= np.log(0.7) - 1e-5)
     assert plain.explain(counts[:1])[["a", "b", "c"]].to_numpy().min() < np.log(0.7)
@@ -153,7 +153,7 @@ def test_a_share_of_the_words_is_the_backgrounds(labelled, tmp_path):
 
 
 def test_a_share_of_the_background_predicts_documents_that_stray(labelled):
-    """Half of a new document's words are nobody's: a class learned from few documents is less sure, and more right."""
+    """Half of the words of a new document are background: with the mixture, predictions are less certain and better."""
     counts, y = labelled
     rng = np.random.default_rng(1)
     strays = rng.multinomial(30, counts.sum(axis=0) / counts.sum(), size=270)
@@ -271,14 +271,14 @@ def test_emission_is_a_drop_in(corpus):
     rng = np.random.default_rng(0)
     counts = rng.gamma(0.3, 5.0, (50, 3)).astype(np.float32)
     emission = Emission(SparsePrior())
-    first = emission.update(counts, counts, 1.0)
-    kept = first.copy()
     with Threads(1) as backend:
+        first = emission.first(counts, backend)
+        kept = first.copy()
         weights, logs = emission.expect(first, backend, out=first), emission.expect(first, backend, log=True)
-        second = emission.update(first, counts.copy(), 1.0)
+        second = emission.update(first, counts.copy(), 1.0, backend)
         assert emission.evidence(second, backend) > emission.evidence(first, backend)
+        part = unpack(emission.update(first, 3 * counts, 0.25, backend))[2]
     np.testing.assert_array_equal(first, kept)
-    part = unpack(emission.update(first, 3 * counts, 0.25))[2]
     np.testing.assert_allclose(part, 0.75 * counts + 0.25 * 3 * counts, rtol=1e-5)
     np.testing.assert_allclose(weights, emission.probabilities(first, by_word=True), rtol=1e-6)
     np.testing.assert_allclose(np.exp(logs), weights, rtol=1e-5)
@@ -288,7 +288,7 @@ def test_emission_is_a_drop_in(corpus):
 
 @pytest.mark.parametrize("inference", ["vb", "svi"])
 def test_sage_topics_with_a_response(inference):
-    """The emission in a supervised model: it predicts, its topics are sparse, and it goes on from itself only."""
+    """SAGE topics in a supervised model: it predicts, topics are sparse, and a warm start needs the same emission."""
     data = simulate(n_documents=500, n_topics=4, n_words=300, mean_length=80, response="gaussian", seed=2)
     model = SLDARegressor(4, emission="sage", inference=inference, max_iter=20, warm_start=True)
     model.fit(data.counts[:400], data.y[:400])
@@ -307,7 +307,7 @@ def test_sage_topics_with_a_response(inference):
     "response", ["poisson", "negative_binomial", "gamma", "weibull", "logit", "softmax", "ordinal"]
 )
 def test_sage_topics_with_every_response(response, tmp_path):
-    """Topics are sparse, and a new document's response is better told than by a constant."""
+    """Topics are sparse, and predictions for new documents are better than a constant."""
     data = simulate(n_documents=400, n_topics=3, n_words=200, mean_length=60, response=response, seed=1)
     is_number = registry()[response].kind == "number"
     kind = SLDARegressor if is_number else SLDAClassifier

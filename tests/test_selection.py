@@ -1,4 +1,4 @@
-"""How many topics: figures that agree with the library, folds that leak nothing, and the one-standard-error rule."""
+"""Choice of the number of topics: measures, folds without leakage, and the one-standard-error rule."""
 
 import builtins
 import re
@@ -30,7 +30,7 @@ def corpus():
 
 
 def naive_stability(a, b):
-    """The best mean cosine over all matchings, tried one by one."""
+    """The best mean cosine over all matchings, by enumeration."""
     cosine = (a @ b.T) / np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
     return max(np.mean([cosine[k, order[k]] for k in range(len(a))]) for order in permutations(range(len(a))))
 
@@ -72,7 +72,7 @@ def test_the_table_is_what_one_would_compute_by_hand(corpus):
 
 
 def test_nothing_of_a_fold_is_seen(corpus):
-    """A word that stands only in the documents left out is in no vocabulary, and every row is left out once."""
+    """A word that occurs only in held-out documents is in no vocabulary, and every row is held out once."""
     texts, _, y = corpus
     seen, left_out = [], []
 
@@ -93,7 +93,7 @@ def test_nothing_of_a_fold_is_seen(corpus):
         inside = {f"only{i}x" for i, text in enumerate(texts) if text in documents}
         assert {word for word in words if word.startswith("only")} == inside and 60 < len(inside) < 90
         rows = sorted(int(word[4:-1]) for word in inside)
-        assert np.count_nonzero(np.diff(rows) > 1) > 5  # shuffled: data often come sorted
+        assert np.count_nonzero(np.diff(rows) > 1) > 5  # shuffled, since data are often sorted
 
 
 def test_the_right_number_of_topics_is_found(corpus):

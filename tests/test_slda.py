@@ -1,4 +1,4 @@
-"""Supervised LDA: its statistics by enumeration, its bound, what it recovers, and the estimators as users meet them."""
+"""Supervised LDA: statistics by enumeration, the bound, parameter recovery, and the estimators."""
 
 import itertools
 
@@ -14,7 +14,7 @@ from supertopic import LDA, SLDAClassifier, SLDARegressor, load
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
-from supertopic.inference.regression import Design, TokenDesign, regress
+from supertopic.inference.regression import Design, Labelled, TokenDesign, regress
 from supertopic.metrics import align_topics, predictive_r2
 from supertopic.responses.base import registry
 
@@ -57,7 +57,7 @@ def classifier(labels):
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("is_product", [False, True])
 def test_normal_equations_equal_enumeration(own, is_product):
-    """gram and cross over the topic of every token; of a product column, the gradient and curvature of E[exp s]."""
+    """gram and cross by enumeration of all topics; for a product column, the gradient and curvature of E[exp s]."""
     rng = np.random.default_rng(0)
     n_topics, coef = 3, np.array([[0.5, -1.0, 1.5, 0.3]])
     counts = sp.csr_matrix(np.array([[1, 3, 0, 2], [0, 0, 0, 0], [4, 0, 1, 0], [0, 0, 1, 0]], dtype=np.float32))
@@ -120,7 +120,7 @@ def test_coefficients_are_recovered_the_better_the_more_documents(name):
         model = KINDS[name](3, response=name, refit=False, max_iter=40).fit(counts, y)
         order = align_topics(data.components, model.components_).order
         coef = np.ravel(model.coef_)[order]
-        if name == "negative_binomial":  # the mean is r exp(s), and r has an error of its own
+        if name == "negative_binomial":  # the mean is r exp(s), and r is estimated, too
             coef = coef + np.log(model.dispersion_ / 3)
         errors.append(np.abs(coef - data.coef).max())
     assert errors[1] < 0.25 and errors[1] < errors[0], errors
@@ -147,10 +147,10 @@ def test_refit_on_known_shares_is_a_generalised_linear_model():
         shares, y, response = data.topic_shares, y.astype(float), registry()[name](2)
         weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], len(y))
         design = Design(shares, np.full(len(y), np.inf), np.zeros((len(y), 0)))
+        start = np.zeros((1, 3)), response.start(response.describe(y, weight))
         coef, gram, dispersion = regress(
-            response, CoefPrior("flat"), design, y, weight, np.zeros((1, 3)), response.start(y, weight), max_iter=2000,
-            tol=1e-12,
-        )  # fmt: skip
+            response, CoefPrior("flat"), Labelled(design, y, weight).total, *start, max_iter=2000, tol=1e-12
+        )
         deviation = CoefPrior("flat").deviation(gram[0])
         if name == "gaussian":
             expected = LinearRegression(fit_intercept=False).fit(shares, y, weight)
@@ -187,7 +187,7 @@ def test_refit_is_what_the_estimator_does(numbers, regressor):
 
 
 def mean_topics(model, counts):
-    """E[Zbar] = (gamma - alpha)/N by way of `transform`, which gives gamma over its sum."""
+    """E[Zbar] = (gamma - alpha)/N from `transform`, which returns gamma divided by its sum."""
     lengths = np.asarray(counts.sum(axis=1)).ravel()[:, None]
     return (model.transform(counts) * (lengths + model.alpha_.sum()) - model.alpha_) / lengths
 
@@ -201,7 +201,7 @@ def test_prediction_is_inference_without_y(numbers, labels, regressor, classifie
     np.testing.assert_allclose(chance.sum(axis=1), 1)
     np.testing.assert_array_equal(classifier.predict(labels[0]), classifier.classes_[(score > 0).astype(int)])
     assert np.all((chance[:, 1] > 0.5) == (score > 0))
-    # a document alone is predicted as among others
+    # the prediction of a document does not depend on the others
     np.testing.assert_allclose(regressor.predict(numbers[0][3:4]), regressor.predict(numbers[0])[3:4], rtol=1e-6)
 
 
@@ -249,7 +249,7 @@ def test_missing_labels_in_three_spellings(labels):
     for name, model in models.items():
         assert list(model.classes_) == (["no", "yes"] if name == "text" else [0, 1])
         np.testing.assert_array_equal(model.coef_, models["nan"].coef_)
-    two = SLDAClassifier(4, max_iter=6).fit(counts, np.where(y == 1, 1, -1))  # -1 beside one other is a class
+    two = SLDAClassifier(4, max_iter=6).fit(counts, np.where(y == 1, 1, -1))  # with only one other value, -1 is a class
     assert list(two.classes_) == [-1, 1]
 
 

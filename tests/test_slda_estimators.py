@@ -1,4 +1,4 @@
-"""The supervised estimators: what they refuse, scikit-learn's rules, and real reviews."""
+"""The supervised estimators: errors, scikit-learn's conventions, and real reviews."""
 
 import re
 
@@ -100,9 +100,9 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.slow
 def test_ratings_of_films(data_dir):
-    """Held-out R² of 300 reviews from 1,000 others: above LDA's topics with a ridge regression on top.
+    """R² on 300 held-out reviews, trained on 1,000 others, is above that of ridge regression on LDA's topics.
 
-    In an order of their own, since the file is sorted by author; identical texts would be in both halves.
+    The reviews are shuffled, since the file is sorted by author, and duplicates are removed.
     """
     data = load_corpus("movie_reviews_scale", data_dir)
     texts = np.array(data.text, dtype=object)

@@ -1,4 +1,4 @@
-"""sLDA beyond one number or two classes: many classes, an order, several responses, covariates, and how it is tuned."""
+"""sLDA with many classes, ordered classes, several responses, covariates, and tuning."""
 
 import numpy as np
 import pandas as pd
@@ -7,6 +7,8 @@ import scipy.sparse as sp
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.corpus import as_corpus
+from supertopic.estimators.shared.training import Training
+from supertopic.inference.after.words import word_scale
 
 RNG = np.random.default_rng(4)
 D, K, V = 400, 3, 30
@@ -136,7 +138,16 @@ def test_restarts_keep_the_highest_bound():
     assert uniform.bound_[0] < alone[0].bound_[0]
 
 
-def test_own_terms_are_near_and_no_worse():
+def test_the_former_name_of_per_token_still_works(tmp_path):
+    with pytest.warns(FutureWarning, match="own_terms is called per_token now"):
+        former = SLDARegressor(K, max_iter=3, own_terms=True).fit(X, NUMBER)
+    model = SLDARegressor(K, max_iter=3, per_token=True).fit(X, NUMBER)
+    np.testing.assert_array_equal(former.coef_, model.coef_)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").per_token is True
+
+
+def test_terms_per_token_are_near_and_no_worse():
     shared = SLDARegressor(K, max_iter=15, refit=False).fit(X, NUMBER)
     own = SLDARegressor(K, max_iter=15, refit=False, per_token=True).fit(X, NUMBER)
     assert own.bound_[-1] > shared.bound_[-1]
@@ -155,7 +166,7 @@ def test_nan_among_text_and_minus_one_on_a_scale():
 
 
 def test_words_join_the_topics(tmp_path):
-    """A word that no topic knows of decides y: topics alone cannot see it."""
+    """A word that is independent of the topics determines y, so topics alone cannot predict it."""
     counts = sp.hstack([X, sp.csr_matrix(RNG.random((D, 1)) < 0.3).astype(np.float32)]).tocsr()
     y = NUMBER + 2.0 * counts[:, -1].toarray().ravel()
     plain = SLDARegressor(K, max_iter=15).fit(counts[:300], y[:300])
@@ -183,13 +194,13 @@ def test_words_join_the_topics(tmp_path):
 
 @pytest.mark.parametrize("response", ["gaussian", "gamma", "weibull", "poisson"])
 def test_linear_predictors_in_the_units_of_another_fit(response):
-    """A response standardises y by the labels it sees; what it predicts is the same in any units."""
+    """A response standardises y with the given labels; predictions do not depend on the units."""
     y, kind = (NUMBER if response == "gaussian" else COUNT + 1.0), {"response": response, "max_iter": 5}
     pilot = SLDARegressor(K, **kind).fit(X, np.where(np.arange(D) % 4, y, np.nan), covariates=LINE)
     whole = SLDARegressor(K, **kind).fit(X, y, covariates=LINE)
-    corpus, extra = as_corpus(X), np.asarray(LINE, dtype=float).reshape(D, -1)
-    given = (corpus, y, np.ones(D), extra, corpus.counts)
-    own, new = (pilot._labels(*given, model._state.dispersion) for model in (pilot, whole))
+    training = Training(as_corpus(X), y, np.ones(D), np.asarray(LINE, dtype=float).reshape(D, -1))
+    scored, scale = pilot._scored(training), word_scale(X)
+    own, new = (pilot._word_step()._problem(scored, scale, model._state.dispersion) for model in (pilot, whole))
     (_, part), none = pilot._parts()[0], np.zeros(D)
     users = [
         part.response.unscale((labels.topics + labels.others)[:, 0], none, labels.dispersion)[0]
@@ -201,7 +212,7 @@ def test_linear_predictors_in_the_units_of_another_fit(response):
 
 
 def test_density_of_labels_that_lack_a_class():
-    """New labels are places among the classes of the fit, and leave the model as it was."""
+    """New labels are indices of the classes of the fit, and do not change the model."""
     model = SLDAClassifier(K, max_iter=10).fit(X, CLASSES)
     rows = np.flatnonzero(CLASSES != "a")
     expected = np.log(
@@ -216,7 +227,7 @@ def test_density_of_labels_that_lack_a_class():
 
 
 def test_missing_classes_are_not_scored_when_supervision_is_chosen():
-    """-1 is no class: no model could predict it, and it would count as an error."""
+    """-1 is not a class: no model could predict it, and it would count as an error."""
     codes = SHARES.argmax(axis=1)
     half = np.where(np.arange(D) % 2 == 0, -1, codes)
     model = SLDAClassifier(K, supervision="auto", max_iter=5).fit(X, half)

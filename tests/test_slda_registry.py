@@ -1,4 +1,4 @@
-"""Every response of the registry through a whole fit: a bound that never falls, parameters recovered, prediction."""
+"""A complete fit with every registered response: monotone bound, parameter recovery, prediction."""
 
 import numpy as np
 import pytest
@@ -40,18 +40,18 @@ def test_the_bound_never_falls(name, per_token):
 
 
 def errors(name, n_documents):
-    """Largest errors of topics, coefficients (what y tells of them) and dispersion, the mean of two corpora."""
+    """Largest errors of topics, coefficients (as far as identified) and dispersion, averaged over two corpora."""
     found = []
     for seed in (5, 6):
         data = drawn(name, n_documents, seed)
         model = estimator(name, refit=False, max_iter=40).fit(data.counts, data.y)
         order = align_topics(data.components, model.components_).order
         coef, truth = np.atleast_2d(model.coef_)[:, order], np.atleast_2d(data.coef)
-        if name == "softmax":  # a shift of all classes alike says nothing
+        if name == "softmax":  # a shift of all classes is not identified
             coef, truth = coef - coef.mean(axis=0), truth - truth.mean(axis=0)
-        if name == "ordinal":  # one of all topics and cut-points neither
+        if name == "ordinal":  # nor is a shift of all topics and cut-points
             coef, truth = coef - coef.mean(), truth - truth.mean()
-        if name == "negative_binomial":  # the mean is r exp(s), and r has an error of its own
+        if name == "negative_binomial":  # the mean is r exp(s), and r is estimated, too
             coef = coef + np.log(model.dispersion_ / TRUTH[name])
         spread = abs(np.log(model.dispersion_ / TRUTH[name])) if name in TRUTH else 0.0
         topics = np.abs(model.components_[order] - data.components).sum(axis=1).max()
@@ -69,7 +69,7 @@ def test_what_was_simulated_is_recovered_the_better_the_more_documents(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_prediction_is_lda_inference_and_the_link(name):
-    """New documents have no y: their shares are LDA's with these topics, and E[y] is the response's at their score."""
+    """New documents have no y: their shares are those of LDA with these topics, and E[y] follows from their score."""
     data = drawn(name, 150)
     model = estimator(name, max_iter=8).fit(data.counts, data.y)
     new = simulate(40, 3, n_words=80, mean_length=4000, seed=9).counts  # so long that Zbar hardly varies
@@ -77,6 +77,6 @@ def test_prediction_is_lda_inference_and_the_link(name):
     lengths = np.asarray(new.counts.sum(axis=1)).ravel()
     mean = (shares * (lengths + model.alpha_.sum())[:, None] - model.alpha_) / lengths[:, None]
     score = mean @ model._state.coef.T.astype(float)
-    expected = EXAMPLES[name].mean(score, model._state.learned()[1])
+    expected = EXAMPLES[name].mean(score, model._state.dispersion)
     found = model.predict_proba(new) if registry()[name].kind == "class" else model.predict(new)
     np.testing.assert_allclose(found, expected, rtol=0.02, atol=5e-3)

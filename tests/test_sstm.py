@@ -1,4 +1,4 @@
-"""The sparse supervised topic model: exact zeros where they belong, budgets, uncertainty, classes."""
+"""The sparse supervised topic model: exact zeros, budgets, uncertainty, classes."""
 
 import re
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ def regression(response, seed=0):
 
 @pytest.mark.parametrize("response", [Gaussian(), Probit(), Poisson()], ids=lambda response: response.name)
 def test_the_mode_satisfies_the_conditions_of_an_l1_problem(response):
-    """The gradient is at most the penalty, and is the penalty times the sign where a coefficient is not zero."""
+    """The gradient is at most the penalty in size, and equals penalty times sign where a coefficient is not zero."""
     design, y, dispersion = regression(response)
     y[:10] = np.nan
     weight = np.random.default_rng(1).uniform(0.5, 2, size=300)
@@ -73,7 +73,7 @@ def test_a_budget_keeps_the_topics_that_matter_most(budget):
     assert set(np.flatnonzero(coef)) <= {0, 1, 2}
     chosen = np.flatnonzero(coef)
     ridge = np.linalg.lstsq(design[:, chosen], y, rcond=None)[0]
-    np.testing.assert_allclose(coef[chosen], ridge, atol=0.02)  # not shrunk by the scale that chose them
+    np.testing.assert_allclose(coef[chosen], ridge, atol=0.02)  # not shrunk by the selection penalty
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def labels():
 
 
 def order(model, data):
-    """The fitted topic of each true one."""
+    """The fitted topic that matches each true topic."""
     return (np.sqrt(model.components_) @ np.sqrt(data.components).T).argmax(axis=0)
 
 
@@ -100,9 +100,9 @@ def test_a_budget_of_two_finds_the_two_topics_that_make_y(numbers):
     assert np.all(model.inclusion_[found[:2]] == 1)
     np.testing.assert_allclose(model.sign_probability_[found[:2]], [1, 0])
     low, high = model.coef_interval_
-    bear = found[:2]
-    assert np.all((low[bear] < model.coef_mean_[bear]) & (model.coef_mean_[bear] < high[bear]))
-    assert not np.delete(model.draws_["coef"][:, 0], bear, axis=1).any()  # the others have none at all
+    active = found[:2]
+    assert np.all((low[active] < model.coef_mean_[active]) & (model.coef_mean_[active] < high[active]))
+    assert not np.delete(model.draws_["coef"][:, 0], active, axis=1).any()  # the others have none at all
     assert np.mean((low[found] < 10 * COEF + 1.0) & (high[found] > 10 * COEF - 1.0)) > 0.6
     predicted = model.predict(numbers.counts)
     np.testing.assert_allclose(predicted, model.intercept_ + model.doc_topic_ @ model.coef_, atol=2.0)
@@ -110,7 +110,7 @@ def test_a_budget_of_two_finds_the_two_topics_that_make_y(numbers):
 
 
 def broad(n_documents=500):
-    """Counts and y: documents of either class mix six topics of the class's own."""
+    """Counts and y; the documents of each class mix six topics of that class."""
     rng = np.random.default_rng(3)
     topics, y = rng.dirichlet(np.full(240, 0.1), size=12), rng.integers(2, size=n_documents)
     shares = np.zeros((n_documents, 12))
@@ -232,12 +232,12 @@ def test_chains_are_matched_and_compared(numbers):
 
 
 def test_chains_match_topics_that_bear_y_with_such():
-    """Though words alone would match them crosswise."""
+    """Matching by words alone would exchange them."""
     words = np.eye(4)[:, :4] + 0.01
     coefs = np.array([[[1.0, 2.0, 0.0, 0.0]], [[0.0, 0.0, 5.0, 6.0]]])
     fits = [Fit(SimpleNamespace(word_topic=words), [], 1, {"coef": coef[None]}) for coef in coefs]
     assert list(_match(fits[0], fits[1])[:2]) in ([2, 3], [3, 2]) and sorted(_match(*fits)) == [0, 1, 2, 3]
-    fits[1].draws["coef"] = np.array([[[0.0, 0.0, 0.0, 6.0]]])  # as many as there are: words alone
+    fits[1].draws["coef"] = np.array([[[0.0, 0.0, 0.0, 6.0]]])  # the numbers differ: matched by words alone
     assert list(_match(*fits)) == [0, 1, 2, 3]
 
 
@@ -248,7 +248,7 @@ def test_topics_are_matched_whatever_their_order():
 
 
 def test_measures_of_mixing():
-    """White noise, an autoregression whose effective size is known, and chains that sit apart."""
+    """White noise, an autoregression with known effective sample size, and chains that have not mixed."""
     rng = np.random.default_rng(0)
     white = rng.normal(size=(4, 1000))
     assert split_r_hat(white) < 1.01 and 3000 < effective_size(white) <= 4000

@@ -8,15 +8,18 @@ import scipy.sparse as sp
 from scipy import stats
 from scipy.special import log_ndtr
 
+from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.gibbs.augmentation import SweepDraws
 from supertopic.inference.gibbs.coefficients import draw_support
-from supertopic.inference.gibbs.supervised import RATE_PRIOR, Options, SupervisedSampler, prior_precision
-from supertopic.kernels import gibbs_likelihood
+from supertopic.inference.gibbs.groups import sweep_groups
+from supertopic.inference.gibbs.supervised import RATE_PRIOR, SamplerOptions, SupervisedSampler, prior_precision
+from supertopic.kernels import gibbs_layout, gibbs_likelihood
 from supertopic.model import Model
 from supertopic.responses import base
+from tests import naive_gibbs
 from tests import naive_supervised as naive
 
 NAMES = naive.sampled_names()
@@ -25,7 +28,10 @@ TINY = np.array([[1, 2, 0], [1, 0, 1]])
 DRAWN = {name: len(naive.make(name)[1]) > 0 for name in NAMES}  # whether it has a dispersion
 
 
-def sampler_of(name, counts, y, weight=None, prior=("normal", 1.0), seed=0, covariates=None, options=None):
+def sampler_of(
+    name, counts, y, weight=None, prior=("normal", 1.0), seed=0, covariates=None, options=None, groups=None,
+    backend=None,
+):  # fmt: skip
     response, dispersion = naive.make(name)
     n_covariates = 0 if covariates is None else covariates.shape[1]
     model = Model(
@@ -34,8 +40,9 @@ def sampler_of(name, counts, y, weight=None, prior=("normal", 1.0), seed=0, cova
     )  # fmt: skip
     weight = np.ones(len(y)) if weight is None else weight
     counts = sp.csr_matrix(counts.astype(np.float32))
-    sampler = SupervisedSampler(model, counts, np.asarray(y, float), weight, covariates, seed, options or Options())
-    sampler.take(np.zeros(len(sampler.token_word), np.uint16), sampler.coef, dispersion, ALPHA)
+    data = (counts, np.asarray(y, float), weight, covariates)
+    sampler = SupervisedSampler(model, *data, seed, options or SamplerOptions(), backend, groups)
+    sampler.take(np.zeros(len(sampler.tokens.word), np.uint16), sampler.coef, dispersion, ALPHA)
     return sampler
 
 
@@ -45,14 +52,14 @@ def test_every_response_but_those_of_canonical_links_has_a_sampler():
 
 
 def test_topics_under_a_collapsed_probit_follow_the_enumerated_posterior():
-    follow_enumerated("probit", 1.0, Options(integrate_latents=True))
-    follow_enumerated("probit", 3.0, Options(integrate_latents=True))
+    follow_enumerated("probit", 1.0, SamplerOptions(integrate_latents=True))
+    follow_enumerated("probit", 3.0, SamplerOptions(integrate_latents=True))
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("weight", [1.0, 2.0, 2.5])
 def test_topics_follow_the_enumerated_posterior(name, weight):
-    """Augmented topics given coefficients: p(z | w, y) with what was augmented integrated out."""
+    """Topics given coefficients: p(z | w, y), with the augmentation variables integrated out."""
     follow_enumerated(name, weight)
 
 
@@ -73,13 +80,13 @@ def follow_enumerated(name, weight, options=None):
         TINY, ALPHA, BETA, lambda d, shares: weight * naive.log_density(name, y[d], coef @ shares, dispersion)
     )
     without = naive.enumerate_topics(TINY, ALPHA, BETA, lambda d, shares: 0.0)[1]
-    assert np.abs(expected - without).sum() > 0.2  # the response does speak
+    assert np.abs(expected - without).sum() > 0.2  # the response matters
     n, seen = 20000, np.zeros(len(states))
     powers = len(ALPHA) ** np.arange(states.shape[1])[::-1]
     for number in range(n):
         score = sampler.design @ coef.T
-        said = response.augment(sampler.y, score, sampler.weight, dispersion, SweepDraws(1, number))
-        sampler.draw_topics(*said, number)
+        augmented = response.augment(sampler.y, score, sampler.weight, dispersion, SweepDraws(1, number))
+        sampler.draw_topics(*augmented, number)
         seen[sampler.topic @ powers] += 1
     assert np.abs(seen / n - expected).sum() < 0.09, np.abs(seen / n - expected).sum()
     by_share = [np.bincount((states == k).sum(1), seen / n - expected) for k in range(3)]
@@ -91,11 +98,13 @@ KINDS = [gibbs_likelihood.QUADRATIC, gibbs_likelihood.PRODUCT, gibbs_likelihood.
 
 @pytest.mark.parametrize("length", [4, 60])
 @pytest.mark.parametrize("kinds", [[kind] for kind in KINDS] + [KINDS])
-def test_same_topics_as_the_naive_sweep(kinds, length):
-    """Short documents ask for the functions themselves, long ones for their Taylor series."""
+@pytest.mark.parametrize("groups", [1, 3])
+def test_same_topics_as_the_naive_sweep(kinds, length, groups):
+    """Short documents need the functions themselves, long ones use their Taylor series."""
     rng = np.random.default_rng(length)
     n_docs, n_words, n_topics, n_columns = 6, 12, 5, len(kinds)
-    documents = [np.sort(rng.integers(n_words, size=length)) for _ in range(n_docs)]
+    counts = sp.csr_matrix(rng.multinomial(length, np.full(n_words, 1 / n_words), size=n_docs))
+    tokens = gibbs_layout.lay_out_documents(counts.indptr, counts.indices, counts.data, n_words, groups)
     topic = rng.integers(n_topics, size=n_docs * length).astype(np.uint16)
     slope = rng.normal(size=(n_docs, n_columns)) * 3
     curvature, coef = rng.gamma(2.0, size=(n_docs, n_columns)), rng.normal(size=(n_columns, n_topics)) * 2
@@ -111,26 +120,34 @@ def test_same_topics_as_the_naive_sweep(kinds, length):
         return abs(b) * log_ndtr(np.sign(b) * omega * s)
 
     word_topic = np.zeros((n_words, n_topics), np.int32)
-    np.add.at(word_topic, (np.concatenate(documents), topic), 1)
+    np.add.at(word_topic, (tokens.word, topic), 1)
+    doc_topic = np.zeros((n_docs, n_topics), np.float32)
+    gibbs_layout.count_document_topics(0, n_docs, tokens.doc_ptr, topic, doc_topic)
     expected, found = topic.astype(int), topic.copy()
-    doc_ptr, doc_topic = np.arange(n_docs + 1) * length, np.zeros((n_docs, n_topics), np.float32)
     scratch = gibbs_likelihood.make_scratch(n_topics, n_columns)
-    count = word_topic.sum(0).astype(np.int64)
+    count, sizes, changed = word_topic.sum(0).astype(np.int64), np.ones((groups, groups)), []
+
+    def call(i, j, own_count):
+        def draw():
+            changed.append(gibbs_likelihood.sweep_likelihood(
+                tokens.doc_bounds[i], tokens.doc_bounds[i + 1], tokens.doc_ptr[j], tokens.doc_length, tokens.word,
+                found, doc_topic, np.array(kinds), slope, curvature, offset, coef, word_topic, own_count, alpha, beta,
+                7, number, scratch,
+            ))  # fmt: skip
+
+        return (draw,)
+
     for number in range(3):
-        doc_topic[:] = 0
-        changed = gibbs_likelihood.sweep_likelihood(
-            0, n_docs, doc_ptr, np.concatenate(documents).astype(np.int32), found, doc_topic, np.array(kinds), slope,
-            curvature, offset, coef, word_topic, count, alpha, beta, 7, number, scratch,
-        )  # fmt: skip
-        expected = naive.sweep(documents, expected, function, coef, alpha, beta, n_words, 7, number)
-        assert changed > 0
+        count = sweep_groups(Threads(1), count, sizes, call)
+        expected = naive.sweep(tokens, expected, function, coef, alpha, beta, n_words, 7, number)
         np.testing.assert_array_equal(found, expected)
+    assert len(changed) == 3 * groups**2 and sum(changed) > 0
     np.testing.assert_array_equal(word_topic.sum(0), count)
     np.testing.assert_array_equal(doc_topic.sum(0), count)
 
 
 def test_taylor_series_of_the_likelihood_and_its_remainder():
-    """The polynomial differs from f by less than the bound it states, from far tail to far tail."""
+    """The polynomial differs from f by less than the stated bound, in both tails and between them."""
     for kind in KINDS:
         for s in [-200.0, -30.0, -8.0, -1.0, 0.0, 0.7, 3.0, 9.0]:
             for slope, curvature in [(1.0, 1.0), (-2.0, 1.7)]:
@@ -145,7 +162,7 @@ def test_taylor_series_of_the_likelihood_and_its_remainder():
 
 @pytest.mark.parametrize("scale", [0.3, 2.0])
 def test_precisions_of_a_laplace_prior_keep_it(scale):
-    """|coef| of Laplace(0, scale) is exponential, and stays so through precisions and coefficients drawn in turn."""
+    """|coef| of Laplace(0, scale) is exponential, and stays so when precisions and coefficients are drawn in turn."""
     coef = np.random.default_rng(0).laplace(scale=scale, size=(1, 200_000))
     for number in range(3):
         draw = SweepDraws(3, number)
@@ -166,7 +183,7 @@ def prior_dispersion(name, rng):
 
 
 def statistics(sampler, name):
-    """Numbers whose expectation must not move: of coefficients, topics, dispersion, and all of them with y."""
+    """Functions of coefficients, topics, dispersion and y whose expectations must not change."""
     coef, response = sampler.coef, sampler.model.response
     score = sampler.design @ coef.T
     y = np.arctan(sampler.y)
@@ -185,8 +202,8 @@ def statistics(sampler, name):
     return np.array(values)
 
 
-def simulated(name, prior, replicate, covariates=False, options=None):
-    """A sampler whose everything, words and y too, has been drawn from the model."""
+def simulated(name, prior, replicate, covariates=False, options=None, groups=None):
+    """A sampler all of whose variables, including words and y, have been drawn from the model."""
     n_docs, length, n_words, rng = 5, 4, 4, np.random.default_rng([replicate, 17])
     topics = rng.dirichlet(np.full(n_words, BETA), size=len(ALPHA))
     z = np.concatenate([rng.choice(len(ALPHA), length, p=rng.dirichlet(ALPHA)) for _ in range(n_docs)])
@@ -197,33 +214,39 @@ def simulated(name, prior, replicate, covariates=False, options=None):
     extra = rng.normal(size=(n_docs, 1)) if covariates else None
     if options is not None and options.learn_scale:
         prior = (prior[0], 1.0 / rng.gamma(RATE_PRIOR[0], 1.0 / RATE_PRIOR[1]))
-    sampler = sampler_of(name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra, options=options)
+    sampler = sampler_of(
+        name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra, options=options, groups=groups
+    )
     if options is not None and options.budget is not None:
         for active in sampler.active:
             active[rng.choice(len(ALPHA), len(ALPHA) - options.budget, replace=False)] = False
     draw = rng.normal if prior[0] == "normal" else rng.laplace
     coef, dispersion = draw(scale=prior[1], size=sampler.coef.shape), prior_dispersion(name, rng)
     coef = np.where(sampler.active, coef, 0.0)
-    sampler.take(z.astype(np.uint16), coef, dispersion, ALPHA)
+    docs = naive_gibbs.documents_of(sampler.tokens)
+    order = np.argsort(docs, kind="stable")  # of the tokens by document: the words there are in order
+    topic = np.empty(len(z), np.uint16)
+    topic[order] = z
+    sampler.take(topic, coef, dispersion, ALPHA)
     sampler.y = naive.draw_y(name, sampler.design @ coef.T, dispersion, rng)
     return sampler
 
 
-def joint_test(name, prior, n_replicates, n_sweeps, covariates=False, options=None):
-    """Largest |z| of paired differences: all drawn from the model, then some sweeps given words and y.
+def joint_test(name, prior, n_replicates, n_sweeps, covariates=False, options=None, groups=None):
+    """|z| of paired differences: all variables drawn from the model, then after some sweeps given words and y.
 
     Parameters and topics before and after have the same distribution, jointly with the data (Geweke 2004, with
     independent replicates as in Gandy & Scott 2020).
     """
     differences = []
     for replicate in range(n_replicates):
-        sampler = simulated(name, prior, replicate, covariates, options)
+        sampler = simulated(name, prior, replicate, covariates, options, groups)
         before = statistics(sampler, name)
         for number in range(n_sweeps):
             sampler.sweep(number)
         differences.append(statistics(sampler, name) - before)
     differences = np.array(differences)
-    differences = differences[:, differences.any(axis=0)]  # what is not drawn does not move
+    differences = differences[:, differences.any(axis=0)]  # a variable that is not drawn does not change
     return np.abs(differences.mean(0) / (differences.std(0) / np.sqrt(n_replicates) + 1e-300))
 
 
@@ -248,7 +271,7 @@ def test_sweeps_keep_the_joint_distribution_under_a_laplace_prior_and_covariates
 @pytest.mark.parametrize("name", ["gaussian", "probit"])
 def test_sweeps_of_sparse_models_keep_the_joint_distribution(name):
     """SSTM: the probit's latent integrated out of the topics' draws, the scale of the Laplace prior drawn."""
-    options = Options(integrate_latents=True, learn_scale=True)
+    options = SamplerOptions(integrate_latents=True, learn_scale=True)
     z = joint_test(name, ("laplace", 1.0), 1500, 3, covariates=True, options=options)
     assert z.max() < 4.0, z
 
@@ -256,9 +279,9 @@ def test_sweeps_of_sparse_models_keep_the_joint_distribution(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "probit", "poisson"])
 def test_sweeps_within_a_budget_keep_the_joint_distribution(name, monkeypatch):
-    """Which topics bear the response is drawn too, and has to stay as likely as it was."""
+    """The active set is drawn, too, and its distribution has to stay the same."""
     monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
-    options = Options(integrate_latents=True, learn_scale=name != "poisson", budget=2)
+    options = SamplerOptions(integrate_latents=True, learn_scale=name != "poisson", budget=2)
     z = joint_test(name, ("laplace", 1.0), 1500, 3, covariates=True, options=options)
     assert z.max() < 4.0, z
 
@@ -288,7 +311,7 @@ def test_the_support_follows_its_enumerated_posterior():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_truth_ranks_evenly_among_the_draws(name, monkeypatch):
-    """Simulation-based calibration (Talts et al. 2018): among nine draws given its data, a truth has any rank as often.
+    """Simulation-based calibration (Talts et al. 2018): the rank of the truth among nine draws is uniform.
 
     The chain starts elsewhere: topics and coefficients of another replicate.
     """
@@ -299,7 +322,7 @@ def test_truth_ranks_evenly_among_the_draws(name, monkeypatch):
         score = sampler.design @ sampler.coef.T
         fit = sampler.model.response.log_likelihood(sampler.y, score, sampler.weight, sampler.dispersion)
         own = [np.diff(sampler.dispersion)[0] if name == "ordinal" else sampler.dispersion[0]] if DRAWN[name] else []
-        coef = sampler.coef[0]  # its largest and smallest, whatever the topics' order, which tiny chains seldom change
+        coef = sampler.coef[0]  # its extremes do not depend on the topics' order, which tiny chains seldom change
         return np.array([coef.max(), coef.min(), score[0, 0], fit, *own])
 
     ranks = []

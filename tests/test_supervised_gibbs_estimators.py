@@ -1,4 +1,4 @@
-"""`inference="gibbs"` of the supervised estimators: agreement with variational fits, seeds, kills, what is refused."""
+"""`inference="gibbs"` of the supervised estimators: agreement with variational fits, seeds, checkpoints, errors."""
 
 import numpy as np
 import pytest
@@ -36,14 +36,14 @@ def test_gibbs_and_variational_fits_agree(name):
     deviation = draws.std(axis=0)
     np.testing.assert_allclose(draws.mean(axis=0), found, atol=0.02 + 0.1 * deviation.max())
     truth = np.atleast_2d(data.coef)
-    if name == "softmax":  # its bound is loose, which pulls the variational coefficients in
+    if name == "softmax":  # its bound is loose, which shrinks the variational coefficients
         assert np.abs(model.predict_proba(data.counts) - other.predict_proba(data.counts)).mean() < 0.03
-    elif name == "inverse_gaussian":  # the delta method does so, too, by a few hundredths of the largest
+    elif name == "inverse_gaussian":  # the delta method shrinks them, too, by a few hundredths of the largest
         assert np.abs(found - variational).max() < 0.08 * np.abs(found).max()
         assert np.corrcoef(np.log(model.predict(data.counts)), np.log(other.predict(data.counts)))[0, 1] > 0.995
     else:
         assert np.all(np.abs(found - variational) < 0.7 * deviation + 0.05)
-    if name == "ordinal":  # a shift of all topics and cut-points alike says nothing
+    if name == "ordinal":  # a common shift of all topics and cut-points changes nothing
         found, truth = found - found.mean(), truth - truth.mean()
     if name != "softmax":
         assert np.all(np.abs(found - truth) < 3.5 * deviation)

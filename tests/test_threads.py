@@ -1,4 +1,4 @@
-"""Threads: every call once, errors come out, and cuts cover the range."""
+"""Threads: every call runs once, errors are raised, and cuts cover the range."""
 
 import threading
 
@@ -55,7 +55,7 @@ def test_ranges_get_smaller_so_that_nobody_waits_long():
         work = [stop - start for start, stop in backend.cut(np.arange(10_001))]
         assert work == sorted(work, reverse=True)
         assert work[0] < 10_000 / 4 and work[-1] < 10_000 / 100
-        assert backend.cut(np.array([0, 1, 2])) == [(0, 1), (1, 2)]  # one each: there is nothing to share out better
+        assert backend.cut(np.array([0, 1, 2])) == [(0, 1), (1, 2)]  # one item each
 
 
 def test_scratch_belongs_to_one_thread():

@@ -1,4 +1,4 @@
-"""The vectorizer: words, limits, streams, and a state that travels as JSON."""
+"""The vectorizer: words, limits, streams, and its state as JSON."""
 
 import json
 import pickle
@@ -162,7 +162,7 @@ def test_a_stream_of_too_many_terms_is_pruned_and_says_so():
     batches = ([f"often{j} rare{i}x{j}" for j in range(10)] for i in range(40))
     with pytest.warns(UserWarning, match=r"more than 50 terms: \d+ rare ones were dropped"):
         vectorizer.fit_stream(batches)
-    # 400 documents ask for two of them at least: a term that took a freed place starts to count from zero
+    # with 400 documents min_df is 2: a term that takes a freed place starts to count from zero
     assert set(vectorizer.vocabulary_) == {f"often{j}" for j in range(10)}
     assert 300 < vectorizer.n_pruned_ <= 400
 
