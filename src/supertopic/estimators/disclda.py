@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -29,6 +29,7 @@ from supertopic.model import Model
 _CLASS_PRIORS = ("empirical", "uniform")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     """y ~ Categorical(shares);  theta ~ Dirichlet(alpha);  z ~ theta;  w ~ beta_z;  z is a topic of y or a shared one.
 
@@ -72,42 +73,22 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
 
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_classes, EMSettings, 100)}
 
-    def __init__(
-        self,
-        n_class_topics: int = 2,
-        *,
-        n_shared_topics: int | None = None,
-        class_prior: str = "empirical",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
-        topic_word_prior: float = 0.01,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_class_topics = n_class_topics
-        self.n_shared_topics = n_shared_topics
-        self.class_prior = class_prior
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
+    n_class_topics: int = field(default=2, kw_only=False)
+    n_shared_topics: int | None = None
+    class_prior: str = "empirical"
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    topic_word_prior: float = 0.01
+    max_iter: int = 100
+    tol: float = 1e-4
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-2
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    warm_start: bool = False
+    checkpoint: Any = None
+    backend: str = "threads"
 
     # --- fitting ------------------------------------------------------------------------------------------------
 

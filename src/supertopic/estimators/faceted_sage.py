@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -46,6 +46,7 @@ class ObservedLabels(LabelModel):
         return float(np.log(self.shares).sum())
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     """theta_d ~ Dirichlet(alpha);  z ~ theta_d;  w ~ exp(m + eta_z + sum of eta_label + eta_(z, label) …) / Z.
 
@@ -97,50 +98,26 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
 
     _kept_arrays: ClassVar[tuple[str, ...]] = (*FacetedEstimator._kept_arrays, "_combinations", "_shares")
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        facets: Sequence[str] | None = None,
-        interactions: Sequence[Sequence[str]] | None = None,
-        prior: str = "jeffreys",
-        gamma: float = 1.0,
-        interaction_gamma: float | None = 10.0,
-        background: str = "fitted",
-        unseen: float = 0.1,
-        label_prior: str = "empirical",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.facets = facets
-        self.interactions = interactions
-        self.prior = prior
-        self.gamma = gamma
-        self.interaction_gamma = interaction_gamma
-        self.background = background
-        self.unseen = unseen
-        self.label_prior = label_prior
-        self.doc_topic_prior = doc_topic_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.backend = backend
+    n_topics: int = field(default=20, kw_only=False)
+    facets: Sequence[str] | None = None
+    interactions: Sequence[Sequence[str]] | None = None
+    prior: str = "jeffreys"
+    gamma: float = 1.0
+    interaction_gamma: float | None = 10.0
+    background: str = "fitted"
+    unseen: float = 0.1
+    label_prior: str = "empirical"
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    max_iter: int = 100
+    tol: float = 1e-4
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-2
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    checkpoint: Any = None
+    backend: str = "threads"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the deviations of topics, labels and their interactions.

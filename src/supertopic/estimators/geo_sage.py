@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from supertopic.estimators.shared.regions import Regions, distance_km, nearest_o
 _COLUMNS = ("latitude", "longitude")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GeoSAGE(FacetedEstimator):
     """r ~ shares;  place ~ N(mean_r, cov_r);  theta ~ Dirichlet(alpha);  w ~ exp(m + eta_z + eta_r + eta_(z, r)) / Z.
 
@@ -52,56 +54,28 @@ class GeoSAGE(FacetedEstimator):
     _kept_arrays: ClassVar[tuple[str, ...]] = (
         *FacetedEstimator._kept_arrays, "_shares", "_region_mean", "_region_cov",
     )  # fmt: skip
-    _shares: np.ndarray
-    _region_mean: np.ndarray
-    _region_cov: np.ndarray
 
-    def __init__(
-        self,
-        n_topics: int = 5,
-        *,
-        n_regions: int | None = None,
-        max_regions: int = 30,
-        interactions: bool = True,
-        word_weight: float = 0.3,
-        prior: str = "jeffreys",
-        gamma: float = 1.0,
-        interaction_gamma: float | None = 10.0,
-        background: str = "fitted",
-        unseen: float = 0.1,
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
-        max_iter: int = 50,
-        tol: float = 1e-4,
-        max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.n_regions = n_regions
-        self.max_regions = max_regions
-        self.interactions = interactions
-        self.word_weight = word_weight
-        self.prior = prior
-        self.gamma = gamma
-        self.interaction_gamma = interaction_gamma
-        self.background = background
-        self.unseen = unseen
-        self.doc_topic_prior = doc_topic_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.checkpoint = checkpoint
-        self.backend = backend
+    n_topics: int = field(default=5, kw_only=False)
+    n_regions: int | None = None
+    max_regions: int = 30
+    interactions: bool = True
+    word_weight: float = 0.3
+    prior: str = "jeffreys"
+    gamma: float = 1.0
+    interaction_gamma: float | None = 10.0
+    background: str = "fitted"
+    unseen: float = 0.1
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    max_iter: int = 50
+    tol: float = 1e-4
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-2
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    checkpoint: Any = None
+    backend: str = "threads"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn regions, and the deviations of topics, regions and their interactions.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -33,6 +34,7 @@ from supertopic.inference.variational.htmm import (
 from supertopic.model import Model, SentenceState
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HTMM(TopicEstimator):
     """theta_d ~ Dirichlet(alpha);  a sentence draws its topic from theta_d with probability epsilon, or keeps the last.
 
@@ -76,40 +78,21 @@ class HTMM(TopicEstimator):
 
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_sentences, EMSettings, 100)}
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        epsilon: float | str = "auto",
-        doc_topic_prior: float | Sequence[float] | np.ndarray = 0.5,
-        topic_word_prior: float = 0.2,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        max_doc_iter: int = 10,
-        doc_tol: float = 1e-3,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.epsilon = epsilon
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
+    n_topics: int = field(default=20, kw_only=False)
+    epsilon: float | str = "auto"
+    doc_topic_prior: float | Sequence[float] | np.ndarray = 0.5
+    topic_word_prior: float = 0.2
+    max_iter: int = 100
+    tol: float = 1e-5
+    max_doc_iter: int = 10
+    doc_tol: float = 1e-3
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    warm_start: bool = False
+    checkpoint: Any = None
+    backend: str = "threads"
 
     # --- fitting ------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LDA(TopicEstimator):
     """theta_d ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z ~ theta_d;  w ~ beta_z.
 
@@ -80,54 +82,28 @@ class LDA(TopicEstimator):
         "gibbs": Engine(fit_gibbs, GibbsSettings, 500),
     }
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        inference: str = "vb",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
-        topic_word_prior: float = 0.05,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        sampler: str = "collapsed",
-        burn_in: int | None = None,
-        thin: int = 10,
-        batch_size: int | None = None,
-        learning_delay: float = 50.0,
-        learning_decay: float = 0.7,
-        total_documents: int | None = None,
-        max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.inference = inference
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sampler = sampler
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.learning_delay = learning_delay
-        self.learning_decay = learning_decay
-        self.total_documents = total_documents
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
+    n_topics: int = field(default=20, kw_only=False)
+    inference: str = "vb"
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    topic_word_prior: float = 0.05
+    max_iter: int | None = None
+    tol: float = 1e-4
+    sampler: str = "collapsed"
+    burn_in: int | None = None
+    thin: int = 10
+    batch_size: int | None = None
+    learning_delay: float = 50.0
+    learning_decay: float = 0.7
+    total_documents: int | None = None
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-2
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    warm_start: bool = False
+    checkpoint: Any = None
+    backend: str = "threads"
 
     def _model(self) -> Model:
         check_choice("sampler", self.sampler, ("collapsed", "partial"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MixtureOfCategoricals(TopicEstimator):
     """theta ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z_d ~ theta;  every word of d ~ beta_{z_d}.
 
@@ -50,48 +52,25 @@ class MixtureOfCategoricals(TopicEstimator):
         "gibbs": Engine(fit_mixture_gibbs, GibbsSettings, 100),
     }
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        inference: str = "vb",
-        doc_topic_prior: float | Sequence[float] | np.ndarray = 1.0,
-        topic_word_prior: float = 0.05,
-        max_iter: int | None = None,
-        tol: float = 1e-5,
-        burn_in: int | None = None,
-        thin: int = 5,
-        batch_size: int | None = None,
-        learning_delay: float = 50.0,
-        learning_decay: float = 0.7,
-        total_documents: int | None = None,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.inference = inference
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.burn_in = burn_in
-        self.thin = thin
-        self.batch_size = batch_size
-        self.learning_delay = learning_delay
-        self.learning_decay = learning_decay
-        self.total_documents = total_documents
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
+    n_topics: int = field(default=20, kw_only=False)
+    inference: str = "vb"
+    doc_topic_prior: float | Sequence[float] | np.ndarray = 1.0
+    topic_word_prior: float = 0.05
+    max_iter: int | None = None
+    tol: float = 1e-5
+    burn_in: int | None = None
+    thin: int = 5
+    batch_size: int | None = None
+    learning_delay: float = 50.0
+    learning_decay: float = 0.7
+    total_documents: int | None = None
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    warm_start: bool = False
+    checkpoint: Any = None
+    backend: str = "threads"
 
     def _model(self) -> Model:
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)

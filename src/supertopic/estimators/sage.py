@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -80,6 +80,7 @@ class _Deviating(TopicEstimator):
         )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SAGEClassifier(ClassifierMixin, _Deviating):
     """Naive Bayes with sparse classes: y ~ Categorical(shares);  every word of a document ~ exp(m + eta_y) / Z_y.
 
@@ -125,34 +126,18 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     membership_ = "single"
     engines: ClassVar[dict[str, Engine]] = {}
 
-    def __init__(
-        self,
-        *,
-        prior: str = "jeffreys",
-        gamma: float = 0.3,
-        background: str = "fitted",
-        unseen: float = 0.1,
-        background_share: float = 0.0,
-        counts: str = "raw",
-        class_prior: str = "empirical",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        backend: str = "threads",
-    ) -> None:
-        self.prior = prior
-        self.gamma = gamma
-        self.background = background
-        self.unseen = unseen
-        self.background_share = background_share
-        self.counts = counts
-        self.class_prior = class_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.backend = backend
+    prior: str = "jeffreys"
+    gamma: float = 0.3
+    background: str = "fitted"
+    unseen: float = 0.1
+    background_share: float = 0.0
+    counts: str = "raw"
+    class_prior: str = "empirical"
+    max_iter: int = 200
+    tol: float = 1e-4
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    backend: str = "threads"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn what each class adds to the background.
@@ -272,6 +257,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SAGETopics(_Deviating):
     """theta_d ~ Dirichlet(alpha);  z ~ theta_d;  w ~ exp(m + eta_z) / Z_z:  topics that add sparse deviations to m.
 
@@ -308,54 +294,28 @@ class SAGETopics(_Deviating):
         "svi": Engine(fit_stochastic, StochasticSettings, 10),
     }
 
-    def __init__(
-        self,
-        n_topics: int = 20,
-        *,
-        prior: str = "exponential",
-        gamma: float = 1.0,
-        background: str = "fitted",
-        unseen: float = 0.1,
-        inference: str = "vb",
-        doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto",
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        batch_size: int | None = None,
-        learning_delay: float = 50.0,
-        learning_decay: float = 0.7,
-        total_documents: int | None = None,
-        max_doc_iter: int = 100,
-        doc_tol: float = 1e-2,
-        vectorizer: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-        warm_start: bool = False,
-        checkpoint: Any = None,
-        backend: str = "threads",
-    ) -> None:
-        self.n_topics = n_topics
-        self.prior = prior
-        self.gamma = gamma
-        self.background = background
-        self.unseen = unseen
-        self.inference = inference
-        self.doc_topic_prior = doc_topic_prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.batch_size = batch_size
-        self.learning_delay = learning_delay
-        self.learning_decay = learning_decay
-        self.total_documents = total_documents
-        self.max_doc_iter = max_doc_iter
-        self.doc_tol = doc_tol
-        self.vectorizer = vectorizer
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.backend = backend
+    n_topics: int = field(default=20, kw_only=False)
+    prior: str = "exponential"
+    gamma: float = 1.0
+    background: str = "fitted"
+    unseen: float = 0.1
+    inference: str = "vb"
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    max_iter: int | None = None
+    tol: float = 1e-4
+    batch_size: int | None = None
+    learning_delay: float = 50.0
+    learning_decay: float = 0.7
+    total_documents: int | None = None
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-2
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    warm_start: bool = False
+    checkpoint: Any = None
+    backend: str = "threads"
 
     def _model(self) -> Model:
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
