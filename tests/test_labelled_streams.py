@@ -149,8 +149,17 @@ REFUSED = {
     "no y": (SLDARegressor(2, inference="svi"), {"bare": True}, "X is a stream without responses"),
     "engine": (SLDARegressor(2), {}, "inference: got 'vb', but a Stream is fitted with inference='svi' only"),
     "max-margin": (MedLDAClassifier(2), {}, "a Stream is fitted with inference='svi' only"),
-    "auto": (SLDARegressor(2, inference="svi", supervision="auto"), {}, "supervision: got 'auto', but a Stream"),
-    "words": (SLDARegressor(2, inference="svi", words=True), {}, "words: got True, but the words of a Stream"),
+    "auto": (
+        SLDARegressor(2, inference="svi", supervision="auto"),
+        {},
+        "supervision: got 'auto', which needs all documents",
+    ),
+    "words": (SLDARegressor(2, inference="svi", words=True), {}, "words: got True, which needs all documents"),
+    "balanced": (
+        SLDAClassifier(2, inference="svi", class_weight="balanced"),
+        {},
+        "class_weight: got 'balanced', which needs all",
+    ),
     "text": (SLDARegressor(2, inference="svi"), {"text": True}, "y holds 'high', which is no number"),
     "empty": (SLDARegressor(2, inference="svi"), {"missing": True}, "y is missing for every document"),
 }

@@ -205,8 +205,8 @@ class MedLDARegressor(RegressorMixin, MedLDA):
     refit : bool
         Solve for the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool
-        Words join the topics in the linear predictor: an epsilon-SVR on tf-idf rows, and the topics' own predictor. A
-        quarter of the documents, held out of a fit of its own, says how much either may say.
+        Words join the topics in the linear predictor: an epsilon-SVR on tf-idf rows beside the topics' predictor. Their
+        weights are chosen on a quarter of the documents that a second fit does not see.
     emission : {"dirichlet", "sage"}
         How topics make words; "sage": sparse deviations from a background.
     coef_prior : {"normal", "laplace"}
@@ -214,8 +214,8 @@ class MedLDARegressor(RegressorMixin, MedLDA):
     coef_scale : float
         Standard deviation of the prior on eta, or mean absolute value, of y standardised.
     inference : {"vb", "cvb0", "gibbs"}
-        Variational EM, whose E-step hears the duals; the same with topics and shares integrated out and at the mean of
-        their counts (collapsed, of order zero); or a collapsed Gibbs sampler with exp(-C loss) for a likelihood.
+        Variational EM, whose E-step uses the dual variables; the same, collapsed (topics and shares are integrated
+        out, and stand at the mean of their counts); or a collapsed Gibbs sampler with exp(-C loss) as likelihood.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default as in `SLDARegressor`.
     topic_word_prior, max_iter, tol, init, n_init, max_doc_iter, doc_tol
@@ -234,7 +234,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
     coef_ : (K,) ndarray, E[eta] on the scale of y; coef_std_ : its standard errors given the topics ("slda")
     support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
     n_support_ : (n_iter_,) ndarray, how many there were after each step
-    dual_coef_ : (D, 1) ndarray, mu - mu*, averaged over the last steps: what drew the documents' topics
+    dual_coef_ : (D, 1) ndarray, mu - mu*, averaged over the last steps, as the E-step uses it
     word_coef_ : (1, V) ndarray, with `words=True`
     dispersion_ : float, the variance of y around the prediction
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -304,8 +304,8 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     refit : bool
         Solve for the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool
-        Words join the topics in the discriminant: an SVM on tf-idf rows, and the topics' own. A quarter of the
-        documents, held out of a fit of its own, says how much either may say.
+        Words join the topics in the discriminant: an SVM on tf-idf rows beside the topics' discriminant. Their weights
+        are chosen on a quarter of the documents that a second fit does not see.
     emission : {"dirichlet", "sage"}
         As in `MedLDARegressor`.
     coef_prior : {"normal", "laplace"}
@@ -327,7 +327,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     ----------
     classes_ : (M,) ndarray
     coef_ : (M, K) ndarray, or (1, K) for two classes
-        E[eta]: a topic with a large one speaks for its class (the second of two).
+        E[eta]: a topic with a large coefficient is evidence for its class (the second of two).
     word_coef_ : (M, V) or (1, V) ndarray, with `words=True`
     support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
     n_support_ : (n_iter_,) ndarray, how many there were after each step
@@ -396,5 +396,5 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features speaks to it
+        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features matters
         return tags

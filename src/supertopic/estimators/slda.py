@@ -107,21 +107,21 @@ class SLDARegressor(RegressorMixin, SLDA):
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool
-        Word features (tf-idf) join the linear predictor beside the topics, with a sparse prior: `word_coef_`. A second
-        fit, which does not see a quarter of the labels, tells how far topics are to be trusted beside them.
+        Word features (tf-idf) join the topics in the linear predictor, with a sparse prior: `word_coef_`. The weight of
+        the topics beside them is chosen on a quarter of the labels that a second fit does not see.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on eta (for "gaussian", of y standardised), and its scale. "laplace" gives exact zeros.
     per_token : bool
-        Tell every token what it adds to Zbar itself, as the paper does, rather than all tokens of a document the same.
-        Exact, and slower; the difference shrinks as one over a document's length.
+        Give every token its own term of the response in the E-step, as the paper does, rather than one term for all
+        tokens of a document. Exact and slower; the difference shrinks as one over a document's length.
     inference : {"vb", "svi", "gibbs"}
         Variational EM, its stochastic version, or collapsed Gibbs sampling, which keeps draws of eta; that takes whole
         counts, and all responses but those with a canonical link.
     burn_in, thin : int
         "gibbs" only: sweeps before the first draw that is kept (default: half), and between two of them.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
-        alpha, by default 25/K for each topic, but 1 at most: it lets documents spread over topics, and so they predict
-        better than with alpha as "auto" learns it, which puts a document into few.
+        alpha, by default 25/K for each topic, but 1 at most. Documents then spread over topics, and predict better than
+        with the alpha that "auto" learns, which puts a document into few topics.
     init : {"online", "uniform"}
         First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
     n_init : int
@@ -129,7 +129,9 @@ class SLDARegressor(RegressorMixin, SLDA):
     emission : {"dirichlet", "sage"}
         How topics make words: Dirichlet topics, or sparse deviations from a background as in `SAGETopics` (its
         exponential prior; "vb" and "svi" only).
-    topic_word_prior, max_iter, tol, batch_size, learning_delay, learning_decay, max_doc_iter, doc_tol
+    own_terms : deprecated
+        The former name of `per_token`.
+    topic_word_prior, max_iter, tol, batch_size, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
         As in `LDA`; `max_iter` is 60 EM steps, 10 epochs or 500 sweeps by default.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
@@ -144,7 +146,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates
     word_coef_ : (M, V) ndarray, with `words=True`
     draws_ : dict of ndarray ("gibbs"): coef (S, M, K + P) on the scale of `coef_`, dispersion (S, …), and log_joint per
-        token and alpha every tenth sweep. They are of topics that have seen y; `refit` makes `coef_` another number.
+        token and alpha every tenth sweep. The draws belong to topics that have seen y, `coef_` after a `refit` does not.
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
@@ -203,7 +205,8 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     ----------
     classes_ : (C,) ndarray
     coef_, coef_std_ : (1, K) ndarray, or (C, K) for "softmax"
-        eta: a topic with a large one speaks for the second class; for its class; for the upper classes ("ordinal").
+        eta: a topic with a large coefficient is evidence for the second of two classes, for its class ("softmax"), for
+        the upper classes ("ordinal").
     dispersion_ : (C - 1,) ndarray, the cut-points ("ordinal" only)
     draws_ : dict of ndarray ("gibbs"), as in `SLDARegressor`
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -229,6 +232,11 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         if found.ordered:
             require_order(self.classes_, name)
         return codes[:, None], [Target(names[0], name, classes=self.classes_)]
+
+    def _check_batches(self) -> None:
+        super()._check_batches()
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight: got 'balanced', which needs all documents at once; expected weights")
 
     def _label_weight(self, numbers: np.ndarray) -> np.ndarray:
         return class_weights(self.class_weight, self.classes_, numbers)
@@ -268,5 +276,5 @@ class SLDAClassifier(ClassifierMixin, SLDA):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features speaks to it
+        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features matters
         return tags

@@ -173,7 +173,7 @@ class SSTM(SupervisedEstimator):
     def _unscale(
         self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """As elsewhere, less the level of y itself: a topic without a say has a zero."""
+        """As elsewhere, less the level of y itself, so that a topic without an effect has a zero."""
         coef, deviation = super()._unscale(coef, deviation, dispersion)
         coef[:, : self.n_topics] -= self._levels(dispersion)[:, None]
         return coef * self._sigma(), deviation * self._sigma()
@@ -232,13 +232,13 @@ class SSTMRegressor(RegressorMixin, SSTM):
     max_nonzero, sparsity : int, float, optional
         At most so many topics, or such a share of them, may have a coefficient other than zero (per column of y).
     concentrate : bool
-        Under such a budget, keep to it while sampling: so many topics bear y, which of them is drawn too, and the
-        others explain words only. There are none of the others at first; they join after sweeps of their own, half as
-        many as the burn-in. What y is about stays together in few topics. Otherwise all topics bear y, and the budget
-        chooses among them at the end: nu is lowered until it is kept, and the coefficients of the topics that are left
-        are found again at nu itself.
+        Keep to the budget while sampling: so many topics have a coefficient, which ones is sampled, too, and the other
+        topics explain words only. The sampler starts with the first kind alone; the others join after half as many
+        sweeps as the burn-in. In this way, the subject of y stays in few topics. If False, all topics have a
+        coefficient while sampling, and the budget chooses among them at the end: nu is lowered until few enough are
+        left, and their coefficients are then found again at nu itself.
     refit : bool
-        Find the coefficients of the chosen topics once more, on shares inferred without y as they are at prediction.
+        Fit the coefficients of the chosen topics once more, on topic shares inferred without y, as at prediction.
     max_iter, burn_in, thin : int
         Sweeps (500), sweeps before the first draw that is kept (half), and between two of them.
     n_chains : int
@@ -392,5 +392,5 @@ class SSTMClassifier(ClassifierMixin, SSTM):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features speaks to it
+        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features matters
         return tags

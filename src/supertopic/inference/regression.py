@@ -1,4 +1,4 @@
-"""Regression of y on topic shares and covariates: what documents say of the coefficients.
+"""Regression of y on topic shares and covariates: the documents' statistics of the coefficients.
 
 Zbar is the mean of N draws from a document's expected shares m, x its covariates, and s = coef·(Zbar, x) has
 

@@ -182,10 +182,14 @@ class SupervisedEstimator(TopicEstimator):
         for name, value in beside.items():
             if value is not None:
                 raise ValueError(f"{name}: got a value beside a Stream, which brings its own; expected None")
+        self._check_batches()
+
+    def _check_batches(self) -> None:
+        """Refuses what needs all documents at once."""
         if isinstance(self._supervision(), str):
-            raise ValueError("supervision: got 'auto', but a Stream needs a number: choose it on a part of the data")
+            raise ValueError("supervision: got 'auto', which needs all documents at once; expected a number")
         if self._has_words():
-            raise ValueError("words: got True, but the words of a Stream are not held; expected False")
+            raise ValueError("words: got True, which needs all documents at once; expected False")
 
     def _labelled(self, stream: Stream) -> Iterator[Training]:
         """The batches of a stream, their labels as numbers."""
@@ -204,8 +208,7 @@ class SupervisedEstimator(TopicEstimator):
         sample_weight, covariates : as in `fit`; coefficients are those of the steps, without a refit
         """
         self._check_supervision()
-        if isinstance(self._supervision(), str) or self._has_words():
-            raise ValueError("partial_fit: supervision='auto' and words=True need all documents; use fit")
+        self._check_batches()
         corpus, first = self._read_batch(X)
         if first:
             self._targets = self._first_targets(y, len(corpus), classes)

@@ -87,7 +87,7 @@ class Words:
 def fit_words(
     problem: WordProblem, trust: float, penalty: float, start: Words | None = None, tol: float = 1e-7
 ) -> Words:
-    """The words' coefficients and an intercept, given how far topics are trusted."""
+    """The words' coefficients and an intercept, given the weight of the topics."""
     n_columns, n_words = problem.response.n_columns, problem.features.shape[1]
     topics = problem.trusting(trust)
     total = max(float(problem.weight.sum()), 1e-300)
