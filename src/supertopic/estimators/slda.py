@@ -146,7 +146,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates
     word_coef_ : (M, V) ndarray, with `words=True`
     draws_ : dict of ndarray ("gibbs"): coef (S, M, K + P) on the scale of `coef_`, dispersion (S, …), and log_joint per
-        token and alpha every tenth sweep. The draws belong to topics that have seen y, `coef_` after a `refit` does not.
+        token and alpha every tenth sweep. Draws belong to topics that have seen y; `coef_` after a `refit` does not.
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """

@@ -123,7 +123,7 @@ def _strength(problem: WordProblem, score: np.ndarray) -> np.ndarray:
 
 
 def choose_words(pilot: WordProblem, held_out: np.ndarray) -> tuple[Words, np.ndarray]:
-    """The trust and penalty that suit the held-out problem best, as the pilot's fit, and the dispersion seen there.
+    """The trust and penalty that suit the held-out labels best, as the pilot's fit, and the dispersion seen there.
 
     By turns: the penalty at middling trust, then the trust, then the penalty's neighbours.
     """
