@@ -10,15 +10,22 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from supertopic.backends.base import Partitioned, RangeFunction
+
+
+@cache
+def _matrix_libraries() -> ThreadpoolController:
+    """The libraries of matrix products. Looking for them takes milliseconds, longer than a document's prediction."""
+    return ThreadpoolController()
 
 
 class Threads:
@@ -35,13 +42,14 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def __enter__(self) -> Self:
-        self._products = threadpool_limits(limits=1, user_api="blas")
+        self._products = _matrix_libraries().limit(limits=1, user_api="blas")
+        self._products.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._products.restore_original_limits()
+        self._products.__exit__(kind, error, trace)
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 

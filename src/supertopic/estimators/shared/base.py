@@ -119,6 +119,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The attributes that follow from the State, after a fit and after loading."""
         self._emission = model.emission
         self._components: np.ndarray | None = None
+        self._by_word: np.ndarray | None = None
         self.alpha_ = self._state.shares if isinstance(self._state, MixtureState) else self._state.alpha
 
     @property
@@ -310,8 +311,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return prediction.PointModel(self._state.alpha, collapsed=self._engine().collapsed)
 
     def _weights(self) -> np.ndarray:
-        """p(word | topic), (V, K): what the kernels take."""
-        return self._emission.probabilities(self._state.word_topic, by_word=True)
+        """p(word | topic), (V, K): what the kernels take; made when it is first asked for, and kept."""
+        if self._by_word is None:
+            self._by_word = self._emission.probabilities(self._state.word_topic, by_word=True)
+        return self._by_word
 
     def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         return prediction.infer_shares(self._point_model(), self._weights(), corpus.counts, backend)[0]
