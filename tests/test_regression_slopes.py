@@ -109,7 +109,7 @@ def test_the_words_fit_is_where_its_slopes_vanish(key):
     }[key]
     weight = RNG.random(n)
     topics, others = 0.3 * RNG.normal(size=(2, n, response.n_columns))
-    labels = WordProblem(response, y, weight, topics, others, response.start(response.describe(y, weight)), features)
+    labels = WordProblem(response, y, weight, response.start(response.describe(y, weight)), topics, others, features)
     trust, penalty = 0.5, 0.5
     words = fit_words(labels, trust, penalty, tol=1e-12)
     mean = topics.mean(axis=0)
@@ -146,7 +146,7 @@ def test_topics_that_promise_too_much_are_trusted_less():
 
     def trust(topics):
         labels = WordProblem(
-            response, y, np.ones(n), (topics[:, None] - centre) / scale, np.zeros((n, 1)), dispersion, features
+            response, y, np.ones(n), dispersion, (topics[:, None] - centre) / scale, np.zeros((n, 1)), features
         )
         words, seen = choose_words(labels, held_out)
         left = (words.score(labels)[:, 0] - (y - centre) / scale)[held_out]

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
@@ -111,12 +111,7 @@ class MedLDA(SupervisedEstimator):
         """A function that scores all documents by a fit without those held out, neither their words nor labels."""
 
         def fit_pilot(held_out: np.ndarray) -> ScoredDocuments:
-            pilot = clone(self).set_params(words=False, vectorizer=None, checkpoint=None, verbose=0, warm_start=False)
-            pilot._targets, pilot._n_covariates, pilot.vectorizer_ = self._targets, self._n_covariates, None
-            rest = training.rows(np.flatnonzero(~held_out))
-            pilot._remember_words(rest.corpus)
-            pilot._fit_training(rest)
-            return pilot._scored(training)
+            return self._sibling(training.rows(np.flatnonzero(~held_out)))._scored(training)
 
         return fit_pilot
 

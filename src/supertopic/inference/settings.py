@@ -117,6 +117,7 @@ class Engine:
     settings: type
     max_iter: int
     collapsed: bool = False
+    short: int = 8  # iterations of the fits behind cross-fitted numbers
 
     def read(self, estimator: Any) -> Any:
         """The settings, from the estimator's parameters of the same names; refuses values that make no sense."""

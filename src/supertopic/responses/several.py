@@ -176,3 +176,17 @@ class Several(Response):
 def parts_of(response: Response) -> list[Part]:
     """The parts of a response; one that is not several has one part, itself."""
     return list((response if isinstance(response, Several) else Several([response])).parts())
+
+
+def units(response: Response, own: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(zero (C,), unit (C,)): zero + unit·s is a linear predictor s of one dispersion in the units of another.
+
+    A response that standardises y uses the labels it sees, so that each fit has its own unscale(s) = zero + unit·s.
+    """
+    zero, unit = np.zeros(response.n_columns), np.ones(response.n_columns)
+    for part in parts_of(response):
+        both = (part.response.unscale(np.array([0.0, 1.0]), np.zeros(2), d[part.numbers])[0] for d in (own, new))
+        first, second = both
+        unit[part.columns] = (first[1] - first[0]) / (second[1] - second[0])
+        zero[part.columns] = (first[0] - second[0]) / (second[1] - second[0])
+    return zero, unit

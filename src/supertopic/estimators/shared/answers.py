@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.estimators.shared.cross_fit import level
 from supertopic.metrics import predictive_r2
 
 
@@ -20,10 +21,11 @@ def predict_numbers(estimator: Any, X: Any, return_interval: float | None, covar
     dispersion = estimator._state.dispersion
     ends = [
         part.response.interval(
-            found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers], return_interval
+            found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers],
+            level(estimator, place, return_interval),
         )
-        for _, part in estimator._parts()
-    ]
+        for place, (_, part) in enumerate(estimator._parts())
+    ]  # fmt: skip
     if len(ends) == 1:
         return mean, *ends[0]
     return mean, np.column_stack([low for low, _ in ends]), np.column_stack([high for _, high in ends])

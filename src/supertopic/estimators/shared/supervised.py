@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -19,6 +20,7 @@ from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.covariates import as_covariates
+from supertopic.estimators.shared.cross_fit import cross_fit
 from supertopic.estimators.shared.labels import Target, as_table
 from supertopic.estimators.shared.streaming import fit_labelled_stream
 from supertopic.estimators.shared.supervision import choose_supervision
@@ -40,7 +42,7 @@ from supertopic.streams import Stream
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
 
-    _kept_arrays: ClassVar[tuple[str, ...]] = ("_word_coef", "_word_scale")
+    _kept_arrays: ClassVar[tuple[str, ...]] = ("_word_coef", "_word_scale", "_levels")
 
     _targets: list[Target]
     _n_covariates: int = 0
@@ -114,6 +116,26 @@ class SupervisedEstimator(TopicEstimator):
                 )
             self._state, self._word_coef, self._word_scale = state, words.coef, words.scale
             self._derive(self._model())
+        if self._n_folds():
+            cross_fit(self, training, self._n_folds())
+
+    def _n_folds(self) -> int:
+        """Folds behind what is said about certainty; 0 for none."""
+        return 0
+
+    def _sibling(self, training: Training, **params: Any) -> Self:
+        """An estimator with the same parameters but those given, fitted to other documents of the same kind."""
+        alone = {"vectorizer": None, "checkpoint": None, "verbose": 0, "warm_start": False}
+        own = self.get_params(deep=False)
+        off = {name: value for name, value in (("words", False), ("cross_fit", 0)) if name in own}
+        other = clone(self).set_params(**alone, **off, **params)
+        other._targets, other._n_covariates, other.vectorizer_ = self._targets, self._n_covariates, None
+        other.supervision_ = self.supervision_
+        if hasattr(self, "classes_"):
+            other.classes_ = self.classes_
+        other._remember_words(training.corpus)
+        other._fit_training(training)
+        return other
 
     def _refit(self, training: Training) -> None:
         """The coefficients once more (`supertopic.inference.after.refit`)."""
@@ -152,8 +174,8 @@ class SupervisedEstimator(TopicEstimator):
         return LikelihoodWords(self._response())
 
     def _forget_words(self) -> None:
-        """An earlier fit's words have no part in this one."""
-        for name in ("_word_coef", "_word_scale", "word_coef_"):
+        """An earlier fit's words and levels have no part in this one."""
+        for name in ("_word_coef", "_word_scale", "word_coef_", "_levels"):
             if hasattr(self, name):
                 delattr(self, name)
 

@@ -15,10 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+from supertopic.inference.after.known_scores import KnownScores
 from supertopic.inference.after.words import Joined, ScoredDocuments, word_features
 from supertopic.model import State
 from supertopic.responses.base import Response
-from supertopic.responses.several import parts_of
+from supertopic.responses.several import units
 
 _PENALTIES = np.logspace(-1, 1, 5)  # of a ridge regression on rows of length 1
 _TRUSTS = (0.25, 0.5, 0.75, 1.0)
@@ -27,15 +28,11 @@ MIDDLING = (_TRUSTS[1], 1.0)  # trust and penalty without a pilot
 
 
 @dataclass(frozen=True)
-class WordProblem:
+class WordProblem(KnownScores):
     """Documents as the words' fit sees them."""
 
-    response: Response
-    y: np.ndarray
-    weight: np.ndarray  # (D,)
     topics: np.ndarray  # (D, C) the topics' part of the linear predictors …
     others: np.ndarray  # (D, C) … and the covariates'
-    dispersion: np.ndarray
     features: sp.csr_matrix
 
     def only(self, rows: np.ndarray) -> WordProblem:
@@ -50,24 +47,6 @@ class WordProblem:
     def trusting(self, trust: float) -> np.ndarray:
         """(D, C) linear predictors without words, the topics' part drawn towards its mean."""
         return self.level + trust * (self.topics - self.level) + self.others
-
-    def moments(self, score: np.ndarray) -> np.ndarray:
-        """(D, C) s² or exp s."""
-        return np.where(self.response.is_product, np.exp(np.clip(score, -300.0, 300.0)), score**2)
-
-    def log_density(self, score: np.ndarray, dispersion: np.ndarray) -> float:
-        """sum_d weight log p(y | s)."""
-        return float(self.weight @ self.response.log_density(self.y, score, self.moments(score), dispersion))
-
-    def slope(self, score: np.ndarray) -> np.ndarray:
-        """(D, C) d/ds of it: a bound that is tight where it stands has the slope of what it bounds."""
-        moment = self.moments(score)
-        slope, curvature = self.response.slope_and_curvature(self.y, score, moment, self.dispersion)
-        return self.weight[:, None] * (slope - curvature * np.where(self.response.is_product, moment, score))
-
-    def dispersion_at(self, score: np.ndarray) -> np.ndarray:
-        """The dispersion that fits best."""
-        return self.response.fit_dispersion(self.y, score, self.moments(score), self.weight, self.dispersion)
 
 
 @dataclass(frozen=True)
@@ -181,12 +160,7 @@ class LikelihoodWords:
         Responses that standardise y use the labels they see, so that a pilot's linear predictors have other units: of
         unscale(s) = zero + unit·s, each has its own zero and unit.
         """
-        topics, others = documents.topics.copy(), documents.others.copy()
-        for part in parts_of(self.response):
-            both = (documents.dispersion, dispersion)
-            own, new = (part.response.unscale(np.array([0.0, 1.0]), np.zeros(2), d[part.numbers])[0] for d in both)
-            ratio = (own[1] - own[0]) / (new[1] - new[0])
-            topics[:, part.columns] = ratio * topics[:, part.columns] + (own[0] - new[0]) / (new[1] - new[0])
-            others[:, part.columns] *= ratio
+        zero, unit = units(self.response, documents.dispersion, dispersion)
+        topics, others = zero + unit * documents.topics, unit * documents.others
         features = word_features(documents.counts, scale)
-        return WordProblem(self.response, documents.y, documents.weight, topics, others, dispersion, features)
+        return WordProblem(self.response, documents.y, documents.weight, dispersion, topics, others, features)

@@ -1,0 +1,107 @@
+"""Cross-fitted certainty: what is said about certainty comes from documents that topics have not seen.
+
+The labelled documents are cut into folds. For each fold, a short fit starts where every fit starts, without the fold's
+documents, neither words nor labels; then it predicts them. (Fits that start from the whole fit's topics would leak:
+these do not forget the labels.) From the out-of-fold predictions come the slope and the dispersion of the model, the
+levels of its intervals, and, with the folds' topics matched to those of the whole fit, the errors of its coefficients
+(`supertopic.inference.after.calibration`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from supertopic.corpus import Corpus
+from supertopic.estimators.shared.training import Training
+from supertopic.inference.after.calibration import calibrate, condense, level_of, levels
+from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.gibbs.chains import match_topics
+from supertopic.inference.regression import information
+from supertopic.responses.several import units
+
+_LEAST = 5  # labelled documents of a fold: with fewer there is nothing to be learned from them
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Labelled documents as fits without them see them."""
+
+    rows: np.ndarray  # (n,) which of the training documents
+    score: np.ndarray  # (n, C) linear predictors, in the units of the whole fit
+    moment: np.ndarray  # (n, C)
+    shares: np.ndarray  # (n, K) topic shares, the topics in the order of the whole fit's
+
+
+def cross_fit(estimator: Any, training: Training, n_folds: int) -> None:
+    """Correct the estimator's coefficients and dispersion, and keep what its intervals and errors need."""
+    found = _predict_folds(estimator, training, n_folds)
+    if found is None:
+        return
+    state, response, rows = estimator._state, estimator._response(), found.rows
+    y, weight = training.y[rows], training.weight[rows]
+    fitted = calibrate(response, y, weight, found.score, state.dispersion)
+    score, moment = fitted.moments(found.score, found.moment, response.is_product)
+    coef = fitted.slope[:, None] * state.coef.astype(np.float64)
+    coef[:, : estimator.n_topics] += fitted.intercept[:, None]  # shares add up to one
+    part = with_known_shares(found.shares, training.covariates[rows], y, weight)
+    estimator._state = replace(
+        state, coef=coef.astype(np.float32), coef_cov=(fitted.slope[:, None, None] ** 2 * state.coef_cov[:]).astype(
+            np.float32
+        ) if len(state.coef_cov) else state.coef_cov,
+        information=information(part, response, coef, fitted.dispersion), dispersion=fitted.dispersion,
+    )  # fmt: skip
+    estimator._levels = _levels(estimator, y, score, moment)
+    estimator._derive(estimator._model())
+
+
+def _predict_folds(estimator: Any, training: Training, n_folds: int) -> OutOfFold | None:
+    """Every labelled document predicted by a fit without it; None where they are too few."""
+    labelled = np.flatnonzero(~np.isnan(training.y.reshape(len(training.y), -1)).all(axis=1) & (training.weight > 0))
+    if len(labelled) < _LEAST * n_folds:
+        return None
+    fold = np.full(len(training.y), -1)  # documents without a label are in every fit
+    fold[np.random.default_rng([estimator._seed(), 7]).permutation(labelled)] = np.arange(len(labelled)) % n_folds
+    state, response = estimator._state, estimator._response()
+    score = np.zeros((len(fold), response.n_columns))
+    moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
+    topics = estimator._weights()
+    for number in range(n_folds):
+        out = np.flatnonzero(fold == number)
+        other = estimator._sibling(training.rows(np.flatnonzero(fold != number)), max_iter=estimator._engine().short)
+        scores = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out])
+        zero, unit = units(response, other._state.dispersion, state.dispersion)
+        variance = np.maximum(scores.moment - scores.score**2, 0.0)
+        score[out] = zero + unit * scores.score
+        moment[out] = np.where(response.is_product, scores.moment, score[out] ** 2 + unit**2 * variance)
+        order = match_topics(topics, other._weights())
+        shares[out] = scores.mean_topics[:, order]
+    return OutOfFold(labelled, score[labelled], moment[labelled], shares[labelled])
+
+
+def _levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """(M, n) for each response: levels of intervals, or 1 - P(its class) of each document; NaN fills up."""
+    found = []
+    for target, part in estimator._parts():
+        labels, numbers = y if y.ndim == 1 else y[:, part.label], estimator._state.dispersion[part.numbers]
+        given = (score[:, part.columns], moment[:, part.columns], numbers)
+        if target.classes is None:
+            found.append(condense(levels(part.response, labels, *given)))
+        else:
+            known = ~np.isnan(labels)
+            chances = part.response.predict(*given)[known]
+            found.append(condense(np.sort(1.0 - chances[np.arange(len(chances)), labels[known].astype(int)])))
+    table = np.full((len(found), max(map(len, found))), np.nan)
+    for place, one in enumerate(found):
+        table[place, : len(one)] = one
+    return table
+
+
+def level(estimator: Any, place: int, probability: float) -> float:
+    """The level at which the intervals of response number `place` hold new documents with this probability."""
+    if not hasattr(estimator, "_levels"):
+        return probability
+    found = estimator._levels[place]
+    return level_of(found[~np.isnan(found)], probability)

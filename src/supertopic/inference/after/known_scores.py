@@ -1,0 +1,37 @@
+"""Labels beside linear predictors that are known: log-density, slope and dispersion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from supertopic.responses.base import Response
+
+
+@dataclass(frozen=True)
+class KnownScores:
+    """A response, labels and their weights; its functions take linear predictors s (D, C)."""
+
+    response: Response
+    y: np.ndarray
+    weight: np.ndarray  # (D,)
+    dispersion: np.ndarray
+
+    def moments(self, score: np.ndarray) -> np.ndarray:
+        """(D, C) s² or exp s."""
+        return np.where(self.response.is_product, np.exp(np.clip(score, -300.0, 300.0)), score**2)
+
+    def log_density(self, score: np.ndarray, dispersion: np.ndarray) -> float:
+        """sum_d weight log p(y | s)."""
+        return float(self.weight @ self.response.log_density(self.y, score, self.moments(score), dispersion))
+
+    def slope(self, score: np.ndarray) -> np.ndarray:
+        """(D, C) d/ds of it: a bound that is tight where it stands has the slope of what it bounds."""
+        moment = self.moments(score)
+        slope, curvature = self.response.slope_and_curvature(self.y, score, moment, self.dispersion)
+        return self.weight[:, None] * (slope - curvature * np.where(self.response.is_product, moment, score))
+
+    def dispersion_at(self, score: np.ndarray) -> np.ndarray:
+        """The dispersion that fits best."""
+        return self.response.fit_dispersion(self.y, score, self.moments(score), self.weight, self.dispersion)

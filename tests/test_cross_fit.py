@@ -1,0 +1,176 @@
+"""Cross-fitted certainty: slopes, intervals and errors from documents that the topics have not seen."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic.datasets import simulate
+from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels
+from supertopic.responses.base import registry
+from supertopic.responses.several import Several
+
+RNG = np.random.default_rng(0)
+
+
+def documents(response, n_documents=700, **more):
+    """Short documents, so that topics have something to learn by heart."""
+    data = simulate(n_documents, 5, n_words=300, mean_length=25, response=response, seed=9, **more)
+    return data.counts.counts, data.y
+
+
+# --- the calibration ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson", "negative_binomial", "gamma", "logit", "ordinal"])
+def test_predictors_that_are_too_bold_are_drawn_in(name):
+    """Out-of-fold scores that are twice as far out as they should be, and shifted, have slope ½ and another level."""
+    s = RNG.normal(size=4000)
+    y = {
+        "gaussian": s + 0.5 * RNG.normal(size=4000),
+        "poisson": RNG.poisson(np.exp(s)).astype(float),
+        "negative_binomial": RNG.negative_binomial(3, 1 / (1 + np.exp(s))).astype(float),
+        "gamma": RNG.gamma(3.0, np.exp(-s) / 3),
+        "logit": (RNG.random(4000) < 1 / (1 + np.exp(-s))).astype(float),
+        "ordinal": np.digitize(s + RNG.normal(size=4000), [-0.5, 0.7]).astype(float),
+    }[name]
+    y[::9] = np.nan
+    response = registry()[name](3 if name == "ordinal" else 2)
+    weight = np.ones(4000)
+    start = response.start(response.describe(y, weight))
+    found = calibrate(response, y, weight, 2 * (s[:, None] - 0.3), start)
+    unit = start[2] if name == "gaussian" else 1.0
+    assert unit * found.slope[0] == pytest.approx(0.5, abs=0.05)
+    if name == "gaussian":
+        assert unit * found.intercept[0] + start[1] == pytest.approx(0.3, abs=0.05)
+        assert unit**2 * found.dispersion[0] == pytest.approx(0.25, rel=0.06)
+    if name == "negative_binomial":
+        assert found.dispersion[0] == pytest.approx(3.0, rel=0.25)
+
+
+def test_scores_that_say_nothing_have_no_slope_and_several_responses_have_their_own():
+    s, noise = RNG.normal(size=(2, 2000))
+    y = np.column_stack([s + 0.1 * RNG.normal(size=2000), (RNG.random(2000) < 0.3).astype(float)])
+    both = Several([registry()["gaussian"](), registry()["logit"](2)])
+    start = both.start(both.describe(y, np.ones(2000)))
+    found = calibrate(both, y, np.ones(2000), np.column_stack([s, noise]), start)
+    assert start[2] * found.slope[0] == pytest.approx(1.0, abs=0.02)
+    assert 0 <= found.slope[1] < 0.1
+    assert 1 / (1 + np.exp(-found.intercept[1])) == pytest.approx(0.3, abs=0.03)
+
+
+def test_moments_of_a_calibrated_predictor():
+    """E[s'²] and E[exp s'] of a normal s, by Monte Carlo."""
+    draws = RNG.normal(0.4, 0.3, size=400_000)
+    found = Calibration(np.array([0.2, 0.2]), np.array([0.5, 0.5]), np.zeros(0))
+    score, moment = np.full((1, 2), 0.4), np.array([[0.4**2 + 0.3**2, np.exp(0.4 + 0.045)]])
+    mean, power = found.moments(score, moment, np.array([False, True]))
+    there = 0.2 + 0.5 * draws
+    np.testing.assert_allclose(mean, 0.4)
+    np.testing.assert_allclose(power[0], [(there**2).mean(), np.exp(there).mean()], rtol=3e-3)
+
+
+def test_levels_are_the_probability_of_the_narrowest_interval():
+    response, s = registry()["gaussian"](), RNG.normal(size=300)
+    y = s + RNG.normal(size=300)
+    found = levels(response, y, s[:, None], s[:, None] ** 2, np.array([1.0, 0.0, 1.0]))
+    np.testing.assert_allclose(found, np.sort(2 * norm.cdf(np.abs(y - s)) - 1), atol=2e-4)
+
+
+def test_the_level_has_the_rank_that_a_guarantee_asks_for():
+    found = np.linspace(0.01, 0.99, 99)
+    assert level_of(found, 0.9) == pytest.approx(0.90)  # 90 of 99, ceil(100 · 0.9)
+    assert level_of(found, 0.995) > 0.9999  # more than 99 documents can promise
+    many = np.sort(RNG.random(10_001))
+    few = condense(many)
+    assert len(few) == 2000 and set(few) <= set(many)
+    assert level_of(few, 0.9) == pytest.approx(0.9, abs=0.02)
+
+
+# --- the estimators -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("response", ["gaussian", "poisson", "negative_binomial", "gamma", "weibull"])
+def test_intervals_hold_what_they_promise(response):
+    """Topics that are pulled hard give intervals that are too narrow, unless they are cross-fitted."""
+    counts, y = documents(response, 1500)
+    train, test = slice(0, 500), slice(500, None)
+    model = SLDARegressor(10, response=response, supervision=30, cross_fit=5, max_iter=25).fit(counts[train], y[train])
+    _, low, high = model.predict(counts[test], return_interval=0.8)
+    covered = np.mean((low <= y[test]) & (y[test] <= high))
+    assert 0.76 < covered < (0.9 if response in ("poisson", "negative_binomial") else 0.85)
+
+
+@pytest.mark.slow
+def test_noise_gives_no_findings():
+    counts, _ = documents("gaussian")
+    beyond = []
+    for seed in range(3):
+        noise = np.random.default_rng(seed).normal(size=700)
+        model = SLDARegressor(10, supervision=30, cross_fit=5, random_state=seed, max_iter=25).fit(counts, noise)
+        level = np.average(model.coef_, weights=model.doc_topic_.mean(axis=0))
+        beyond.append(np.mean(np.abs(model.coef_ - level) > 1.645 * model.coef_std_))
+        assert model.dispersion_ > 0.85 * noise.var()
+        plain = model.set_params(cross_fit=0).fit(counts, noise)
+        assert np.mean(np.abs(plain.coef_ - plain.coef_.mean()) > 1.645 * plain.coef_std_) > 0.3  # it does without
+    assert np.mean(beyond) < 0.16
+
+
+def test_classes_have_calibrated_chances_and_prediction_sets(tmp_path):
+    counts, y = documents("softmax", 1400)
+    train, test = slice(0, 600), slice(600, None)
+    model = SLDAClassifier(10, supervision=30, cross_fit=5, max_iter=15).fit(counts[train], y[train])
+    chances = model.predict_proba(counts[test])
+    sure, right = chances.max(axis=1), model.predict(counts[test]) == y[test]
+    assert abs(sure.mean() - right.mean()) < 0.06
+    sets = model.predict_set(counts[test], 0.9)
+    assert 0.86 < sets[np.arange(800), y[test].astype(int)].mean() < 0.95
+    assert sets.sum(axis=1).mean() < 3
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict_set(counts[test], 0.9), sets)
+    with pytest.raises(ValueError, match="fit with cross_fit=5"):
+        model.set_params(cross_fit=0).fit(counts[train], y[train]).predict_set(counts[test])
+
+
+@pytest.mark.parametrize("inference", ["svi", "gibbs"])
+def test_other_engines_covariates_missing_labels_and_files(inference, tmp_path):
+    counts, y = documents("gaussian", 300)
+    extra = RNG.normal(size=(300, 1))
+    y = y + 2 * extra[:, 0]
+    y[::5] = np.nan
+    model = SLDARegressor(4, inference=inference, cross_fit=3, max_iter=20).fit(counts, y, covariates=extra)
+    assert model.covariate_coef_[0, 0] == pytest.approx(2.0, abs=0.4)
+    found = model.predict(counts, return_interval=0.9, covariates=extra)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(counts, 0.9, extra), found)
+
+
+def test_several_responses_have_levels_each():
+    counts, y = documents("gaussian", 300)
+    grade = np.digitize(y, np.quantile(y, [0.3, 0.6])).astype(float)
+    both = np.column_stack([y, grade])
+    model = TopicModel(4, response=["gaussian", "ordinal"], cross_fit=3, max_iter=8).fit(counts, both)
+    assert model._levels.shape[0] == 2 and np.isfinite(model._levels).any(axis=1).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"cross_fit": -1}, "cross_fit: got -1, expected a whole number >= 0"),
+        ({"cross_fit": 1}, "cross_fit: got 1, expected 0 or 2 and more folds"),
+        ({"cross_fit": 5, "words": True}, "with refit=True and words=False"),
+        ({"cross_fit": 5, "refit": False}, "with refit=True and words=False"),
+    ],
+)
+def test_senseless_folds_are_refused(params, message):
+    counts, y = documents("gaussian", 60)
+    with pytest.raises(ValueError, match=message):
+        SLDARegressor(2, **params).fit(counts, y)
+
+
+def test_few_labels_are_not_cut_into_folds():
+    counts, y = documents("gaussian", 40)
+    y[15:] = np.nan
+    model = SLDARegressor(2, cross_fit=5, max_iter=3).fit(counts, y)
+    assert not hasattr(model, "_levels") and np.isfinite(model.predict(counts)).all()
