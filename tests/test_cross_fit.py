@@ -151,16 +151,14 @@ def test_several_responses_have_levels_each():
     grade = np.digitize(y, np.quantile(y, [0.3, 0.6])).astype(float)
     both = np.column_stack([y, grade])
     model = TopicModel(4, response=["gaussian", "ordinal"], cross_fit=3, max_iter=8).fit(counts, both)
-    assert model._levels.shape[0] == 2 and np.isfinite(model._levels).any(axis=1).all()
+    assert model._conformal.shape[0] == 2 and np.isfinite(model._conformal).any(axis=1).all()
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
         ({"cross_fit": -1}, "cross_fit: got -1, expected a whole number >= 0"),
-        ({"cross_fit": 1}, "cross_fit: got 1, expected 0 or 2 and more folds"),
-        ({"cross_fit": 5, "words": True}, "with refit=True and words=False"),
-        ({"cross_fit": 5, "refit": False}, "with refit=True and words=False"),
+        ({"cross_fit": 1}, "cross_fit: got 1, expected 0, or 2 and more folds"),
     ],
 )
 def test_senseless_folds_are_refused(params, message):
@@ -173,4 +171,4 @@ def test_few_labels_are_not_cut_into_folds():
     counts, y = documents("gaussian", 40)
     y[15:] = np.nan
     model = SLDARegressor(2, cross_fit=5, max_iter=3).fit(counts, y)
-    assert not hasattr(model, "_levels") and np.isfinite(model.predict(counts)).all()
+    assert not hasattr(model, "_conformal") and np.isfinite(model.predict(counts)).all()

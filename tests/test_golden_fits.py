@@ -122,6 +122,13 @@ CASES = {
         for name in CLASSES
         for engine, params in (("vb", SLDA), ("svi", {**SLDA, "inference": "svi", "max_iter": 3}), ("gibbs", GIBBS))
     },
+    "slda-gaussian-vb-cross-fit": ("SLDARegressor", "gaussian", SLDA),
+    "slda-gaussian-gibbs-cross-fit": ("SLDARegressor", "gaussian", GIBBS),
+    "slda-poisson-svi-cross-fit": (
+        "SLDARegressor", "poisson", {**SLDA, "response": "poisson", "inference": "svi", "max_iter": 3}
+    ),
+    "slda-softmax-vb-cross-fit": ("SLDAClassifier", "softmax", SLDA),
+    "slda-ordinal-vb-cross-fit": ("SLDAClassifier", "ordinal", {**SLDA, "response": "ordinal"}),
     **{
         f"slda-{name}-per-token": (kind, name, {**SLDA, "response": name, "per_token": True, "max_iter": 6})
         for kind, name in (("SLDARegressor", "gaussian"), ("SLDARegressor", "poisson"), ("SLDAClassifier", "softmax"))
@@ -151,7 +158,12 @@ def fit(name):
     X, y, more, _, _ = documents(name, response)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings of short fits, e.g. chains that have not mixed
-        return getattr(supertopic, kind)(**params).fit(X, y, **more)
+        model = getattr(supertopic, kind)(**params)
+        if (
+            "cross_fit" in model.get_params()
+        ):  # the engines are held by themselves, and cross-fitting by cases of its own
+            model.set_params(cross_fit=3 if name.endswith("cross-fit") else 0)
+        return model.fit(X, y, **more)
 
 
 def numbers(model, name):

@@ -52,7 +52,7 @@ class SLDA(SupervisedEstimator):
     supervision: float | str = 1.0
     refit: bool = True
     words: bool = False
-    cross_fit: int = 0
+    cross_fit: int = 5
     coef_prior: str = "normal"
     coef_scale: float = 10.0
     per_token: bool = False
@@ -83,11 +83,9 @@ class SLDA(SupervisedEstimator):
 
     def _n_folds(self) -> int:
         check_whole("cross_fit", self.cross_fit, least=0)
-        if self.cross_fit == 1 or (self.cross_fit and (self.words or not self.refit)):
-            raise ValueError(
-                f"cross_fit: got {self.cross_fit!r}, expected 0 or 2 and more folds, with refit=True and words=False"
-            )
-        return int(self.cross_fit)
+        if self.cross_fit == 1:
+            raise ValueError("cross_fit: got 1, expected 0, or 2 and more folds")
+        return 0 if self.words or not self.refit else int(self.cross_fit)
 
     def _per_token(self) -> bool:
         if self.own_terms is None:
@@ -125,7 +123,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
         hold what they promise, and `coef_std_`. Five folds cost about as much as the fit once more. 0: all of this
         comes from documents that the topics were fitted to, and intervals and errors are too narrow where
-        `supervision` is above 1.
+        `supervision` is above 1. So it is for `partial_fit`, streams, `words=True` (whose variance comes from held-out
+        labels) and `refit=False`.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on eta (for "gaussian", of y standardised), and its scale. "laplace" gives exact zeros.
     per_token : bool
@@ -296,7 +295,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         if not 0 < probability < 1:
             raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
         chances = self.predict_proba(X, covariates)
-        if not hasattr(self, "_levels"):
+        if not hasattr(self, "_conformal"):
             raise ValueError("predict_set needs out-of-fold predictions: fit with cross_fit=5")
         return 1.0 - chances <= level(self, 0, probability)
 

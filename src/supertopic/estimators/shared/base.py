@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,10 @@ from supertopic.metrics import perplexity
 from supertopic.model import DocumentTerms, MixtureState, Model, State
 from supertopic.streams import Stream
 from supertopic.vectorizer import Vectorizer
+
+# p(word | topic) of fitted estimators, with the State it was made from. It is kept beside them, since scikit-learn's
+# rules do not let a prediction change an estimator.
+_TOPICS_BY_WORD: WeakKeyDictionary[TopicEstimator, tuple[State, np.ndarray]] = WeakKeyDictionary()
 
 
 def has_stochastic_engine(estimator: Any) -> bool:
@@ -119,7 +124,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The attributes that follow from the State, after a fit and after loading."""
         self._emission = model.emission
         self._components: np.ndarray | None = None
-        self._by_word: np.ndarray | None = None
         self.alpha_ = self._state.shares if isinstance(self._state, MixtureState) else self._state.alpha
 
     @property
@@ -312,9 +316,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _weights(self) -> np.ndarray:
         """p(word | topic), (V, K): what the kernels take; made when it is first asked for, and kept."""
-        if self._by_word is None:
-            self._by_word = self._emission.probabilities(self._state.word_topic, by_word=True)
-        return self._by_word
+        kept = _TOPICS_BY_WORD.get(self)
+        if kept is None or kept[0] is not self._state:
+            found = self._emission.probabilities(self._state.word_topic, by_word=True)
+            kept = _TOPICS_BY_WORD[self] = self._state, found
+        return kept[1]
 
     def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         return prediction.infer_shares(self._point_model(), self._weights(), corpus.counts, backend)[0]

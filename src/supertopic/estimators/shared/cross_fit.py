@@ -53,7 +53,7 @@ def cross_fit(estimator: Any, training: Training, n_folds: int) -> None:
         ) if len(state.coef_cov) else state.coef_cov,
         information=information(part, response, coef, fitted.dispersion), dispersion=fitted.dispersion,
     )  # fmt: skip
-    estimator._levels = _levels(estimator, y, score, moment)
+    estimator._conformal = _levels(estimator, y, score, moment)
     estimator._derive(estimator._model())
 
 
@@ -101,7 +101,7 @@ def _levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.ndarray
 
 def level(estimator: Any, place: int, probability: float) -> float:
     """The level at which the intervals of response number `place` hold new documents with this probability."""
-    if not hasattr(estimator, "_levels"):
+    if not hasattr(estimator, "_conformal"):
         return probability
-    found = estimator._levels[place]
+    found = estimator._conformal[place]
     return level_of(found[~np.isnan(found)], probability)

@@ -42,7 +42,7 @@ from supertopic.streams import Stream
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
 
-    _kept_arrays: ClassVar[tuple[str, ...]] = ("_word_coef", "_word_scale", "_levels")
+    _kept_arrays: ClassVar[tuple[str, ...]] = ("_word_coef", "_word_scale", "_conformal")
 
     _targets: list[Target]
     _n_covariates: int = 0
@@ -175,7 +175,7 @@ class SupervisedEstimator(TopicEstimator):
 
     def _forget_words(self) -> None:
         """An earlier fit's words and levels have no part in this one."""
-        for name in ("_word_coef", "_word_scale", "word_coef_", "_levels"):
+        for name in ("_word_coef", "_word_scale", "word_coef_", "_conformal"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -184,7 +184,7 @@ class SupervisedEstimator(TopicEstimator):
 
         def fit_pilot(held_out: np.ndarray) -> ScoredDocuments:
             pilot = copy(self)
-            pilot.words, pilot.checkpoint, pilot.verbose = False, None, 0
+            pilot.words, pilot.cross_fit, pilot.checkpoint, pilot.verbose = False, 0, None, 0
             hidden = held_out if training.y.ndim == 1 else held_out[:, None]
             pilot._fit_training(replace(training, y=np.where(hidden, np.nan, training.y)))
             return pilot._scored(training)

@@ -28,7 +28,9 @@ def choose_supervision(
     for supervision in _GRID:
         scores = []
         for train, test in folds:
-            model = clone(estimator).set_params(supervision=supervision, vectorizer=None, checkpoint=None, verbose=0)
+            model = clone(estimator).set_params(
+                supervision=supervision, vectorizer=None, checkpoint=None, verbose=0, cross_fit=0
+            )
             extra = {} if covariates is None else {"covariates": covariates[train]}
             model.fit(counts[train], table[train], sample_weight=weight[train], **extra)
             known = test[labelled[test]]
