@@ -17,6 +17,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOLDER, help="where RESULTS.md and the folder of pictures are")
     options = parser.parse_args()
     known = experiments()
+    short = {
+        name.split(".")[1]: name for name in known if sum(name.endswith(other.split(".")[1]) for other in known) == 1
+    }
+    options.names = [short.get(name, name) for name in options.names]
     if unknown := set(options.names) - set(known):
         parser.error(f"no experiment {', '.join(sorted(unknown))}; --list names them")
     if options.list:

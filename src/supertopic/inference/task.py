@@ -99,17 +99,19 @@ class Watch:
             self._checkpoint.finish()
 
 
-def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str) -> Fit:
+def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str, *, more_follows: bool = False) -> Fit:
     """Run an engine under a progress bar, `n_init` times, and keep the fit with the highest bound.
 
-    The checkpoint is removed once a fit is complete.
+    The checkpoint is removed once a fit is complete. Where more work follows a single fit, its caller removes it after
+    that: a fit that is killed then does not begin again.
     """
     fits = []
     for start in range(task.settings.n_init):
         with track(name, task.settings.max_iter, task.settings.verbose) as report:
             watch = Watch(report, task.checkpoint)
             fits.append(engine(replace(task, seed=task.seed + start), watch))
-            watch.finish()
+            if not more_follows or task.settings.n_init > 1:
+                watch.finish()
     return max(fits, key=lambda fit: fit.trace[-1] if fit.trace else -np.inf)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -77,13 +78,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         warn_empty(corpus)
         return self
 
-    def _run(self, engine: Engine, task: Task, corpus: Corpus) -> None:
-        """Fit, keep what was found, and infer the topic shares of the training documents."""
+    def _run(self, engine: Engine, task: Task, corpus: Corpus, after: Callable[[], None] = lambda: None) -> None:
+        """Fit, keep what was found, infer the topic shares of the training documents, and do what comes `after`."""
         with task.backend:
             which = f" {self._inference()}" if len(self.engines) > 1 else ""
-            fit = run(engine.fit, task, type(self).__name__ + which)
+            fit = run(engine.fit, task, type(self).__name__ + which, more_follows=True)
             self._keep(task.model, fit)
             self.doc_topic_ = self._infer(corpus, task.backend)
+        after()
+        if task.checkpoint is not None:
+            task.checkpoint.finish()
 
     @available_if(has_stochastic_engine)
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -16,10 +16,11 @@ import numpy as np
 
 from supertopic.corpus import Corpus
 from supertopic.estimators.shared.training import Training
-from supertopic.inference.after.calibration import calibrate, condense, level_of, levels
+from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.gibbs.chains import match_topics
 from supertopic.inference.regression import information
+from supertopic.progress import track
 from supertopic.responses.several import units
 
 _LEAST = 5  # labelled documents of a fold: with fewer there is nothing to be learned from them
@@ -48,11 +49,11 @@ def cross_fit(estimator: Any, training: Training, n_folds: int) -> None:
     coef[:, : estimator.n_topics] += fitted.intercept[:, None]  # shares add up to one
     part = with_known_shares(found.shares, training.covariates[rows], y, weight)
     estimator._state = replace(
-        state, coef=coef.astype(np.float32), coef_cov=(fitted.slope[:, None, None] ** 2 * state.coef_cov[:]).astype(
-            np.float32
-        ) if len(state.coef_cov) else state.coef_cov,
-        information=information(part, response, coef, fitted.dispersion), dispersion=fitted.dispersion,
-    )  # fmt: skip
+        state,
+        coef=coef.astype(np.float32),
+        information=information(part, response, coef, fitted.dispersion),
+        dispersion=fitted.dispersion,
+    )
     estimator._conformal = _levels(estimator, y, score, moment)
     estimator._derive(estimator._model())
 
@@ -68,16 +69,15 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int) -> OutOfFol
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
     topics = estimator._weights()
-    for number in range(n_folds):
-        out = np.flatnonzero(fold == number)
-        other = estimator._sibling(training.rows(np.flatnonzero(fold != number)), max_iter=estimator._engine().short)
-        scores = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out])
-        zero, unit = units(response, other._state.dispersion, state.dispersion)
-        variance = np.maximum(scores.moment - scores.score**2, 0.0)
-        score[out] = zero + unit * scores.score
-        moment[out] = np.where(response.is_product, scores.moment, score[out] ** 2 + unit**2 * variance)
-        order = match_topics(topics, other._weights())
-        shares[out] = scores.mean_topics[:, order]
+    with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
+        for number in range(n_folds):
+            out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+            other = estimator._sibling(training.rows(rest), max_iter=estimator._engine().short)
+            scores = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out])
+            own = Calibration(*units(response, other._state.dispersion, state.dispersion), state.dispersion)
+            score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
+            shares[out] = scores.mean_topics[:, match_topics(topics, other._weights())]
+            report(number + 1)
     return OutOfFold(labelled, score[labelled], moment[labelled], shares[labelled])
 
 

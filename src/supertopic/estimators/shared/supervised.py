@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -101,8 +102,8 @@ class SupervisedEstimator(TopicEstimator):
         model = self._check_model(training.corpus)
         self._forget_words()
         batch = training.batch(self.n_topics, self.supervision_)
-        self._run(engine, self._task(model, batch, engine.read(self)), training.corpus)
-        self._after_fit(training)
+        task = self._task(model, batch, engine.read(self))
+        self._run(engine, task, training.corpus, partial(self._after_fit, training))
 
     def _after_fit(self, training: Training) -> None:
         """What follows a fit: refitted coefficients, and words beside the topics."""

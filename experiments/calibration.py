@@ -1,0 +1,123 @@
+"""Whether what the models say about certainty is true: intervals, slopes, probabilities, and findings in noise.
+
+Every figure is measured on documents that the fit has not seen, with defaults but for `supervision`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.book import Outcome, reproduces
+from experiments.drawing import bars
+from supertopic import SLDAClassifier, SLDARegressor, Vectorizer
+from supertopic.datasets import load
+
+N_TOPICS = 20
+PROMISED = 0.9  # of intervals and prediction sets
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Counts and labels of a corpus, and the response that suits them."""
+
+    name: str
+    response: str
+    counts: Any
+    y: np.ndarray
+
+    def split(self, n_train: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        order = np.random.default_rng(seed).permutation(len(self.y))
+        return order[:n_train], order[n_train : n_train + 2000]
+
+
+def corpora(n: int) -> list[Corpus]:
+    """The first n of four corpora: a number, a count, stars and sections."""
+    sources = (
+        ("film ratings", "gaussian", "movie_reviews_scale", "rating"),
+        ("comments on talks", "negative_binomial", "ted_talks", "num_comments"),
+        ("hotel stars", "ordinal", "tripadvisor", "rating"),
+        ("news sections", "softmax", "bbc_news", "label"),
+    )
+    found = []
+    for name, response, folder, column in sources[:n]:
+        data = load(folder)
+        frame = data.frame.assign(text=data.text).drop_duplicates("text")[:6000]
+        counts = Vectorizer(stop_words="english", min_df=5, max_features=5000).fit_transform(list(frame["text"]))
+        found.append(Corpus(name, response, counts, frame[column].to_numpy()))
+    return found
+
+
+def calibration_error(chances: np.ndarray, right: np.ndarray, bins: int = 10) -> float:
+    """Mean distance of confidence and accuracy, over bins of equally many documents."""
+    parts = np.array_split(np.argsort(chances), bins)
+    return float(sum(len(p) * abs(chances[p].mean() - right[p].mean()) for p in parts) / len(chances))
+
+
+def measure(corpus: Corpus, n_train: int, supervision: float, seed: int, steps: int | None) -> list[float | None]:
+    """[R² or accuracy, slope, coverage, calibration error, share of findings in noise]"""
+    train, test = corpus.split(n_train, seed)
+    X, y = corpus.counts, corpus.y
+    params: dict[str, Any] = {"supervision": supervision, "random_state": seed, "max_iter": steps}
+    if corpus.response in ("ordinal", "softmax"):
+        model = SLDAClassifier(N_TOPICS, response=corpus.response, **params).fit(X[train], y[train])
+        chances = model.predict_proba(X[test])
+        right = model.classes_[chances.argmax(axis=1)] == y[test]
+        truth = np.searchsorted(model.classes_, y[test])
+        covered = model.predict_set(X[test], PROMISED)[np.arange(len(test)), truth]
+        error = calibration_error(chances.max(axis=1), right)
+        return [float(right.mean()), None, float(covered.mean()), error, None]
+    model = SLDARegressor(N_TOPICS, response=corpus.response, **params).fit(X[train], y[train])
+    found, low, high = model.predict(X[test], return_interval=PROMISED)
+    r2 = 1 - ((y[test] - found) ** 2).sum() / ((y[test] - y[test].mean()) ** 2).sum()
+    slope = float(np.polyfit(found, y[test], 1)[0]) if found.std() > 0 else None
+    covered = (low <= y[test]) & (y[test] <= high)
+    noise = np.random.default_rng([seed, 1]).normal(size=len(train))
+    other = SLDARegressor(N_TOPICS, **params).fit(X[train], noise)
+    level = np.average(other.coef_, weights=other.doc_topic_.mean(axis=0))
+    findings = float(np.mean(np.abs(other.coef_ - level) > 1.645 * other.coef_std_))
+    return [float(r2), slope, float(covered.mean()), None, findings]
+
+
+@reproduces("slda", "What the models say about certainty, and whether it is true")
+def calibration(quick: bool) -> Outcome:
+    weights, sizes = ((10.0,), (500,)) if quick else ((1.0, 10.0, 100.0), (500, 1000))
+    seeds, steps = ((0,), 15) if quick else ((0, 1), None)
+    rows: list[list[Any]] = []
+    for corpus in corpora(2 if quick else 4):
+        for n_train in sizes:
+            for weight in weights:
+                found = [measure(corpus, n_train, weight, seed, steps) for seed in seeds]
+                means = [None if None in column else float(np.mean(column)) for column in zip(*found, strict=True)]
+                rows.append([corpus.name, corpus.response, n_train, weight, *means])
+    covered = np.array([row[6] for row in rows])
+    errors, findings = ([row[place] for row in rows if row[place] is not None] for place in (7, 8))
+    room = 0.05 if quick else 0.03
+    claims = {
+        f"intervals and sets of 0.9 hold 0.9 of new documents, to {room:g}": bool(
+            np.abs(covered - PROMISED).max() < room
+        ),
+        "noise has no more findings than a test at 10 % may have": max(findings) <= 0.16,
+    }
+    if errors:
+        claims["confidence is right to 0.04 on average"] = max(errors) <= 0.04
+    note = (
+        f"K = {N_TOPICS}, defaults otherwise; documents drawn at random, up to 2,000 others to test on, "
+        f"{len(seeds)} seed(s). Findings: topics whose coefficient differs from the mean by more than 1.645 standard "
+        "errors where y is pure noise. Calibration error: mean distance of confidence and accuracy over ten bins."
+    )
+    columns = [
+        "corpus",
+        "response",
+        "documents",
+        "supervision",
+        "R² or accuracy",
+        "slope",
+        "coverage",
+        "error",
+        "noise",
+    ]
+    found = {f"{row[0]}, {row[2]} documents, supervision {row[3]:g}": [row[6]] for row in rows}
+    return Outcome(columns, rows, note, bars(found, "share of new documents in their interval or set"), claims)
