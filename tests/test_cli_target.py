@@ -73,7 +73,7 @@ CHOSEN = {
     "fractions": (column(0.5, 1.0, 0.5), "gaussian", "holds numbers from 0.5 to 1: taken as plain numbers"),
     "numbers in parts": (column(1, "2", 3.5), "gaussian", "from 1 to 3.5"),
     "labels in parts": (column(1, "x", 1, "x"), "logit", "2 distinct texts"),
-    "unlabelled ids": (column(-1, 0, 1, times=3), "logit", "holds 2 distinct whole numbers"),
+    "sentiment": (column(-1, 0, 1, times=3), "ordinal", "holds 3 consecutive whole numbers, -1 to 1"),
 }
 
 
@@ -112,16 +112,16 @@ def test_a_response_that_is_asked_for_is_taken(register):
 def test_labels_and_numbers_for_the_estimator(register):
     ids = column(-1.0, 0.0, 2.0, np.nan, 1.0, times=2)
     labels = ids.encoded(Choice("softmax", "class"))
-    assert labels.tolist() == [None, 0, 2, None, 1] * 2 and all(type(label) in (int, type(None)) for label in labels)
+    assert labels.tolist() == [-1, 0, 2, None, 1] * 2 and all(type(label) in (int, type(None)) for label in labels)
     assert unlabelled(ids, labels) == (
-        "Column 'y' is empty or -1 in 4 of 10 rows: these documents take part without a label."
+        "Column 'y' is empty in 2 of 10 rows: these documents take part without a label."
     )
     numbers = ids.encoded(Choice("gaussian", "number"))
     np.testing.assert_array_equal(numbers, [-1, 0, 2, np.nan, 1] * 2)
     assert unlabelled(ids, numbers) == (
         "Column 'y' is empty in 2 of 10 rows: these documents take part without a label."
     )
-    assert unlabelled(column(1, 2), [1, 2]) == "" and "is -1 in 1 of 3" in unlabelled(column(-1, 0, 1), [None, 0, 1])
+    assert unlabelled(column(1, 2), [1, 2]) == "" and "empty in 1 of 3" in unlabelled(column(1, 0, 1), [None, 0, 1])
     assert column("1", " ", "2.5").encoded(Choice("gaussian", "number")).tolist()[::2] == [1, 2.5]
     assert column(-1, 1).as_labels("logit").tolist() == [-1, 1]
     assert column(True, None, False).as_labels("logit").tolist() == [True, None, False]

@@ -117,8 +117,8 @@ def test_labels_may_be_missing(corpus):
     assert list(found.table) == ["prediction", "prediction_se", "seconds"] and found.table.notna().all(axis=None)
     labels = np.where(y > np.median(y), "high", "low").astype(object)
     labels[::5] = None
-    ids = np.where(y > np.median(y), 1, 0)
-    ids[::5] = -1
+    ids = pd.Series(np.where(y > np.median(y), 1, 0)).astype("Int64")
+    ids[::5] = pd.NA
     accuracy = [
         select_topics(SLDAClassifier(max_iter=5), texts, given, [3], cv=splits, measures=["prediction"])
         for splits in [[(np.arange(60), np.arange(60, 90)), (np.arange(30, 90), np.arange(30))]]

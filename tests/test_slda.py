@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
@@ -237,21 +238,31 @@ def test_missing_numbers_are_as_good_as_no_weight(numbers):
     assert not np.array_equal(fewer.components_, model.components_), "the words of the others were not used"
 
 
-def test_missing_labels_in_three_spellings(labels):
+def test_missing_labels_in_several_spellings(labels):
     counts, y = labels
     gone = np.arange(len(y)) % 4 == 0
     spellings = {
         "nan": np.where(gone, np.nan, y),
         "none": np.array([None if g else int(v) for g, v in zip(gone, y, strict=True)], dtype=object),
-        "minus one": np.where(gone, -1, y).astype(int),
+        "na": pd.array([pd.NA if g else int(v) for g, v in zip(gone, y, strict=True)], dtype="Int64"),
+        "series": pd.Series(np.where(gone, np.nan, y)).astype("Int64"),
         "text": np.array([None if g else ["no", "yes"][int(v)] for g, v in zip(gone, y, strict=True)], dtype=object),
     }
     models = {name: SLDAClassifier(4, max_iter=6).fit(counts, value) for name, value in spellings.items()}
     for name, model in models.items():
         assert list(model.classes_) == (["no", "yes"] if name == "text" else [0, 1])
         np.testing.assert_array_equal(model.coef_, models["nan"].coef_)
-    two = SLDAClassifier(4, max_iter=6).fit(counts, np.where(y == 1, 1, -1))  # with only one other value, -1 is a class
+    numbers = pd.Series(np.where(gone, np.nan, y)).astype("Int64")
+    same = [SLDARegressor(4, max_iter=3).fit(counts, one).coef_ for one in (numbers, np.where(gone, np.nan, y))]
+    np.testing.assert_array_equal(*same)
+
+
+def test_minus_one_is_a_class_like_any_other(labels):
+    counts, y = labels
+    two = SLDAClassifier(4, max_iter=6).fit(counts, np.where(y == 1, 1, -1))
     assert list(two.classes_) == [-1, 1]
+    three = SLDAClassifier(4, max_iter=6).fit(counts, np.where(np.arange(len(y)) % 4 == 0, -1, y).astype(int))
+    assert list(three.classes_) == [-1, 0, 1] and three.predict_proba(counts).shape[1] == 3
 
 
 @pytest.mark.parametrize("name", KINDS)

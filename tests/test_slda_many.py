@@ -162,7 +162,7 @@ def test_nan_among_text_and_minus_one_on_a_scale():
     scale = np.clip(np.rint(LINE), -2, 2).astype(int)
     assert list(SLDAClassifier(K, max_iter=2).fit(X, scale).classes_) == [-2, -1, 0, 1, 2]
     codes = np.where(np.arange(D) % 5 == 0, -1, SHARES.argmax(axis=1))
-    assert list(SLDAClassifier(K, max_iter=2).fit(X, codes).classes_) == [0, 1, 2]
+    assert list(SLDAClassifier(K, max_iter=2).fit(X, codes).classes_) == [-1, 0, 1, 2]
 
 
 def test_words_join_the_topics(tmp_path):
@@ -227,8 +227,8 @@ def test_density_of_labels_that_lack_a_class():
 
 
 def test_missing_classes_are_not_scored_when_supervision_is_chosen():
-    """-1 is not a class: no model could predict it, and it would count as an error."""
+    """A missing label is not a class: no model could predict it, and it would count as an error."""
     codes = SHARES.argmax(axis=1)
-    half = np.where(np.arange(D) % 2 == 0, -1, codes)
+    half = np.where(np.arange(D) % 2 == 0, np.nan, codes)
     model = SLDAClassifier(K, supervision="auto", max_iter=5).fit(X, half)
     assert max(model.supervision_scores_.values()) > 0.8

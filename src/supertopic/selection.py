@@ -263,8 +263,6 @@ class _Trials:
 
     def prediction(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
         known = self.known[test]
-        if -1 not in getattr(model, "classes_", [-1]):  # then -1 means that a document has no label
-            known = known & np.array([label != -1 for label in self.y[test]])
         if not known.any():
             raise ValueError("y: a fold has no document with a label; take fewer folds")
         return float(model.score(held_out[known], np.array(self.y[test[known]].tolist())))

@@ -113,29 +113,20 @@ class ColumnValues:
         return np.array(numbers, dtype=np.float64)
 
     def as_labels(self, response: str) -> np.ndarray:
-        """Return labels, None if empty or -1 (as in the library); the error for fractions suggests a response."""
+        """Return labels, None if empty; the error for fractions suggests a response."""
         fraction = next((value for value in self.known if isinstance(value, float)), None)
         if fraction is not None:
             raise ValueError(
                 f"column {self.name!r} holds {fraction:g}, which is no class, but --response {response} is for"
                 f" classes; use --response gaussian"
             )
-        labels = self.values.copy()
-        if self.classes != self.distinct:
-            labels[[value == -1 for value in labels]] = None
-        return labels
+        return self.values.copy()
 
     def encoded(self, choice: Choice) -> Any:
         """Return y for the estimator of the chosen response."""
         if len(self.distinct) == 1:
             raise ValueError(f"column {self.name!r} holds one value only, {self.distinct[0]!r:.60}: nothing to learn")
         return self.as_numbers(choice.response) if choice.kind == "number" else self.as_labels(choice.response)
-
-    @property
-    def classes(self) -> list[Any]:
-        """The distinct values, without -1 if it means "no label": the only negative of at least three whole numbers."""
-        others = [value for value in self.distinct if value != -1] if self.is_whole else self.distinct
-        return others if self.is_whole and len(others) > 1 and others[0] >= 0 else self.distinct
 
 
 def responses(kind: str = "") -> dict[str, str]:
@@ -181,8 +172,7 @@ def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | No
         _refuse_prose(target)
         return _of_classes(target, n, f"holds {n:,} distinct texts")
     if whole and (n == 2 or (n <= FEW and len(target.known) >= 2 * n)):
-        classes = target.classes
-        n, low, high = len(classes), classes[0], classes[-1]
+        low, high = target.distinct[0], target.distinct[-1]
         # class ids usually start at 0; rating scales start at 1, run from 0 to 10, or are centred at 0
         if 2 < n <= LONGEST_SCALE and high - low == n - 1 and (low != 0 or n == LONGEST_SCALE) and _known("ordinal"):
             why = f"holds {n} consecutive whole numbers, {low} to {high}: taken as an ordered rating (ordinal)"
@@ -211,10 +201,11 @@ def _only_classes(target: ColumnValues, response: str) -> Choice:
 
 def unlabelled(target: ColumnValues, y: Any) -> str:
     """Return a sentence with the number of documents without a label; empty if all have one."""
-    n, n_empty = sum(value is None or value != value for value in y), len(y) - len(target.known)
-    where = "is empty" if n == n_empty else "is empty or -1" if n_empty else "is -1"
+    n = sum(value is None or value != value for value in y)
     documents = "its document takes" if n == 1 else "these documents take"
-    return f"Column {target.name!r} {where} in {n:,} of {len(y):,} rows: {documents} part without a label." if n else ""
+    return (
+        f"Column {target.name!r} is empty in {n:,} of {len(y):,} rows: {documents} part without a label." if n else ""
+    )
 
 
 def _of_classes(target: ColumnValues, n: int, what: str, **others: str) -> Choice:

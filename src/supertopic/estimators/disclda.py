@@ -17,6 +17,7 @@ from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.estimators.shared.answers import score_classes
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.labels import as_codes, as_table
@@ -96,7 +97,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         """Learn the topics of each class and the shared ones.
 
         X : counts, strings, or a Corpus
-        y : (D,) labels; documents whose label is missing (None, NaN, or -1 among class numbers) are left out
+        y : (D,) labels; documents whose label is missing (None or NaN) are left out
         """
         self._check()
         engine = self._engine()
@@ -170,8 +171,8 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         return self.classes_[np.argmax(posterior, axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy."""
-        return float(ClassifierMixin.score(self, X, y, sample_weight))
+        """The share of the documents with a label whose class is predicted."""
+        return score_classes(y, self.predict(X), sample_weight)
 
     def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
         """exp(-log-likelihood per token) of new documents without their classes, p(w) = sum_c p(c) p(w | c).

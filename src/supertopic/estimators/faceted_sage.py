@@ -123,7 +123,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         """Learn the deviations of topics, labels and their interactions.
 
         X : counts, strings, or a Corpus
-        y : frame, Series or array of labels, a column per facet; None, NaN (or -1 among class numbers) where missing
+        y : frame, Series or array of labels, a column per facet; None or NaN where missing
         """
         prior = self._check()
         if self.label_prior not in _LABEL_PRIORS:

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
-from supertopic.estimators.shared.answers import predict_numbers, score_numbers, users_dispersion
+from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, class_weights
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.estimators.shared.training import Training
@@ -74,7 +74,7 @@ class MedLDA(SupervisedEstimator):
         Parameters
         ----------
         X : counts, strings, or a Corpus
-        y : (D,); NaN, None (or -1 among class numbers): missing
+        y : (D,); None or NaN: missing
         sample_weight : (D,) weights of the documents' losses: C is per document, times this
         """
         return super().fit(X, y, sample_weight)
@@ -272,7 +272,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         return predict_numbers(self, X, return_interval)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Predictive R²."""
+        """Predictive R². Missing values of y are left out."""
         return score_numbers(y, self.predict(X))
 
 
@@ -386,8 +386,8 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         return self.classes_[scores.argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of documents whose class is predicted."""
-        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+        """The share of the documents with a label whose class is predicted."""
+        return score_classes(y, self.predict(X), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

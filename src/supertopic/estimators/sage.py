@@ -17,6 +17,7 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
+from supertopic.estimators.shared.answers import score_classes
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.checks import require_number, require_whole
 from supertopic.estimators.shared.labels import as_codes, as_table
@@ -143,7 +144,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         """Learn what each class adds to the background.
 
         X : counts, strings, or a Corpus
-        y : (D,) labels; documents whose label is missing (None, NaN, or -1 among class numbers) are left out
+        y : (D,) labels; documents whose label is missing (None or NaN) are left out
         sample_weight : (D,) how often each document counts
         """
         prior = self._check()
@@ -176,6 +177,10 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         """The most probable class of each document."""
         posterior = self.transform(X)
         return self.classes_[np.argmax(posterior, axis=1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of the documents with a label whose class is predicted."""
+        return score_classes(y, self.predict(X), sample_weight)
 
     def explain(self, doc: Any) -> pd.DataFrame:
         """What each word of one document says for each class: columns word, count, and a column per class.

@@ -12,8 +12,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_whole
-from supertopic.estimators.shared.answers import predict_numbers, score_numbers, users_dispersion
 from supertopic.estimators.shared.cross_fit import level
+from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.labels import (
     Target,
     as_codes,
@@ -193,7 +193,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         return predict_numbers(self, X, return_interval, covariates)
 
     def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
-        """Predictive R²; its mean over several responses."""
+        """Predictive R²; its mean over several responses. Missing values of y are left out."""
         return score_numbers(y, self.predict(X, covariates=covariates))
 
     def __sklearn_tags__(self) -> Any:
@@ -300,8 +300,8 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         return 1.0 - chances <= level(self, 0, probability)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
-        """The share of documents whose class is predicted."""
-        return float(np.average(self.predict(X, covariates) == np.asarray(y), weights=sample_weight))
+        """The share of the documents with a label whose class is predicted."""
+        return score_classes(y, self.predict(X, covariates), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

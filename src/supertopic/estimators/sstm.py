@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.coefficients import CoefPrior
-from supertopic.estimators.shared.answers import predict_numbers, score_numbers, users_dispersion
+from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, as_table
 from supertopic.estimators.shared.supervised import SupervisedEstimator
@@ -254,7 +254,8 @@ class SSTMRegressor(RegressorMixin, SSTM):
     sign_probability_ : like `coef_`: the posterior probability that a coefficient is positive
     coef_interval_ : (2, …) ends of intervals that hold nine of ten draws; coef_mean_ : their mean
     r_hat_, n_effective_ : like `coef_`: R̂ of the draws, near 1 where chains (and their halves) agree, and how many
-        independent draws they are worth
+        independent draws they are worth. R̂ is infinite where chains stand still at different values, and NaN where
+        all draws are the same
     coef_scale_ : float, nu, or the mean of its draws
     draws_ : dict of ndarray: coef (n_chains S, M, K + P), dispersion, coef_scale, log_joint, alpha
     components_, doc_topic_, alpha_, dispersion_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -281,7 +282,7 @@ class SSTMRegressor(RegressorMixin, SSTM):
         return predict_numbers(self, X, return_interval, covariates)
 
     def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
-        """Predictive R²; its mean over several responses."""
+        """Predictive R²; its mean over several responses. Missing values of y are left out."""
         return score_numbers(y, self.predict(X, covariates=covariates))
 
     def __sklearn_tags__(self) -> Any:
@@ -384,8 +385,8 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         return self.classes_[self.predict_proba(X, covariates).argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
-        """The share of documents whose class is predicted."""
-        return float(np.average(self.predict(X, covariates) == np.asarray(y), weights=sample_weight))
+        """The share of the documents with a label whose class is predicted."""
+        return score_classes(y, self.predict(X, covariates), sample_weight)
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         return columns

@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, find_response, one_each, require_order
+from supertopic.estimators.shared.answers import r2_of_known, share_of_known
+from supertopic.estimators.shared.labels import (
+    Target,
+    as_codes,
+    as_numbers,
+    as_table,
+    find_response,
+    one_each,
+    require_order,
+)
 from supertopic.estimators.slda import SLDA
-from supertopic.metrics import predictive_r2
 from supertopic.model import Model
 from supertopic.responses.base import registry
 
@@ -89,15 +97,15 @@ class TopicModel(SLDA):
         }
 
     def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
-        """The mean over responses of predictive R² (numbers) and accuracy (classes)."""
-        predicted, truth = self.predict(X, covariates), pd.DataFrame(y)
-        scores = []
-        for place, target in enumerate(self._targets):
-            true, guess = truth.iloc[:, place].to_numpy(), predicted[target.name].to_numpy()
-            scores.append(float(predictive_r2(true, guess) if target.classes is None else np.mean(true == guess)))
+        """The mean over responses of predictive R² (numbers) and accuracy (classes); missing values are left out."""
+        predicted = self.predict(X, covariates)
+        table, _ = as_table(y, len(predicted), "TopicModel")
+        scores = [
+            (r2_of_known if target.classes is None else share_of_known)(column, predicted[target.name].to_numpy())
+            for target, column in zip(self._targets, table.T, strict=True)
+        ]
         return float(np.mean(scores))
 
 
 def _is_label(column: np.ndarray) -> bool:
-    known = [value for value in column if value is not None and value == value]
-    return any(isinstance(value, (str, bool, np.bool_)) for value in known)
+    return any(isinstance(value, (str, bool, np.bool_)) for value in column)

@@ -1,4 +1,4 @@
-"""Predictions of numbers as users get them: means, intervals, R²."""
+"""Predictions as users get them: means, intervals, R², accuracy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.estimators.shared.cross_fit import level
+from supertopic.estimators.shared.labels import as_numbers, as_table, missing
 from supertopic.metrics import predictive_r2
 
 
@@ -32,10 +33,39 @@ def predict_numbers(estimator: Any, X: Any, return_interval: float | None, covar
 
 
 def score_numbers(y: Any, predicted: np.ndarray) -> float:
-    """Predictive R²; its mean over several responses."""
-    if predicted.ndim == 1:
-        return float(predictive_r2(y, predicted))
-    return float(np.mean([predictive_r2(t, p) for t, p in zip(np.asarray(y).T, predicted.T, strict=True)]))
+    """Predictive R²; its mean over several responses. Missing values of y are left out."""
+    table, _ = as_table(y, len(predicted), "score")
+    pairs = zip(table.T, predicted.reshape(len(predicted), -1).T, strict=True)
+    return float(np.mean([r2_of_known(column, guess) for column, guess in pairs]))
+
+
+def r2_of_known(column: np.ndarray, predicted: np.ndarray) -> float:
+    """Predictive R² of a column of y, where it is known."""
+    known = _known(column)
+    return float(predictive_r2(as_numbers(column[known], "score"), predicted[known]))
+
+
+def score_classes(y: Any, predicted: np.ndarray, sample_weight: Any = None) -> float:
+    """The share of the documents with a label whose class is predicted."""
+    table, _ = as_table(y, len(predicted), "score")
+    return share_of_known(table[:, 0], predicted, sample_weight)
+
+
+def share_of_known(column: np.ndarray, predicted: np.ndarray, sample_weight: Any = None) -> float:
+    """The share of the known labels of a column that are predicted."""
+    known = _known(column)
+    truth, guess = column[known], predicted[known]
+    if guess.dtype.kind == "U":  # as in fit: labels of which one is text are all text
+        truth = truth.astype(str)
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[known]
+    return float(np.average(np.asarray(truth == guess, dtype=np.float64), weights=weights))
+
+
+def _known(column: np.ndarray) -> np.ndarray:
+    known = ~missing(column)
+    if not known.any():
+        raise ValueError("y is missing for every document; expected some labels")
+    return known
 
 
 def users_dispersion(estimator: Any) -> float | np.ndarray:

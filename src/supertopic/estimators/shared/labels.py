@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
@@ -58,7 +59,7 @@ class LabelSurvey:
             raise ValueError(f"y has {len(names)} columns in one batch and {len(self._names)} in another")
         for values, column in zip(self._values, table.T, strict=True):
             if len(values) < _MOST_VALUES:
-                values.update(dict.fromkeys(value for value in column if value is not None and value == value))
+                values.update(dict.fromkeys(column[~missing(column)]))
 
     def table(self) -> tuple[np.ndarray, list[str]]:
         """A table with every value that was seen, and the columns' names; None fills up."""
@@ -114,12 +115,17 @@ def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]
     return table.astype(object), names
 
 
+def missing(column: np.ndarray) -> np.ndarray:
+    """Where a value is missing: None, NaN, or pandas' NA. No number stands for a missing one."""
+    return np.asarray(pd.isna(column), dtype=bool)
+
+
 def as_numbers(column: np.ndarray, who: str) -> np.ndarray:
     """A column as numbers, NaN where missing."""
     try:
-        numbers = column.astype(np.float64)
+        numbers = np.where(missing(column), np.nan, column).astype(np.float64)
     except (TypeError, ValueError):
-        wrong = next(value for value in column if not _is_number(value))
+        wrong = next(value for value in column[~missing(column)] if not _is_number(value))
         raise ValueError(
             f"y holds {wrong!r}, which is no number; for labels use {who.replace('Regressor', 'Classifier')} "
             f"instead of {who}"
@@ -131,8 +137,8 @@ def as_numbers(column: np.ndarray, who: str) -> np.ndarray:
 
 def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """(codes, classes) of a column of labels: 0, 1, … and NaN where missing; `classes` are those known before."""
-    missing = _missing_labels(column)
-    known = column[~missing]
+    given = ~missing(column)
+    known = column[given]
     known = known.astype(str) if any(isinstance(value, str) for value in known) else np.array(known.tolist())
     if len(known) and type_of_target(known) not in ("binary", "multiclass"):
         raise ValueError(
@@ -149,7 +155,7 @@ def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) ->
         raise ValueError(f"y holds the class {new.item()!r}, which is none of the {len(classes)} known ones")
     codes = np.full(len(column), np.nan)
     if len(known):
-        codes[~missing] = np.searchsorted(classes, known)
+        codes[given] = np.searchsorted(classes, known)
     return codes, classes
 
 
@@ -191,12 +197,3 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _missing_labels(y: np.ndarray) -> np.ndarray:
-    """Where a label is missing: None, NaN, or -1 beside two or more whole numbers that are not below 0."""
-    missing = np.array([value is None or value != value for value in y], dtype=bool)
-    others = {value for value in y[~missing] if value != -1}
-    if len(others) > 1 and all(isinstance(value, (int, np.integer)) and value >= 0 for value in others):
-        missing |= np.array([not isinstance(value, bool) and value == -1 for value in y], dtype=bool)
-    return missing

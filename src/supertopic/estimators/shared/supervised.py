@@ -67,7 +67,7 @@ class SupervisedEstimator(TopicEstimator):
         Parameters
         ----------
         X : counts, strings, a Corpus, or (``inference="svi"``) a Stream of documents with their responses
-        y : (D,), or (D, M) for several responses; NaN, None (or -1 among class numbers): missing. A Stream has its own.
+        y : (D,), or (D, M) for several responses; None or NaN: missing. A Stream has its own.
         sample_weight : (D,) weights of the documents' responses
         covariates : (D, P) numbers that join the topics in the linear predictor
         """
