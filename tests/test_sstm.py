@@ -260,6 +260,15 @@ def test_measures_of_mixing():
     assert effective_size(white + np.arange(4)[:, None]) < 20
 
 
+def test_chains_that_stand_still_do_not_pass_for_mixed():
+    still = np.broadcast_to(np.array([[0.1, 0.1], [0.7, 0.1]])[:, None, :], (2, 50, 2)).copy()
+    found = split_r_hat(still)
+    assert found[0] == np.inf and np.isnan(found[1])
+    still[1, :, 1] = np.random.default_rng(0).normal(size=50)  # one chain moves, one does not
+    assert 0.95 < split_r_hat(still)[1] < 1.1
+    assert np.isnan(split_r_hat(still[:, :3])).all()
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_draws_go_to_arviz(numbers):
     arviz = pytest.importorskip("arviz")

@@ -82,15 +82,22 @@ def _in_order(draws: dict[str, np.ndarray], order: np.ndarray) -> dict[str, np.n
 
 
 def split_r_hat(draws: np.ndarray) -> np.ndarray:
-    """Gelman and Rubin's R̂ of draws (chains, S, …), with each chain split in halves; 1 where all halves agree."""
+    """Gelman and Rubin's R̂ of draws (chains, S, …), with each chain split in halves; near 1 where all halves agree.
+
+    It is infinite where no half moves and they stand at different values. It is NaN where it is not defined: where all
+    draws are the same, and for fewer than four draws.
+    """
     half = draws.shape[1] // 2
     if half < 2:
         return np.full(draws.shape[2:], np.nan)
     halves = np.concatenate([draws[:, :half], draws[:, -half:]])
-    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    halves = halves - halves[0, 0]  # equal draws are zeros now, whose mean has no rounding error
+    moves = halves.max(axis=1) > halves.min(axis=1)
+    within = np.where(moves, halves.var(axis=1, ddof=1), 0.0).mean(axis=0)
     between = half * halves.mean(axis=1).var(axis=0, ddof=1)
     total = (half - 1) / half * within + between / half
-    return np.sqrt(np.where(within > 0, total / np.where(within > 0, within, 1.0), 1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.sqrt(total / within)
 
 
 def effective_size(draws: np.ndarray) -> np.ndarray:
