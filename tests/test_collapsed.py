@@ -126,6 +126,21 @@ def test_the_objective_never_falls_and_topics_are_found(lda):
     np.testing.assert_allclose(shares[0], slow / slow.sum(), atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "prior, truth, within",
+    [("symmetric", 0.05, 0.2), ("symmetric", 0.1, 0.1), ("symmetric", 0.3, 0.3), ("auto", 0.1, 0.3)],
+)
+def test_a_learned_alpha_is_near_the_truth_and_the_objective_never_falls_once_it_is_held(prior, truth, within):
+    """The counts at the mode would give 0.2 for 0.1, and the density at the mode 0."""
+    data = simulate(1500, 10, 300, 80, doc_topic_prior=truth, seed=4)
+    model = LDA(10, inference="cvb0", doc_topic_prior=prior).fit(data.counts)
+    np.testing.assert_allclose(model.alpha_, truth, rtol=within)
+    assert 5 < model.n_iter_ < 60
+    longer = LDA(10, inference="cvb0", doc_topic_prior=prior, tol=0, max_iter=60, doc_tol=1e-4, max_doc_iter=500)
+    trace = longer.fit(data.counts).bound_[30:]  # alpha is held after half of the steps at the latest
+    assert np.all(np.diff(trace) > -2e-6 * np.abs(trace[1:]))
+
+
 MODELS = {
     "classes": MedLDAClassifier(4, inference="cvb0", C=2.0, cost=64.0, max_iter=10),
     "one slack": MedLDAClassifier(4, inference="cvb0", slack="1", max_iter=6),

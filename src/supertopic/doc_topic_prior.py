@@ -6,16 +6,30 @@ Given the mean over documents of E[log theta_k] = s_k, the bound as a function o
 
 Its Hessian is a diagonal plus a constant, so a Newton step costs O(K) (Blei, Ng & Jordan 2003, A.2). A sampler has
 counts instead of E[log theta], and maximises the Dirichlet-multinomial likelihood by Minka's fixed point.
+
+Collapsed inference (CVB0) stands at a mode: theta maximises log p(w | theta) + log Dirichlet(theta | alpha + 1). This
+density cannot choose alpha. For given theta it is highest where
+
+    psi(alpha_k + 1) - psi(sum alpha + K) = mean over documents of log theta_k
+
+and shares that come from Dirichlet(alpha) have a smaller mean logarithm than any Dirichlet with all parameters above 1,
+so that alpha falls to 0 wherever its true value is below 1. The counts n_dk at the mode are no substitute for a sample:
+the Dirichlet-multinomial likelihood has E[psi(n_dk + alpha_k)], which is below psi(E[n_dk] + alpha_k), and so gives an
+alpha that is too large by a half and more. What chooses alpha is the evidence p(w | alpha, topics). The variational
+bound F is a bound of it, so that CVB0 infers q(theta) for this step only, and maximises F. The objective at the mode is
+comparable for the same alpha only. Variational EM (`inference.variational.batch`) therefore learns alpha first, and
+then holds it while the objective converges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import digamma, polygamma
 
+SETTLED = 0.003  # relative change of alpha in a step, below which collapsed inference holds it
 _SMALLEST = 1e-6  # a topic with a smaller alpha is practically absent, and exp(psi(alpha)) underflows
 
 
@@ -46,6 +60,10 @@ class DocTopicPrior:
         if start.shape != (n_topics,) or not np.all((start > 0) & np.isfinite(start)):
             raise ValueError(f"doc_topic_prior: got {value!r}, {expected}")
         return cls(start, "nothing")
+
+    def held(self) -> DocTopicPrior:
+        """The same prior, of which nothing is learned any more."""
+        return replace(self, learned="nothing")
 
     def update(self, alpha: np.ndarray, mean_log_theta: np.ndarray, rate: float = 1.0) -> np.ndarray:
         """Return alpha after an M-step; with a rate below one (mini-batches), after one damped Newton step."""

@@ -70,7 +70,7 @@ class LDA(TopicEstimator):
     doc_topic_ : (D, K) ndarray, topic shares of the training documents
     alpha_ : (K,) ndarray
     bound_ : ndarray, the evidence bound per token, by iteration ("cvb0": log p(words, topics, shares) at the mode under
-        priors one larger; "gibbs": log p(words, topics) every tenth sweep)
+        priors one larger, comparable where alpha is the same; "gibbs": log p(words, topics) every tenth sweep)
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     draws_ : dict of ndarray ("gibbs": log_joint and alpha, every tenth sweep)
     """

@@ -37,6 +37,19 @@ def add_word_blocks(
     stats.bound += float(bound.sum())
 
 
+def variational_shares(
+    batch: Batch, weights: np.ndarray, alpha: np.ndarray, max_passes: int, tol: float, start: np.ndarray,
+    backend: Backend,
+) -> np.ndarray:  # fmt: skip
+    """(D, K) gamma of q(theta) = Dirichlet(gamma) of all documents, from `start` on; nothing is added to any sum."""
+    gamma, bound = start.copy(), np.zeros(len(batch))
+    for block in batch.plain_blocks:
+        task = _Block(batch, block, weights, backend)
+        infer = partial(task.infer, alpha, False, max_passes, tol, False, gamma, bound)
+        backend.all([(infer, *ends) for ends in backend.cut(task.indptr)])
+    return gamma
+
+
 class _Block:
     """Documents of a batch, and the two factors of their words' shares."""
 

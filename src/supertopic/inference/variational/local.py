@@ -8,7 +8,7 @@ from scipy.special import digamma
 from supertopic.backends.base import Backend
 from supertopic.inference.batches import Block, Locals, Partition, order_entries
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
-from supertopic.inference.variational.e_step_words import add_word_blocks
+from supertopic.inference.variational.e_step_words import add_word_blocks, variational_shares
 from supertopic.kernels.e_step_words import sum_log_theta
 from supertopic.kernels.one_topic import share_documents
 from supertopic.kernels.word_sums import add_by_word
@@ -62,7 +62,12 @@ def local_step(
     else:  # without any weight, y has no influence, and this is LDA
         given = (model.collapsed, limits.max_passes, limits.tol, fresh)
         add_word_blocks(batch, weights, alpha, *given, found.doc_topic, stats, backend)
-    stats.log_theta = _sum_log_theta(alpha, found.doc_topic, backend)
+    gamma = found.doc_topic
+    if model.collapsed and model.doc_topic_prior.learned != "nothing":
+        # a mode has no evidence, and its counts are too soft: alpha is learned from the variational bound
+        # (`supertopic.doc_topic_prior`)
+        gamma = variational_shares(batch, weights, alpha, limits.max_passes, limits.tol, gamma, backend)
+    stats.log_theta = _sum_log_theta(alpha, gamma, backend)
     return stats
 
 
