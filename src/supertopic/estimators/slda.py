@@ -159,7 +159,8 @@ class SLDARegressor(RegressorMixin, SLDA):
     coef_std_ : like `coef_`, standard errors given the topics
     dispersion_ : float, or (M,): the variance of y around the prediction, r, 1/shape …
     supervision_ : float, the weight used; supervision_scores_ : dict, what "auto" saw
-    covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates
+    covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates, per unit of each; covariate_mean_ : (P,) ndarray,
+        the covariates for which `coef_` holds: the linear predictor is coef·Zbar + covariate_coef·(x - covariate_mean)
     word_coef_ : (M, V) ndarray, with `words=True`
     draws_ : dict of ndarray ("gibbs"): coef (S, M, K + P) on the scale of `coef_`, dispersion (S, …), and log_joint per
         token and alpha every tenth sweep. Draws belong to topics that have seen y; `coef_` after a `refit` does not.

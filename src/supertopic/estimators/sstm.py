@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.checks import require_whole
+from supertopic.estimators.shared.covariates import Scaling
 from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, as_table
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.estimators.shared.training import Training
@@ -365,6 +366,8 @@ class SSTMClassifier(ClassifierMixin, SSTM):
     def _restore(self, saved: dict[str, Any]) -> None:
         super()._restore(saved)
         self.classes_ = np.asarray(saved["classes"])
+        if "scaling" not in saved:  # a file of an earlier version: all covariates but the intercept
+            self._scaling = Scaling.restore(None, self._n_covariates - int(self._has_intercept()))
 
     def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
         """Probabilities of the classes, (D, C): each one's against the rest, made to sum to one."""

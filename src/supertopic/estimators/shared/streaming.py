@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from supertopic.corpus import Corpus
+from supertopic.estimators.shared.covariates import Scaling
 from supertopic.estimators.shared.labels import LabelSurvey, as_table
 from supertopic.inference.after.refit import SpilledDocuments
 from supertopic.inference.batches import Batch
@@ -55,7 +56,8 @@ def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any) -> Any:
     """Fit an estimator with a response, whose labels come with the stream."""
     labels = LabelSurvey()
     found = _survey(estimator, stream, labels)
-    estimator._n_covariates, estimator.supervision_ = 0, float(estimator._supervision())
+    estimator._n_covariates, estimator._scaling = 0, Scaling()
+    estimator.supervision_ = float(estimator._supervision())
     _, estimator._targets = estimator._read_targets(*labels.table())
     estimator._forget_words()
     model = estimator._check_model(found.sample, batch=True)

@@ -20,8 +20,8 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
-from supertopic.estimators.shared.covariates import as_covariates
 from supertopic.estimators.shared.cross_fit import cross_fit
+from supertopic.estimators.shared.covariates import Scaling, as_covariates, column_names
 from supertopic.estimators.shared.labels import Target, as_table
 from supertopic.estimators.shared.streaming import fit_labelled_stream
 from supertopic.estimators.shared.supervision import choose_supervision
@@ -47,6 +47,7 @@ class SupervisedEstimator(TopicEstimator):
 
     _targets: list[Target]
     _n_covariates: int = 0
+    _scaling = Scaling()  # of the covariates
     _terms: DocumentTerms  # what the last fit knows of each training document
     supervision_: float = 1.0
     _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
@@ -69,7 +70,8 @@ class SupervisedEstimator(TopicEstimator):
         X : counts, strings, a Corpus, or (``inference="svi"``) a Stream of documents with their responses
         y : (D,), or (D, M) for several responses; None or NaN: missing. A Stream has its own.
         sample_weight : (D,) weights of the documents' responses
-        covariates : (D, P) numbers that join the topics in the linear predictor
+        covariates : (D, P) numbers that join the topics in the linear predictor, on any scale: they are centred and
+            scaled to unit variance inside, which is also the scale of their prior. Constant columns have no part.
         """
         engine = self._engine()
         settings = engine.read(self)
@@ -82,11 +84,12 @@ class SupervisedEstimator(TopicEstimator):
         corpus = self._read(X)
         numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
+        self._scaling = Scaling.of(as_covariates(covariates, len(corpus)), column_names(covariates))
         extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
         asked = self._supervision()
         if isinstance(asked, str):
-            given = None if covariates is None else extra
+            given = None if covariates is None else as_covariates(covariates, len(corpus))
             self.supervision_ = choose_supervision(self, corpus.counts, y, numbers, weight, given)
         else:
             self.supervision_ = float(asked)
@@ -228,7 +231,8 @@ class SupervisedEstimator(TopicEstimator):
         """One stochastic step on a batch; the first batch decides the vocabulary and what y is.
 
         classes : all classes there will be, with the first batch, where y holds classes
-        sample_weight, covariates : as in `fit`; coefficients are those of the steps, without a refit
+        sample_weight, covariates : as in `fit`; coefficients are those of the steps, without a refit. The first batch
+            decides how covariates are centred and scaled.
         """
         self._check_supervision()
         self._check_batches()
@@ -239,10 +243,10 @@ class SupervisedEstimator(TopicEstimator):
         numbers = self._new_labels(y, len(corpus))
         self._response().check(numbers)
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
-        extra = self._read_covariates(covariates, len(corpus))
         if first:
-            self._n_covariates = extra.shape[1]
-        extra = self._same_covariates(extra)
+            self._scaling = Scaling.of(as_covariates(covariates, len(corpus)), column_names(covariates), True)
+        extra = self._read_covariates(covariates, len(corpus))
+        self._n_covariates = extra.shape[1]
         training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
         model = self._check_model(corpus, batch=True)
         return self._partial_step(model, training.batch(self.n_topics, self.supervision_), first)
@@ -269,13 +273,8 @@ class SupervisedEstimator(TopicEstimator):
         return numbers
 
     def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
-        """(D, P): what joins the topics in the linear predictor."""
-        return as_covariates(covariates, n_documents)
-
-    def _same_covariates(self, extra: np.ndarray) -> np.ndarray:
-        if extra.shape[1] != self._n_covariates:
-            raise ValueError(f"covariates: got {extra.shape[1]} columns, expected {self._n_covariates} as in fit")
-        return extra
+        """(D, P): what joins the topics in the linear predictor, centred and scaled."""
+        return self._scaling.apply(as_covariates(covariates, n_documents))
 
     def _new_labels(self, y: Any, n_documents: int) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
@@ -356,7 +355,7 @@ class SupervisedEstimator(TopicEstimator):
         check_is_fitted(self, "_state")
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        extra = self._same_covariates(self._read_covariates(covariates, len(corpus)))
+        extra = self._read_covariates(covariates, len(corpus))
         found, dispersion = self._scores(corpus, extra), self._state.dispersion
         means = [
             part.response.predict(found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers])
@@ -381,7 +380,7 @@ class SupervisedEstimator(TopicEstimator):
 
     def explain(self, doc: Any) -> pd.DataFrame:
         """As in `LDA`, with what each word adds to the linear predictor: column `contribution` (one per class where
-        there are several); it sums to the linear predictor, less the covariates' part.
+        there are several); it sums to the linear predictor of a document whose covariates are at their mean.
         """
         frame = super().explain(doc)
         shares = frame.filter(like="topic ").to_numpy()
@@ -428,16 +427,21 @@ class SupervisedEstimator(TopicEstimator):
                 self.word_coef_[part.columns] = found
         if self._n_covariates:
             self.covariate_coef_, self.covariate_std_ = coef[:, self.n_topics :], deviation[:, self.n_topics :]
+            self.covariate_mean_ = self._scaling.mean
 
     def _unscale(
         self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(C, K + P) coefficients and standard errors on the scale that users know."""
-        return users_coefficients(self._response(), self.n_topics, coef, deviation, dispersion)
+        found = users_coefficients(self._response(), self.n_topics, coef, deviation, dispersion)
+        return self._scaling.users(found[0], self.n_topics), self._scaling.users(found[1], self.n_topics)
 
     def _saved(self) -> dict[str, Any]:
         targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]
-        return {"targets": targets, "n_covariates": self._n_covariates, "supervision": self.supervision_}
+        return {
+            "targets": targets, "n_covariates": self._n_covariates, "supervision": self.supervision_,
+            "scaling": self._scaling.saved(),
+        }  # fmt: skip
 
     def _restore(self, saved: dict[str, Any]) -> None:
         self._targets = [
@@ -445,6 +449,7 @@ class SupervisedEstimator(TopicEstimator):
             for t in saved["targets"]
         ]
         self._n_covariates, self.supervision_ = saved["n_covariates"], saved["supervision"]
+        self._scaling = Scaling.restore(saved.get("scaling"), self._n_covariates)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,9 @@ def choose_supervision(
                 supervision=supervision, vectorizer=None, checkpoint=None, verbose=0, cross_fit=0
             )
             extra = {} if covariates is None else {"covariates": covariates[train]}
-            model.fit(counts[train], table[train], sample_weight=weight[train], **extra)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "covariates:")  # the fit itself has said it
+                model.fit(counts[train], table[train], sample_weight=weight[train], **extra)
             known = test[labelled[test]]
             extra = {} if covariates is None else {"covariates": covariates[known]}
             scores.append(model.score(counts[known], table[known], **extra))

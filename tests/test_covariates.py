@@ -1,0 +1,149 @@
+"""Covariates on any scale: years, incomes, shares, dummies; constant and dependent columns."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from supertopic import SLDAClassifier, SLDARegressor, SSTMClassifier, load
+from supertopic.datasets import simulate
+from supertopic.estimators.shared.covariates import Scaling
+
+RNG = np.random.default_rng(7)
+D, K = 300, 4
+DATA = simulate(D, K, 60, 40, doc_topic_prior=0.3, seed=5)
+X, EXTRA = DATA.counts, RNG.normal(size=(D, 2))
+LINE = DATA.topic_shares @ np.array([-1.0, -0.3, 0.3, 1.0]) + EXTRA @ np.array([0.8, -0.4])
+Y = {
+    "gaussian": LINE + 0.3 * RNG.normal(size=D),
+    "poisson": RNG.poisson(np.exp(0.5 + LINE)),
+    "negative_binomial": RNG.negative_binomial(3, 3 / (3 + np.exp(0.5 + LINE))),
+    "gamma": np.exp(LINE) * RNG.gamma(5.0, 0.2, D),
+    "weibull": np.exp(LINE) * RNG.weibull(2.0, D),
+    "logit": (LINE + RNG.logistic(size=D) > 0).astype(int),
+    "probit": (LINE + RNG.normal(size=D) > 0).astype(int),
+    "softmax": np.digitize(LINE + RNG.normal(size=D), [-0.5, 0.5]),
+    "ordinal": np.digitize(LINE + RNG.normal(size=D), [-0.5, 0.5]),
+}
+CLASSES = ("logit", "probit", "softmax", "ordinal")
+ENGINES = {
+    "vb": {"max_iter": 12},
+    "svi": {"inference": "svi", "max_iter": 2, "batch_size": 100},
+    "gibbs": {"inference": "gibbs", "max_iter": 20, "burn_in": 10},
+}
+UNITS = {"small": (1e-4, 0.0), "large": (1e4, 0.0), "shifted": (1.0, 1e6)}
+CASES = [("vb", name) for name in Y] + [
+    (engine, name)
+    for engine in ("svi", "gibbs")
+    for name in ("gaussian", "negative_binomial", "weibull", "logit", "softmax")
+]
+
+
+def build(engine, name, **more):
+    kind = SLDAClassifier if name in CLASSES else SLDARegressor
+    return kind(K, response=name, **ENGINES[engine], **more)
+
+
+def predicted(model, name, extra):
+    found = model.predict_proba if name in CLASSES else model.predict
+    return found(X, covariates=extra)
+
+
+@pytest.mark.parametrize("engine, name", CASES)
+def test_predictions_do_not_depend_on_units_and_origin(engine, name, tmp_path):
+    plain = build(engine, name).fit(X, Y[name], covariates=EXTRA)
+    expected = predicted(plain, name, EXTRA)
+    assert np.abs(predicted(plain, name, EXTRA + 1.0) - expected).max() > 1e-2, "covariates have no effect"
+    for factor, shift in UNITS.values():
+        units = np.array([factor, 1.0])  # one column only: the units of the other stay
+        extra = EXTRA * units + shift
+        model = build(engine, name).fit(X, Y[name], covariates=extra)
+        np.testing.assert_allclose(predicted(model, name, extra), expected, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(model.covariate_coef_ * units, plain.covariate_coef_, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(model.covariate_std_ * units, plain.covariate_std_, rtol=1e-3)
+        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(model.covariate_mean_, extra.mean(axis=0))
+    model.save(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(
+        predicted(load(tmp_path / "m.supertopic"), name, extra), predicted(model, name, extra)
+    )
+
+
+@pytest.mark.parametrize("name", ["gaussian", "logit"])
+def test_the_linear_predictor_is_what_the_coefficients_say(name):
+    """coef·Zbar + covariate_coef·(x - mean), and `explain` holds the first part."""
+    extra = EXTRA * np.array([1e3, 1e-2]) + np.array([2000.0, 0.0])
+    model = build("vb", name).fit(X, Y[name], covariates=extra)
+    line = model.decision_function if name == "logit" else model.predict
+    topics = model.explain(X[7])["contribution"].sum()
+    whole = topics + (model.covariate_coef_ @ (extra[7] - model.covariate_mean_))[0]
+    assert line(X[7], covariates=extra[7:8])[0] == pytest.approx(whole, rel=1e-4)
+    assert topics == pytest.approx(line(X[7], covariates=extra.mean(axis=0)[None])[0], rel=1e-4)
+
+
+def test_draws_are_in_the_users_units():
+    model = build("gibbs", "gaussian").fit(X, Y["gaussian"], covariates=EXTRA * 1e4)
+    np.testing.assert_allclose(model.draws_["coef"][:, 0, K:].mean(axis=0) * 1e4, [0.8, -0.4], atol=0.15)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("prior", ["flat", "normal"])
+def test_constant_and_dependent_columns_are_named_and_change_nothing(engine, prior):
+    kept = EXTRA[:, :1]
+    expected = build(engine, "gaussian", coef_prior=prior).fit(X, Y["gaussian"], covariates=kept)
+    more = np.hstack([kept, np.full((D, 1), 1e6), 2e3 * kept + 5])
+    frame = pd.DataFrame(more, columns=["income", "planet", "pence"])
+    for given, first, second in ((more, "column 1 is", "columns 0, 2 are"),
+                                 (frame, "column 'planet' is", "columns 'income', 'pence' are")):  # fmt: skip
+        with pytest.warns(UserWarning, match="covariates:") as found:
+            model = build(engine, "gaussian", coef_prior=prior).fit(X, Y["gaussian"], covariates=given)
+        said = [str(one.message) for one in found]
+        assert any(re.match(f"covariates: {first} constant", one) for one in said), said
+        assert any(re.match(f"covariates: {second} linearly dependent", one) for one in said), said
+        assert model.covariate_coef_[0, 1] == 0 and np.isfinite(model.covariate_std_[0, 0])
+        if engine != "gibbs":  # whose chain is another one
+            close = {"rtol": 1e-3, "atol": 2e-2}
+            np.testing.assert_allclose(
+                model.predict(X, covariates=given), expected.predict(X, covariates=kept), **close
+            )
+    far = more + np.array([0.0, 1e6, 0.0])
+    np.testing.assert_allclose(model.predict(X, covariates=far), model.predict(X, covariates=more), rtol=1e-9)
+
+
+def test_all_dummies_of_a_factor_are_dependent():
+    dummies = pd.get_dummies(pd.Series(RNG.choice(["a", "b", "c"], D))).astype(float)
+    with pytest.warns(UserWarning, match="columns 'a', 'b', 'c' are linearly dependent"):
+        model = SLDARegressor(K, max_iter=5).fit(X, Y["gaussian"], covariates=dummies)
+    assert np.isfinite(model.covariate_coef_).all()
+
+
+def test_the_first_batch_decides_and_a_column_may_vary_later():
+    extra = EXTRA * 1e4 + 1e6
+    extra[:100, 1] = 1e6
+    model = SLDARegressor(K, inference="svi", total_documents=D)
+    with pytest.warns(UserWarning, match="column 1 is constant in the first batch"):
+        model.partial_fit(X[:100], Y["gaussian"][:100], covariates=extra[:100])
+    np.testing.assert_allclose(model.covariate_mean_, extra[:100].mean(axis=0))
+    for _ in range(60):
+        model.partial_fit(X[100:], Y["gaussian"][100:], covariates=extra[100:])
+    np.testing.assert_allclose(model.covariate_coef_[0] * 1e4, [0.8, -0.4], atol=0.15)
+
+
+def test_files_of_earlier_versions_take_covariates_as_they_were():
+    extra = np.arange(6.0).reshape(3, 2)
+    old = Scaling.restore(None, 2)
+    np.testing.assert_array_equal(old.apply(extra), extra)
+    np.testing.assert_array_equal(old.users(np.ones((1, K + 2)), K), np.ones((1, K + 2)))
+    with pytest.raises(ValueError, match="covariates: got 1 columns, expected 2 as in fit"):
+        old.apply(extra[:, :1])
+
+
+def test_an_intercept_stays_an_intercept(tmp_path):
+    extra = EXTRA[:, :1] * 1e4 + 1e6
+    model = SSTMClassifier(K, fit_intercept=True, max_iter=60).fit(X, Y["probit"], covariates=extra)
+    assert model.covariate_coef_.shape == (1, 1) and model.intercept_.shape == (1,)
+    assert 0.4 < model.covariate_coef_[0, 0] * 1e4 < 1.4
+    model.save(tmp_path / "m.supertopic")
+    again = load(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(again.predict_proba(X, covariates=extra), model.predict_proba(X, covariates=extra))
