@@ -15,6 +15,7 @@ with warnings.catch_warnings():
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from supertopic.coefficients import CoefPrior
+from supertopic.estimators.shared.users_scale import users_coefficients
 from supertopic.inference.regression import Design, Labelled, regress
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build, moments
@@ -116,12 +117,17 @@ def test_it_is_a_generalised_linear_model(key, n_covariates):
 def test_negative_binomial_regression(n_covariates):
     """statsmodels has the mean r exp(s) as exp(x·params), and 1/r."""
     response, data = build("negative_binomial"), simulate("negative_binomial", n_covariates)
-    coef, _, dispersion = fit(response, data)
-    expected = sm.NegativeBinomial(data.y, data.columns).fit(disp=0, maxiter=500, method="bfgs", gtol=1e-8).params
+    coef, information, dispersion = fit(response, data)
+    peer = sm.NegativeBinomial(data.y, data.columns).fit(disp=0, maxiter=500, method="bfgs", gtol=1e-8)
+    expected = peer.params
     assert dispersion[0] == pytest.approx(1 / expected[-1], rel=1e-3)
     params = expected[:-1].copy()
     params[:K] -= np.log(dispersion[0])
     np.testing.assert_allclose(coef[0], params, rtol=1e-3, atol=1e-3)
+    deviation = CoefPrior("flat").deviation(information[0])
+    shown, errors = users_coefficients(response, K, coef, deviation[None], dispersion)
+    np.testing.assert_allclose(shown[0], expected[:-1], rtol=1e-3, atol=1e-3)  # log E[y], as there …
+    np.testing.assert_allclose(errors[0], peer.bse[:-1], rtol=0.02)  # … where r is estimated, too
 
 
 @pytest.mark.parametrize("n_covariates", [0, 2])

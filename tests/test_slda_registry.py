@@ -51,8 +51,8 @@ def errors(name, n_documents):
             coef, truth = coef - coef.mean(axis=0), truth - truth.mean(axis=0)
         if name == "ordinal":  # nor is a shift of all topics and cut-points
             coef, truth = coef - coef.mean(), truth - truth.mean()
-        if name == "negative_binomial":  # the mean is r exp(s), and r is estimated, too
-            coef = coef + np.log(model.dispersion_ / TRUTH[name])
+        if name == "negative_binomial":  # the mean is r exp(s)
+            coef = coef - np.log(TRUTH[name])
         spread = abs(np.log(model.dispersion_ / TRUTH[name])) if name in TRUTH else 0.0
         topics = np.abs(model.components_[order] - data.components).sum(axis=1).max()
         found.append((topics, np.abs(coef - truth).max() / np.abs(truth).max(), spread))

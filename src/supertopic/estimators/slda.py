@@ -155,7 +155,8 @@ class SLDARegressor(RegressorMixin, SLDA):
     Attributes
     ----------
     coef_ : (K,) ndarray, or (M, K) for several responses
-        eta on the scale of y ("gaussian"), or of the linear predictor: E[y] of a document all of one topic.
+        eta on the scale of y: E[y] of a document all of one topic ("gaussian"); log E[y] (counts and positive numbers;
+        "weibull": the logarithm of the scale); 1/E[y] or 1/E[y]² (a canonical link).
     coef_std_ : like `coef_`, standard errors given the topics
     dispersion_ : float, or (M,): the variance of y around the prediction, r, 1/shape …
     supervision_ : float, the weight used; supervision_scores_ : dict, what "auto" saw

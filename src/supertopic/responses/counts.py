@@ -159,3 +159,10 @@ class NegativeBinomial(Count):
         r = 1.0 / ((1 + 1 / dispersion[0]) * np.exp(np.minimum(variance, 300.0)) - 1)  # so that E[y²] is right
         tail = 0.5 * (1 - probability)
         return nbinom.ppf(tail, r, r / (r + mean)), nbinom.ppf(1 - tail, r, r / (r + mean))
+
+    def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log E[y] = s + log r. The errors are those of log E[y], which is orthogonal to r: not knowing r adds nothing.
+
+        (The information about s at a given r is the one about log E[y] at that r. It is too large for s itself.)
+        """
+        return coef + np.log(dispersion[0]), deviation
