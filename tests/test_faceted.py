@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -15,6 +15,8 @@ from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.facets import Documents
+from supertopic.metrics import perplexity
+from supertopic.metrics.heldout import completion_split, log_likelihood
 from tests.test_facets import simulate
 
 TEXTS = ["tax cut freedom market growth", "tax cut fair share workers"] * 6
@@ -292,3 +294,29 @@ def test_ideology_of_political_blogs(data_dir):
     assert model.score(data.counts[left_out], data.frame[left_out]) > 0.6
     zeros = model.sparsity_
     assert zeros["rating"] > 0.6 and zeros["topic × rating"] > zeros["topic"] > 0.5
+
+
+def test_perplexity_sums_over_the_labels(two_facets):
+    """p(w) = sum over combinations of p(labels) p(w | labels); labels that are known take the others out."""
+    counts, frame = two_facets
+    model = FacetedSAGE(3, facets=["party", "year"], max_iter=15).fit(counts[:300], frame[:300])
+    new, told = counts[300:], frame[300:]
+    tables = np.exp(model._parts().logs(model._design())).reshape(len(model._combinations), 3, -1)
+    given = {"method": "left_to_right", "random_state": 5, "n_particles": 10}
+    under = np.stack([log_likelihood(topics.T, model.alpha_, new, **given)[0] for topics in tables], axis=1)
+    n_tokens = new.sum()
+    expected = np.exp(-logsumexp(under + np.log(model._shares), axis=1).sum() / n_tokens)
+    assert model.perplexity(new, **given) == pytest.approx(expected, rel=1e-9)
+    assert perplexity(model, new, **given) == pytest.approx(expected, rel=1e-9)
+    values = [model.labels_["party"][model._combinations[:, 0]], model.labels_["year"][model._combinations[:, 1]]]
+    own = [np.flatnonzero((values[0] == p) & (values[1] == y))[0] for p, y in told[["party", "year"]].to_numpy()]
+    known = np.exp(-under[np.arange(len(own)), own].sum() / n_tokens)
+    assert model.perplexity(new, labels=told[["party", "year"]], **given) == pytest.approx(known, rel=1e-9)
+    half = model.perplexity(new)
+    seen, rest = completion_split(new, 0)
+    posterior = model._posterior(seen, None, model._view([]))
+    by_hand = np.stack([log_likelihood(topics.T, model.alpha_, new, random_state=0)[0] for topics in tables], axis=1)
+    expected = np.exp(-logsumexp(by_hand, b=posterior, axis=1).sum() / rest.sum())
+    assert half == pytest.approx(expected, rel=1e-6)
+    topics_alone = np.exp(-log_likelihood(model.components_.T, model.alpha_, new)[0].sum() / rest.sum())
+    assert half < topics_alone - 1

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +21,7 @@ from supertopic.emissions.facets import CellDesign, Components
 from supertopic.estimators.shared.facets import FacetedEstimator
 from supertopic.estimators.shared.labels import as_codes, as_table
 from supertopic.inference.variational.facets import LabelModel
+from supertopic.metrics import perplexity
 
 _LABEL_PRIORS = ("empirical", "uniform")
 
@@ -181,6 +186,20 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             raise ValueError("y is missing for every document; expected some labels")
         return float(np.mean(self.labels_[name][codes[known].astype(int)] == found[known]))
 
+    def perplexity(self, X: Any, method: str = "completion", labels: Any = None, **options: Any) -> float:
+        """exp(-log-likelihood per token) of new documents, p(w) = sum_labels p(labels) p(w | labels).
+
+        See `supertopic.metrics.perplexity`. In "completion", p(labels) is their posterior given the observed half.
+
+        labels : what is known of the documents' labels, as in `predict_proba`; p(labels) is then restricted to them
+        """
+        check_is_fitted(self, "labels_")
+        if labels is None:
+            return super().perplexity(X, method, **options)
+        corpus = self._as_corpus(X)
+        told = partial(self._held_out, logs=self._logs_given(labels, len(corpus), self._view([])))
+        return float(perplexity(SimpleNamespace(_held_out=told), corpus, method, **options))
+
     def explain(self, doc: Any, facet: str | None = None) -> pd.DataFrame:
         """The evidence of each word of one document for each label of a facet: columns word, count, and one per label.
 
@@ -235,14 +254,20 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         """(D, A) posterior over the combinations of labels."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        logs = np.tile(view.logs, (len(corpus), 1))
-        if labels is not None:
-            who, columns = type(self).__name__, _columns(labels, len(corpus), view.names, type(self).__name__)[0]
-            codes = [as_codes(c, who, self.labels_[name])[0] for name, c in zip(view.names, columns.T, strict=True)]
-            possible = _possible(np.stack(codes, axis=1), view.combinations)
-            logs = np.where(possible | ~possible.any(axis=1, keepdims=True), logs, -np.inf)
+        logs = self._logs_given(labels, len(corpus), view)
         with self._backend() as backend:
             return self._infer_labels(corpus, logs, backend, view.tables)[0]
+
+    def _logs_given(self, labels: Any, n_documents: int, view: _View) -> np.ndarray:
+        """(D, A) log p(a), restricted to the combinations that agree with what is known of the labels."""
+        logs = np.tile(view.logs, (n_documents, 1))
+        if labels is None:
+            return logs
+        who, columns = type(self).__name__, _columns(labels, n_documents, view.names, type(self).__name__)[0]
+        codes = [as_codes(c, who, self.labels_[name])[0] for name, c in zip(view.names, columns.T, strict=True)]
+        possible = _possible(np.stack(codes, axis=1), view.combinations)
+        logs = np.where(possible | ~possible.any(axis=1, keepdims=True), logs, -np.inf)
+        return logs - logsumexp(logs, axis=1, keepdims=True)
 
     def _facet(self, facet: str | None) -> int:
         check_is_fitted(self, "_state")

@@ -63,11 +63,13 @@ def perplexity(
     n_jobs : int or None
         Threads (-1: all cores); the result is the same for any number.
     """
+    options: dict[str, Any] = {"n_particles": n_particles, "n_samples": n_samples, "n_jobs": n_jobs}
+    options["random_state"] = _seed(random_state)
+    if hasattr(model, "_held_out"):  # a model whose words depend on labels, too
+        return float(np.exp(_nats_per_token(model._held_out(X, method, **options))))
     word_topic, alpha, counts = _parts(model, X)
-    scored = log_likelihood(
-        word_topic, alpha, counts, method, membership=getattr(model, "membership_", "mixed"),
-        n_particles=n_particles, n_samples=n_samples, random_state=random_state, n_jobs=n_jobs,
-    )  # fmt: skip
+    membership = getattr(model, "membership_", "mixed")
+    scored = log_likelihood(word_topic, alpha, counts, method, membership=membership, **options)
     return float(np.exp(_nats_per_token(scored)))
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
@@ -22,6 +23,7 @@ from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.facets import Documents, FacetedFit, Labels, fit_faceted
+from supertopic.metrics.heldout import HeldOut, completion_split, log_likelihood
 from supertopic.model import Model
 
 _EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # for new documents: small differences decide their labels
@@ -102,6 +104,30 @@ class FacetedEstimator(TopicEstimator):
             documents.infer(tables, self._state.alpha, logs[rows], True, backend)
             posterior[rows], shares[rows] = documents.posterior, documents.doc_topic()
         return posterior, shares
+
+    def _held_out(
+        self, X: Any, method: str, random_state: int, logs: np.ndarray | None = None, **options: Any
+    ) -> HeldOut:
+        """log p(words) of new documents, p(w) = sum_a p(a) p(w | a) over the combinations of labels a.
+
+        In "completion", p(a) is the posterior given the observed half, and p(w | a) is of the other half.
+
+        logs : (D, A) log p(a); by default that of all new documents
+        """
+        corpus = self._as_corpus(X)
+        logs = np.tile(self._label_logs(), (len(corpus), 1)) if logs is None else logs
+        tables = np.exp(self._parts().logs(self._design()))
+        if method == "completion":
+            seen = Corpus(completion_split(corpus.counts, random_state)[0])
+            with self._backend() as backend:
+                posterior = self._infer_labels(seen, logs, backend, tables)[0]
+            logs = np.where(posterior > 0, np.log(np.maximum(posterior, 1e-300)), -np.inf)
+        under, n_tokens = np.empty(logs.shape), np.zeros(len(corpus))
+        for place in range(logs.shape[1]):
+            topics = tables[place * self.n_topics : (place + 1) * self.n_topics].T
+            given = (topics, self._state.alpha, corpus.counts, method)
+            under[:, place], n_tokens = log_likelihood(*given, random_state=random_state, **options)
+        return HeldOut(logsumexp(under + logs, axis=1), n_tokens)
 
     def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         logs = np.tile(self._label_logs(), (len(corpus), 1))
