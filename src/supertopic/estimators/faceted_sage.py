@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from types import SimpleNamespace

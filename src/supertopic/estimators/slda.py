@@ -12,8 +12,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_whole
-from supertopic.estimators.shared.cross_fit import level
 from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
+from supertopic.estimators.shared.cross_fit import level
 from supertopic.estimators.shared.labels import (
     Target,
     as_codes,

@@ -20,8 +20,8 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
-from supertopic.estimators.shared.cross_fit import cross_fit
 from supertopic.estimators.shared.covariates import Scaling, as_covariates, column_names
+from supertopic.estimators.shared.cross_fit import cross_fit
 from supertopic.estimators.shared.labels import Target, as_table
 from supertopic.estimators.shared.streaming import fit_labelled_stream
 from supertopic.estimators.shared.supervision import choose_supervision
@@ -134,6 +134,7 @@ class SupervisedEstimator(TopicEstimator):
         off = {name: value for name, value in (("words", False), ("cross_fit", 0)) if name in own}
         other = clone(self).set_params(**alone, **off, **params)
         other._targets, other._n_covariates, other.vectorizer_ = self._targets, self._n_covariates, None
+        other._scaling = self._scaling
         other.supervision_ = self.supervision_
         if hasattr(self, "classes_"):
             other.classes_ = self.classes_
