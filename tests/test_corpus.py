@@ -191,7 +191,7 @@ REFUSED = [
     (np.where(DENSE == 1, np.nan, DENSE), r"Input X contains NaN\. The first one is in row 0"),
     (sp.csr_matrix(np.where(DENSE == 3, np.nan, DENSE)), r"Input X contains NaN\. The first one is in row 2"),
     (np.where(DENSE == 3, np.inf, DENSE), "Input X contains infinity.*row 2"),
-    (DENSE * 1e300, "too large for float32"),
+    (DENSE * 1e300, "infinity or a count above 1,000,000,000"),
     (DENSE * 1j, "Complex data not supported"),
     (sp.csr_matrix(DENSE * 1j), "Complex data not supported"),
     (DENSE[0], "Reshape your data"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from supertopic import datasets, metrics
+    from supertopic.checkpoint import Checkpoint
     from supertopic.corpus import Corpus
     from supertopic.estimators import (
         HTMM,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HTMM",
     "LDA",
+    "Checkpoint",
     "Corpus",
     "DiscLDAClassifier",
     "FacetedSAGE",
@@ -64,7 +66,13 @@ __all__ = [
 __version__ = version("supertopic")
 
 # the others are estimators
-_HOMES = {"Corpus": "corpus", "Stream": "streams", "Vectorizer": "vectorizer", "select_topics": "selection"}
+_HOMES = {
+    "Checkpoint": "checkpoint",
+    "Corpus": "corpus",
+    "Stream": "streams",
+    "Vectorizer": "vectorizer",
+    "select_topics": "selection",
+}
 _MODULES = ("datasets", "metrics")
 
 

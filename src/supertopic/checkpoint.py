@@ -13,33 +13,67 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.persistence import as_bytes, read_file, remove_leftovers, to_json, write_file
+from supertopic.plain_values import encode
 
 
 class Checkpoint:
-    """The state of one unfinished fit, saved at intervals and removed at the end of the fit.
+    """Where, and how often, a long fit is saved while it runs: ``LDA(checkpoint=Checkpoint("fit.checkpoint", 300))``.
+
+    A path alone, ``LDA(checkpoint="fit.checkpoint")``, saves every 30 seconds. A fit that was killed and is started
+    again with the same data and parameters continues from the file. The file is removed at the end of the fit.
 
     Parameters
     ----------
     path : path
-        The checkpoint file; its folder must exist.
+        The checkpoint file; its folder must exist. A fit with `n_init` starts or several chains has a file for each,
+        whose name ends with the number.
     every_seconds : float
-        Smallest time between two saves; 0 saves at every call.
+        Smallest time between two saves; 0 saves at every step. A save writes all numbers of the fit.
     fingerprint : mapping
-        What identifies the fit: its parameters, and `fingerprint_data` of the data. A file with another
-        fingerprint raises an error, so that no fit continues from the state of another.
+        Set by the estimator. It identifies the fit: its parameters, and `fingerprint_data` of the data. A file with
+        another fingerprint raises an error, so that no fit continues from the state of another.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], every_seconds: float = 30.0, *, fingerprint: Mapping[str, Any]
+        self,
+        path: str | os.PathLike[str],
+        every_seconds: float = 30.0,
+        *,
+        fingerprint: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = os.path.abspath(os.fspath(path))
         if not os.path.isdir(os.path.dirname(self.path)):
             raise ValueError(f"checkpoint: the folder of {os.fspath(path)} does not exist: create it first")
-        if not every_seconds >= 0:
+        if not isinstance(every_seconds, int | float | np.number) or not every_seconds >= 0:
             raise ValueError(f"every_seconds: got {every_seconds!r}, expected a number of seconds >= 0")
         self.every_seconds = every_seconds
-        self.fingerprint = json.loads(to_json(fingerprint))
+        self.fingerprint = json.loads(to_json(fingerprint or {}))
         self._saved_at = time.monotonic()
+
+    @classmethod
+    def of(cls, given: Any, fingerprint: Mapping[str, Any]) -> Checkpoint:
+        """The checkpoint of one fit, from the parameter `checkpoint`: a path or a Checkpoint."""
+        if isinstance(given, Checkpoint):
+            return cls(given.path, given.every_seconds, fingerprint=fingerprint)
+        if not isinstance(given, str | os.PathLike):
+            raise ValueError(f"checkpoint: got {given!r}, expected a path or a supertopic.Checkpoint")
+        return cls(given, fingerprint=fingerprint)
+
+    def part(self, number: int, what: str) -> Checkpoint:
+        """The checkpoint of one of several fits of a Task: with a file and a fingerprint of its own."""
+        own = {**self.fingerprint, what: number}
+        return Checkpoint(f"{self.path}.{number}", self.every_seconds, fingerprint=own)
+
+    def __repr__(self) -> str:
+        return f"Checkpoint({self.path!r}, every_seconds={self.every_seconds!r})"
+
+    def seed(self) -> int | None:
+        """The seed of the fit that left the file, for a fit whose `random_state` is None; None without a file."""
+        for path in (self.path, f"{self.path}.0"):
+            if os.path.lexists(path):
+                found = read_file(path, "checkpoint")[0].get("fingerprint", {}).get("seed")
+                return found if type(found) is int else None
+        return None
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """Return the scalars and arrays of the last save, or None if there is no file."""
@@ -47,7 +81,8 @@ class Checkpoint:
         if not os.path.lexists(self.path):
             return None
         manifest, arrays = read_file(self.path, "checkpoint")
-        differences = _differences(manifest.get("fingerprint", {}), self.fingerprint)
+        before = manifest.get("fingerprint", {})
+        differences = _differences(before if isinstance(before, dict) else {}, self.fingerprint)
         if differences:
             raise ValueError(
                 f"{self.path} is the checkpoint of another fit ({', '.join(differences)}):"
@@ -69,6 +104,15 @@ class Checkpoint:
         remove_leftovers(self.path)
         if os.path.lexists(self.path):
             os.remove(self.path)
+
+
+def fingerprint_value(value: Any) -> str:
+    """Return a short text that differs for different values of a parameter: a hash, where they are long."""
+    try:
+        text = to_json(encode(value, "parameter"))
+    except ValueError:
+        text = repr(value)
+    return text if len(text) <= 60 else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def fingerprint_data(matrix: Any, *more: Any) -> str:

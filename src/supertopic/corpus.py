@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -27,6 +27,11 @@ __all__ = [
     "require_vocabulary",
     "warn_empty",
 ]
+
+
+# Engines count in single precision, whose whole numbers are exact up to 2^24, and samplers in 32-bit integers. Sums and
+# squares of counts of this size are far from the largest number.
+LARGEST_COUNT = 1e9
 
 
 class EmptyDocumentWarning(UserWarning):
@@ -84,6 +89,16 @@ class Corpus:
         """Whether every count is a whole number (tf-idf weights are not)."""
         return bool(np.all(self.counts.data == np.rint(self.counts.data)))
 
+    @cached_property
+    def _checked(self) -> Corpus:
+        """This corpus, once its matrix is known to be valid: a user may have made it from any matrix."""
+        _check_structure(self.counts, "X")
+        _check_counts(self.counts, "X")
+        canonical = _canonical(self.counts)
+        same = np.may_share_memory(canonical.data, self.counts.data) and isinstance(self.counts, sp.csr_matrix)
+        same = same and np.may_share_memory(canonical.indices, self.counts.indices)
+        return self if same else replace(self, counts=canonical)
+
     def __len__(self) -> int:
         return self.n_documents
 
@@ -139,7 +154,7 @@ def as_corpus(
         The names of the input and of the model in messages.
     """
     if isinstance(X, Corpus):
-        corpus = X
+        corpus = X._checked
     elif isinstance(X, Iterator):
         return as_corpus(list(X), vectorizer=vectorizer, n_features=n_features, name=name, estimator=estimator)
     elif holds_text(X, name=name):
@@ -262,6 +277,8 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
         X = frame.to_numpy()
     elif isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError(f"{name} holds no documents (0 sample(s)); expected at least 1.")
+    if sp.issparse(X):
+        _check_structure(X, name)
     counts = check_array(
         X,
         accept_sparse="csr",
@@ -272,12 +289,49 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
         input_name=name,
     )
     counts = sp.csr_matrix(counts)
-    bad = np.flatnonzero(~(np.abs(counts.data) <= np.finfo(np.float32).max))
-    if len(bad):
-        row = np.searchsorted(counts.indptr, bad[0], side="right") - 1
-        what = "NaN" if np.isnan(counts.data[bad[0]]) else "infinity or a value too large for float32"
-        raise ValueError(f"Input {name} contains {what}. The first one is in row {row}.")
+    if sp.issparse(X) and X.format not in ("csr", "csc", "coo", "bsr"):
+        _check_structure(counts, name)
+    _check_counts(counts, name)
     return Corpus(_canonical(counts), vocabulary, index)
+
+
+def _check_structure(matrix: Any, name: str) -> None:
+    """Refuse a sparse matrix whose indices point outside it: kernels, and scipy's own, would read and write there."""
+    if matrix.format == "coo":
+        for axis, places in zip(("rows", "columns"), (matrix.row, matrix.col), strict=True):
+            _check_indices(places, matrix.shape[axis == "columns"], f"{axis} of {name}")
+        if not len(matrix.row) == len(matrix.col) == len(matrix.data):
+            raise ValueError(f"{name} is no valid sparse matrix: its rows, columns and data differ in length.")
+        return
+    if matrix.format not in ("csr", "csc", "bsr"):
+        return
+    rows, columns = matrix.shape if matrix.format != "csc" else matrix.shape[::-1]
+    if matrix.format == "bsr":
+        rows, columns = rows // matrix.blocksize[0], columns // matrix.blocksize[1]
+    indptr, n_entries = matrix.indptr, min(len(matrix.indices), len(matrix.data))
+    fine = len(indptr) == rows + 1 and indptr[0] == 0 and indptr[-1] <= n_entries and np.all(indptr[1:] >= indptr[:-1])
+    if not fine:
+        raise ValueError(f"{name} is no valid sparse matrix: indptr does not cut {n_entries} entries into rows.")
+    _check_indices(matrix.indices[: indptr[-1]], columns, f"indices of {name}")
+
+
+def _check_indices(indices: np.ndarray, size: int, what: str) -> None:
+    if len(indices) and (indices.min() < 0 or indices.max() >= size):
+        wrong = indices[(indices < 0) | (indices >= size)][0]
+        raise ValueError(f"The {what} hold {wrong}, outside of 0 to {size - 1}: the sparse matrix is not valid.")
+
+
+def _check_counts(counts: sp.csr_matrix, name: str) -> None:
+    """Refuse counts that are negative, not finite, or too large for the sums of the engines."""
+    data = counts.data
+    if not len(data) or (data.min() >= 0 and data.max() <= LARGEST_COUNT):  # False where there is a NaN
+        return
+    bad = np.flatnonzero(~((data >= 0) & (data <= LARGEST_COUNT)))[0]
+    row = np.searchsorted(counts.indptr, bad, side="right") - 1
+    if data[bad] < 0:
+        raise ValueError(f"Negative values in data passed to {name}: {data[bad]:g} in row {row}.")
+    what = "NaN" if np.isnan(data[bad]) else f"infinity or a count above {LARGEST_COUNT:,.0f}"
+    raise ValueError(f"Input {name} contains {what}. The first one is in row {row}.")
 
 
 def _canonical(counts: sp.csr_matrix) -> sp.csr_matrix:

@@ -176,6 +176,19 @@ def read_file(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], 
     return manifest, arrays
 
 
+def kind_of_file(path: str | os.PathLike[str]) -> str | None:
+    """Return "model" or "checkpoint" for a file of ours, None for any other one; reads its header only."""
+    try:
+        _check_opening(os.fspath(path))
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            header = file.read(min(length, _HEADER_LIMIT))
+        kind = json.loads(json.loads(header)["__metadata__"]["manifest"])["kind"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, struct.error):
+        return None
+    return kind if kind in ("model", "checkpoint") else None
+
+
 def to_json(value: Any) -> str:
     """Return ASCII JSON, with NumPy scalars and arrays as numbers and lists; floats are stored exactly."""
     return json.dumps(value, default=_plain, separators=(",", ":"))
@@ -184,6 +197,11 @@ def to_json(value: Any) -> str:
 def as_bytes(array: np.ndarray) -> memoryview:
     """Return the buffer of an array in C order, without a copy if it is contiguous."""
     return np.asarray(array, order="C").reshape(-1).view(np.uint8).data
+
+
+def is_storable(array: np.ndarray) -> bool:
+    """Whether a file can hold the array: numbers or booleans."""
+    return array.dtype.name in _DTYPE_CODES
 
 
 def _plain(value: Any) -> Any:
@@ -195,7 +213,7 @@ def _plain(value: Any) -> Any:
 def _storable(name: str, array: np.ndarray) -> np.ndarray:
     """Return the array in little-endian order; raise a ValueError if it does not hold numbers."""
     array = np.asarray(array)
-    if array.dtype.name not in _DTYPE_CODES:
+    if not is_storable(array):
         raise ValueError(f"arrays: {name!r} has dtype {array.dtype}, expected numbers or booleans")
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import glob
 import gzip
 import io
@@ -13,6 +14,7 @@ import json
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -30,6 +32,7 @@ __all__ = ["find_column", "read_batches", "read_table", "text_column"]
 
 Source = str | os.PathLike | Iterable[str | os.PathLike]
 _STDIN = Path("-")
+_DOUBLED = "doubled"  # the attribute of a frame with the names that stand twice in the header of its file
 
 
 def read_table(source: Source, *, columns: list[str] | None = None, encoding: str = "utf-8") -> pd.DataFrame:
@@ -61,6 +64,8 @@ def read_batches(
 def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
     """Return one column; the error for a missing column suggests similar names."""
     _require_columns(frame.columns, [name], "The table")
+    if name in frame.attrs.get(_DOUBLED, ()) or np.count_nonzero(frame.columns == name) > 1:
+        raise ValueError(f"The table has two columns {name!r}: rename one of them.")
     return frame[name]
 
 
@@ -173,7 +178,7 @@ def _frames(files: list[Path], columns: list[str] | None, size: int | None, enco
 
 
 def _read_csv(handle: IO[str], name: str, size: int | None, separator: str = ",") -> Iterator[pd.DataFrame]:
-    parts = None
+    parts, doubled = None, _doubled_names(handle, separator)
     try:
         while True:
             # the warning filters end with each part, since the caller's code runs between two parts
@@ -187,12 +192,25 @@ def _read_csv(handle: IO[str], name: str, size: int | None, separator: str = ","
                 part = next(parts, None)
             if part is None:
                 return
+            part.attrs[_DOUBLED] = doubled
             yield part
     except pd.errors.EmptyDataError as error:
         raise ValueError(f"{name} is empty.") from error
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         reason = str(error).replace("Error tokenizing data. C error: ", "").strip().rstrip(".")
         raise ValueError(f"{name} has rows that do not fit its header: {reason}.") from error
+
+
+def _doubled_names(handle: Any, separator: str) -> list[str]:
+    """Names that stand twice in the header, which pandas would call "name" and "name.1"; reads nothing."""
+    if not hasattr(getattr(handle, "buffer", None), "peek"):
+        return []
+    opening = handle.buffer.peek(1 << 13).decode(handle.encoding, errors="ignore")
+    try:
+        header = next(csv.reader(io.StringIO(opening), delimiter=separator), [])
+    except csv.Error:
+        return []
+    return [name for name, times in Counter(header).items() if name and times > 1]
 
 
 def _read_json(handle: IO[str], name: str, size: int | None) -> Iterator[pd.DataFrame]:

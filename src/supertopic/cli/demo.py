@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from supertopic.cli.documents import Jobs, check_writable
+from supertopic.cli.documents import Force, Jobs, check_writable
 from supertopic.cli.evaluate import Trial
 from supertopic.cli.fit import say_fit, tallying_vectorizer
 from supertopic.cli.look import show_explanation
@@ -48,11 +48,12 @@ def demo(
         str | None, typer.Option("--out", "-o", metavar="FILE", help="Save the model.", show_default=False)
     ] = None,
     jobs: Jobs = None,
+    force: Force = False,
     packages: Annotated[str, typer.Option(hidden=True)] = "numpy,scipy,sklearn",
 ) -> None:
     """Try it out: topics of the docstrings of numpy, scipy and scikit-learn, in less than a minute."""
     if out is not None:
-        check_writable(out)
+        check_writable(out, force=force, model=True)
     start = time.perf_counter()
     import numpy as np
 

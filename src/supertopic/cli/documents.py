@@ -38,24 +38,52 @@ Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
 ModelFile = Annotated[
     str, typer.Argument(metavar="MODEL", help="A file that supertopic fit has written.", show_default=False)
 ]
+
+
+def _check_jobs(jobs: int | None) -> int | None:
+    if jobs is not None and jobs < 1 and jobs != -1:
+        raise typer.BadParameter(f"{jobs} is no number of threads; expected 1 or more, or -1 for all cores.")
+    return jobs
+
+
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", help="Threads, -1 for all cores; the result is the same.", show_default=False),
+    typer.Option(
+        "--jobs",
+        help="Threads, -1 for all cores; the result is the same.",
+        show_default=False,
+        callback=_check_jobs,
+    ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")]
 
 
 def open_table(
-    source: str, text: str | None, *, columns: Sequence[str] = (), encoding: str = "utf-8"
+    source: str,
+    text: str | None,
+    *,
+    columns: Sequence[str] = (),
+    encoding: str = "utf-8",
+    refuse_text: bool = False,
 ) -> tuple[str, Iterator[pd.DataFrame]]:
-    """Return the name of the text column, and batches of rows with this column and the other requested `columns`."""
+    """Return the name of the text column, and batches of rows with this column and the other requested `columns`.
+
+    refuse_text : whether the text column must not be one of `columns`, which are targets
+    """
     from supertopic.readers import find_column, read_batches
 
-    batches = read_batches(source, batch_size=BATCH, encoding=encoding)
+    batches: Any = read_batches(source, batch_size=BATCH, encoding=encoding)
     first = next(batches)  # the readers raise if a table has no rows
-    name = _choose_text(first, text)
-    wanted = list(dict.fromkeys([name, *columns]))
-    for column in wanted:
-        find_column(first, column)
+    try:
+        name = _choose_text(first, text)
+        if name in columns and refuse_text:
+            raise ValueError(f"--target: {name!r} is the column of the documents, expected another column")
+        wanted = list(dict.fromkeys([name, *columns]))
+        for column in wanted:
+            find_column(first, column)
+    except ValueError:
+        batches.close()  # or standard input would be closed whenever the generator is collected
+        raise
     if source == "-":  # can be read once only
         return name, (frame[wanted] for frame in chain([first], batches))
     return name, read_batches(source, columns=wanted, batch_size=BATCH, encoding=encoding)
@@ -70,7 +98,7 @@ def read_documents(
     from supertopic.readers import texts_of, warn_missing
 
     columns = [] if target is None else [target]
-    name, batches = open_table(source, text, columns=columns, encoding=encoding)
+    name, batches = open_table(source, text, columns=columns, encoding=encoding, refuse_text=True)
     documents: list[str] = []
     responses, n_missing = [], 0
     for frame in batches:
@@ -124,8 +152,16 @@ def load_model(path: str, jobs: int | None = None) -> Any:
     return model if jobs is None else model.set_params(n_jobs=jobs)
 
 
-def check_writable(path: str, option: str = "--out") -> None:
-    """Raise before any work is done if the file cannot be written."""
+def check_writable(
+    path: str, option: str = "--out", *, inputs: Sequence[str] = (), force: bool = False, model: bool = False
+) -> None:
+    """Raise before any work is done if the file cannot be written, or if it holds something of the user's.
+
+    A model replaces a model. Any other file that is not empty is replaced only with --force, and an input never.
+
+    inputs : what the command reads
+    model : whether a model will be written, rather than a table or a picture
+    """
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise ValueError(f"{option}: {path} is a folder, expected the name of a file")
@@ -135,6 +171,22 @@ def check_writable(path: str, option: str = "--out") -> None:
         raise ValueError(f"{option}: the folder of {path} does not exist: create it first")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{option}: the folder of {path} may not be written to")
+    if os.path.isfile(path):
+        _check_replaceable(path, option, inputs, force, model)
+
+
+def _check_replaceable(path: str, option: str, inputs: Sequence[str], force: bool, model: bool) -> None:
+    from supertopic.persistence import kind_of_file
+    from supertopic.readers import find_files
+
+    for source in inputs:
+        files = [source] if os.path.isfile(source) else find_files(source) if source != "-" else []
+        if any(os.path.samefile(path, file) for file in files):
+            raise ValueError(f"{option}: {path} is read by this command: choose another file")
+    if force or os.path.getsize(path) == 0 or (model and kind_of_file(path) == "model"):
+        return
+    what = "is already there" + (" and is no model" if model else "")
+    raise ValueError(f"{option}: {path} {what}: choose another file, or replace it with --force")
 
 
 def _choose_text(frame: pd.DataFrame, asked: str | None) -> str:

@@ -14,6 +14,7 @@ from supertopic.cli.documents import (
     BATCH,
     Data,
     Encoding,
+    Force,
     Jobs,
     TextColumn,
     check_writable,
@@ -89,8 +90,13 @@ def fit(
         typer.Option(metavar="FILE", help="Save the state here now and then; the same command goes on from it.",
                      show_default=False, rich_help_panel=FITTING),
     ] = None,
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="How often at most the state is saved.", rich_help_panel=FITTING),
+    ] = 30.0,
     seed: Seed = 0,
     jobs: Jobs = None,
+    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line per iteration, for logs.")] = False,
 ) -> None:  # fmt: skip
@@ -114,14 +120,18 @@ def fit(
         "--seed": seed, "--jobs": jobs, "--checkpoint": checkpoint,
     }  # fmt: skip
     check_options(model, options)
+    if checkpoint is not None:
+        options["--checkpoint"] = _checkpoint(checkpoint, checkpoint_every, out)
     more: dict[str, Any] = {
         "vectorizer": tallying_vectorizer(**word_params(stop_words, min_df, max_df, max_features)),
         "verbose": 0 if quiet else 2 if verbose else 1,
     }
-    check_writable(out)
+    check_writable(out, inputs=[data], force=force, model=True)
     start, said = time.perf_counter(), {}
     if stream:
-        column, batches = open_table(data, text, columns=[target] if target else [], encoding=encoding)
+        column, batches = open_table(
+            data, text, columns=[target] if target else [], encoding=encoding, refuse_text=True
+        )
         size = batch_size or BATCH
         if target is None:
             estimator = build(model, options, **more).fit(stream_of(data, column, size, encoding))
@@ -213,6 +223,18 @@ def tallying_vectorizer(**params: Any) -> Any:
             self.n_empty += int(np.count_nonzero(np.diff(counts.indptr) == 0))
 
     return TallyingVectorizer(**params)
+
+
+def _checkpoint(path: str, seconds: float, out: str) -> Any:
+    """The checkpoint; refuses a file that is something else."""
+    from supertopic.checkpoint import Checkpoint
+    from supertopic.persistence import kind_of_file
+
+    if os.path.realpath(path) == os.path.realpath(out):
+        raise ValueError(f"--checkpoint: {path} is the file of the model: choose another file")
+    if os.path.exists(path) and kind_of_file(path) != "checkpoint":
+        raise ValueError(f"--checkpoint: {path} is already there and is no checkpoint: choose another file")
+    return Checkpoint(path, seconds)
 
 
 def _check_stream(data: str, inference: str | None, model: str) -> str:

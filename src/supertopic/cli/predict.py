@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supertopic.cli.documents import Data, Encoding, Jobs, ModelFile, TextColumn, check_writable, load_model, open_table
+from supertopic.cli.documents import (
+    Data,
+    Encoding,
+    Force,
+    Jobs,
+    ModelFile,
+    TextColumn,
+    check_writable,
+    load_model,
+    open_table,
+)
 from supertopic.cli.response import kind_of, predict_frame, topics_are_classes
 from supertopic.cli.show import note
 from supertopic.cli.tables import write_frames, writer_for
@@ -38,6 +48,7 @@ def predict(
     ] = None,
     encoding: Encoding = "utf-8",
     jobs: Jobs = None,
+    force: Force = False,
 ) -> None:
     """Write predictions and topics of new documents: a row for each row of DATA, in the same order.
 
@@ -48,7 +59,7 @@ def predict(
     """
     writer_for(out)
     if out != "-":
-        check_writable(out)
+        check_writable(out, inputs=[model, data], force=force)
     if interval is not None and not 0 < interval < 1:
         raise typer.BadParameter(f"{interval:g} is no probability between 0 and 1.", param_hint="--interval")
     fitted = load_model(model, jobs)

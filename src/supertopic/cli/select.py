@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from supertopic.cli.documents import Data, Encoding, Jobs, TextColumn, check_writable, read_documents
+from supertopic.cli.documents import Data, Encoding, Force, Jobs, TextColumn, check_writable, read_documents
 from supertopic.cli.fit import response_of
 from supertopic.cli.look import Json
 from supertopic.cli.models import build, check_options, number_or_word
@@ -65,6 +65,7 @@ def select(
     supervision: Supervision = None,
     seed: Seed = 0,
     jobs: Jobs = None,
+    force: Force = False,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
@@ -85,7 +86,7 @@ def select(
     words = word_params(stop_words, min_df, max_df, max_features)
     for option, path in (("--out", out), ("--plot", plot)):
         if path is not None:
-            check_writable(path, option)
+            check_writable(path, option, inputs=[data], force=force)
     if out is not None:
         writer_for(out)
     drawing = plot is not None and _can_draw(plot)

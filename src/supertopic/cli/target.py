@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FEW = 20  # up to this number of distinct whole numbers may be class ids
+LARGEST = 1e15  # of a number, as in the library
 LONGEST_SCALE = 11  # largest number of values of a rating scale: 0 to 10
 
 TargetColumn = Annotated[
@@ -110,7 +111,11 @@ class ColumnValues:
                 f"column {self.name!r} holds {wrong!r:.60}, which is no number, but --response {response} is for"
                 f" numbers; {instead}"
             )
-        return np.array(numbers, dtype=np.float64)
+        found = np.array(numbers, dtype=np.float64)
+        wrong = np.flatnonzero(np.abs(found) > LARGEST)
+        if len(wrong):
+            raise ValueError(f"column {self.name!r} holds {found[wrong[0]]:g}, expected numbers up to {LARGEST:g}")
+        return found
 
     def as_labels(self, response: str) -> np.ndarray:
         """Return labels, None if empty; the error for fractions suggests a response."""
@@ -262,6 +267,8 @@ def _cell(value: Any, missing: Any) -> Any:
 def _number(value: Any) -> float | None:
     try:
         return float(value)
+    except OverflowError:
+        return math.inf
     except (TypeError, ValueError):
         return None
 

@@ -52,7 +52,7 @@ class GeoSAGE(FacetedEstimator):
     """
 
     _kept_arrays: ClassVar[tuple[str, ...]] = (
-        *FacetedEstimator._kept_arrays, "_shares", "_region_mean", "_region_cov",
+        *FacetedEstimator._kept_arrays, "_shares", "_region_mean", "_region_cov", "region_posterior_",
     )  # fmt: skip
 
     n_topics: int = field(default=5, kw_only=False)

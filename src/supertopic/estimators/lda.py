@@ -60,8 +60,9 @@ class LDA(TopicEstimator):
         1: a progress bar on a terminal; 2: a line per iteration.
     warm_start : bool
         Go on from the last fit's topics.
-    checkpoint : path, optional
-        A fit that was killed and is started again with the same data and parameters goes on from here.
+    checkpoint : path or Checkpoint, optional
+        A fit that was killed and is started again with the same data and parameters goes on from here. A path is
+        written every 30 seconds, ``supertopic.Checkpoint(path, every_seconds)`` as often as it says.
     backend : "threads"
 
     Attributes

@@ -90,8 +90,7 @@ class Watch:
 
     def fork(self, place: int) -> Watch:
         """The watch of one of several fits that run at once: with a file of its own; the first one reports."""
-        file = self._checkpoint
-        own = None if file is None else Checkpoint(f"{file.path}.{place}", fingerprint=file.fingerprint)
+        own = None if self._checkpoint is None else self._checkpoint.part(place, "chain")
         return Watch(self._report if place == 0 else lambda *_, **__: None, own)
 
     def finish(self) -> None:
@@ -102,16 +101,19 @@ class Watch:
 def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str, *, more_follows: bool = False) -> Fit:
     """Run an engine under a progress bar, `n_init` times, and keep the fit with the highest bound.
 
-    The checkpoint is removed once a fit is complete. Where more work follows a single fit, its caller removes it after
-    that: a fit that is killed then does not begin again.
+    Each start has a checkpoint of its own. They are removed once all starts are complete, so that a fit killed in a
+    later start goes on there. Where more work follows a single fit, its caller removes the checkpoint after that.
     """
-    fits = []
-    for start in range(task.settings.n_init):
+    fits, watches = [], []
+    n_init, checkpoint = task.settings.n_init, task.checkpoint
+    for start in range(n_init):
+        own = checkpoint.part(start, "start") if checkpoint is not None and n_init > 1 else checkpoint
         with track(name, task.settings.max_iter, task.settings.verbose) as report:
-            watch = Watch(report, task.checkpoint)
-            fits.append(engine(replace(task, seed=task.seed + start), watch))
-            if not more_follows or task.settings.n_init > 1:
-                watch.finish()
+            watches.append(Watch(report, own))
+            fits.append(engine(replace(task, seed=task.seed + start), watches[-1]))
+    if not more_follows or n_init > 1:
+        for watch in watches:
+            watch.finish()
     return max(fits, key=lambda fit: fit.trace[-1] if fit.trace else -np.inf)
 
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from supertopic.backends import make_backend
 from supertopic.backends.base import Backend
-from supertopic.checkpoint import Checkpoint, fingerprint_data
+from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
 from supertopic.estimators.shared import saving
 from supertopic.estimators.shared.checks import require_whole
@@ -269,24 +269,36 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _task(self, model: Model, batch: Batch, settings: Any) -> Task:
         """The fit to be done, with its checkpoint; a warm start continues from the last fit's State."""
-        checkpoint = None
+        warm, seed, checkpoint = self._starts_warm() and self._fits(batch), self._seed(), None
         if self.checkpoint is not None:
-            names = sorted(set(self.get_params(deep=False)) - {"checkpoint", "verbose", "n_jobs", "vectorizer"})
-            fingerprint = {name: repr(getattr(self, name)) for name in names}
-            data = fingerprint_data(batch.counts, batch.y, batch.weight)
-            fingerprint |= {"estimator": type(self).__name__, "data": data}
-            checkpoint = Checkpoint(self.checkpoint, fingerprint=fingerprint)
-        warm = self._starts_warm() and self._fits(batch)
+            if self.random_state is None:  # a killed fit goes on with the seed that it drew
+                found = Checkpoint.of(self.checkpoint, {}).seed()
+                seed = seed if found is None else found
+            start = self._state.word_topic if warm else np.zeros(0)
+            checkpoint = Checkpoint.of(self.checkpoint, self._fingerprint(batch, seed, start))
         return Task(
             model=model,
             batch=batch,
             settings=settings,
-            seed=self._seed(),
+            seed=seed,
             backend=self._backend(),
             start=self._state if warm else None,
             start_terms=self._start_terms(len(batch)) if warm else None,
             checkpoint=checkpoint,
         )
+
+    def _fingerprint(self, batch: Batch, seed: int, start: np.ndarray) -> dict[str, Any]:
+        """What a checkpoint belongs to: parameters, seed, classes, documents, responses, covariates, a warm start."""
+        left_out = {"checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}
+        names = sorted(set(self.get_params(deep=False)) - left_out)
+        found: dict[str, Any] = {name: fingerprint_value(getattr(self, name)) for name in names}
+        classes: list[Any] = [
+            (target.name, target.response, target.classes) for target in getattr(self, "_targets", ())
+        ]
+        classes += [getattr(self, name, None) for name in ("classes_", "labels_")]
+        data = fingerprint_data(batch.counts, batch.y, batch.weight, batch.extra)
+        more = {"estimator": type(self).__name__, "seed": seed, "data": data, "start_from": fingerprint_data(start)}
+        return {**found, **more, "classes": fingerprint_value(classes)}
 
     def _starts_warm(self) -> bool:
         return bool(self.warm_start)

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from supertopic.responses.base import Response, registry
 
+LARGEST_LABEL = 1e15  # responses square y and sum the squares; a larger y belongs in another unit
 _MOST_VALUES = 10_000  # distinct values of a column that are kept: more are numbers, whatever they are
 
 
@@ -112,7 +113,9 @@ def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]
             f"y has {len(table)}"
         )
     names = names or (["y"] if table.shape[1] == 1 else [f"y{i}" for i in range(table.shape[1])])
-    return table.astype(object), names
+    table = np.array(table, dtype=object)
+    table[missing(table)] = None  # pandas' own missing value is not even equal to itself
+    return table, names
 
 
 def missing(column: np.ndarray) -> np.ndarray:
@@ -124,6 +127,8 @@ def as_numbers(column: np.ndarray, who: str) -> np.ndarray:
     """A column as numbers, NaN where missing."""
     try:
         numbers = np.where(missing(column), np.nan, column).astype(np.float64)
+    except OverflowError:  # a whole number that no float can hold
+        raise ValueError(f"y holds a number beyond {LARGEST_LABEL:g}; give y in another unit") from None
     except (TypeError, ValueError):
         wrong = next(value for value in column[~missing(column)] if not _is_number(value))
         raise ValueError(
@@ -132,6 +137,9 @@ def as_numbers(column: np.ndarray, who: str) -> np.ndarray:
         ) from None
     if np.isinf(numbers).any():
         raise ValueError("Input y contains infinity; expected finite numbers (NaN: missing).")
+    if (np.abs(numbers) > LARGEST_LABEL).any():
+        wrong = numbers[np.abs(numbers) > LARGEST_LABEL][0]
+        raise ValueError(f"y holds {wrong:g}, a number beyond {LARGEST_LABEL:g}; give y in another unit")
     return numbers
 
 
@@ -140,6 +148,10 @@ def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) ->
     given = ~missing(column)
     known = column[given]
     known = known.astype(str) if any(isinstance(value, str) for value in known) else np.array(known.tolist())
+    if known.dtype.kind in "Oc" or (known.dtype.kind == "f" and np.isinf(known).any()):
+        raise ValueError(
+            "Unknown label type: y holds a value that is neither text, True or False, nor a finite number of 64 bits"
+        )
     if len(known) and type_of_target(known) not in ("binary", "multiclass"):
         raise ValueError(
             f"Unknown label type: y holds {known[0]!r}, a continuous value; for numbers use "
@@ -194,6 +206,6 @@ def require_order(classes: np.ndarray, name: str) -> None:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.model import State, restore_state
-from supertopic.persistence import read_model, write_model
+from supertopic.checks import check_whole
+from supertopic.estimators.shared import file_checks
+from supertopic.model import Model, State, restore_state
+from supertopic.persistence import is_storable, read_model, write_model
+from supertopic.plain_values import decode, encode
 from supertopic.vectorizer import Vectorizer
 
 ESTIMATORS: dict[str, type] = {}  # by class name; `TopicEstimator` enters its subclasses
@@ -23,28 +26,32 @@ _MOVED = {  # arrays that were part of the State in files of earlier versions
     "word_coef": "_word_coef",
     "word_scale": "_word_scale",
 }
-_LEFT_OUT = ("vectorizer", "checkpoint")  # parameters that belong to one fit only; the fitted vectorizer is kept
+_VECTORIZER = "$vectorizer"  # the tag of a Vectorizer among the parameters
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to one file; a full disk leaves the old file as it was."""
+    """Write a fitted estimator to one file; a full disk leaves the old file as it was.
+
+    All parameters come back as they are, except `checkpoint`, which belongs to one fit on one machine. A parameter that
+    cannot be written is refused before anything is.
+    """
     check_is_fitted(estimator, "_state")
-    arrays = {f"state.{name}": value for name, value in estimator._state.arrays().items()}
-    kept = (*_KEPT, *getattr(estimator, "_kept_arrays", ()))
-    arrays |= {name: np.asarray(getattr(estimator, name)) for name in kept if hasattr(estimator, name)}
-    arrays |= {f"draws.{name}": value for name, value in estimator.draws_.items()}
-    params: dict[str, Any] = {}
-    for name, value in estimator.get_params(deep=False).items():
-        if isinstance(value, np.ndarray):
-            arrays[f"param.{name}"] = value
-        elif name not in _LEFT_OUT:
-            params[name] = value if isinstance(value, (str, int, float, bool, list, dict, type(None))) else None
+    params, arrays = _encode_params(estimator)
     names = getattr(estimator, "feature_names_in_", None)
     vectorizer = estimator.vectorizer_
     if vectorizer is not None and not hasattr(vectorizer, "to_dict"):
         raise ValueError(
             f"vectorizer: a model with a {type(vectorizer).__name__} cannot be saved; use supertopic.Vectorizer"
         )
+    try:
+        _check_settings(estimator)
+        model = estimator._model()
+        kept = _kept_arrays(estimator, model)
+        _check_numbers(estimator, model, kept)
+    except ValueError as error:
+        raise ValueError(f"the model cannot be saved: {error}") from error
+    arrays |= {f"state.{name}": value for name, value in estimator._state.arrays().items()}
+    arrays |= {**kept, **{f"draws.{name}": value for name, value in estimator.draws_.items()}}
     manifest = {
         "estimator": type(estimator).__name__,
         "params": params,
@@ -52,22 +59,72 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "n_features": estimator.n_features_in_,
         "n_seen": estimator._n_seen,
         "words": None if names is None else [str(name) for name in names],
-        "vectorizer": None if vectorizer is None else vectorizer.to_dict(),
+        "vectorizer": None if vectorizer is None else _vectorizer_to_dict(vectorizer),
         **estimator._saved(),
     }
     write_model(path, manifest, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """A fitted model from a file that `save` wrote."""
+    """A fitted model from a file that `save` wrote.
+
+    A file is data: nothing in it is run or imported, and everything in it is checked before it is used. What does not
+    fit is refused by a ValueError.
+    """
     manifest, arrays = read_model(path)
     name = manifest.get("estimator")
-    if name not in ESTIMATORS:
-        raise ValueError(f"{path}: holds a model of kind {name!r}, which this version of supertopic does not know")
+    if not isinstance(name, str) or name not in ESTIMATORS:
+        raise ValueError(f"{path}: holds a model of kind {name!r:.60}, which this version of supertopic does not know")
     try:
         return _restore(ESTIMATORS[name], manifest, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{path}: is a damaged model file ({type(error).__name__}: {error})") from error
+    except Exception as error:  # whatever a forged value leads to
+        what = " ".join(str(error).split())[:300]
+        raise ValueError(f"{path}: is a damaged model file ({type(error).__name__}: {what})") from error
+
+
+def _kept_arrays(estimator: Any, model: Model) -> dict[str, np.ndarray]:
+    names = (*_KEPT, *getattr(estimator, "_kept_arrays", ()))
+    kept = {name: np.asarray(getattr(estimator, name)) for name in names if hasattr(estimator, name)}
+    shares = kept.get("doc_topic_")
+    if shares is not None and shares.shape[1:] != (file_checks.n_doc_topics(estimator, model),):
+        del kept["doc_topic_"]  # of an earlier fit with another number of topics, before one of a stream
+    return kept
+
+
+def _encode_params(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The parameters as JSON and, where they are arrays of numbers, as arrays."""
+    params: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in estimator.get_params(deep=False).items():
+        if name == "checkpoint":
+            continue
+        if isinstance(value, Vectorizer):
+            params[name] = {_VECTORIZER: encode(value.get_params(deep=False), name)}
+        elif type(value) is np.ndarray and is_storable(value):
+            arrays[f"param.{name}"] = value
+        else:
+            params[name] = encode(value, name)
+    return params, arrays
+
+
+def _decode_param(value: Any) -> Any:
+    if isinstance(value, dict) and list(value) == [_VECTORIZER]:
+        return Vectorizer(**decode(value[_VECTORIZER]))
+    return decode(value)
+
+
+def _vectorizer_to_dict(vectorizer: Any) -> dict[str, Any]:
+    state = vectorizer.to_dict()
+    return {**state, "params": encode(state["params"], "vectorizer")}
+
+
+def _read_vectorizer(state: Any) -> Vectorizer:
+    for name in ("vocabulary", "ignored", "stop_words"):
+        if not isinstance(state[name], list) or not all(isinstance(word, str) for word in state[name]):
+            raise ValueError(f"{name} of the vectorizer is no list of words")
+    if len(set(state["vocabulary"])) < len(state["vocabulary"]):
+        raise ValueError("a word is twice in the vocabulary")
+    return Vectorizer.from_dict({**state, "params": decode(state["params"])})
 
 
 def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
@@ -77,25 +134,54 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         grouped[group][rest] = value
     if "information" not in grouped["state"]:
         _bring_up_to_date(grouped["state"], grouped[""])
-    params = dict(manifest["params"])
+    params = {name: _decode_param(value) for name, value in manifest["params"].items()}
     for old, new in _RENAMED.items():
         if old in params and new not in params:
             params[new] = params.pop(old)
     estimator = kind(**params, **grouped["param"])
     estimator._state = restore_state(grouped["state"])
     estimator.draws_ = grouped["draws"]
-    for name, value in grouped[""].items():
-        setattr(estimator, name, value)
+    for name in ("n_iter", "n_features", "n_seen"):
+        check_whole(name, manifest.get(name, 0), least=0)
     estimator.n_iter_ = manifest["n_iter"]
     estimator.n_features_in_ = manifest["n_features"]
     estimator._n_seen = manifest.get("n_seen", 0)
-    if manifest["words"] is not None:
-        estimator.feature_names_in_ = np.asarray(manifest["words"], dtype=object)
-    estimator._restore(manifest)
+    words = manifest["words"]
+    if words is not None:
+        if len(words) != manifest["n_features"] or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"words: expected {manifest['n_features']} texts")
+        estimator.feature_names_in_ = np.asarray(words, dtype=object)
     state = manifest["vectorizer"]
-    estimator.vectorizer_ = None if state is None else Vectorizer.from_dict(state)
-    estimator._derive(estimator._model())
+    estimator.vectorizer_ = None if state is None else _read_vectorizer(state)
+    if state is not None and words is not None and state["vocabulary"] != words:
+        raise ValueError("the words are not those of the vectorizer's vocabulary")
+    own = (*_KEPT, *getattr(estimator, "_kept_arrays", ()))
+    for name, value in grouped[""].items():
+        if name in own:  # others are refused below; none of them may take the place of a method
+            setattr(estimator, name, value)
+    estimator._restore(manifest)
+    _check_settings(estimator)
+    model = estimator._model()
+    _check_numbers(estimator, model, grouped[""])
+    estimator._derive(model)
     return estimator
+
+
+def _check_settings(estimator: Any) -> None:
+    file_checks.check_params(estimator)
+    file_checks.check_labels(estimator)
+    if estimator.vectorizer_ is not None:
+        file_checks.check_vectorizer(estimator.vectorizer_, estimator.n_features_in_)
+
+
+def _check_numbers(estimator: Any, model: Model, kept: dict[str, np.ndarray]) -> None:
+    file_checks.check_arrays(estimator, model, kept)
+    file_checks.check_response(estimator, model)
+    emission = getattr(estimator, "_emission", None)
+    estimator._emission = model.emission
+    file_checks.check_topics(estimator, model)
+    if emission is not None:
+        estimator._emission = emission
 
 
 def _bring_up_to_date(state: dict[str, np.ndarray], kept: dict[str, np.ndarray]) -> None:
@@ -105,6 +191,8 @@ def _bring_up_to_date(state: dict[str, np.ndarray], kept: dict[str, np.ndarray])
             kept[new] = state.pop(old)
     state.pop("planes", None)
     n_columns, n_coef = state["coef"].shape
+    if state["coef_cov"].size == 0:
+        state["coef_cov"] = np.zeros((0, len(state["alpha"]), len(state["alpha"])), dtype=np.float32)
     empty = {"gram": np.zeros((n_columns, n_coef, n_coef)), "cross": np.zeros((n_columns, n_coef))}
     for name, value in {**empty, "dispersion": np.zeros(0)}.items():
         state.setdefault(name, value)

@@ -1,0 +1,262 @@
+"""A crafted model file, whose checksum is right, is refused by a ValueError, or the model predicts finite numbers.
+
+A run tries a sample of the forgeries of each file. With SUPERTOPIC_FORGERIES=all in the environment it tries all of
+them, in about ten minutes.
+"""
+
+import copy
+import itertools
+import json
+import os
+import random
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from supertopic import LDA, Vectorizer, load
+from supertopic.persistence import read_model, to_json, write_model
+from supertopic.safe_patterns import is_safe
+from supertopic.vectorizer import TOKEN_PATTERN
+
+GOLDEN = Path(__file__).parent / "golden"
+N_TRIED = 10**9 if os.environ.get("SUPERTOPIC_FORGERIES") == "all" else 25  # of each file
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+@cache
+def golden_files():
+    """One file for each estimator and each set of arrays, by name."""
+    found = {}
+    for path in sorted([*GOLDEN.glob("*.supertopic"), *GOLDEN.glob("fits/*.supertopic")]):
+        manifest, arrays = read_model(path)
+        responses = tuple(target["response"] for target in manifest.get("targets", ()))
+        found.setdefault((manifest["estimator"], tuple(sorted(arrays)), responses), path)
+    return {path.stem: path for path in found.values()}
+
+
+def use(path):
+    """Load and predict, as somebody would who was sent the file; whether it could be loaded."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = load(path)
+        except ValueError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+            return False
+        rng = np.random.default_rng(0)
+        X = sp.csr_matrix(rng.poisson(0.3, size=(4, model.n_features_in_)))
+        more = {}
+        if getattr(model, "_n_covariates", 0) and not getattr(model, "_has_intercept", lambda: False)():
+            more = {"covariates": np.zeros((4, model._n_covariates))}
+        assert np.isfinite(model.transform(X)).all()
+        if hasattr(model, "predict"):
+            predicted = model.predict(X, **more)
+            assert len(predicted) == 4
+            values = predicted.to_numpy() if hasattr(predicted, "to_numpy") else np.asarray(predicted)
+            assert values.dtype.kind in "OU" or np.isfinite(values.astype(np.float64)).all()
+        if hasattr(model, "predict_proba"):
+            shares = model.predict_proba(X, **more)
+            for one in shares.values() if isinstance(shares, dict) else [shares]:
+                assert np.isfinite(np.asarray(one)).all()
+        if model.vectorizer_ is not None:
+            assert np.isfinite(model.transform(["word " * 40 + "a" * 40, "cat mat stocks"])).all()
+        assert len(model.top_words(3)) and len(model.topics(3))
+    return True
+
+
+def array_mutations(array):
+    """Forged versions of an array."""
+    floats = array.dtype.kind == "f"
+    for axis in range(array.ndim):
+        yield np.concatenate([array, array], axis=axis)
+        yield array.take(range(max(array.shape[axis] - 1, 0)), axis=axis)
+        yield array.take([], axis=axis)
+        yield np.repeat(array, 3, axis=axis)
+    yield array.T
+    yield array.reshape(-1)
+    yield array[None]
+    for dtype in ("float64", "float32", "int64", "int8", "bool", "uint64"):
+        if array.dtype.name != dtype:
+            with np.errstate(all="ignore"):
+                yield array.astype(dtype)
+    if array.size == 0:
+        return
+    yield np.zeros_like(array)
+    if array.dtype.kind != "b":
+        yield -array if array.dtype.kind != "u" else array + 1
+        yield array + array.dtype.type(7)
+    values = [np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-42] if floats else [-1, 2**30, -(2**30)]
+    for value in [] if array.dtype.kind == "b" else values:
+        for whole in (False, True):
+            forged = array.copy()
+            with np.errstate(all="ignore"):
+                if whole:
+                    forged[...] = value
+                else:
+                    forged.flat[array.size // 2] = value
+            yield forged
+
+
+def tried(forgeries, name):
+    forgeries = list(forgeries)
+    return random.Random(name).sample(forgeries, min(N_TRIED, len(forgeries)))
+
+
+def forged_arrays(arrays):
+    for key, array in arrays.items():
+        yield {other: value for other, value in arrays.items() if other != key}
+        yield from ({**arrays, key: forged} for forged in array_mutations(array))
+
+
+@pytest.mark.parametrize("name", golden_files())
+def test_forged_arrays_are_refused_or_predict_numbers(name, tmp_path):
+    manifest, arrays = read_model(golden_files()[name])
+    path, refused = tmp_path / "forged.supertopic", 0
+    for forged in tried(forged_arrays(arrays), name):
+        write_model(path, manifest, forged)
+        refused += not use(path)
+    assert refused > 10
+
+
+@pytest.mark.parametrize("extra", ["predict", "a.b.c", "draws.", "transform", "__class__", "state.more"])
+def test_an_array_that_no_estimator_has_is_refused(extra, tmp_path):
+    manifest, arrays = read_model(golden_files()["lda-cvb0"])
+    write_model(tmp_path / "m", manifest, {**arrays, extra: np.array(["x"]).view(np.uint8)})
+    assert not use(tmp_path / "m")
+
+
+STAMP = ("format", "format_version", "supertopic_version", "kind")
+VALUES = (
+    None, True, -1, 0, 1, 7, 10**9, 10**400, 0.5, -1.5, 1e308, float("nan"), "x", "", [], [1], [[1, 2], [3]], {},
+    {"a": 1}, {"$tuple": 3}, {"$numpy": ["int64", "x"]}, {"$array": ["float64", [10**9], []]}, {"$code": "x"},
+)  # fmt: skip
+
+
+def leaves(value, path=()):
+    """Paths to values inside the manifest; of long lists the first two."""
+    yield path
+    if isinstance(value, dict):
+        for key in value:
+            yield from leaves(value[key], (*path, key))
+    elif isinstance(value, list):
+        for place in range(min(len(value), 2)):
+            yield from leaves(value[place], (*path, place))
+
+
+def forge(manifest, path, value):
+    forged = copy.deepcopy(manifest)
+    inside = forged
+    for key in path[:-1]:
+        inside = inside[key]
+    if value == "(removed)":
+        del inside[path[-1]]
+    else:
+        inside[path[-1]] = value
+    return forged
+
+
+@pytest.mark.parametrize("name", golden_files())
+def test_forged_manifests_are_refused_or_predict_numbers(name, tmp_path):
+    manifest, arrays = read_model(golden_files()[name])
+    path, refused = tmp_path / "forged.supertopic", 0
+    places = [where for where in leaves(manifest) if where and where[0] not in STAMP]
+    for where, value in tried(itertools.product(places, [*VALUES, "(removed)"]), name):
+        write_model(path, forge(manifest, where, value), arrays)
+        refused += not use(path)
+    assert refused > 10
+
+
+def forged_vectorizer(tmp_path, **params):
+    path = tmp_path / "forged.supertopic"
+    LDA(2, max_iter=2, vectorizer=Vectorizer(min_df=1)).fit(["a cat sat", "stocks fell today"]).save(path)
+    manifest, arrays = read_model(path)
+    manifest["vectorizer"]["params"].update(params)
+    write_model(path, manifest, arrays)
+    return path
+
+
+EXPLODING = [
+    r"(?:a+)+b", r"(?:a|a)*b", r"(?:a|aa)+$", r"(?:\w*)*x", r"(?:\w+\s?)*$", "a?" * 30 + "a" * 30, r".*.*.*.*.*x",
+    r"(?:a|a)" * 30 + "b", r"(?=(?:a+)+b)\w", r"(?:a?){50}a{50}", r"(?:.|\n)*x", r"(?:a{1,30}){1,30}b",
+    r"(?:(?:-a)*)*b", r"(?:-\w+)*(?:-\w+)*x", r"(?:-\w+)+(?:-\w+)+x", r"(?:-?\w+)*x", r"(?i)(?:aA+)+x", r"(?:^a*)*b",
+    r"(?P<x>a)(?P=x)", "a" * 1000,
+]  # fmt: skip
+USUAL = [
+    TOKEN_PATTERN, r"(?u)\b\w\w+\b", r"\w+", r"\w+(?:-\w+)*", r"\w+(?:[-']\w+)*", r"[a-z]{2,}", r"colou?r\w*",
+    r"\w+|\$[\d.]+|\S+", r"[A-Za-z]+(?:'[a-z]+)?", r"#?\w+", r"\S+", r"(?i)[a-z]+\d*", r"\b[^\W\d_]{3,20}\b",
+    r"(?:foo|bar)\w*",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", EXPLODING)
+def test_a_pattern_that_could_be_searched_for_ever_is_refused(pattern, tmp_path):
+    assert not is_safe(pattern)
+    with pytest.raises(ValueError, match="token_pattern"):
+        load(forged_vectorizer(tmp_path, token_pattern=pattern))
+
+
+@pytest.mark.parametrize("pattern", USUAL)
+def test_usual_patterns_are_safe(pattern):
+    assert is_safe(pattern)
+
+
+def test_safe_patterns_take_little_time():
+    """Each safe pattern of a small grammar is searched in a text that makes ambiguous patterns explode."""
+    import re
+    import time
+
+    parts = ["a", "a*", "a?", "(?:a)+", "(?:ba+)*", "(?:a|b)", "b", "(?:a+b)?", "(?:ab?)*"]
+    texts = ["a" * 60, "ab" * 30, "a" * 30 + "c", "baa" * 20]
+    n_safe = 0
+    for choice in itertools.product(parts, repeat=4):
+        pattern = "".join(choice) + "x"
+        if is_safe(pattern):
+            n_safe += 1
+            start = time.perf_counter()
+            for text in texts:
+                re.findall(pattern, text)
+            assert time.perf_counter() - start < 0.2, pattern
+    assert n_safe > 50
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"ngram_range": [1, 10**9]}, {"ngram_range": [1, 33]}, {"ngram_range": [0, 1]}, {"ngram_range": 3},
+        {"max_df": 10**400}, {"max_df": -1}, {"min_df": "x"}, {"max_features": 0}, {"stop_words": 3},
+        {"lowercase": "no"}, {"nonsense": 1}, {"token_pattern": 3}, {"token_pattern": "("},
+    ],
+)  # fmt: skip
+def test_forged_settings_of_the_vectorizer_are_refused(params, tmp_path):
+    with pytest.raises(ValueError, match="is a damaged model file"):
+        load(forged_vectorizer(tmp_path, **params))
+
+
+def test_deeply_nested_values_are_refused(tmp_path):
+    path = forged_vectorizer(tmp_path)
+    manifest, arrays = read_model(path)
+    nested = json.loads("[" * 900 + "]" * 900)
+    manifest["params"]["doc_topic_prior"] = nested
+    write_model(path, manifest, arrays)
+    with pytest.raises(ValueError):
+        load(path)
+    assert len(to_json(nested)) == 1800
+
+
+def test_the_same_checks_stand_before_a_save(tmp_path):
+    model = LDA(2, max_iter=2).fit(sp.csr_matrix(np.eye(4)))
+    model._state.alpha[0] = np.nan
+    with pytest.raises(ValueError, match=r"the model cannot be saved: state\.alpha holds NaN"):
+        model.save(tmp_path / "m")
+    model.fit(sp.csr_matrix(np.eye(4))).set_params(n_topics=3)
+    with pytest.raises(ValueError, match=r"the model cannot be saved: state\.word_topic has the shape \(4, 2\)"):
+        model.save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
