@@ -102,7 +102,10 @@ class Scaling:
         """What `saved` gave; files of earlier versions have none, and took covariates as they were."""
         if saved is None:
             return cls(np.zeros(n_covariates), np.ones(n_covariates))
-        return cls(np.array(saved["mean"], dtype=np.float64), np.array(saved["factor"], dtype=np.float64))
+        mean, factor = (np.array(saved[name], dtype=np.float64) for name in ("mean", "factor"))
+        if mean.ndim != 1 or mean.shape != factor.shape or not np.isfinite([mean, factor]).all():
+            raise ValueError("the scaling of the covariates holds no finite numbers, one pair for each")
+        return cls(mean, factor)
 
 
 def _columns(names: list[str]) -> str:

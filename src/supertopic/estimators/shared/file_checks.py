@@ -62,6 +62,7 @@ KEPT = {
     "doc_topic_": Spec("DT", _EITHER, least=0.0, sums=True, needed=False),
     "_word_coef": Spec("CV", _EITHER, needed=False),
     "_word_scale": Spec("V", least=0.0, needed=False),
+    "_conformal": Spec("mq", least=0.0, finite=False, needed=False),
     "dual_coef_": Spec("DC", needed=False),
     "_support": Spec("D", ("bool",), needed=False),
     "n_support_": Spec("s", _WHOLE, least=0.0, needed=False),
