@@ -1,0 +1,246 @@
+"""Topic shares of documents at the mode of their posterior without y, and the gradient of a loss through them.
+
+A document has distinct words j with counts c_j, topics b_jk = p(word j | topic k), and theta ~ Dirichlet(alpha + 1):
+alpha is the prior's pseudo-count. The mode is the fixed point of EM; it is unique, since the log-posterior is concave:
+
+    theta_k  =  (sum_j c_j phi_jk + alpha_k) / N      phi_jk = theta_k b_jk / r_j,   r_j = sum_k theta_k b_jk
+                                                      N = sum_j c_j + sum_k alpha_k
+
+A loss with the gradient g = ∂loss/∂theta reaches the topics through the fixed point. With J = ∂(right side)/∂theta, the
+adjoint u solves u = g + J'u. Here J' = 1 - (A / theta) / N with a symmetric, positive definite A, so that
+
+    A u  =  N theta·g,     A = diag(alpha) + sum_j c_j phi_j phi_j'
+
+which conjugate gradients solve by passes over the document's words, like those of EM. Then, with a_j = phi_j·u,
+
+    ∂loss/∂b_jk  =  theta_k (c_j / r_j) (u_k - a_j) / N
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+_FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
+_TINY = np.float32(1e-30)
+WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of smaller numbers would be denormal and slow
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _pass_over_words(rows, counts, theta, total, ratio):
+    """ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk; four words at a time, for speed."""
+    n_topics = theta.shape[0]
+    n_words = counts.shape[0]
+    for k in range(n_topics):
+        total[k] = np.float32(0.0)
+    fours = n_words - n_words % 4
+    for j in range(0, fours, 4):
+        a, b, c, d = rows[j], rows[j + 1], rows[j + 2], rows[j + 3]
+        norm_a = norm_b = norm_c = norm_d = _TINY
+        for k in range(n_topics):
+            weight = theta[k]
+            norm_a += a[k] * weight
+            norm_b += b[k] * weight
+            norm_c += c[k] * weight
+            norm_d += d[k] * weight
+        by_a, by_b = counts[j] / norm_a, counts[j + 1] / norm_b
+        by_c, by_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        ratio[j], ratio[j + 1], ratio[j + 2], ratio[j + 3] = by_a, by_b, by_c, by_d
+        for k in range(n_topics):
+            total[k] += by_a * a[k] + by_b * b[k] + by_c * c[k] + by_d * d[k]
+    for j in range(fours, n_words):
+        norm = _TINY
+        for k in range(n_topics):
+            norm += rows[j, k] * theta[k]
+        ratio[j] = counts[j] / norm
+        for k in range(n_topics):
+            total[k] += ratio[j] * rows[j, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _multiply(phi, counts, alpha, vector, product):
+    """product = A vector = alpha·vector + sum_j c_j phi_j (phi_j·vector); four words at a time."""
+    n_topics = vector.shape[0]
+    n_words = counts.shape[0]
+    for k in range(n_topics):
+        product[k] = alpha[k] * vector[k]
+    fours = n_words - n_words % 4
+    for j in range(0, fours, 4):
+        a, b, c, d = phi[j], phi[j + 1], phi[j + 2], phi[j + 3]
+        by_a = by_b = by_c = by_d = np.float32(0.0)
+        for k in range(n_topics):
+            value = vector[k]
+            by_a += a[k] * value
+            by_b += b[k] * value
+            by_c += c[k] * value
+            by_d += d[k] * value
+        by_a, by_b, by_c, by_d = by_a * counts[j], by_b * counts[j + 1], by_c * counts[j + 2], by_d * counts[j + 3]
+        for k in range(n_topics):
+            product[k] += by_a * a[k] + by_b * b[k] + by_c * c[k] + by_d * d[k]
+    for j in range(fours, n_words):
+        by = np.float32(0.0)
+        for k in range(n_topics):
+            by += phi[j, k] * vector[k]
+        by *= counts[j]
+        for k in range(n_topics):
+            product[k] += by * phi[j, k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _em_step(alpha, size, theta, total):
+    """theta = (theta·total + alpha) / N; return the sum of its absolute changes."""
+    change = np.float32(0.0)
+    for k in range(alpha.shape[0]):
+        new = (theta[k] * total[k] + alpha[k]) / size
+        change += abs(new - theta[k])
+        theta[k] = new
+    return change
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _copy_words(first, last, indices, counts, weights, rows):
+    """Copy the weights of the document's words into `rows`; return the number of tokens."""
+    n_tokens = np.float32(0.0)
+    for j in range(last - first):
+        word = indices[first + j]
+        for k in range(weights.shape[1]):
+            rows[j, k] = weights[word, k] + WEIGHT_OFFSET
+        n_tokens += counts[first + j]
+    return n_tokens
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def _share_words(rows, counts, ratio, theta, diagonal, alpha):
+    """Turn rows into phi_jk = theta_k rows_jk / r_j, and set diagonal = alpha + sum_j c_j phi_jk²."""
+    for k in range(alpha.shape[0]):
+        diagonal[k] = alpha[k]
+    for j in range(counts.shape[0]):
+        by = ratio[j] / counts[j] if counts[j] > 0 else np.float32(0.0)
+        for k in range(alpha.shape[0]):
+            share = rows[j, k] * theta[k] * by
+            rows[j, k] = share
+            diagonal[k] += counts[j] * share * share
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def settle_shares(
+    start, stop, indptr, indices, counts, weights, alpha, max_passes, tol, theta, ratio, log_likelihood, passes, rows
+):
+    """theta of documents [start, stop) by EM from the theta given, until its changes sum to less than tol.
+
+    Parameters
+    ----------
+    indptr, indices, counts : CSR of the documents; counts float32, and zeros among them are allowed
+    weights : (V, K) float32, p(word | topic)
+    alpha : (K,) float32, pseudo-counts > 0
+    theta : (D, K) float32, in and out: positive, rows sum to one
+    ratio : (nnz,) float32, out: c_j / r_j
+    log_likelihood : (D,) float64, out: sum_j c_j log r_j + sum_k alpha_k log theta_k
+    passes : (D,) int32, out
+    rows : (longest document, K) float32, scratch
+    """
+    total = np.empty(alpha.shape[0], np.float32)
+    prior = np.float32(0.0)
+    for k in range(alpha.shape[0]):
+        prior += alpha[k]
+    for d in range(start, stop):
+        first, last = indptr[d], indptr[d + 1]
+        size = _copy_words(first, last, indices, counts, weights, rows) + prior
+        count, ratios, own = counts[first:last], ratio[first:last], theta[d]
+        done = 0
+        while done < max_passes:
+            _pass_over_words(rows, count, own, total, ratios)
+            done += 1
+            if _em_step(alpha, size, own, total) < tol:
+                break
+        _pass_over_words(rows, count, own, total, ratios)
+        value = 0.0
+        for j in range(last - first):
+            if count[j] > 0:
+                value += count[j] * math.log(count[j] / ratios[j])
+        for k in range(alpha.shape[0]):
+            value += alpha[k] * math.log(own[k])
+        log_likelihood[d], passes[d] = value, done
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve_adjoint(
+    start, stop, indptr, indices, counts, weights, alpha, theta, ratio, gradient, max_passes, tol,
+    adjoint, shift, passes, rows,
+):  # fmt: skip
+    """u of documents [start, stop) by conjugate gradients, until the residual is below tol of the right side.
+
+    Parameters
+    ----------
+    indptr, indices, counts, weights, alpha, rows : as for `settle_shares`
+    theta, ratio : as `settle_shares` left them
+    gradient : (D, K) float32, g; a document whose g is zero costs nothing
+    adjoint : (D, K) float32, out: u / N
+    shift : (nnz,) float32, out: a_j / N
+    passes : (D,) int32, out
+    """
+    n_topics = alpha.shape[0]
+    residual, direction, product, scaled = np.empty((4, n_topics), np.float32)
+    diagonal = np.empty(n_topics, np.float32)
+    prior = np.float32(0.0)
+    for k in range(n_topics):
+        prior += alpha[k]
+    for d in range(start, stop):
+        first, last = indptr[d], indptr[d + 1]
+        u, own, count = adjoint[d], theta[d], counts[first:last]
+        u[:] = np.float32(0.0)
+        shift[first:last] = np.float32(0.0)
+        passes[d] = 0
+        if not gradient[d].any():
+            continue
+        _copy_words(first, last, indices, counts, weights, rows)
+        _share_words(rows, count, ratio[first:last], own, diagonal, alpha)
+        power = 0.0  # of the residual, in the norm of the inverse diagonal
+        for k in range(n_topics):
+            residual[k] = own[k] * gradient[d, k]  # the right side over N: the result is u over N
+            direction[k] = residual[k] / diagonal[k]
+            power += np.float64(residual[k]) * direction[k]
+        goal = tol * tol * power
+        while passes[d] < max_passes and power > goal:
+            _multiply(rows, count, alpha, direction, product)
+            passes[d] += 1
+            curve = 0.0
+            for k in range(n_topics):
+                curve += np.float64(direction[k]) * product[k]
+            step = np.float32(power / curve)
+            before, power = power, 0.0
+            for k in range(n_topics):
+                u[k] += step * direction[k]
+                residual[k] -= step * product[k]
+                scaled[k] = residual[k] / diagonal[k]
+                power += np.float64(residual[k]) * scaled[k]
+            turn = np.float32(power / before)
+            for k in range(n_topics):
+                direction[k] = scaled[k] + turn * direction[k]
+        for j in range(last - first):
+            mean = np.float32(0.0)
+            for k in range(n_topics):
+                mean += rows[j, k] * u[k]
+            shift[first + j] = mean
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def add_gradient_by_word(start, stop, words, word_start, entry, doc, ratio, shift, theta, pull, gradient, row):
+    """gradient_wk += sum over the occurrences i of word w, in document d, of ratio_i theta_dk (pull_dk - shift_i).
+
+    words, word_start, entry, doc : entries in the order of their words (`word_sums.order_by_word`)
+    ratio, shift : (nnz,) float32, by entry; theta, pull : (D, K) float32; row : (K,) float32 scratch
+    gradient : (V, K) float32; rows of the words [start, stop) are added to
+    """
+    n_topics = theta.shape[1]
+    for i in range(start, stop):
+        for k in range(n_topics):
+            row[k] = np.float32(0.0)
+        for p in range(word_start[i], word_start[i + 1]):
+            own, by_document = theta[doc[p]], pull[doc[p]]
+            by, less = ratio[entry[p]], shift[entry[p]]
+            for k in range(n_topics):
+                row[k] += by * own[k] * (by_document[k] - less)
+        word = words[i]
+        for k in range(n_topics):
+            gradient[word, k] += row[k]

@@ -1,0 +1,128 @@
+"""Shares at the mode and their adjoint, held to a dense solve and to differences through the fixed point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from supertopic.inference.batches import order_entries
+from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
+from tests import naive_pc
+
+N_WORDS, N_TOPICS = 14, 4
+
+
+@pytest.fixture(name="data")
+def _data():
+    rng = np.random.default_rng(0)
+    dense = rng.poisson(0.8, (6, N_WORDS)).astype(np.float32)
+    dense[3] = 0.0  # an empty document
+    counts = sp.csr_matrix(dense)
+    counts.data[2] = 0.0  # a word that is dropped
+    topics = rng.dirichlet(np.full(N_WORDS, 0.3), N_TOPICS).T.astype(np.float32) + np.float32(1e-4)
+    alpha = np.array([0.5, 0.2, 0.8, 0.4], dtype=np.float32)
+    return counts, topics / topics.sum(axis=0), alpha, rng.normal(size=(6, N_TOPICS)).astype(np.float32)
+
+
+def settle(counts, topics, alpha, passes=5000):
+    theta = np.full((counts.shape[0], len(alpha)), 1.0 / len(alpha), dtype=np.float32)
+    ratio, value = np.empty(counts.nnz, dtype=np.float32), np.empty(counts.shape[0])
+    done, rows = np.empty(counts.shape[0], dtype=np.int32), np.empty((N_WORDS, len(alpha)), dtype=np.float32)
+    csr = (counts.indptr, counts.indices, counts.data)
+    settle_shares(0, counts.shape[0], *csr, topics, alpha, passes, 1e-8, theta, ratio, value, done, rows)
+    return theta, ratio, value
+
+
+def adjoint_of(counts, topics, alpha, theta, ratio, g):
+    u, shift = np.empty_like(theta), np.empty_like(ratio)
+    done, rows = np.empty(len(theta), dtype=np.int32), np.empty((N_WORDS, len(alpha)), dtype=np.float32)
+    csr = (counts.indptr, counts.indices, counts.data)
+    solve_adjoint(0, len(theta), *csr, topics, alpha, theta, ratio, g, 100, 1e-6, u, shift, done, rows)
+    return u, shift, done
+
+
+def documents(counts, topics):
+    for d in range(counts.shape[0]):
+        own = slice(counts.indptr[d], counts.indptr[d + 1])
+        words = counts.indices[own]
+        yield d, words, counts.data[own].astype(np.float64), topics[words].astype(np.float64)
+
+
+def test_shares_are_the_fixed_point_and_the_mode(data):
+    counts, topics, alpha, _ = data
+    theta, _, value = settle(counts, topics, alpha)
+    prior = alpha.astype(np.float64)
+    for d, _, own, rows in documents(counts, topics):
+        expected = naive_pc.fixed_point(own, rows, prior)
+        np.testing.assert_allclose(theta[d], expected, atol=2e-5)
+
+        def log_posterior(shares, own=own, rows=rows):
+            return own @ np.log(rows @ shares) + prior @ np.log(shares)
+
+        assert value[d] == pytest.approx(log_posterior(expected), rel=1e-5)
+        rng = np.random.default_rng(d)
+        for _ in range(20):  # no other shares are more probable
+            other = 0.9 * expected + 0.1 * rng.dirichlet(np.ones(N_TOPICS))
+            assert log_posterior(other) <= log_posterior(expected) + 1e-9
+
+
+def test_adjoint_is_the_dense_solution(data):
+    counts, topics, alpha, g = data
+    theta, ratio, _ = settle(counts, topics, alpha)
+    u, shift, _ = adjoint_of(counts, topics, alpha, theta, ratio, g)
+    for d, _, own, rows in documents(counts, topics):
+        shares = naive_pc.fixed_point(own, rows, alpha.astype(np.float64))
+        expected = naive_pc.dense_adjoint(g[d].astype(np.float64), shares, own, rows, alpha.astype(np.float64))
+        size = own.sum() + alpha.sum()
+        np.testing.assert_allclose(u[d] * size, expected, atol=2e-3 * np.abs(expected).max())
+        phi = shares * rows / (rows @ shares)[:, None]
+        known = own > 0
+        mine = shift[counts.indptr[d] : counts.indptr[d + 1]] * size
+        np.testing.assert_allclose(mine[known], (phi @ expected)[known], atol=2e-3 * np.abs(expected).max())
+
+
+def test_gradient_by_word_is_that_of_differences_through_the_fixed_point(data):
+    counts, topics, alpha, g = data
+    theta, ratio, _ = settle(counts, topics, alpha)
+    u, shift, _ = adjoint_of(counts, topics, alpha, theta, ratio, g)
+    found, row = np.zeros_like(topics), np.empty(N_TOPICS, dtype=np.float32)
+    by_word = order_entries(np.arange(counts.shape[0]), counts)
+    for start, stop in ((0, 5), (5, len(by_word.words))):
+        add_gradient_by_word(start, stop, *by_word, ratio, shift, theta, u, found, row)
+    prior = alpha.astype(np.float64)
+
+    def loss(all_topics):
+        return sum(
+            g[d] @ naive_pc.fixed_point(own, all_topics[words], prior) for d, words, own, _ in documents(counts, topics)
+        )
+
+    expected = naive_pc.difference_gradient(loss, topics.astype(np.float64), 1e-5)
+    np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
+    analytic = np.zeros(topics.shape)
+    for d, words, own, rows in documents(counts, topics):
+        shares = naive_pc.fixed_point(own, rows, prior)
+        dense = naive_pc.dense_adjoint(g[d].astype(np.float64), shares, own, rows, prior)
+        analytic[words] += naive_pc.topic_gradient(dense, shares, own, rows, prior)
+    np.testing.assert_allclose(analytic, expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_jacobian_is_that_of_the_map(data):
+    counts, topics, alpha, _ = data
+    _, _, own, rows = next(documents(counts, topics))
+    prior, theta = alpha.astype(np.float64), np.array([0.1, 0.4, 0.3, 0.2])
+    columns = [
+        naive_pc.difference_gradient(lambda t, k=k: naive_pc.em_map(t, own, rows, prior)[k], theta)
+        for k in range(N_TOPICS)
+    ]
+    # em_map's own normalisation of theta does not appear: its shares do not depend on theta's scale
+    np.testing.assert_allclose(naive_pc.jacobian(theta, own, rows, prior), columns, atol=1e-7)
+
+
+def test_a_document_without_a_gradient_costs_nothing(data):
+    counts, topics, alpha, g = data
+    theta, ratio, _ = settle(counts, topics, alpha)
+    g[1] = 0.0
+    u, shift, done = adjoint_of(counts, topics, alpha, theta, ratio, g)
+    assert done[1] == 0 and not u[1].any() and not shift[counts.indptr[1] : counts.indptr[2]].any()
+    assert done[0] > 0
