@@ -25,11 +25,13 @@ from supertopic.estimators.shared.labels import (
 )
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
-from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, StochasticSettings
+from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, PredictionSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
+from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.inference.variational.prediction_constrained import PredictionStep, fit_prediction
 from supertopic.inference.variational.stochastic import fit_stochastic
-from supertopic.model import Model
-from supertopic.responses.base import registry
+from supertopic.model import CoefStep, Model
+from supertopic.responses.base import Response, registry
 
 DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
 
@@ -45,6 +47,7 @@ class SLDA(SupervisedEstimator):
         "vb": Engine(fit_batch, EMSettings, 60),
         "svi": Engine(fit_stochastic, StochasticSettings, 10, short=3),
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, short=100),
+        "pc": Engine(fit_prediction, PredictionSettings, 40, collapsed=True, at_mode=True),
     }
 
     n_topics: int = field(default=20, kw_only=False)
@@ -66,6 +69,7 @@ class SLDA(SupervisedEstimator):
     n_init: int = 1
     burn_in: int | None = None
     thin: int = 5
+    validation_fraction: float = 0.125
     batch_size: int | None = None
     learning_delay: float = 50.0
     learning_decay: float = 0.7
@@ -92,6 +96,9 @@ class SLDA(SupervisedEstimator):
             return bool(self.per_token)
         warnings.warn("own_terms is called per_token now, and will be removed", FutureWarning, stacklevel=4)
         return bool(self.own_terms)
+
+    def _coef_step(self, response: Response) -> CoefStep:
+        return PredictionStep() if self._engine().at_mode else GLMStep()
 
     def _alpha(self) -> Any:
         return min(1.0, DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
@@ -130,9 +137,16 @@ class SLDARegressor(RegressorMixin, SLDA):
     per_token : bool
         Give every token its own term of the response in the E-step, as the paper does, rather than one term for all
         tokens of a document. Exact and slower; the difference shrinks as one over a document's length.
-    inference : {"vb", "svi", "gibbs"}
+    inference : {"vb", "svi", "gibbs", "pc"}
         Variational EM, its stochastic version, or collapsed Gibbs sampling, which keeps draws of eta; that takes whole
-        counts, and all responses but those with a canonical link.
+        counts, and all responses but those with a canonical link. "pc" (prediction-constrained) trains the topics for
+        prediction: shares are inferred without y, and topics follow the gradient of y's log-likelihood through that
+        inference. It predicts best. The response is then that of theta, the mode of the shares, instead of Zbar;
+        `doc_topic_prior` is the prior's pseudo-count, and `supervision` weighs a label against a word (not against all
+        words of a document).
+    validation_fraction : float
+        "pc" only: the share of labelled documents that are held out whole. They say when to stop, and `dispersion_` is
+        that of their labels. 0 holds out none, and trains for `max_iter` epochs.
     burn_in, thin : int
         "gibbs" only: sweeps before the first draw that is kept (default: half), and between two of them.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
@@ -148,7 +162,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     own_terms : deprecated
         The former name of `per_token`.
     topic_word_prior, max_iter, tol, batch_size, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
-        As in `LDA`; `max_iter` is 60 EM steps, 10 epochs or 500 sweeps by default.
+        As in `LDA`; `max_iter` is 60 EM steps, 10 epochs, 500 sweeps, or at most 40 epochs ("pc") by default.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -166,7 +180,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     draws_ : dict of ndarray ("gibbs"): coef (S, M, K + P) on the scale of `coef_`, dispersion (S, …), and log_joint per
         token and alpha every tenth sweep. Draws belong to topics that have seen y; `coef_` after a `refit` does not.
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
-        As in `LDA`.
+        As in `LDA`; for "pc", `bound_` is the mean log-likelihood of the labels held out, up to the epoch that is kept.
     """
 
     link: str = "auto"

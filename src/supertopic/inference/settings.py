@@ -99,6 +99,25 @@ class GibbsSettings:
         return self.sampler == "collapsed"
 
 
+@dataclass(frozen=True)
+class PredictionSettings:
+    """Of prediction-constrained training: epochs of mini-batches, stopped early by documents that are held out."""
+
+    max_iter: int = 40
+    validation_fraction: float = 0.125
+    batch_size: int | None = None
+    init: str = "online"
+    n_init: int = 1
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        _check_start(self)
+        check_whole("batch_size", self.batch_size, or_none=True)
+        check_number("validation_fraction", self.validation_fraction)
+        if not self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction: got {self.validation_fraction!r}, expected a number below 1")
+
+
 def _check_start(settings: Any) -> None:
     """What all engines have in common."""
     check_choice("init", settings.init, ("online", "uniform"))
@@ -111,6 +130,7 @@ class Engine:
     """An entry of `inference=`: how to fit, which settings that takes, and how many iterations by default.
 
     `collapsed` is the one place that says what "cvb0" is: the E-step of "vb" with topics and shares integrated out.
+    `at_mode` says that responses are predicted from the mode of the topic shares, which they were trained for ("pc").
     """
 
     fit: Callable[..., Fit]  # of a Task and a Watch; what else it takes, the estimator fills in
@@ -118,6 +138,7 @@ class Engine:
     max_iter: int
     collapsed: bool = False
     short: int = 8  # iterations of the fits behind cross-fitted numbers
+    at_mode: bool = False
 
     def read(self, estimator: Any) -> Any:
         """The settings, from the estimator's parameters of the same names; refuses values that make no sense."""

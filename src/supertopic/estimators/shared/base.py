@@ -328,7 +328,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The prior of the topic shares, and how those of new documents are inferred."""
         if isinstance(self._state, MixtureState):
             return prediction.PointModel(self._state.alpha, self._state.shares)
-        return prediction.PointModel(self._state.alpha, collapsed=self._engine().collapsed)
+        engine = self._engine()
+        return prediction.PointModel(self._state.alpha, collapsed=engine.collapsed, at_mode=engine.at_mode)
 
     def _weights(self) -> np.ndarray:
         """p(word | topic), (V, K): what the kernels take; made when it is first asked for, and kept."""

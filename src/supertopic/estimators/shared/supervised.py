@@ -237,6 +237,8 @@ class SupervisedEstimator(TopicEstimator):
         """
         self._check_supervision()
         self._check_batches()
+        if self._engine().at_mode:
+            raise ValueError("partial_fit: inference='pc' holds out some of all documents; use fit, or inference='svi'")
         corpus, first = self._read_batch(X)
         if first:
             self._targets = self._first_targets(y, len(corpus), classes)
@@ -384,7 +386,8 @@ class SupervisedEstimator(TopicEstimator):
         there are several); it sums to the linear predictor of a document whose covariates are at their mean.
         """
         frame = super().explain(doc)
-        shares = frame.filter(like="topic ").to_numpy()
+        given = (frame.filter(like="topic ").to_numpy(), frame["count"].to_numpy())
+        shares = prediction.response_shares(self._point_model(), *given)
         coef = np.atleast_2d(self.coef_)
         contribution = frame["count"].to_numpy()[:, None] * (shares @ coef.T) / frame["count"].sum()
         if hasattr(self, "word_coef_"):

@@ -22,11 +22,16 @@ _DOCUMENTS_AT_ONCE = 1024  # whose responsibilities are held at a time
 
 @dataclass(frozen=True)
 class PointModel:
-    """The prior on topic shares, and how they are inferred; `shares` instead where a document has one topic."""
+    """The prior on topic shares, and how they are inferred; `shares` instead where a document has one topic.
+
+    `at_mode` says that responses depend on the mode of theta, rather than on the frequencies Zbar of the topics. It
+    goes with `collapsed`, whose gamma is a multiple of the mode.
+    """
 
     alpha: np.ndarray
     shares: np.ndarray | None = None
     collapsed: bool = False
+    at_mode: bool = False
 
 
 def infer_shares(
@@ -67,6 +72,18 @@ def infer_shares(
     return doc_topic, phi
 
 
+def response_shares(point: PointModel, phi: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(n, K) what a token of each of a document's n words stands for in the shares that the response depends on.
+
+    Weighted by the counts (n,), their mean is Zbar, or the mode of theta: there, the prior's pseudo-counts are spread
+    over all tokens.
+    """
+    if not point.at_mode:
+        return phi
+    n_tokens = counts.sum()
+    return (n_tokens * phi + point.alpha) / (n_tokens + point.alpha.sum())
+
+
 @dataclass(frozen=True)
 class Scores:
     """Linear predictors s = coef·Zbar of documents without a label, and what they are made of."""
@@ -88,6 +105,10 @@ def score(
 
     coef : (C, K) float32, of the topics
     """
+    if point.at_mode:
+        shares = infer_shares(point, weights, counts, backend)[0]
+        exact = shares @ coef.T.astype(np.float64)
+        return Scores(shares, exact, np.where(response.is_product, np.exp(np.minimum(exact, 300.0)), exact**2))
     columns = (coef, response.is_product) if response.uses_moments else (coef[:0], response.is_product[:0])
     parts = [
         _score_part(point, weights, *columns, counts[start : start + _DOCUMENTS_AT_ONCE], backend)

@@ -1,0 +1,160 @@
+"""The local steps of prediction-constrained training: topic shares without y, and what documents say about the topics.
+
+What a step finds about each document, its shares theta, stays with the partition (`Locals.doc_topic`), and the next
+step starts from there: the mode is unique, so that a start changes the time and not the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supertopic.backends.base import Backend
+from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.batches import Batch, Block, Locals, Partition, order_entries
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
+from supertopic.model import Model, State
+
+
+@dataclass
+class PredictionStats:
+    """What documents say about the objective at a State; the sum of two is what their union says."""
+
+    topics: np.ndarray  # (V, K) float32: the gradient with respect to the topics b
+    words: float  # sum_d log p(w_d, theta_d)
+    labels: float  # sum_d weight_d log p(y_d | s_d)
+
+    def __add__(self, other: PredictionStats) -> PredictionStats:
+        return PredictionStats(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What the two terms of the objective are multiplied with, and how exactly shares and adjoints are found."""
+
+    word: float  # of the words' log-likelihood
+    label: float  # of the labels' log-likelihood
+    shares: LocalLimits
+    adjoint: LocalLimits
+
+
+def settle_step(
+    partition: Partition, backend: Backend, alpha: np.ndarray, weights: np.ndarray, limits: LocalLimits
+) -> float:
+    """Infer the shares of a partition's documents; return sum_d log p(w_d, theta_d)."""
+    found = _start(partition, len(alpha))
+    return sum(
+        float(_settle(partition.batch, block, found[slice(*block)], alpha, weights, limits, backend)[1].sum())
+        for block in partition.batch.plain_blocks
+    )
+
+
+def prediction_step(
+    partition: Partition, backend: Backend, model: Model, state: State, weights: np.ndarray, scales: Scales
+) -> PredictionStats:
+    """Infer the shares of a partition's documents, and follow the objective's gradient through them to the topics.
+
+    weights : (V, K) float32, the topics b
+    """
+    batch, found = partition.batch, _start(partition, model.n_topics)
+    stats = PredictionStats(np.zeros_like(weights), 0.0, 0.0)
+    for block in batch.plain_blocks:
+        theta = found[slice(*block)]
+        ratio, values = _settle(batch, block, theta, state.alpha, weights, scales.shares, backend)
+        pull, labels = _pull_of_labels(batch, block, model, state, theta)
+        stats.words += float(values.sum())
+        stats.labels += labels
+        gradient = (scales.label * pull).astype(np.float32)
+        given = (weights, state.alpha, theta, ratio, gradient)
+        adjoint, shift = _solve(batch, block, *given, scales.adjoint, backend)
+        adjoint += np.float32(scales.word)  # the words' own gradient: ratio·theta is EM's expected count over b
+        _add_by_word(batch, block, (ratio, shift, theta, adjoint), stats.topics, backend)
+    return stats
+
+
+def of_shares(partition: Partition, backend: Backend, function: Callable[..., Any], *arguments: Any) -> Any:
+    """A function of the documents as a regression sees them, at the shares that the last step found."""
+    batch, found = partition.batch, partition.found
+    assert found is not None
+    if found.labelled is None:
+        shares = found.doc_topic.astype(np.float64)
+        found.labelled = with_known_shares(shares, batch.extra, batch.y, batch.weight)
+    return function(found.labelled, *arguments)
+
+
+def _start(partition: Partition, n_topics: int) -> np.ndarray:
+    """(D, K) shares to start from, in the partition: those of the last step, or even ones."""
+    if partition.found is None:
+        n_documents = len(partition.batch)
+        partition.found = Locals.empty(n_documents, n_topics, 0)
+        partition.found.doc_topic[:] = np.float32(1.0 / n_topics)
+    partition.found.labelled = None
+    return partition.found.doc_topic
+
+
+def _settle(
+    batch: Batch, block: Block, theta: np.ndarray, alpha: np.ndarray, weights: np.ndarray, limits: LocalLimits,
+    backend: Backend,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """(ratio of each entry, log p(w, theta) of each document); `theta` moves to the mode."""
+    csr, prior = batch.entries(block), alpha.astype(np.float32)
+    ratio, values = np.empty(len(csr[2]), dtype=np.float32), np.empty(len(theta))
+    passes = np.empty(len(theta), dtype=np.int32)
+
+    def settle(start: int, stop: int) -> None:
+        rows = backend.scratch(batch.longest, len(prior))
+        given = (start, stop, *csr, weights, prior, limits.max_passes, limits.tol)
+        settle_shares(*given, theta, ratio, values, passes, rows)
+
+    backend.over_weights(csr[0], settle)
+    return ratio, values
+
+
+def _pull_of_labels(
+    batch: Batch, block: Block, model: Model, state: State, theta: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """(D, K) the gradient of sum_d weight_d log p(y_d | s_d) with respect to theta, and its value."""
+    some, response, coef = slice(*block), model.response, state.coef.astype(np.float64)
+    topics, others = coef[:, : model.n_topics], coef[:, model.n_topics :]
+    score = theta @ topics.T + batch.extra[some] @ others.T
+    moment = np.where(response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
+    y, weight = batch.y[some], batch.weight[some]
+    slope, curvature = response.slope_and_curvature(y, score, moment, state.dispersion)
+    pull = slope - curvature * np.where(response.is_product, moment, score)
+    value = float(weight @ response.log_density(y, score, moment, state.dispersion))
+    return (weight[:, None] * pull) @ topics, value
+
+
+def _solve(
+    batch: Batch, block: Block, weights: np.ndarray, alpha: np.ndarray, theta: np.ndarray, ratio: np.ndarray,
+    gradient: np.ndarray, limits: LocalLimits, backend: Backend,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """(the adjoint u / N of each document, its mean a / N over the topics of each entry)."""
+    csr, prior = batch.entries(block), alpha.astype(np.float32)
+    adjoint, shift, passes = np.empty_like(theta), np.empty_like(ratio), np.empty(len(theta), dtype=np.int32)
+
+    def solve(start: int, stop: int) -> None:
+        rows = backend.scratch(batch.longest, len(prior))
+        given = (start, stop, *csr, weights, prior, theta, ratio, gradient, limits.max_passes, limits.tol)
+        solve_adjoint(*given, adjoint, shift, passes, rows)
+
+    backend.over_weights(csr[0], solve)
+    return adjoint, shift
+
+
+def _add_by_word(
+    batch: Batch, block: Block, factors: tuple[np.ndarray, ...], topics: np.ndarray, backend: Backend
+) -> None:
+    """Add the gradient of a block's documents to `topics` (V, K)."""
+    ratio, shift, theta, adjoint = factors
+    by_word = order_entries(np.arange(*block), batch.counts)
+
+    def add(start: int, stop: int) -> None:
+        row = np.empty(topics.shape[1], dtype=np.float32)
+        add_gradient_by_word(start, stop, *by_word, ratio, shift, theta, adjoint, topics, row)
+
+    backend.over_weights(by_word.start, add)

@@ -1,0 +1,270 @@
+"""Prediction-constrained training: its gradient, early stopping, what it finds, and that it is a model like others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic.backends.threads import Threads
+from supertopic.checkpoint import Checkpoint
+from supertopic.coefficients import CoefPrior
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.batches import Batch, Partition
+from supertopic.inference.variational import prediction_constrained
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.prediction_constrained import Climb, logit_gradient
+from supertopic.inference.variational.prediction_local import Scales, prediction_step
+from supertopic.model import Model, State
+from supertopic.responses.base import registry
+from tests import naive_pc
+from tests.process_backend import Processes
+
+EXACT = LocalLimits(3000, 1e-9)
+
+
+def tiny(response_name):
+    """(model, state, batch) of six documents over eight words, with one covariate and one label missing."""
+    rng = np.random.default_rng(3)
+    counts = sp.csr_matrix(rng.poisson(1.5, (6, 8)).astype(np.float32))
+    response = registry()[response_name](3 if response_name == "softmax" else 2)
+    y = {
+        "gaussian": rng.normal(size=6), "poisson": rng.poisson(2.0, 6), "logit": [0, 1, 1, 0, 1, 0],
+        "softmax": [0, 1, 2, 0, 1, 2],
+    }[response_name]  # fmt: skip
+    y = np.asarray(y, dtype=np.float64)
+    y[4] = np.nan
+    weight = np.array([1.0, 2.0, 0.5, 1.0, 1.0, 0.0])
+    batch = Batch(counts, y, weight, 3, rng.normal(size=(6, 1)))
+    prior = DocTopicPrior(np.array([0.5, 0.3, 0.7]), "nothing")
+    model = Model(3, DirichletTopics(0.1, True), prior, response, CoefPrior("normal", 1.0), n_covariates=1)
+    dispersion = np.array([0.5, 0.2, 1.5]) if response_name == "gaussian" else np.zeros(0)
+    state = State.first(model, np.zeros((0, 3), dtype=np.float32), dispersion=dispersion)
+    state.coef[:] = rng.normal(size=state.coef.shape)
+    return model, state, batch
+
+
+def naive_objective(model, state, batch, topics, word, label):
+    value, scores = 0.0, []
+    for d in range(len(batch)):
+        own = slice(batch.counts.indptr[d], batch.counts.indptr[d + 1])
+        counts, rows = batch.counts.data[own].astype(np.float64), topics[batch.counts.indices[own]]
+        theta = naive_pc.fixed_point(counts, rows, state.alpha)
+        value += word * (counts @ np.log(rows @ theta) + state.alpha @ np.log(theta))
+        scores.append(state.coef.astype(np.float64) @ np.concatenate([theta, batch.extra[d]]))
+    return value + label * model.response.log_likelihood(batch.y, np.array(scores), batch.weight, state.dispersion)
+
+
+@pytest.mark.parametrize("response", ["gaussian", "poisson", "logit", "softmax"])
+def test_gradient_is_that_of_differences_of_the_whole_objective(response):
+    model, state, batch = tiny(response)
+    topics = np.random.default_rng(5).dirichlet(np.full(8, 0.7), 3).T + 0.01
+    topics /= topics.sum(axis=0)
+    word, label = 0.3, 1.7
+    with Threads(1) as backend:
+        partition = Partition(batch, slice(0, 6))
+        scales = Scales(word, label, EXACT, LocalLimits(100, 1e-7))
+        stats = prediction_step(partition, backend, model, state, topics.astype(np.float32), scales)
+
+    def objective(at):
+        return naive_objective(model, state, batch, at, word, label)
+
+    expected = naive_pc.difference_gradient(objective, topics, 1e-5)
+    np.testing.assert_allclose(stats.topics, expected, atol=3e-3 * np.abs(expected).max())
+    assert word * stats.words + label * stats.labels == pytest.approx(objective(topics), rel=1e-4)
+
+    def of_logits(logits):
+        b = np.exp(logits) / np.exp(logits).sum(axis=0)
+        return objective(b) + 0.2 * np.log(b).sum()
+
+    expected = naive_pc.difference_gradient(of_logits, np.log(topics), 1e-5)
+    found = logit_gradient(topics.astype(np.float32), stats.topics, 0.2)
+    np.testing.assert_allclose(found, expected, atol=3e-3 * np.abs(expected).max())
+
+
+def test_a_step_goes_uphill_and_topics_stay_distributions():
+    topics = np.random.default_rng(0).dirichlet(np.ones(9), 2).T.astype(np.float32)
+    climb, gradient = Climb.of(topics), np.zeros_like(topics)
+    np.testing.assert_allclose(climb.topics(), topics, rtol=1e-4)
+    gradient[3, 1] = 1.0
+    climb.step(topics, gradient, 0.0, 0.1)
+    after = climb.topics()
+    assert after[3, 1] > topics[3, 1] and (np.delete(after[:, 1], 3) < np.delete(topics[:, 1], 3)).all()
+    np.testing.assert_allclose(after[:, 0], topics[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(after.sum(axis=0), 1.0, rtol=1e-5)
+
+
+# --- simulated documents: a rare topic, which plain topics have no reason to find, makes y
+
+
+def rare_topic(n_documents=500, n_words=60, length=150, seed=0):
+    """(counts, y, covariate, share of the rare topic): one word in six tells y."""
+    common = np.random.default_rng(9).dirichlet(np.full(n_words, 0.3), 4)
+    rng = np.random.default_rng(seed)
+    rare = np.zeros((2, n_words))
+    rare[0, :3], rare[1, 3:6] = 1 / 3, 1 / 3
+    shares, told = rng.dirichlet(np.full(4, 0.3), n_documents), rng.random(n_documents)
+    mixed = 0.84 * shares @ common + 0.16 * (told[:, None] * rare[0] + (1 - told)[:, None] * rare[1])
+    counts = np.stack([rng.multinomial(length, row) for row in mixed])
+    x = rng.normal(size=n_documents)
+    y = 4 * told + 0.7 * x + 0.3 * rng.normal(size=n_documents)
+    return sp.csr_matrix(counts.astype(np.float32)), y, x[:, None], told
+
+
+X, Y, COVARIATE, TOLD = rare_topic()
+NEW, NEW_Y, NEW_COVARIATE, NEW_TOLD = rare_topic(seed=1)
+PLAIN = (Y - 0.7 * COVARIATE[:, 0], NEW_Y - 0.7 * NEW_COVARIATE[:, 0])
+
+
+@pytest.fixture(name="fitted", scope="module")
+def _fitted():
+    return SLDARegressor(8, inference="pc").fit(X, PLAIN[0])
+
+
+def test_a_rare_topic_that_tells_y_is_found():
+    """With four topics there is none left for it, unless y asks for one: sLDA does not leave its start."""
+    model = SLDARegressor(4, inference="pc").fit(X, PLAIN[0])
+    assert model.score(NEW, PLAIN[1]) > 0.5
+    assert SLDARegressor(4).fit(X, PLAIN[0]).score(NEW, PLAIN[1]) < 0.1
+    assert SLDARegressor(4, inference="pc", supervision=0, max_iter=10).fit(X, PLAIN[0]).score(NEW, PLAIN[1]) < 0.1
+    top, bottom = model.components_[model.coef_.argmax()], model.components_[model.coef_.argmin()]
+    assert top[:3].sum() > top[3:6].sum() and bottom[3:6].sum() > 3 * bottom[:3].sum()
+
+
+def test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest(fitted):
+    assert fitted.n_iter_ == len(fitted.bound_) and fitted.bound_.argmax() == fitted.n_iter_ - 1
+    assert fitted.n_iter_ < 40 or fitted.bound_.argmax() == 39
+    held = np.random.default_rng([0, 6]).permutation(len(Y))[: round(len(Y) / 8)]
+    residual = fitted.predict(X) - PLAIN[0]
+    assert fitted.dispersion_ == pytest.approx(np.mean(residual[held] ** 2), rel=0.1)
+    lower, upper = fitted.predict(NEW, return_interval=0.9)[1:]
+    assert 0.83 < np.mean((lower <= PLAIN[1]) & (PLAIN[1] <= upper)) < 0.97
+
+
+def test_training_raises_the_objective_without_documents_held_out():
+    model = SLDARegressor(8, inference="pc", validation_fraction=0, max_iter=20).fit(X, PLAIN[0])
+    assert model.n_iter_ == 20 == len(model.bound_)
+    assert model.bound_[-5:].mean() > model.bound_[:3].mean() + 0.1
+
+
+def test_shares_are_the_mode_and_explanations_add_up(fitted, tmp_path):
+    shares = fitted.transform(NEW[:3])
+    topics = fitted.components_.T.astype(np.float64)
+    for d in range(3):
+        row = NEW[d]
+        expected = naive_pc.fixed_point(row.data.astype(np.float64), topics[row.indices], fitted.alpha_)
+        np.testing.assert_allclose(shares[d], expected, atol=2e-3)
+    np.testing.assert_allclose(fitted.predict(NEW[:3]), shares @ fitted.coef_, rtol=1e-4)
+    frame = fitted.explain(NEW[0])
+    assert frame["contribution"].sum() == pytest.approx(fitted.predict(NEW[:1])[0], rel=1e-3)
+    fitted.save(tmp_path / "m.supertopic")
+    again = load(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(again.predict(NEW), fitted.predict(NEW))
+    np.testing.assert_array_equal(again.transform(NEW), fitted.transform(NEW))
+
+
+def test_threads_and_processes_do_not_change_the_result(fitted, monkeypatch):
+    two = SLDARegressor(8, inference="pc", n_jobs=2).fit(X, PLAIN[0])
+    np.testing.assert_array_equal(two.components_, fitted.components_)
+    np.testing.assert_array_equal(two.coef_, fitted.coef_)
+    short = SLDARegressor(8, inference="pc", max_iter=2).fit(X, PLAIN[0])
+    backend = Processes(2)
+    try:
+        monkeypatch.setattr(SLDARegressor, "_backend", lambda self, n_jobs=None: backend)
+        spread = SLDARegressor(8, inference="pc", max_iter=2).fit(X, PLAIN[0])
+    finally:
+        backend.stop()
+    assert backend.n_calls > 50
+    np.testing.assert_allclose(spread.coef_, short.coef_, rtol=0.02, atol=0.02)
+
+
+def test_covariates_weights_and_missing_labels():
+    y = Y.copy()
+    y[::3] = np.nan
+    with_covariate = SLDARegressor(8, inference="pc").fit(X, y, covariates=COVARIATE)
+    assert with_covariate.covariate_coef_[0, 0] == pytest.approx(0.7, abs=0.1)
+    assert with_covariate.score(NEW, NEW_Y, covariates=NEW_COVARIATE) > 0.6
+    wrong = PLAIN[0].copy()
+    wrong[::2] = wrong[::2][::-1]
+    weight = np.ones(len(wrong))
+    weight[::2] = 0.0
+    assert SLDARegressor(8, inference="pc").fit(X, wrong, sample_weight=weight).score(NEW, PLAIN[1]) > 0.4
+
+
+@pytest.mark.parametrize("response", ["logit", "probit", "softmax", "ordinal"])
+def test_classes(response):
+    n_classes = 2 if response in ("logit", "probit") else 3
+    cuts = np.linspace(0, 1, n_classes + 1)[1:-1]
+    model = SLDAClassifier(8, response=response, inference="pc").fit(X, np.digitize(TOLD, cuts))
+    assert model.score(NEW, np.digitize(NEW_TOLD, cuts)) > {2: 0.8, 3: 0.6}[n_classes]
+
+
+@pytest.mark.parametrize("response", ["poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"])
+def test_numbers_of_every_kind(response):
+    rng = np.random.default_rng(0)
+    mean = np.exp(2.0 * TOLD)
+    y = rng.poisson(mean) if "o" in response[:3] or "neg" in response else mean * rng.gamma(5.0, 0.2, len(mean))
+    model = SLDARegressor(8, response=response, inference="pc").fit(X, y)
+    assert np.corrcoef(np.log(model.predict(NEW)), NEW_TOLD)[0, 1] > 0.7
+
+
+def test_several_responses_at_once():
+    y = pd.DataFrame({"number": PLAIN[0], "class": np.where(TOLD > 0.5, "high", "low")})
+    y.loc[::4, "number"] = np.nan
+    model = TopicModel(8, inference="pc").fit(X, y)
+    predicted = model.predict(NEW)
+    assert np.mean(predicted["class"] == np.where(NEW_TOLD > 0.5, "high", "low")) > 0.8
+    assert np.corrcoef(predicted["number"], PLAIN[1])[0, 1] > 0.7
+
+
+def test_words_beside_topics_and_warm_starts(fitted):
+    model = SLDARegressor(8, inference="pc", words=True, max_iter=10).fit(X, PLAIN[0])
+    assert model.score(NEW, PLAIN[1]) > fitted.score(NEW, PLAIN[1]) - 0.05
+    model = SLDARegressor(8, inference="pc", warm_start=True, max_iter=3).fit(X, PLAIN[0])
+    before = model.score(NEW, PLAIN[1])
+    assert model.fit(X, PLAIN[0]).score(NEW, PLAIN[1]) > before - 0.02
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("n_saves", [1, 4, "last"])
+def test_a_killed_fit_ends_with_the_same_model(fitted, n_saves, tmp_path, monkeypatch):
+    save, saves, path = Checkpoint.save, [], tmp_path / "fit.checkpoint"
+    last = min(fitted.n_iter_ + prediction_constrained.SETTINGS.patience, 40)
+    wanted = last if n_saves == "last" else n_saves
+
+    def save_and_stop(self, *state):
+        save(self, *state)
+        saves.append(1)
+        if len(saves) == wanted:
+            raise Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "due", lambda self: True)
+        patch.setattr(Checkpoint, "save", save_and_stop)
+        with pytest.raises(Stop):
+            SLDARegressor(8, inference="pc", checkpoint=path).fit(X, PLAIN[0])
+    again = SLDARegressor(8, inference="pc", checkpoint=path).fit(X, PLAIN[0])
+    assert not path.exists() and len(saves) == wanted
+    np.testing.assert_array_equal(again.components_, fitted.components_)
+    np.testing.assert_array_equal(again.bound_, fitted.bound_)
+    np.testing.assert_array_equal(again.coef_, fitted.coef_)
+
+
+def test_refusals():
+    for params, what in (
+        ({"emission": "sage"}, "Dirichlet topics"),
+        ({"doc_topic_prior": "auto"}, "doc_topic_prior"),
+        ({"per_token": True}, "per_token"),
+        ({"validation_fraction": 1.0}, "validation_fraction"),
+        ({"validation_fraction": -0.1}, "validation_fraction"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            SLDARegressor(8, inference="pc", **params).fit(X, PLAIN[0])
+    with pytest.raises(ValueError, match="partial_fit"):
+        SLDARegressor(8, inference="pc").partial_fit(X, PLAIN[0])
