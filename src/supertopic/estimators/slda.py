@@ -141,7 +141,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         Variational EM, its stochastic version, or collapsed Gibbs sampling, which keeps draws of eta; that takes whole
         counts, and all responses but those with a canonical link. "pc" (prediction-constrained) trains the topics for
         prediction: shares are inferred without y, and topics follow the gradient of y's log-likelihood through that
-        inference. It predicts best. The response is then that of theta, the mode of the shares, instead of Zbar;
+        inference. The response is then that of theta, the mode of the shares, instead of Zbar;
         `doc_topic_prior` is the prior's pseudo-count, and `supervision` weighs a label against a word (not against all
         words of a document).
     validation_fraction : float

@@ -51,7 +51,7 @@ class Climbing(NamedTuple):
     rate: float = 0.05  # of Adam in the first step; it falls linearly to zero
     momentum: float = 0.9
     memory: float = 0.99  # of Adam's squares
-    dropped: float = 0.3  # of a document's words are left out at random in each step
+    dropped: float = 0.4  # of a document's words are left out at random in each step
     patience: int = 10  # epochs without a gain before training stops
     batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
     batch_size: int = 256  # documents of a batch at most
