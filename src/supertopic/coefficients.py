@@ -1,6 +1,15 @@
 """The prior on the coefficients eta, and the solve that every M-step ends with:
 
-argmax  cross·eta - ½ eta' gram eta + log p(eta),     p flat, normal(0, scale²) or Laplace(0, scale)
+argmax  cross·eta - ½ eta' gram eta + log p(eta),     p flat, normal(level, scale²) or Laplace(level, scale)
+
+The shares of a document's topics sum to one, so that a common level of the topics' coefficients is the intercept, the
+base rate of y. The prior is about the differences between topics: the level has a prior of its own, N(0, 100²), which
+does not shrink it. With precisions p_k (1/scale²), and the level integrated out,
+
+    eta ~ N(0, P^-1),     P = diag(p) - p p' / (sum p + 100^-2)
+
+Coefficients of covariates have no level. `n_level` is the number of coefficients that share one: all topics, or none
+(max-margin models, and SSTM, which has an intercept of its own).
 """
 
 from __future__ import annotations
@@ -14,6 +23,7 @@ from supertopic.kernels.lasso import descend
 
 _NAMES = ("flat", "normal", "laplace")
 _MAX_SWEEPS = 1000  # of coordinate descent for a Laplace prior
+_LEVEL = 1e-4  # precision of the prior on the level
 _TOL = 1e-9  # where it stops: the largest change of a slope, relative to the largest of cross
 
 
@@ -23,24 +33,48 @@ class CoefPrior:
 
     name: str = "flat"
     scale: float = 1.0
+    n_level: int = 0
 
     @classmethod
-    def parse(cls, name: str, scale: float) -> CoefPrior:
+    def parse(cls, name: str, scale: float, n_level: int = 0) -> CoefPrior:
         """The prior of these parameters of an estimator; raises ValueError for a wrong name or scale."""
         if name not in _NAMES:
             raise ValueError(f"coef_prior: got {name!r}, expected one of {', '.join(map(repr, _NAMES))}")
         if not isinstance(scale, Real) or not 0 < float(scale) < np.inf:
             raise ValueError(f"coef_scale: got {scale!r}, expected a number > 0")
-        return cls(name, float(scale))
+        return cls(name, float(scale), n_level)
 
     def solve(self, gram: np.ndarray, cross: np.ndarray, start: np.ndarray) -> np.ndarray:
         """The posterior mode (K,) of the coefficients of one column; the search for it (laplace) begins at `start`."""
-        gram = self._regular(gram)
         if self.name != "laplace":
-            return np.linalg.solve(gram, cross)
-        coef, penalty = start.astype(np.float64), np.full(len(gram), 1.0 / self.scale)
-        descend(gram, cross.astype(np.float64), penalty, coef, np.empty(len(coef)), _MAX_SWEEPS, _TOL)
+            return np.linalg.solve(self._regular(gram), cross)
+        gram = self._regular(gram)
+        coef, one = self.differences(gram, cross, start, _MAX_SWEEPS, _TOL), self._ones(len(gram))
+        across = gram @ one
+        return coef + one * (one @ cross - across @ coef) / (one @ across + _LEVEL)
+
+    def differences(
+        self, gram: np.ndarray, cross: np.ndarray, start: np.ndarray, max_sweeps: int, tol: float
+    ) -> np.ndarray:
+        """The posterior mode of the differences to the level under a Laplace prior; the level is eliminated."""
+        coef, cross = start.astype(np.float64), cross.astype(np.float64)
+        if self.n_level:
+            one = self._ones(len(gram))
+            across = gram @ one
+            curvature = one @ across + _LEVEL
+            gram, cross = gram - np.outer(across, across) / curvature, cross - across * (one @ cross) / curvature
+            coef -= one * np.median(coef[: self.n_level])
+        descend(gram, cross, np.full(len(gram), 1.0 / self.scale), coef, np.empty(len(coef)), max_sweeps, tol)
         return coef
+
+    def _ones(self, n_coef: int) -> np.ndarray:
+        """(n,) 1 for coefficients that share the level, 0 for others."""
+        return (np.arange(n_coef) < self.n_level).astype(np.float64)
+
+    def precision(self, own: np.ndarray) -> np.ndarray:
+        """(n, n) P, from the coefficients' own precisions (n,); the level is integrated out."""
+        shared = own * self._ones(len(own))
+        return np.diag(own) - np.outer(shared, shared) / (shared.sum() + _LEVEL)
 
     def deviation(self, gram: np.ndarray) -> np.ndarray:
         """Standard errors: square roots of the diagonal of the inverse curvature (for laplace, that of the data)."""
@@ -51,17 +85,24 @@ class CoefPrior:
         ridge = 1e-6 * max(float(np.trace(gram)) / len(gram), 1e-12)
         if self.name == "normal":
             ridge += self.scale**-2
-        return gram + ridge * np.eye(len(gram))
+        return gram + self.precision(np.full(len(gram), ridge))
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
         """The gradient of log p(eta), for flat and normal priors."""
-        return -coef / self.scale**2 if self.name == "normal" else np.zeros_like(coef)
+        if self.name != "normal":
+            return np.zeros_like(coef)
+        return -coef @ self.precision(np.full(coef.shape[1], self.scale**-2.0))
 
     def log_density(self, coef: np.ndarray) -> float:
-        """log p(eta) up to a constant."""
+        """log p(eta) of all columns (C, n) up to a constant; laplace: at the best level."""
+        coef = np.atleast_2d(coef)
         if self.name == "normal":
-            return float(-0.5 * (coef**2).sum() / self.scale**2)
-        return float(-np.abs(coef).sum() / self.scale) if self.name == "laplace" else 0.0
+            return float(0.5 * (self.gradient(coef) * coef).sum())
+        if self.name == "flat":
+            return 0.0
+        level = np.median(coef[:, : self.n_level], axis=1) if self.n_level else np.zeros(len(coef))
+        apart = coef - np.outer(level, self._ones(coef.shape[1]))
+        return float(-np.abs(apart).sum() / self.scale - 0.5 * _LEVEL * (level**2).sum())
 
     def spread_evidence(self, coef_cov: np.ndarray) -> float:
         """What the covariances (C, K, K) of a normal q(eta) add to E[log p(eta) - log q(eta)] under a normal prior.

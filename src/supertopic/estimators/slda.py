@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_whole
+from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.cross_fit import level
 from supertopic.estimators.shared.labels import (
@@ -100,6 +101,9 @@ class SLDA(SupervisedEstimator):
     def _coef_step(self, response: Response) -> CoefStep:
         return PredictionStep() if self._engine().at_mode else GLMStep()
 
+    def _coef_prior(self) -> CoefPrior:
+        return CoefPrior.parse(self.coef_prior, self.coef_scale, self.n_topics)
+
     def _alpha(self) -> Any:
         return min(1.0, DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
 
@@ -133,7 +137,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         `supervision` is above 1. So it is for `partial_fit`, streams, `words=True` (whose variance comes from held-out
         labels) and `refit=False`.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
-        Prior on eta (for "gaussian", of y standardised), and its scale. "laplace" gives exact zeros.
+        Prior on the differences of eta from a common level (for "gaussian", of y standardised), and its scale. The
+        level itself, which is the base rate of y, is not shrunk. "laplace" puts topics exactly at the level.
     per_token : bool
         Give every token its own term of the response in the E-step, as the paper does, rather than one term for all
         tokens of a document. Exact and slower; the difference shrinks as one over a document's length.

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from supertopic.coefficients import CoefPrior
-from supertopic.kernels.lasso import descend
 from supertopic.model import Model, State
 
 
@@ -88,9 +87,8 @@ class Sums:
 
 
 def _modes(sample: Sample) -> np.ndarray:
-    """The posterior modes of the coefficients under the Laplace prior, given all other variables."""
-    modes = sample.coef.copy()
-    penalty, slope = np.full(modes.shape[1], 1.0 / sample.coef_prior.scale), np.empty(modes.shape[1])
-    for gram, cross, mode in zip(sample.gram, sample.cross, modes, strict=True):
-        descend(gram, cross, penalty, mode, slope, 500, 1e-6)
-    return modes
+    """The posterior modes of the coefficients (less their level, if they have one) under the Laplace prior, given all
+    other variables.
+    """
+    columns = zip(sample.gram, sample.cross, sample.coef, strict=True)
+    return np.array([sample.coef_prior.differences(*column, 500, 1e-6) for column in columns])

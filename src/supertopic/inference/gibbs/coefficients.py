@@ -77,10 +77,33 @@ def draw_support(
     return active
 
 
+def draw_center(values: np.ndarray, scale: float, draw: SweepDraws) -> float:
+    """Draw l from exp(- sum_k |values_k - l| / scale), whose logarithm is linear between the values.
+
+    This is the level of coefficients under a Laplace prior; its own prior is flat over their range.
+    """
+    ends = np.sort(values)
+    n = len(ends)
+    slopes = (n - 2.0 * np.arange(n + 1)) / scale  # below the first value, between values, above the last
+    heights = -np.abs(ends[:, None] - ends).sum(axis=1) / scale
+    starts, widths = np.concatenate([ends[:1], ends]), np.concatenate([[np.inf], np.diff(ends), [np.inf]])
+    # each piece as an exponential that falls from its higher end: (1 - e^-rw) / r times e^height, w for a rate of zero
+    rate, high = np.abs(slopes), np.maximum(np.append(heights[0], heights), np.append(heights, heights[-1]))
+    width = np.where(rate > 0, -np.expm1(-rate * widths) / np.where(rate > 0, rate, 1.0), widths)
+    mass = np.cumsum(width * np.exp(high - high.max()))
+    choose, along = draw.uniform(2)
+    piece = min(int(np.searchsorted(mass, mass[-1] * choose)), n)
+    if rate[piece] == 0:
+        return float(starts[piece] + along * widths[piece])
+    fall = -np.log1p(along * np.expm1(-rate[piece] * widths[piece])) / rate[piece]
+    top = starts[piece] if slopes[piece] < 0 else starts[piece] + (widths[piece] if piece else 0.0)
+    return float(top + np.sign(-slopes[piece]) * fall)
+
+
 def draw_log_linear(
     design: np.ndarray, slope: np.ndarray, curvature: np.ndarray, prior: np.ndarray, now: np.ndarray, draw: SweepDraws
 ) -> np.ndarray:
-    """Draw from exp( sum_d slope s_d - curvature exp(s_d) - ½ sum_k prior_k coef_k² ), s = design coef.
+    """Draw from exp( sum_d slope s_d - curvature exp(s_d) - ½ coef' prior coef ), s = design coef.
 
     An elliptical slice step (Murray, Adams & MacKay 2010) around a Student t with the mode and curvature of this
     density. No step is rejected and nothing has to be tuned. The step is exact, however well the t fits, because the t
@@ -89,7 +112,7 @@ def draw_log_linear(
 
     Parameters
     ----------
-    design : (D, K) ndarray; slope, curvature : (D,) ndarray; prior : (K,) ndarray, precisions; now : (K,) ndarray
+    design : (D, K) ndarray; slope, curvature : (D,) ndarray; prior : (K, K) ndarray, precision; now : (K,) ndarray
     """
     mode, root = _laplace_approximation(design, slope, curvature, prior)
     tail = 0.5 * (_FREEDOM + len(now))
@@ -98,7 +121,7 @@ def draw_log_linear(
         """The log density at mode + move, minus that of the t."""
         coef = mode + move
         s = design @ coef
-        density = slope @ s - curvature @ np.exp(np.minimum(s, 300.0)) - 0.5 * prior @ coef**2
+        density = slope @ s - curvature @ np.exp(np.minimum(s, 300.0)) - 0.5 * coef @ prior @ coef
         return float(density + tail * np.log1p(((root.T @ move) ** 2).sum() / _FREEDOM))
 
     along = now - mode
@@ -125,10 +148,9 @@ def _laplace_approximation(
     mode = np.zeros(design.shape[1])
     for _ in range(_NEWTON_STEPS):
         rate = curvature * np.exp(np.minimum(design @ mode, 300.0))
-        precision = (design * rate[:, None]).T @ design
-        precision[np.diag_indices(len(mode))] += prior
+        precision = (design * rate[:, None]).T @ design + prior
         root = cholesky(precision, lower=True, check_finite=False)
-        gradient = design.T @ (slope - rate) - prior * mode
+        gradient = design.T @ (slope - rate) - prior @ mode
         step = solve_triangular(root, gradient, lower=True, check_finite=False)
         step = solve_triangular(root, step, lower=True, trans="T", check_finite=False)
         reach = np.abs(design @ step).max(initial=0.0)
