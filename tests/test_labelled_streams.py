@@ -198,3 +198,20 @@ def test_the_command_line_streams_parts_with_a_target(tmp_path):
     assert load(out).score(frame["review"], frame["score"]) > 0.5
     done = run("fit", parts, *given, "--inference", "svi", "--out", out, "--quiet")
     assert done.exit_code == 0 and "as a stream" in done.stderr, done.output
+
+
+def test_the_number_of_documents_that_was_announced_stands():
+    """Second passes over the same documents do not make errors smaller; without a number, documents seen count."""
+    data = simulate(200, 3, 50, 40, response="gaussian", seed=1)
+    errors = {}
+    for total in (200, 2000, None):
+        model = SLDARegressor(3, inference="svi", total_documents=total, learning_delay=1.0)
+        found = []
+        for _ in range(30):
+            for rows in (slice(0, 100), slice(100, 200)):
+                model.partial_fit(data.counts[rows], data.y[rows])
+            found.append(np.median(model.coef_std_))
+        errors[total] = found[9], found[-1]
+    assert errors[200][1] == pytest.approx(errors[200][0], rel=0.15)
+    assert errors[2000][1] == pytest.approx(errors[200][1] / np.sqrt(10), rel=0.3)
+    assert errors[None][1] < 0.75 * errors[None][0]

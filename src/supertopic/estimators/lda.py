@@ -48,7 +48,9 @@ class LDA(TopicEstimator):
     learning_delay, learning_decay : float
         "svi" only: step t moves by (learning_delay + t)^-learning_decay.
     total_documents : int, optional
-        For `partial_fit`: how many documents there will be in all, if known.
+        For `partial_fit`: how many documents there are in all. The topics, and coefficients and their errors, are those
+        of a corpus of this size, also where batches come more than once. Without it, the documents seen so far count,
+        each as often as it came: give the number if you pass over the same documents again.
     max_doc_iter, doc_tol
         Limits of a document's own inference in all but "gibbs": passes, and mean change of its topic counts.
     vectorizer : Vectorizer, optional

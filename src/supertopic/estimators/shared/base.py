@@ -104,7 +104,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _partial_step(self, model: Model, batch: Batch, first: bool) -> Self:
         settings = self.engines["svi"].read(self)
         self._n_seen += len(batch)
-        total = max(settings.total_documents or 0, self._n_seen)
+        # a number that was given stands: more documents than announced are second passes over the same ones
+        total = max(settings.total_documents or self._n_seen, len(batch))
         if first:
             task = self._task(model, batch, settings)
             self._state, self.bound_ = first_state(replace(task, n_documents=total)), np.zeros(0)

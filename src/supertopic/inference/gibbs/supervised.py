@@ -44,7 +44,6 @@ from supertopic.inference.task import Fit, Task, Watch
 from supertopic.kernels import gibbs_documents, gibbs_likelihood
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.model import Model, State
-from supertopic.responses.several import parts_of
 
 _SWEEPS_PER_CHECK = 10  # every so many sweeps, the log joint is computed and alpha is learned
 _FIRST_ALPHA = 10  # sweeps before alpha is learned: earlier, it would fit the starting values
@@ -231,7 +230,6 @@ class SupervisedSampler:
         """The coefficients of all columns, given the topics and the dispersion."""
         response, design = self.model.response, self.design
         score = design @ self.coef.T
-        priors = self.level_priors()
         precision = prior_precision(self.coef_prior, self.without_level(draw), draw)
         if not self.active.all():
             precision = np.where(self.active, precision, inactive_precision(self.coef_prior, self.coef.shape, draw))
@@ -241,7 +239,7 @@ class SupervisedSampler:
             power = response.sampled_power[c]
             if own is None and power:
                 columns = design[:, active] * power
-                args = (columns, slope[:, c], curvature[:, c], priors[c].precision(precision[c, active]))
+                args = (columns, slope[:, c], curvature[:, c], self.coef_prior.precision(precision[c, active]))
                 coef = draw_log_linear(*args, self.coef[c, active], draw)
                 weight = curvature[:, c] * np.exp(np.minimum(columns @ coef, 300.0))
                 gram = (columns * weight[:, None]).T @ columns
@@ -254,29 +252,19 @@ class SupervisedSampler:
                 columns = design[:, active]
                 gram, cross = (columns * weight[:, None]).T @ columns, columns.T @ linear
                 stream = (self.seed, draw.sweep, draw.purpose())
-                coef = draw_coefficients(gram + priors[c].precision(precision[c, active]), cross, *stream)
+                coef = draw_coefficients(gram + self.coef_prior.precision(precision[c, active]), cross, *stream)
             self.coef[c], self.cross[c], self.gram[c] = 0.0, 0.0, 0.0
             self.coef[c, active], self.cross[c, active], self.gram[c][np.ix_(active, active)] = coef, cross, gram
             score[:, c] = design @ self.coef[c]
 
-    def level_priors(self) -> list[CoefPrior]:
-        """The prior of each column. Cut-points hold the level of an ordinal response, which then has no other."""
-        alone = replace(self.coef_prior, n_level=0)
-        priors: list[CoefPrior] = []
-        for part in parts_of(self.model.response):
-            own = alone if part.response.ordered else self.coef_prior
-            priors += [own] * (part.columns.stop - part.columns.start)
-        return priors
-
     def without_level(self, draw: SweepDraws) -> np.ndarray:
         """The coefficients less a draw of their level, which the precisions under a Laplace prior depend on."""
-        n_level, scale = self.coef_prior.n_level, self.coef_prior.scale
+        n_level = self.coef_prior.n_level
         if self.coef_prior.name != "laplace" or not n_level:
             return self.coef
         coef = self.coef.copy()
-        for c, prior in enumerate(self.level_priors()):
-            if prior.n_level:
-                coef[c, :n_level] -= draw_center(coef[c, :n_level], scale, draw)
+        for row in coef:
+            row[:n_level] -= draw_center(row[:n_level], self.coef_prior.scale, draw)
         return coef
 
     def draw_scale(self, draw: SweepDraws) -> None:
