@@ -16,7 +16,7 @@ with warnings.catch_warnings():
 
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.users_scale import users_coefficients
-from supertopic.inference.regression import Design, Labelled, regress
+from supertopic.inference.regression import Design, Labelled, contrast_information, regress
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build, moments
 
@@ -139,6 +139,28 @@ def test_softmax_regression(n_covariates):
     np.testing.assert_allclose(coef[1:] - coef[0], expected.params.T, rtol=1e-4, atol=2e-4)
     score, moment = data.design.moments(coef, response.is_product)
     np.testing.assert_allclose(response.predict(score, moment, dispersion), expected.predict(), atol=1e-5)
+
+
+@pytest.mark.parametrize("n_covariates", [0, 2])
+def test_errors_of_softmax_contrasts(n_covariates):
+    """statsmodels has differences to the first class, and their covariance."""
+    response, data = build("softmax"), simulate("softmax", n_covariates)
+    labelled = Labelled(data.design, data.y, np.ones(D))
+    given = (response, FLAT, labelled.total, *first(response, data.design, data.y, np.ones(D)))
+    coef, alone, dispersion = regress(*given, max_iter=1000, tol=1e-11, together=True)
+    joint = contrast_information(response, FLAT, labelled.total, coef, dispersion)
+    peer = sm.MNLogit(data.y, data.columns).fit(disp=0, maxiter=200)
+    n, n_classes = data.columns.shape[1], response.n_columns
+    params = np.hstack([np.zeros((n, 1)), np.asarray(peer.params)])
+    shown, _ = users_coefficients(response, K, coef, np.ones_like(coef), dispersion)
+    np.testing.assert_allclose(shown, (params - params.mean(axis=1, keepdims=True)).T, rtol=1e-3, atol=2e-3)
+    cov = np.zeros((n_classes * n, n_classes * n))
+    cov[n:, n:] = np.asarray(peer.cov_params())
+    apart = np.kron(np.eye(n_classes) - 1.0 / n_classes, np.eye(n))
+    expected = np.sqrt(np.diag(apart @ cov @ apart.T)).reshape(n_classes, n)
+    found = np.array([FLAT.deviation(one) for one in joint])
+    np.testing.assert_allclose(found, expected, rtol=1e-2)
+    assert not np.allclose([FLAT.deviation(one) for one in alone], expected, rtol=0.1)
 
 
 @pytest.mark.parametrize("n_covariates", [0, 2])

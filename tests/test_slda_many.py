@@ -232,3 +232,18 @@ def test_missing_classes_are_not_scored_when_supervision_is_chosen():
     half = np.where(np.arange(D) % 2 == 0, np.nan, codes)
     model = SLDAClassifier(K, supervision="auto", max_iter=5).fit(X, half)
     assert max(model.supervision_scores_.values()) > 0.8
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_refit_of_few_classes_goes_on_to_the_end(n_classes):
+    """The gradient of the posterior is zero there, also where classes are far apart and coefficients are large."""
+    y = (LINE > 0).astype(int) if n_classes == 2 else SHARES.argmax(axis=1)
+    model = SLDAClassifier(K, response="softmax", max_iter=5).fit(X, y)
+    shares = model._shares_without_y(Training(as_corpus(X), y.astype(float), np.ones(D), np.zeros((D, 0))))
+    score = shares @ model._state.coef.T.astype(float)
+    probabilities = np.exp(score - score.max(axis=1, keepdims=True))
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    gradient = (np.eye(n_classes)[y] - probabilities).T @ shares + model._coef_prior().gradient(model._state.coef)
+    assert np.abs(gradient).max() < 0.01
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-6)
+    assert np.all(model.coef_std_ > 0)

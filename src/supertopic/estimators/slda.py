@@ -244,6 +244,8 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     coef_, coef_std_ : (1, K) ndarray, or (C, K) for "softmax"
         eta: a topic with a large coefficient is evidence for the second of two classes, for its class ("softmax"), for
         the upper classes ("ordinal").
+        "softmax": the difference to the mean over the classes, with the standard error of this difference (after a
+        refit of up to 3,000 coefficients; beyond, and without a refit, those given the other classes).
     dispersion_ : (C - 1,) ndarray, the cut-points ("ordinal" only)
     draws_ : dict of ndarray ("gibbs"), as in `SLDARegressor`
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_

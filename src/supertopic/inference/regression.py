@@ -233,6 +233,45 @@ def information(part: Labelled, response: Response, coef: np.ndarray, dispersion
     return part.design.normal_equations(coef, response.is_product, moment, np.zeros_like(score), curvature)[0]
 
 
+def joint_information(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+    """(C, C, n, n) minus the second derivative of a softmax's log-likelihood in the coefficients of two classes.
+
+    sum_d w p_c (1(b = c) - p_b) x x',   for shares that are known exactly
+    """
+    _, moment = part.moments(coef, response.is_product)
+    share, columns = moment / np.maximum(moment.sum(axis=1, keepdims=True), 1e-300), part.design.columns
+    weight = np.where(np.isnan(part.y), 0.0, part.weight)
+    n_classes, n_coef = coef.shape
+    found = np.empty((n_classes, n_classes, n_coef, n_coef))
+    for c in range(n_classes):
+        for b in range(c + 1):
+            own = weight * share[:, c] * ((b == c) - share[:, b])
+            found[c, b] = found[b, c] = (columns * own[:, None]).T @ columns
+    return found
+
+
+def contrast_information(
+    response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray
+) -> np.ndarray:
+    """(C, n, n): what `CoefPrior.deviation` makes the standard errors of coef_c - mean over classes of coef_b of.
+
+    The covariance of all classes together is the inverse of their joint information and the prior's precision. Given
+    the other classes, errors would be too small; without a contrast, they would be those of a number that y says
+    nothing of.
+    """
+    joint = total(joint_information, response, coef, dispersion)
+    n_classes, n_coef = coef.shape
+    size = n_classes * n_coef
+    own = np.full(n_coef, prior.scale**-2.0 if prior.name == "normal" else 0.0)
+    precision = joint.transpose(0, 2, 1, 3).reshape(size, size).copy()
+    tiny = 1e-6 * max(float(np.trace(precision)) / size, 1e-12)
+    precision += np.kron(np.eye(n_classes), prior.precision(own)) + tiny * np.eye(size)
+    cov = np.linalg.inv(precision).reshape(n_classes, n_coef, n_classes, n_coef).transpose(0, 2, 1, 3)
+    across, mean = cov.mean(axis=1), cov.mean(axis=(0, 1))
+    contrast = np.stack([cov[c, c] - across[c] - across[c].T + mean for c in range(n_classes)])
+    return np.linalg.inv(contrast) - prior.precision(own)
+
+
 def reach(part: Labelled, move: np.ndarray) -> np.ndarray:
     """(C,) how far a move of the coefficients (C, n) moves a document's linear predictors at most."""
     return np.abs(part.design.columns @ move.T).max(axis=0, initial=0.0)
@@ -250,16 +289,17 @@ def solve(response: Response, prior: CoefPrior, total: Total, found: Equations, 
 
 def regress(
     response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray, max_iter: int = 200,
-    tol: float = 1e-8,
+    tol: float = 1e-8, together: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """(coef, information, dispersion) of a regression of y on topic shares and covariates, until it gains no more.
 
     Every statistic adds up over documents, so that these may lie in several partitions. Columns that depend on one
-    another (softmax) climb together along gradients; all others solve their own equations.
+    another (softmax) climb together along gradients, where they are many or where this is asked for (`together`); all
+    others solve their own equations.
     """
     coef = coef.astype(np.float64)
     given = (response, prior, total, coef, dispersion, max_iter, tol)
-    joint = response.joint and prior.name != "laplace"
+    joint = (response.joint or together) and prior.name != "laplace"
     coef, dispersion = _climb(*given) if joint else _solve_by_turns(*given)
     return coef, total(information, response, coef, dispersion), dispersion
 

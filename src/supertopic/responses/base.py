@@ -136,6 +136,11 @@ class Response:
         return False
 
     @property
+    def coupled(self) -> bool:
+        """Whether columns depend on one another: a refit then climbs along all of them together, until it converges."""
+        return False
+
+    @property
     def sampled_power(self) -> np.ndarray:
         """(C,): the power of exp s in which a sampler's column is a product column; 0 for a quadratic column.
 

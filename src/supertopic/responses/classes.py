@@ -60,6 +60,10 @@ class Softmax(Response):
     def joint(self) -> bool:
         return self.n_classes > 3
 
+    @property
+    def coupled(self) -> bool:
+        return True
+
     def start_coef(self, labels: LabelSummary, dispersion: np.ndarray) -> np.ndarray:
         shares = labels.class_weights + 1e-12 * labels.class_counts
         logs = np.log((shares + 0.5 * shares.sum() / labels.n_labels) / shares.sum())
@@ -114,6 +118,10 @@ class Softmax(Response):
             columns.append(1.0 / np.exp(np.minimum(behind, 300.0)).sum(axis=1))
         shares = np.column_stack(columns)
         return shares / shares.sum(axis=1, keepdims=True)
+
+    def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Less the mean over the classes: a number that is added to all of them changes nothing."""
+        return coef - coef.mean(axis=0), deviation
 
 
 class Ordinal(Response):

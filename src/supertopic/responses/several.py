@@ -44,6 +44,10 @@ class Several(Response):
         """Columns cannot climb together while a dispersion is learned beside them."""
         return self.n_dispersion == 0 and any(response.joint for response in self.responses)
 
+    @property
+    def coupled(self) -> bool:
+        return self.n_dispersion == 0 and any(response.coupled for response in self.responses)
+
     def parts(self) -> Iterator[Part]:
         column = number = total = 0
         for label, response in enumerate(self.responses):

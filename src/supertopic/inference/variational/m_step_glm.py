@@ -12,10 +12,13 @@ import numpy as np
 
 from supertopic.backends.base import Backend, Spread, total
 from supertopic.inference.batches import Partition
-from supertopic.inference.regression import Design, Equations, Labelled, Total, regress, solve
+from supertopic.inference.regression import Design, Equations, Labelled, Total, contrast_information, regress, solve
 from supertopic.model import DocumentTerms, Model, State, Stats
+from supertopic.responses.classes import Softmax
 
 _TURNS, _JOINT_TURNS = 10, 3  # of the M-step in one step of batch inference; of columns that climb together
+
+_LARGEST = 3000  # coefficients of all classes whose joint covariance is computed
 
 
 class GLMStep:
@@ -59,9 +62,11 @@ class GLMStep:
         return replace(after, coef=coef.astype(np.float32), **learned), terms
 
     def refit(self, model: Model, state: State, terms: DocumentTerms, documents: Total) -> tuple[State, DocumentTerms]:
-        coef, information, dispersion = regress(
-            model.response, model.coef_prior, documents, state.coef, state.dispersion
-        )
+        response, prior = model.response, model.coef_prior
+        limits: dict[str, Any] = {"max_iter": 1000, "tol": 1e-11, "together": True} if response.coupled else {}
+        coef, information, dispersion = regress(response, prior, documents, state.coef, state.dispersion, **limits)
+        if isinstance(response, Softmax) and coef.size <= _LARGEST:
+            information = contrast_information(response, prior, documents, coef, dispersion)
         return replace(state, coef=coef.astype(np.float32), information=information, dispersion=dispersion), terms
 
 
