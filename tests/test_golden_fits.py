@@ -122,6 +122,9 @@ CASES = {
         for name in CLASSES
         for engine, params in (("vb", SLDA), ("svi", {**SLDA, "inference": "svi", "max_iter": 3}), ("gibbs", GIBBS))
     },
+    "slda-gaussian-pc": ("SLDARegressor", "gaussian", {**SLDA, "inference": "pc", "max_iter": 4}),
+    "slda-softmax-pc": ("SLDAClassifier", "softmax", {**SLDA, "inference": "pc", "max_iter": 4}),
+    "topic-model-pc": ("TopicModel", "several", {**SLDA, "inference": "pc", "max_iter": 4, "response": SEVERAL}),
     "slda-gaussian-vb-cross-fit": ("SLDARegressor", "gaussian", SLDA),
     "slda-gaussian-gibbs-cross-fit": ("SLDARegressor", "gaussian", GIBBS),
     "slda-poisson-svi-cross-fit": (

@@ -19,7 +19,7 @@ from supertopic.estimators.shared.training import Training
 from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.gibbs.chains import match_topics
-from supertopic.inference.regression import information
+from supertopic.inference.variational.m_step_glm import information_at
 from supertopic.progress import track
 from supertopic.responses.several import units
 
@@ -51,7 +51,7 @@ def cross_fit(estimator: Any, training: Training, n_folds: int) -> None:
     estimator._state = replace(
         state,
         coef=coef.astype(np.float32),
-        information=information(part, response, coef, fitted.dispersion),
+        information=information_at(response, estimator._coef_prior(), part.total, coef, fitted.dispersion),
         dispersion=fitted.dispersion,
     )
     estimator._conformal = _levels(estimator, y, score, moment)

@@ -11,9 +11,20 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend, Spread, total
+from supertopic.coefficients import CoefPrior
 from supertopic.inference.batches import Partition
-from supertopic.inference.regression import Design, Equations, Labelled, Total, contrast_information, regress, solve
+from supertopic.inference.regression import (
+    Design,
+    Equations,
+    Labelled,
+    Total,
+    contrast_information,
+    information,
+    regress,
+    solve,
+)
 from supertopic.model import DocumentTerms, Model, State, Stats
+from supertopic.responses.base import Response
 from supertopic.responses.classes import Softmax
 
 _TURNS, _JOINT_TURNS = 10, 3  # of the M-step in one step of batch inference; of columns that climb together
@@ -47,7 +58,7 @@ class GLMStep:
         over = partial(over_partitions, spread, before.alpha)
         if rate == 1.0 and scale == 1.0 and not model.per_token:
             turns = _JOINT_TURNS if response.joint else _TURNS
-            coef, information, dispersion = regress(
+            coef, precision, dispersion = regress(
                 response, prior, over, coef, before.dispersion, max_iter=turns, tol=1e-5
             )
             found = Equations(stats.gram, stats.cross)
@@ -57,17 +68,25 @@ class GLMStep:
                 (1.0 - rate) * before.gram + rate * scale * stats.gram,
                 (1.0 - rate) * before.cross + rate * scale * stats.cross,
             )
-            coef, information = solve(response, prior, over, found, coef), found.gram
-        learned = {"gram": found.gram, "cross": found.cross, "information": information, "dispersion": dispersion}
+            coef, precision = solve(response, prior, over, found, coef), found.gram
+        learned = {"gram": found.gram, "cross": found.cross, "information": precision, "dispersion": dispersion}
         return replace(after, coef=coef.astype(np.float32), **learned), terms
 
     def refit(self, model: Model, state: State, terms: DocumentTerms, documents: Total) -> tuple[State, DocumentTerms]:
         response, prior = model.response, model.coef_prior
         limits: dict[str, Any] = {"max_iter": 1000, "tol": 1e-11, "together": True} if response.coupled else {}
-        coef, information, dispersion = regress(response, prior, documents, state.coef, state.dispersion, **limits)
-        if isinstance(response, Softmax) and coef.size <= _LARGEST:
-            information = contrast_information(response, prior, documents, coef, dispersion)
-        return replace(state, coef=coef.astype(np.float32), information=information, dispersion=dispersion), terms
+        coef, _, dispersion = regress(response, prior, documents, state.coef, state.dispersion, **limits)
+        precision = information_at(response, prior, documents, coef, dispersion)
+        return replace(state, coef=coef.astype(np.float32), information=precision, dispersion=dispersion), terms
+
+
+def information_at(
+    response: Response, prior: CoefPrior, documents: Total, coef: np.ndarray, dispersion: np.ndarray
+) -> np.ndarray:
+    """(C, n, n) what standard errors come from; of a softmax's classes, that of their contrasts to the mean."""
+    if isinstance(response, Softmax) and coef.size <= _LARGEST:
+        return contrast_information(response, prior, documents, coef, dispersion)
+    return documents(information, response, coef, dispersion)
 
 
 def over_partitions(
