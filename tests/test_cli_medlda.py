@@ -39,7 +39,7 @@ def test_every_command_takes_the_model(folder, column, kind, said, figure):
     assert figures[figure] > 0.6
     assert run("topics", path).exit_code == run("explain", path, "bank money dog").exit_code == 0
     out = folder / "predictions.csv"
-    assert run("predict", path, data, "--text", "body", "--out", out).exit_code == 0
+    assert run("predict", path, data, "--text", "body", "--out", out, "--force").exit_code == 0
     assert len(pd.read_csv(out)) == 120 and "prediction" in pd.read_csv(out)
 
 

@@ -33,7 +33,7 @@ def test_every_command_takes_the_model(folder, column, classes):
     figures = json.loads(run("evaluate", path, data, "--text", "body", "--target", column, "--json").stdout)
     assert figures["accuracy"] > 0.7
     out = folder / "predictions.csv"
-    assert run("predict", path, data, "--text", "body", "--out", out).exit_code == 0
+    assert run("predict", path, data, "--text", "body", "--out", out, "--force").exit_code == 0
     table = pd.read_csv(out)
     assert list(table) == ["prediction", *(f"p_{label}" for label in classes), "tokens"] and len(table) == 120
     texts = pd.read_csv(data)["body"].tolist()
