@@ -74,7 +74,7 @@ def test_plain_values_come_back_with_their_types(value):
 @pytest.mark.parametrize(
     "value",
     [object(), len, np.random.default_rng(0), np.datetime64("2020"), 1j, np.array([1j]), [object()], {1: lambda: 0},
-     np.longdouble(1), 10**2000, LDA(), np.array([object()]), b"bytes"],
+     np.longdouble(1), 10**2000, LDA(), np.array([object()]), b"bytes", range(10**12)],
 )  # fmt: skip
 def test_what_cannot_be_written_is_refused_by_the_name_of_the_parameter(value):
     with pytest.raises(ValueError, match=r"^C: .* cannot be saved; set the parameter to a plain value"):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 _MOST_BITS = 4096  # of a whole number: Python itself refuses to read numbers of very many digits
+_LONGEST_RANGE = 100_000
 _KEYS = 624  # words of the state of NumPy's RandomState
 _FLOATS, _WHOLE = ("float16", "float32", "float64"), ("int8", "int16", "int32", "int64")
 _UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -70,6 +71,8 @@ def _encode(value: Any) -> Any:
             items = value if kind is tuple else sorted(value, key=repr)
             return {tag: [_encode(item) for item in items]}
     if kind is range:
+        if not _is_short(value):
+            raise _NoPlainValue("a range of so many numbers")
         return {"$range": [value.start, value.stop, value.step]}
     if kind is np.str_:
         return {"$numpy": ["str", str(value)]}
@@ -80,6 +83,11 @@ def _encode(value: Any) -> Any:
     if kind is np.random.RandomState:
         return {"$random_state": _encode_random_state(value)}
     raise _NoPlainValue(f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", ""))
+
+
+def _is_short(numbers: range) -> bool:
+    """Whether a range may become an array without filling the memory."""
+    return not numbers[_LONGEST_RANGE:]
 
 
 def _encode_array(array: np.ndarray) -> list[Any]:
@@ -106,7 +114,10 @@ def _decode_dict(pairs: Any) -> dict[Any, Any]:
 
 def _decode_range(ends: Any) -> range:
     start, stop, step = _items(ends)
-    return range(start, stop, step)
+    found = range(start, stop, step)
+    if not _is_short(found):
+        raise ValueError("a range of so many numbers")
+    return found
 
 
 def _decode_numpy(pair: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.checks import check_whole
+from supertopic.checks import check_number, check_whole
 from supertopic.model import MixtureState, Model, State
 from supertopic.responses.base import registry
 from supertopic.responses.several import parts_of
@@ -175,15 +175,32 @@ def check_labels(estimator: Any) -> None:
 def check_params(estimator: Any) -> None:
     """Refuse parameters outside their range, as a fit does."""
     params = estimator.get_params(deep=False)
-    if "n_topics" in params:
-        check_whole("n_topics", estimator.n_topics)
+    _check_n_topics(estimator, params)
     jobs = params.get("n_jobs")
     if jobs is not None and (not isinstance(jobs, Integral) or not 0 < abs(int(jobs)) <= MOST_JOBS):
         raise ValueError(f"n_jobs: got {jobs!r:.40}, expected a whole number other than 0, of at most {MOST_JOBS:,}")
     if estimator.engines:
         estimator._engine().read(estimator)
+    if hasattr(estimator, "_check"):
+        estimator._check()
+    if "word_weight" in params:
+        check_number("word_weight", estimator.word_weight, above_zero=True)
     with estimator._backend(1):
         pass
+
+
+def _check_n_topics(estimator: Any, params: Mapping[str, Any]) -> None:
+    """The number of topics is that of the fit; a larger one would make arrays of any size."""
+    there = len(estimator._state.alpha)
+    if "n_topics" in params:
+        check_whole("n_topics", estimator.n_topics)
+        if int(estimator.n_topics) != there:
+            raise ValueError(f"n_topics: got {estimator.n_topics}, but the model was fitted with {there}")
+    if "n_class_topics" in params:
+        check_whole("n_class_topics", estimator.n_class_topics)
+        check_whole("n_shared_topics", estimator.n_shared_topics, least=0, or_none=True)
+        if int(estimator.n_class_topics) + estimator._n_shared() != there:
+            raise ValueError(f"n_class_topics, n_shared_topics: expected {there} in all, as in the fit")
 
 
 def check_vectorizer(vectorizer: Any, n_features: int) -> None:

@@ -48,7 +48,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         model = estimator._model()
         kept = _kept_arrays(estimator, model)
         _check_numbers(estimator, model, kept)
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"the model cannot be saved: {error}") from error
     arrays |= {f"state.{name}": value for name, value in estimator._state.arrays().items()}
     arrays |= {**kept, **{f"draws.{name}": value for name, value in estimator.draws_.items()}}
