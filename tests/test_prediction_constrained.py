@@ -256,6 +256,23 @@ def test_a_killed_fit_ends_with_the_same_model(fitted, n_saves, tmp_path, monkey
     np.testing.assert_array_equal(again.coef_, fitted.coef_)
 
 
+def test_a_killed_fit_without_documents_held_out(tmp_path, monkeypatch):
+    params = {"inference": "pc", "validation_fraction": 0, "max_iter": 3}
+    whole, path = SLDARegressor(8, **params).fit(X, PLAIN[0]), tmp_path / "fit.checkpoint"
+    save = Checkpoint.save
+
+    def save_and_stop(self, *state):
+        save(self, *state)
+        raise Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "due", lambda self: True)
+        patch.setattr(Checkpoint, "save", save_and_stop)
+        with pytest.raises(Stop):
+            SLDARegressor(8, checkpoint=path, **params).fit(X, PLAIN[0])
+    np.testing.assert_array_equal(SLDARegressor(8, checkpoint=path, **params).fit(X, PLAIN[0]).coef_, whole.coef_)
+
+
 def test_refusals():
     for params, what in (
         ({"emission": "sage"}, "Dirichlet topics"),

@@ -51,7 +51,7 @@ class Climbing(NamedTuple):
     rate: float = 0.05  # of Adam in the first step; it falls linearly to zero
     momentum: float = 0.9
     memory: float = 0.99  # of Adam's squares
-    dropped: float = 0.4  # of a document's words are left out at random in each step
+    dropped: float = 0.4  # part of a document's distinct words that a step leaves out at random, against overfitting
     patience: int = 10  # epochs without a gain before training stops
     batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
     batch_size: int = 256  # documents of a batch at most
@@ -158,7 +158,12 @@ class Trainer:
         return replace(state, coef=coef.astype(np.float32), information=found, dispersion=dispersion)
 
     def epoch(self, number: int, topics: np.ndarray) -> float:
-        """One step per mini-batch; returns the objective's mean value."""
+        """One step per mini-batch; returns the objective, as the batches saw it.
+
+        The next epoch's coefficients are those of the documents as the steps see them, with words dropped. Those of
+        whole documents are larger; topics would move closer together to make up for that, the coefficients grow, and
+        so on.
+        """
         task, settings, values = self.task, self.task.settings, 0.0
         shares = gather(self.spread)
         seen = np.empty_like(shares)
@@ -202,7 +207,8 @@ class Trainer:
         """What it takes to continue."""
         kept = {f"best_{name}": value for name, value in best.arrays().items()}
         climb = {"logits": self.climb.logits, "mean": self.climb.mean, "square": self.climb.square}
-        shares = {"shares": gather(self.spread), "held_shares": gather(self.held_spread)}
+        held = gather(self.held_spread) if len(self.held) else np.zeros((0, self.task.model.n_topics), np.float32)
+        shares = {"shares": gather(self.spread), "held_shares": held}
         return {**self.state.arrays(), **kept, **climb, **shares}
 
 
