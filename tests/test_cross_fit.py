@@ -8,7 +8,7 @@ from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.datasets import simulate
 from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels
 from supertopic.responses.base import registry
-from supertopic.responses.several import Several
+from supertopic.responses.several import Several, units
 
 RNG = np.random.default_rng(0)
 
@@ -57,6 +57,18 @@ def test_scores_that_say_nothing_have_no_slope_and_several_responses_have_their_
     assert start[2] * found.slope[0] == pytest.approx(1.0, abs=0.02)
     assert 0 <= found.slope[1] < 0.1
     assert 1 / (1 + np.exp(-found.intercept[1])) == pytest.approx(0.3, abs=0.03)
+
+
+def test_predictors_of_another_fit_mean_the_same():
+    """A Gaussian's are of y standardised by other labels, an ordinal's lie between cut-points of another width."""
+    gaussian, ordinal = registry()["gaussian"](), registry()["ordinal"](4)
+    zero, unit = units(gaussian, np.array([1.0, 2.0, 3.0]), np.array([1.0, 5.0, 0.5]))
+    assert zero + unit * 0.7 == pytest.approx((2.0 + 3.0 * 0.7 - 5.0) / 0.5)
+    zero, unit = units(ordinal, np.array([-1.0, 0.0, 1.0]), np.array([0.5, 2.5, 4.5]))
+    np.testing.assert_allclose(zero + unit * np.array([-1.0, 0.0, 1.0]), [0.5, 2.5, 4.5])
+    both = Several([gaussian, ordinal])
+    own, new = np.array([1.0, 2.0, 3.0, -1.0, 0.0, 1.0]), np.array([1.0, 5.0, 0.5, 0.5, 2.5, 4.5])
+    np.testing.assert_allclose(units(both, own, new)[1], [6.0, 2.0])
 
 
 def test_moments_of_a_calibrated_predictor():

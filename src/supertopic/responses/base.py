@@ -278,6 +278,11 @@ class Response:
         """Coefficients and their standard errors on the scale that users see."""
         return coef, deviation
 
+    def origin_and_unit(self, dispersion: np.ndarray) -> tuple[float, float]:
+        """(origin, unit) such that origin + unit·s means the same in fits with other dispersions."""
+        zero, one = self.unscale(np.array([0.0, 1.0]), np.zeros(2), dispersion)[0]
+        return float(zero), float(one - zero)
+
     def spread(self, dispersion: np.ndarray) -> float | np.ndarray:
         """The dispersion as users see it: one number, or cut-points."""
         return float(dispersion[0]) if len(dispersion) else 1.0

@@ -287,6 +287,11 @@ class Ordinal(Response):
         """The median, which has the least expected distance to y."""
         return (np.cumsum(probabilities, axis=1) < 0.5 - 1e-12).sum(axis=1)
 
+    def origin_and_unit(self, dispersion: np.ndarray) -> tuple[float, float]:
+        """In steps from the first cut-point to the last: fits that tell classes apart better have larger gaps."""
+        gap = float(np.diff(dispersion).mean()) if len(dispersion) > 1 else 1.0
+        return -float(dispersion[0]) / gap, 1.0 / gap
+
     def spread(self, dispersion: np.ndarray) -> np.ndarray:
         """The cut-points."""
         return dispersion

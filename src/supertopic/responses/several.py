@@ -185,12 +185,12 @@ def parts_of(response: Response) -> list[Part]:
 def units(response: Response, own: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(zero (C,), unit (C,)): zero + unit·s is a linear predictor s of one dispersion in the units of another.
 
-    A response that standardises y uses the labels it sees, so that each fit has its own unscale(s) = zero + unit·s.
+    A response that standardises y uses the labels it sees, and cut-points are further apart in a fit that tells classes
+    apart better: each fit has its own origin and unit.
     """
     zero, unit = np.zeros(response.n_columns), np.ones(response.n_columns)
     for part in parts_of(response):
-        both = (part.response.unscale(np.array([0.0, 1.0]), np.zeros(2), d[part.numbers])[0] for d in (own, new))
-        first, second = both
-        unit[part.columns] = (first[1] - first[0]) / (second[1] - second[0])
-        zero[part.columns] = (first[0] - second[0]) / (second[1] - second[0])
+        first, second = (part.response.origin_and_unit(dispersion[part.numbers]) for dispersion in (own, new))
+        unit[part.columns] = first[1] / second[1]
+        zero[part.columns] = (first[0] - second[0]) / second[1]
     return zero, unit
