@@ -117,7 +117,7 @@ def test_a_fit_gives_its_sweeps_to_its_threads(large, monkeypatch):
         run(self, calls)
 
     monkeypatch.setattr(Threads, "all", record)
-    SLDARegressor(3, inference="gibbs", max_iter=3, n_jobs=2).fit(*large)
+    SLDARegressor(3, inference="gibbs", max_iter=3, n_jobs=2, cross_fit=0).fit(*large)
     assert threads == [(2, 4)] * 4 * (2 + 3)  # two sweeps for the start
 
 
