@@ -72,7 +72,7 @@ def prediction_constrained(quick: bool) -> Outcome:
     }
     note = (
         f"K = {n_topics}, 5,000 terms by tf-idf, seed 0, topics alone, one test set each (movie reviews: fold 0). All "
-        "settings are the defaults. Those inside the engine (rate, words dropped, patience) were tried on these corpora, "
+        "settings are defaults. Those inside the engine (rate, words dropped, patience) were tried on these corpora, "
         "with the test scores in sight beside those of documents held out: other corpora have to confirm them. Seconds "
         "are processor time of one core, of the fits in this order. Cross-validation chooses the ridge's penalty."
     )
