@@ -35,7 +35,8 @@ def same(a, b):
     if isinstance(a, np.ndarray):
         if a.dtype == object:
             return a.shape == b.shape and all(map(same, a.ravel().tolist(), b.ravel().tolist()))
-        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        exact = a.dtype.kind == "f"  # NaN is NaN, whatever its bits
+        return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=exact)
     if isinstance(a, np.random.RandomState):
         return np.array_equal(a.get_state()[1], b.get_state()[1]) and a.get_state()[2:] == b.get_state()[2:]
     if isinstance(a, Vectorizer):
