@@ -17,7 +17,7 @@ from supertopic.coefficients import CoefPrior
 from supertopic.corpus import EmptyDocumentWarning
 from supertopic.datasets import simulate
 from supertopic.inference.batches import Batch, continue_from
-from supertopic.inference.regression import Design
+from supertopic.inference.design import Design
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.m_step_margin import fit_margin

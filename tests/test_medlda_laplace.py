@@ -7,7 +7,7 @@ import pytest
 from supertopic import MedLDAClassifier, MedLDARegressor
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
-from supertopic.inference.regression import Design
+from supertopic.inference.design import Design
 from supertopic.inference.variational.m_step_margin import fit_margin, without_smallest
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
 

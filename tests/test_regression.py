@@ -16,7 +16,8 @@ with warnings.catch_warnings():
 
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.users_scale import users_coefficients
-from supertopic.inference.regression import Design, Labelled, contrast_information, regress
+from supertopic.inference.design import Design
+from supertopic.inference.regression import Labelled, contrast_information, regress
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build, moments
 

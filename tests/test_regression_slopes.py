@@ -9,7 +9,8 @@ from supertopic.coefficients import CoefPrior
 from supertopic.inference.after import likelihood_words as words_module
 from supertopic.inference.after.likelihood_words import WordProblem, choose_words, fit_words
 from supertopic.inference.after.words import hold_out, word_features, word_scale
-from supertopic.inference.regression import Design, Labelled, regress
+from supertopic.inference.design import Design
+from supertopic.inference.regression import Labelled, regress
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build

@@ -15,7 +15,8 @@ from supertopic import LDA, SLDAClassifier, SLDARegressor, load
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
-from supertopic.inference.regression import Design, Labelled, TokenDesign, regress
+from supertopic.inference.design import Design, TokenDesign
+from supertopic.inference.regression import Labelled, regress
 from supertopic.metrics import align_topics, predictive_r2
 from supertopic.responses.base import registry
 

@@ -57,7 +57,7 @@ class State:
     coef: np.ndarray  # (C, K + P) float32: eta, one row per response column, and the coefficients of P covariates
     coef_cov: np.ndarray  # (C, K, K) float32: covariances of q(eta), or (0, K, K) for a point estimate
     gram: np.ndarray  # (C, K + P, K + P) float64: normal equations of eta, gram eta = cross …
-    cross: np.ndarray  # (C, K + P) float64: … (`supertopic.inference.regression`)
+    cross: np.ndarray  # (C, K + P) float64: … (`supertopic.inference.design`)
     information: np.ndarray  # (C, K + P, K + P) float64: curvature of the log-likelihood at eta, for standard errors
     dispersion: np.ndarray  # (P,) float64: the response's own parameters: variance, cut-points, …
 

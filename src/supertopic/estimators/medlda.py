@@ -19,8 +19,8 @@ from supertopic.estimators.shared.training import Training
 from supertopic.estimators.slda import DOC_TOPIC_TOTAL
 from supertopic.inference.after.margin_words import MarginWords
 from supertopic.inference.after.words import ScoredDocuments
+from supertopic.inference.design import Design
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
-from supertopic.inference.regression import Design
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.batch import fit_batch

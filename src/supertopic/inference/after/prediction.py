@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
-from supertopic.inference.regression import shifted
+from supertopic.inference.design import shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_mean import infer_documents_mean
 from supertopic.kernels.e_step_token import infer_documents_token

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.inference.regression import Design, Labelled
+from supertopic.inference.design import Design
+from supertopic.inference.regression import Labelled
 
 _ROWS_AT_ONCE = 8192
 

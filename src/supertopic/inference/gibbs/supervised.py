@@ -202,6 +202,7 @@ class SupervisedSampler:
             len(self.lengths),
             lambda start, stop: layout.count_document_topics(start, stop, self.tokens.doc_ptr, topic, self.doc_topic),
         )
+        self.design = self._make_design()
 
     def sample(self) -> Sample:
         """The variables of this sweep that are averaged or kept."""
@@ -209,9 +210,8 @@ class SupervisedSampler:
             self.word_topic, self.doc_topic, self.coef, self.dispersion, self.gram, self.cross, self.coef_prior
         )
 
-    @property
-    def design(self) -> np.ndarray:
-        """(D, K + P): Zbar and the covariates."""
+    def _make_design(self) -> np.ndarray:
+        """(D, K + P): Zbar and the covariates. `design` keeps it until the topics are drawn again."""
         shares = self.doc_topic.astype(np.float64) / np.maximum(self.lengths, 1)[:, None]
         return np.hstack([shares, self.covariates])
 
@@ -242,15 +242,15 @@ class SupervisedSampler:
                 args = (columns, slope[:, c], curvature[:, c], self.coef_prior.precision(precision[c, active]))
                 coef = draw_log_linear(*args, self.coef[c, active], draw)
                 weight = curvature[:, c] * np.exp(np.minimum(columns @ coef, 300.0))
-                gram = (columns * weight[:, None]).T @ columns
+                gram = weighted_gram(columns, weight)
                 cross = columns.T @ (slope[:, c] - weight) + gram @ coef
             else:
                 linear, weight = (slope[:, c], curvature[:, c]) if own is None else own
                 if not active.all():
-                    normal = ((design * weight[:, None]).T @ design, design.T @ linear, precision[c])
+                    normal = (weighted_gram(design, weight), design.T @ linear, precision[c])
                     active[:] = draw_support(*normal, active, self.model.n_topics, draw)
-                columns = design[:, active]
-                gram, cross = (columns * weight[:, None]).T @ columns, columns.T @ linear
+                columns = design if active.all() else design[:, active]
+                gram, cross = weighted_gram(columns, weight), columns.T @ linear
                 stream = (self.seed, draw.sweep, draw.purpose())
                 coef = draw_coefficients(gram + self.coef_prior.precision(precision[c, active]), cross, *stream)
             self.coef[c], self.cross[c], self.gram[c] = 0.0, 0.0, 0.0
@@ -289,6 +289,7 @@ class SupervisedSampler:
             self._sweep_likelihood(kind, slope, curvature, offset, coef[:, : self.model.n_topics], number)
         else:
             self._sweep_quadratic(slope - curvature * offset, curvature, np.zeros((0, 0), dtype=np.float32), number)
+        self.design = self._make_design()
 
     def _sweep_quadratic(self, slope: np.ndarray, curvature: np.ndarray, topics: np.ndarray, number: int) -> None:
         """Draw every token where all columns are quadratic; topics are integrated out, or given (V, K)."""
@@ -353,6 +354,12 @@ class SupervisedSampler:
         score = self.design @ self.coef.T
         labels = self.model.response.log_likelihood(self.y, score, self.weight, self.dispersion)
         return float(words + documents) + labels + self.coef_prior.log_density(self.coef)
+
+
+def weighted_gram(columns: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """columns' diag(weight) columns. A product of one array with itself is symmetric, and BLAS computes half of it."""
+    scaled = columns * np.sqrt(weight)[:, None]
+    return scaled.T @ scaled
 
 
 def prior_precision(prior: CoefPrior, coef: np.ndarray, draw: SweepDraws) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from supertopic.backends.base import Backend
 from supertopic.inference.batches import Batch, Block, Locals
-from supertopic.inference.regression import Design, TokenDesign, shifted
+from supertopic.inference.design import Design, TokenDesign, shifted
 from supertopic.kernels.e_step_mean import infer_documents_mean
 from supertopic.kernels.e_step_token import infer_documents_token
 from supertopic.model import Model, State, Stats

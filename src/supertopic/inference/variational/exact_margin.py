@@ -20,8 +20,8 @@ from scipy.special import gammaln
 
 from supertopic.backends.base import Backend
 from supertopic.inference.batches import Batch, Block, Locals
+from supertopic.inference.design import Design
 from supertopic.inference.first_topics import first_state
-from supertopic.inference.regression import Design
 from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.m_step_margin import Duals, MarginStep, fit_margin

@@ -13,8 +13,8 @@ import numpy as np
 from supertopic.backends.base import Backend, Spread, total
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.batches import Partition
+from supertopic.inference.design import Design
 from supertopic.inference.regression import (
-    Design,
     Equations,
     Labelled,
     Total,

@@ -18,7 +18,8 @@ import numpy as np
 
 from supertopic.backends.base import Backend, Spread
 from supertopic.coefficients import CoefPrior
-from supertopic.inference.regression import Design, Labelled, Total
+from supertopic.inference.design import Design
+from supertopic.inference.regression import Labelled, Total
 from supertopic.inference.variational.m_step_glm import over_partitions
 from supertopic.model import DocumentTerms, Model, State, Stats
 from supertopic.responses.margin import TOLERANCE, MaxMargin, Solution
