@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,6 +58,7 @@ class SLDA(SupervisedEstimator):
     refit: bool = True
     words: bool = False
     cross_fit: int = 5
+    honest: float = 0.0
     coef_prior: str = "normal"
     coef_scale: float = 10.0
     per_token: bool = False
@@ -91,6 +93,20 @@ class SLDA(SupervisedEstimator):
         if self.cross_fit == 1:
             raise ValueError("cross_fit: got 1, expected 0, or 2 and more folds")
         return 0 if self.words or not self.refit else int(self.cross_fit)
+
+    def _honest_share(self) -> float:
+        if not isinstance(self.honest, Real) or isinstance(self.honest, bool) or not 0 <= float(self.honest) < 1:
+            raise ValueError(f"honest: got {self.honest!r}, expected a share of the labels, at least 0 and below 1")
+        for name, value, plain in (("words", self.words, False), ("refit", self.refit, True)):
+            if self.honest and value != plain:
+                raise ValueError(
+                    f"honest: got {self.honest:g} with {name}={value!r}; expected {name}={plain!r} with it"
+                )
+        if self.honest and isinstance(self.supervision, str):
+            raise ValueError(
+                f"honest: got {self.honest:g} with supervision='auto', which looks at all labels; expected a number"
+            )
+        return float(self.honest)
 
     def _per_token(self) -> bool:
         if self.own_terms is None:
@@ -136,6 +152,10 @@ class SLDARegressor(RegressorMixin, SLDA):
         comes from documents that the topics were fitted to, and intervals and errors are too narrow where
         `supervision` is above 1. So it is for `partial_fit`, streams, `words=True` (whose variance comes from held-out
         labels) and `refit=False`.
+    honest : float
+        Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
+        Topics do not see them, and `coef_`, `coef_std_`, `dispersion_` and intervals come from them alone, by an
+        ordinary regression, instead of from `cross_fit`. Topics then learn from fewer labels. 0 sets none aside.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on the differences of eta from a common level (for "gaussian", of y standardised), and its scale. The
         level itself, which is the base rate of y, is not shrunk. "laplace" puts topics exactly at the level.

@@ -54,13 +54,18 @@ def cross_fit(estimator: Any, training: Training, n_folds: int) -> None:
         information=information_at(response, estimator._coef_prior(), part.total, coef, fitted.dispersion),
         dispersion=fitted.dispersion,
     )
+    keep_levels(estimator, y, score, moment)
+
+
+def keep_levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> None:
+    """Keep what intervals need, from linear predictors of documents whose y did not take part in them."""
     estimator._conformal = _levels(estimator, y, score, moment)
     estimator._derive(estimator._model())
 
 
 def _predict_folds(estimator: Any, training: Training, n_folds: int) -> OutOfFold | None:
     """Every labelled document predicted by a fit without it; None where they are too few."""
-    labelled = np.flatnonzero(~np.isnan(training.y.reshape(len(training.y), -1)).all(axis=1) & (training.weight > 0))
+    labelled = np.flatnonzero(training.labelled)
     if len(labelled) < _LEAST * n_folds:
         return None
     fold = np.full(len(training.y), -1)  # documents without a label are in every fit

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -22,6 +21,7 @@ from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.covariates import Scaling, as_covariates, column_names
 from supertopic.estimators.shared.cross_fit import cross_fit
+from supertopic.estimators.shared.honest import fit_coefficients, set_aside, without_labels
 from supertopic.estimators.shared.labels import Target, as_table
 from supertopic.estimators.shared.streaming import fit_labelled_stream
 from supertopic.estimators.shared.supervision import choose_supervision
@@ -77,6 +77,7 @@ class SupervisedEstimator(TopicEstimator):
         settings = engine.read(self)
         self._check_supervision()
         self._check_words()
+        self._honest_share()  # refuses what does not go together, before any work
         if isinstance(X, Stream):
             beside = {"y": y, "sample_weight": sample_weight, "covariates": covariates}
             self._check_stream(beside)
@@ -104,12 +105,15 @@ class SupervisedEstimator(TopicEstimator):
         engine = self._engine()
         model = self._check_model(training.corpus)
         self._forget_words()
-        batch = training.batch(self.n_topics, self.supervision_)
-        task = self._task(model, batch, engine.read(self))
-        self._run(engine, task, training.corpus, partial(self._after_fit, training))
+        seen, after = training, partial(self._after_fit, training)
+        if share := self._honest_share():
+            aside = set_aside(training, share, self._seed())
+            seen, after = without_labels(training, aside), partial(fit_coefficients, self, training, aside)
+        task = self._task(model, seen.batch(self.n_topics, self.supervision_), engine.read(self))
+        self._run(engine, task, training.corpus, after)
 
     def _after_fit(self, training: Training) -> None:
-        """What follows a fit: refitted coefficients, and words beside the topics."""
+        """What follows a fit: refitted coefficients, words beside the topics, and what is said about certainty."""
         if self.refit:
             self._refit(training)
         if self.refit and self._has_words():
@@ -127,11 +131,15 @@ class SupervisedEstimator(TopicEstimator):
         """Folds behind what is said about certainty; 0 for none."""
         return 0
 
+    def _honest_share(self) -> float:
+        """The share of the labels that are set aside for the coefficients; 0 for none."""
+        return 0.0
+
     def _sibling(self, training: Training, **params: Any) -> Self:
         """An estimator with the same parameters but those given, fitted to other documents of the same kind."""
         alone = {"vectorizer": None, "checkpoint": None, "verbose": 0, "warm_start": False}
         own = self.get_params(deep=False)
-        off = {name: value for name, value in (("words", False), ("cross_fit", 0)) if name in own}
+        off = {name: value for name, value in (("words", False), ("cross_fit", 0), ("honest", 0.0)) if name in own}
         other = clone(self).set_params(**alone, **off, **params)
         other._targets, other._n_covariates, other.vectorizer_ = self._targets, self._n_covariates, None
         other._scaling = self._scaling
@@ -190,8 +198,7 @@ class SupervisedEstimator(TopicEstimator):
         def fit_pilot(held_out: np.ndarray) -> ScoredDocuments:
             pilot = copy(self)
             pilot.words, pilot.cross_fit, pilot.checkpoint, pilot.verbose = False, 0, None, 0
-            hidden = held_out if training.y.ndim == 1 else held_out[:, None]
-            pilot._fit_training(replace(training, y=np.where(hidden, np.nan, training.y)))
+            pilot._fit_training(without_labels(training, held_out))
             return pilot._scored(training)
 
         return fit_pilot
@@ -217,6 +224,8 @@ class SupervisedEstimator(TopicEstimator):
             raise ValueError("supervision: got 'auto', which needs all documents at once; expected a number")
         if self._has_words():
             raise ValueError("words: got True, which needs all documents at once; expected False")
+        if share := self._honest_share():
+            raise ValueError(f"honest: got {share:g}, which needs all documents at once; expected 0")
 
     def _labelled(self, stream: Stream) -> Iterator[Training]:
         """The batches of a stream, their labels as numbers."""

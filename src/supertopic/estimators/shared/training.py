@@ -22,5 +22,10 @@ class Training:
     def batch(self, n_topics: int, supervision: float) -> Batch:
         return Batch(self.corpus.counts, self.y, supervision * self.weight, n_topics, self.covariates)
 
+    @property
+    def labelled(self) -> np.ndarray:
+        """(D,) bool: the documents that have a label, with a weight."""
+        return ~np.isnan(self.y.reshape(len(self.y), -1)).all(axis=1) & (self.weight > 0)
+
     def rows(self, rows: np.ndarray) -> Training:
         return Training(Corpus(self.corpus.counts[rows]), self.y[rows], self.weight[rows], self.covariates[rows])
