@@ -54,8 +54,8 @@ def figure1(quick: bool) -> Outcome:
     apart = (last[0] - first[0]) / float(np.hypot(first[1], last[1]))
     claims = {"the ends lie more than ten standard errors apart": apart > 10}
     note = (
-        f"{REVIEWS}; supervision 10, seed 0. Words by (p(w|k) - p(w)) / √p(w), since stop words are kept. The paper "
-        "centres its response, so that its coefficients lie around 0."
+        f"{REVIEWS}; supervision 10, seed 0. Words by (p(w|k) - p(w)) / √p(w), since stop words are kept. "
+        "Coefficients are differences from the average document, as the paper's, which centres its response."
     )
     drawn = _along(rows, "coefficient: log(1 + rating)")
     return Outcome(["coefficient", "standard error", "words"], rows, note, drawn, claims)

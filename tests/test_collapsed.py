@@ -177,7 +177,7 @@ def test_what_a_document_says_is_inferred_in_the_same_way_everywhere(kind):
     model = kind(3, inference="cvb0", max_iter=8).fit(data.counts, data.y)
     lengths = np.asarray(data.counts.counts.sum(axis=1)).ravel()
     gamma = model.transform(data.counts) * (lengths + model.alpha_.sum())[:, None]
-    expected = (gamma - model.alpha_) / lengths[:, None] @ model.coef_.T
+    expected = (gamma - model.alpha_) / lengths[:, None] @ model.coef_.T + model.intercept_
     found = model.predict(data.counts)[:, None] if kind is MedLDARegressor else model.decision_function(data.counts)
     np.testing.assert_allclose(found, np.atleast_2d(expected.T).T, atol=1e-3 * np.abs(model.coef_).max())
 

@@ -63,6 +63,7 @@ def test_predictions_do_not_depend_on_units_and_origin(engine, name, tmp_path):
         np.testing.assert_allclose(model.covariate_coef_ * units, plain.covariate_coef_, rtol=1e-3, atol=1e-4)
         np.testing.assert_allclose(model.covariate_std_ * units, plain.covariate_std_, rtol=1e-3)
         np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(model.intercept_, plain.intercept_, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(model.covariate_mean_, extra.mean(axis=0))
     model.save(tmp_path / "m.supertopic")
     np.testing.assert_array_equal(
@@ -72,11 +73,11 @@ def test_predictions_do_not_depend_on_units_and_origin(engine, name, tmp_path):
 
 @pytest.mark.parametrize("name", ["gaussian", "logit"])
 def test_the_linear_predictor_is_what_the_coefficients_say(name):
-    """coef·Zbar + covariate_coef·(x - mean), and `explain` holds the first part."""
+    """intercept + coef·Zbar + covariate_coef·(x - mean), and `explain` holds the second part."""
     extra = EXTRA * np.array([1e3, 1e-2]) + np.array([2000.0, 0.0])
     model = build("vb", name).fit(X, Y[name], covariates=extra)
     line = model.decision_function if name == "logit" else model.predict
-    topics = model.explain(X[7])["contribution"].sum()
+    topics = np.ravel(model.intercept_)[0] + model.explain(X[7])["contribution"].sum()
     whole = topics + (model.covariate_coef_ @ (extra[7] - model.covariate_mean_))[0]
     assert line(X[7], covariates=extra[7:8])[0] == pytest.approx(whole, rel=1e-4)
     assert topics == pytest.approx(line(X[7], covariates=extra.mean(axis=0)[None])[0], rel=1e-4)

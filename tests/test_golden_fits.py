@@ -174,7 +174,15 @@ def numbers(model, name):
     _, _, _, test, more = documents(name, CASES[name][1])
     found = {"components": model.components_, "alpha": model.alpha_, "transform": model.transform(test)}
     found["bound"] = model.bound_[-1:]
-    for attribute in ("coef_", "coef_std_", "covariate_coef_", "word_coef_", "dispersion_", "background_"):
+    for attribute in (
+        "intercept_",
+        "coef_",
+        "coef_std_",
+        "covariate_coef_",
+        "word_coef_",
+        "dispersion_",
+        "background_",
+    ):
         if not hasattr(model, attribute):
             continue
         value = getattr(model, attribute)

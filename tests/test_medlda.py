@@ -291,7 +291,7 @@ def test_decision_is_the_linear_predictor_and_words_add_up_to_it(name, fitted):
     counts, _ = drawn(name)
     model = fitted[name]
     frame = model.explain(counts[:1])
-    added = frame.filter(like="contribution").sum().to_numpy()
+    added = model.intercept_ + frame.filter(like="contribution").sum().to_numpy()
     if name in ("slda", "lda"):
         np.testing.assert_allclose(added, model.predict(counts[:1]), rtol=1e-3)
         return

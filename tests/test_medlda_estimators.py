@@ -110,7 +110,9 @@ def test_decision_values_are_those_of_the_general_way(words):
     np.testing.assert_allclose(model.decision_function(X), general.score, atol=2e-3 * scale)
     if not words:
         found = solve_classes(general.mean_topics.astype(float), data.y.astype(float), 3, 1.0, 8.0, tol=1e-6)
-        np.testing.assert_allclose(model.coef_, found.coef, atol=0.02 * np.abs(found.coef).max())
+        np.testing.assert_allclose(
+            model.intercept_[:, None] + model.coef_, found.coef, atol=0.02 * np.abs(found.coef).max()
+        )
 
 
 @pytest.mark.slow

@@ -126,4 +126,5 @@ def test_coefficients_that_would_lower_the_objective_stay_where_they_were(monkey
     model = MedLDAClassifier(4, **given).fit(X, y)
     assert len(calls) == 8
     assert np.diff(model.bound_).min() >= -1e-7 * np.abs(model.bound_).max()
-    np.testing.assert_allclose(model.coef_.ravel(), calls[2].solution.coef.ravel(), rtol=1e-5)
+    coef = model.intercept_[:, None] + model.coef_
+    np.testing.assert_allclose(coef.ravel(), calls[2].solution.coef.ravel(), rtol=1e-5)

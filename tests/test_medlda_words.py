@@ -39,7 +39,7 @@ def test_words_tell_what_topics_cannot(kind, fitted, tmp_path):
     plain = build(kind, words=False).fit(COUNTS[TRAIN], y[TRAIN])
     assert model.score(COUNTS[TEST], y[TEST]) > plain.score(COUNTS[TEST], y[TEST]) + 0.1
     assert model.word_coef_.shape == (len(np.atleast_2d(model.coef_)), 83)
-    added = model.explain(COUNTS[:1]).filter(like="contribution").sum().to_numpy()
+    added = model.intercept_ + model.explain(COUNTS[:1]).filter(like="contribution").sum().to_numpy()
     score = model.predict(COUNTS[:1]) if kind == "number" else np.ravel(model.decision_function(COUNTS[:1]))
     np.testing.assert_allclose(added, score, rtol=1e-3, atol=1e-3)
     model.save(tmp_path / "model")

@@ -137,7 +137,7 @@ def test_slope_and_curvature_by_finite_differences():
 
 def test_what_was_simulated_is_recovered(model):
     order = align_topics(drawn()[0].components, model.components_).order
-    np.testing.assert_allclose(model.coef_[order], COEF, atol=0.1)
+    np.testing.assert_allclose(model.intercept_ + model.coef_[order], COEF, atol=0.1)
     assert model.dispersion_ == pytest.approx(PRECISION, rel=0.1)
 
 

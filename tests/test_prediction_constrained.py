@@ -157,9 +157,9 @@ def test_shares_are_the_mode_and_explanations_add_up(fitted, tmp_path):
         row = NEW[d]
         expected = naive_pc.fixed_point(row.data.astype(np.float64), topics[row.indices], fitted.alpha_)
         np.testing.assert_allclose(shares[d], expected, atol=2e-3)
-    np.testing.assert_allclose(fitted.predict(NEW[:3]), shares @ fitted.coef_, rtol=1e-4)
+    np.testing.assert_allclose(fitted.predict(NEW[:3]), fitted.intercept_ + shares @ fitted.coef_, rtol=1e-4)
     frame = fitted.explain(NEW[0])
-    assert frame["contribution"].sum() == pytest.approx(fitted.predict(NEW[:1])[0], rel=1e-3)
+    assert fitted.intercept_ + frame["contribution"].sum() == pytest.approx(fitted.predict(NEW[:1])[0], rel=1e-3)
     fitted.save(tmp_path / "m.supertopic")
     again = load(tmp_path / "m.supertopic")
     np.testing.assert_array_equal(again.predict(NEW), fitted.predict(NEW))

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from supertopic.coefficients import CoefPrior
-from supertopic.estimators.shared.users_scale import users_coefficients
+from supertopic.estimators.shared.effects import effects_covariance, find_effects
 from supertopic.inference.design import Design
 from supertopic.inference.regression import Labelled, contrast_information, regress
 from supertopic.responses.several import Several
@@ -125,10 +125,17 @@ def test_negative_binomial_regression(n_covariates):
     params = expected[:-1].copy()
     params[:K] -= np.log(dispersion[0])
     np.testing.assert_allclose(coef[0], params, rtol=1e-3, atol=1e-3)
-    deviation = CoefPrior("flat").deviation(information[0])
-    shown, errors = users_coefficients(response, K, coef, deviation[None], dispersion)
-    np.testing.assert_allclose(shown[0], expected[:-1], rtol=1e-3, atol=1e-3)  # log E[y], as there …
-    np.testing.assert_allclose(errors[0], peer.bse[:-1], rtol=0.02)  # … where r is estimated, too
+    shares = data.design.mean.mean(axis=0)
+    shown = find_effects(response, FLAT, coef, dispersion, shares)
+    apart = np.vstack([np.zeros(len(expected) - 1), np.eye(len(expected) - 1)])  # intercept, topics, covariates
+    apart[0, :K], apart[1 : K + 1, :K] = shares, np.eye(K) - shares
+    found = np.concatenate([shown.intercept, shown.topics[0], shown.others[0]])
+    np.testing.assert_allclose(found, apart @ expected[:-1], rtol=1e-3, atol=1e-3)  # log E[y], as there …
+    errors = np.sqrt(np.diag(effects_covariance(response, FLAT, information, dispersion, shares)[0]))
+    cov = np.asarray(peer.cov_params())[:-1, :-1]
+    np.testing.assert_allclose(
+        errors, np.sqrt(np.diag(apart @ cov @ apart.T)), rtol=0.02
+    )  # … where r is estimated, too
 
 
 @pytest.mark.parametrize("n_covariates", [0, 2])
@@ -153,8 +160,9 @@ def test_errors_of_softmax_contrasts(n_covariates):
     peer = sm.MNLogit(data.y, data.columns).fit(disp=0, maxiter=200)
     n, n_classes = data.columns.shape[1], response.n_columns
     params = np.hstack([np.zeros((n, 1)), np.asarray(peer.params)])
-    shown, _ = users_coefficients(response, K, coef, np.ones_like(coef), dispersion)
-    np.testing.assert_allclose(shown, (params - params.mean(axis=1, keepdims=True)).T, rtol=1e-3, atol=2e-3)
+    shown = find_effects(response, FLAT, coef, dispersion, np.full(K, 1 / K))
+    whole = np.hstack([shown.intercept[:, None] + shown.topics, shown.others])
+    np.testing.assert_allclose(whole, (params - params.mean(axis=1, keepdims=True)).T, rtol=1e-3, atol=2e-3)
     cov = np.zeros((n_classes * n, n_classes * n))
     cov[n:, n:] = np.asarray(peer.cov_params())
     apart = np.kron(np.eye(n_classes) - 1.0 / n_classes, np.eye(n))

@@ -121,7 +121,7 @@ def test_coefficients_are_recovered_the_better_the_more_documents(name):
         counts, y, data = drawn(name, n_documents, 3, coef=np.array([-2.0, 0.0, 1.5]), seed=5)
         model = KINDS[name](3, response=name, refit=False, max_iter=40).fit(counts, y)
         order = align_topics(data.components, model.components_).order
-        coef = np.ravel(model.coef_)[order]
+        coef = (model.intercept_ + np.ravel(model.coef_))[order]
         if name == "negative_binomial":  # the mean is r exp(s)
             coef = coef - np.log(3)
         errors.append(np.abs(coef - data.coef).max())
@@ -137,10 +137,11 @@ def test_one_topic_is_a_model_of_the_intercept_alone():
     }.items():
         counts, y, _ = drawn(name, coef=np.array([-1.0, 0.5, 1.0, 2.0]))
         model = KINDS[name](1, response=name, coef_prior="flat", max_iter=3).fit(counts, y)
-        np.testing.assert_allclose(np.ravel(model.coef_), mean_of(y, model), rtol=1e-3, err_msg=name)
+        np.testing.assert_allclose(np.ravel(model.intercept_), mean_of(y, model), rtol=1e-3, err_msg=name)
+        assert np.ravel(model.coef_) == np.ravel(model.coef_std_) == 0
         if name == "gaussian":
             assert model.dispersion_ == pytest.approx(y.var(), rel=1e-4)
-            assert model.coef_std_[0] == pytest.approx(y.std() / np.sqrt(len(y)), rel=1e-3)
+            assert model._columns_intercept_std[0] == pytest.approx(y.std() / np.sqrt(len(y)), rel=1e-3)
 
 
 def test_refit_on_known_shares_is_a_generalised_linear_model():
@@ -182,7 +183,7 @@ def test_refit_is_what_the_estimator_does(numbers):
     regressor = SLDARegressor(4, max_iter=15, cross_fit=0).fit(counts, y)
     shares = mean_topics(regressor, counts)
     expected = RidgeCV([1e-8], fit_intercept=False).fit(shares, y).coef_
-    np.testing.assert_allclose(regressor.coef_, expected, rtol=0.01, atol=0.01)
+    np.testing.assert_allclose(regressor.intercept_ + regressor.coef_, expected, rtol=0.01, atol=0.01)
     assert regressor.dispersion_ == pytest.approx(np.mean((y - shares @ expected) ** 2), rel=0.01)
     raw = SLDARegressor(4, max_iter=15, refit=False).fit(counts, y)
     np.testing.assert_array_equal(raw.components_, regressor.components_)
@@ -196,9 +197,9 @@ def mean_topics(model, counts):
 
 
 def test_prediction_is_inference_without_y(numbers, labels, regressor, classifier):
-    shares = mean_topics(regressor, numbers[0])
-    np.testing.assert_allclose(regressor.predict(numbers[0]), shares @ regressor.coef_, rtol=1e-3, atol=1e-3)
-    score = mean_topics(classifier, labels[0]) @ classifier.coef_[0]
+    line = regressor.intercept_ + mean_topics(regressor, numbers[0]) @ regressor.coef_
+    np.testing.assert_allclose(regressor.predict(numbers[0]), line, rtol=1e-3, atol=1e-3)
+    score = classifier.intercept_[0] + mean_topics(classifier, labels[0]) @ classifier.coef_[0]
     np.testing.assert_allclose(classifier.decision_function(labels[0]), score, rtol=1e-3, atol=5e-3)
     chance = classifier.predict_proba(labels[0])
     np.testing.assert_allclose(chance.sum(axis=1), 1)
@@ -219,7 +220,7 @@ def test_empty_documents_take_part_as_the_prior_mean(numbers):
     assert not np.array_equal(model.coef_, plain.coef_)
     with pytest.warns(UserWarning, match="without a word"):
         found = model.predict(more)[-1]
-    assert found == pytest.approx(model.coef_ @ model.alpha_ / model.alpha_.sum(), rel=1e-4)
+    assert found == pytest.approx(model.intercept_ + model.coef_ @ model.alpha_ / model.alpha_.sum(), rel=1e-4)
 
 
 # --- missing labels, weights, supervision -----------------------------------------------------------------------------
@@ -298,17 +299,18 @@ def test_intervals_hold_nine_of_ten(name):
 
 def test_contributions_sum_to_the_linear_predictor(labels, numbers, classifier, regressor):
     for d in (0, 7, 50):
-        frame = classifier.explain(labels[0][d])
+        frame = classifier.explain(labels[0][d], n_topics=None)
         assert frame.columns[2] == "contribution"
         found = classifier.decision_function(labels[0][d])[0]
-        assert frame["contribution"].sum() == pytest.approx(found, rel=1e-4, abs=1e-5)
+        assert classifier.intercept_[0] + frame["contribution"].sum() == pytest.approx(found, rel=1e-4, abs=1e-5)
     # one word of it, by hand
     row = frame.iloc[0]
     by_hand = row["count"] / frame["count"].sum() * (row.filter(like="topic ").to_numpy(float) @ classifier.coef_[0])
     assert row["contribution"] == pytest.approx(by_hand)
     for d in (0, 7):
         predicted = regressor.predict(numbers[0][d])[0]
-        assert regressor.explain(numbers[0][d])["contribution"].sum() == pytest.approx(predicted, rel=1e-4, abs=1e-5)
+        added = regressor.intercept_ + regressor.explain(numbers[0][d])["contribution"].sum()
+        assert added == pytest.approx(predicted, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize("classes", [["bad", "good"], [3, 8], [0.0, 1.0]])

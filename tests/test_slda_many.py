@@ -63,7 +63,7 @@ def test_numbers_of_every_kind(response, y):
     mean, low, high = model.predict(X, return_interval=0.9)
     assert 0.8 < np.mean((low <= y) & (y <= high)) <= 0.99 and np.all(low <= mean) and np.all(mean <= high)
     shift = {"poisson": 0.5, "negative_binomial": 0.5}.get(response, 0.0)
-    np.testing.assert_allclose(np.sort(model.coef_), shift + np.array([-2.0, 0.0, 2.0]), atol=0.6)
+    np.testing.assert_allclose(np.sort(model.intercept_ + model.coef_), shift + np.array([-2.0, 0.0, 2.0]), atol=0.6)
     assert model.log_density(X, y).mean() > SLDARegressor(K, max_iter=25).fit(X, y).log_density(X, y).mean()
 
 
@@ -176,7 +176,7 @@ def test_words_join_the_topics(tmp_path):
     np.testing.assert_array_equal(model._state.dispersion[1:], plain._state.dispersion[1:])  # not the pilot's units
     assert model.predict(counts[:300]).mean() == pytest.approx(y[:300].mean(), abs=0.01 * y.std())
     frame = model.explain(counts[0])
-    assert frame["contribution"].sum() == pytest.approx(model.predict(counts[:1])[0], rel=1e-4)
+    assert model.intercept_ + frame["contribution"].sum() == pytest.approx(model.predict(counts[:1])[0], rel=1e-4)
     model.save(tmp_path / "m.supertopic")
     np.testing.assert_array_equal(load(tmp_path / "m.supertopic").predict(counts), model.predict(counts))
     classes = SLDAClassifier(K, max_iter=10, words=True).fit(counts[:300], (y > 0)[:300])

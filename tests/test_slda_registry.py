@@ -46,7 +46,8 @@ def errors(name, n_documents):
         data = drawn(name, n_documents, seed)
         model = estimator(name, refit=False, max_iter=40).fit(data.counts, data.y)
         order = align_topics(data.components, model.components_).order
-        coef, truth = np.atleast_2d(model.coef_)[:, order], np.atleast_2d(data.coef)
+        coef = np.atleast_1d(model.intercept_)[:, None] + np.atleast_2d(model.coef_)[:, order]
+        truth = np.atleast_2d(data.coef)
         if name == "softmax":  # a shift of all classes is not identified
             coef, truth = coef - coef.mean(axis=0), truth - truth.mean(axis=0)
         if name == "ordinal":  # nor is a shift of all topics and cut-points

@@ -18,7 +18,7 @@ def estimator(name, **params):
 
 def aligned(model, data):
     order = linear_sum_assignment(-(model.components_ @ data.components.T).T)[1]
-    coef = np.atleast_2d(model.coef_)[:, order]
+    coef = np.atleast_1d(model.intercept_)[:, None] + np.atleast_2d(model.coef_)[:, order]
     return coef - coef.mean(axis=0) if len(coef) > 1 else coef, order
 
 
@@ -98,7 +98,8 @@ def test_a_killed_fit_goes_on_to_the_same_end(small, response, tmp_path, monkeyp
 def test_draws_are_on_the_scale_of_y_and_travel_with_the_file(small, tmp_path):
     counts, y, _ = small
     model = SLDARegressor(3, inference="gibbs", max_iter=40, thin=1, refit=False).fit(counts, 1000 + 50 * y)
-    np.testing.assert_allclose(model.draws_["coef"].mean(axis=0)[0], model.coef_, rtol=1e-4)
+    np.testing.assert_allclose(model.draws_["coef"].mean(axis=0)[0], model.coef_, atol=1e-4 * np.abs(model.coef_).max())
+    assert model.draws_["intercept"].mean() == pytest.approx(model.intercept_, rel=1e-4)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.draws_["coef"], model.draws_["coef"])

@@ -25,6 +25,7 @@ _NAMES = ("flat", "normal", "laplace")
 _MAX_SWEEPS = 1000  # of coordinate descent for a Laplace prior
 _LEVEL = 1e-4  # precision of the prior on the level
 _TOL = 1e-9  # where it stops: the largest change of a slope, relative to the largest of cross
+_ROUNDING = 2e-6  # of coefficients in single precision, relative to the largest
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,39 @@ class CoefPrior:
         shared = own * self._ones(len(own))
         return np.diag(own) - np.outer(shared, shared) / (shared.sum() + _LEVEL)
 
+    @property
+    def sparse(self) -> bool:
+        """Whether coefficients may be exactly at the level."""
+        return self.name == "laplace"
+
+    def origin(self, topics: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """(C,) what the topics' coefficients (C, K) are told relative to.
+
+        It is the value for the average document, with topic shares (K,). Under a sparse prior it is the level: zero,
+        or where the level is free, the median, which has the highest prior density. Of two values in the middle, any
+        level between them is as good; the one with more of the documents is taken.
+        """
+        if not self.sparse:
+            return topics @ shares
+        if not self.n_level:
+            return np.zeros(len(topics))
+        ordered, middle = np.sort(topics, axis=1), topics.shape[1] // 2
+        ends = ordered[:, [(topics.shape[1] - 1) // 2, middle]]
+        common = [_same(topics, one[:, None]) @ shares for one in ends.T]
+        return np.where(common[1] > common[0], ends[:, 1], ends[:, 0])
+
+    def apart(self, topics: np.ndarray, origin: np.ndarray) -> np.ndarray:
+        """(C, K) the differences of the topics' coefficients from the origin; under a sparse prior, zeros are exact."""
+        found = topics - origin[:, None]
+        return np.where(_same(topics, origin[:, None]), 0.0, found) if self.sparse else found
+
+    def covariance(self, gram: np.ndarray) -> np.ndarray:
+        """The inverse curvature (for laplace, that of the data)."""
+        return np.linalg.inv(self._regular(gram))
+
     def deviation(self, gram: np.ndarray) -> np.ndarray:
-        """Standard errors: square roots of the diagonal of the inverse curvature (for laplace, that of the data)."""
-        return np.sqrt(np.diag(np.linalg.inv(self._regular(gram))))
+        """Standard errors: square roots of the diagonal of the covariance."""
+        return np.sqrt(np.diag(self.covariance(gram)))
 
     def _regular(self, gram: np.ndarray) -> np.ndarray:
         """gram plus the prior's precision, and a tiny ridge: it keeps topics that no document uses solvable."""
@@ -114,3 +145,8 @@ class CoefPrior:
         cov, n_coef = coef_cov.astype(np.float64), coef_cov.shape[1]
         spread = np.linalg.slogdet(cov)[1] - np.trace(cov, axis1=1, axis2=2) / self.scale**2
         return float(0.5 * (spread + n_coef * (1.0 - np.log(self.scale**2))).sum())
+
+
+def _same(coef: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Which coefficients (C, K) are a value (C, 1), up to rounding."""
+    return np.abs(coef - value) <= _ROUNDING * np.abs(coef).max(axis=1, keepdims=True, initial=0.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import repeat
 from numbers import Integral, Real
@@ -155,6 +156,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             n_unknown += int(np.count_nonzero(ids == -1))
             blocks.append(count_ids(*keep_ids(ids >= 0, ids, indptr), n_words))
         return sp.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0], n_unknown
+
+    def unknown_words(self, text: str) -> Counter[str]:
+        """The words of a text that are not in the vocabulary, without stop words and `ignored_` words."""
+        check_is_fitted(self, "vocabulary_")
+        return Counter(word for word in self._tokenizer()(text) if word not in self._lookup)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The words, in the order of the columns."""

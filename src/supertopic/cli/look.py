@@ -76,7 +76,8 @@ def explain(
 def explanation(model: Any, text: str) -> dict[str, Any]:
     """Return the topic shares of a text, the main topic of each word, and its contribution to a prediction.
 
-    The contributions of the words sum to the linear predictor; `average` is that of an average training document.
+    The contributions of the words and `average`, the linear predictor of an average training document, add up to
+    `linear_predictor`.
     """
     shares, frame = _shares_and_words(model, text)
     top = model.top_words(10).groupby("topic")["word"].agg(list)
@@ -91,7 +92,7 @@ def explanation(model: Any, text: str) -> dict[str, Any]:
         told = {name: plain(value) for name, value in predicted.items()}
         found = contributions(model, frame, predicted["prediction"])
         if found is not None:
-            told |= {"linear_predictor": float(found[0].sum()), "average": found[1]}
+            told |= {"linear_predictor": float(found[0].sum()) + found[1], "average": found[1]}
             words = [{**word, "contribution": float(value)} for word, value in zip(words, found[0], strict=True)]
     return {
         **told,
@@ -137,9 +138,10 @@ def _say_prediction(model: Any, text: str, frame: Any, n_words: int = 6) -> None
         say(f"Prediction: {label}{sure}")
     found = contributions(model, frame, label)
     if found is not None:
-        value, average = found
-        moved = value - average * frame["count"].to_numpy() / frame["count"].sum()
-        say(f"Linear predictor: {value.sum():.4g}, {moved.sum():+.2g} against an average document. Its words:")
+        moved, average = found
+        say(
+            f"Linear predictor: {moved.sum() + average:.4g}, {moved.sum():+.2g} against an average document. Its words:"
+        )
         ranked = sorted(zip(frame["word"], moved, strict=True), key=lambda pair: -abs(pair[1]))
         for name, sign in (("raise it", 1), ("lower it", -1)):
             words = [f"{word} {by:+.2g}" for word, by in ranked if sign * by > 0][:n_words]
@@ -148,8 +150,8 @@ def _say_prediction(model: Any, text: str, frame: Any, n_words: int = 6) -> None
 
 
 def _shares_and_words(model: Any, text: str) -> tuple[Any, Any]:
-    """Return θ and `model.explain` of the text."""
-    frame = model.explain(text)
+    """Return θ, and the topics of all known words of the text."""
+    frame = model._explain_words(text)
     if frame.empty:
         raise ValueError("the text holds no word that the model knows, so there is nothing to explain")
     return model.transform([text])[0], frame

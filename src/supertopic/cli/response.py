@@ -106,19 +106,11 @@ def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.
     """
     import numpy as np
 
-    coef = np.atleast_2d(getattr(model, "coef_", np.zeros((0, 0))))
-    labels = [str(label) for label in getattr(model, "classes_", [])]
-    if len(coef) == 1:
-        row = coef[0]
-    elif len(coef) == len(labels) > 0:
-        row = coef[labels.index(str(prediction))]
-    else:
+    names = [name for name in frame if name == "contribution" or str(name).startswith("contribution ")]
+    wanted = names[0] if len(names) == 1 else f"contribution {prediction}"
+    if wanted not in names:
         return None
-    shares = model.doc_topic_.mean(axis=0) if hasattr(model, "doc_topic_") else model.alpha_ / model.alpha_.sum()
-    if "contribution" in frame:
-        return frame["contribution"].to_numpy(), float(shares @ row)
-    weight = frame["count"].to_numpy() / frame["count"].sum()
-    return weight * (shares_by_word(frame) @ row), float(shares @ row)
+    return frame[wanted].to_numpy(), float(np.ravel(model.intercept_)[names.index(wanted)])
 
 
 def shares_by_word(frame: pd.DataFrame) -> np.ndarray:

@@ -194,11 +194,8 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
                 log_shares = np.log(np.maximum(self._class_posterior(seen, backend).posterior, 1e-300))
         return float(np.exp(-logsumexp(np.column_stack(logs) + log_shares, axis=1).sum() / max(n_tokens.sum(), 1.0)))
 
-    def explain(self, doc: Any) -> pd.DataFrame:
-        """The topic shares of each word of one document: columns word, count, and one per topic.
-
-        The shares of a row sum to one. They are averaged over the classes, weighted by `predict_proba`.
-        """
+    def _explain_words(self, doc: Any) -> pd.DataFrame:
+        """The shares are averaged over the classes, weighted by `predict_proba`."""
         corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
         if len(corpus) != 1:
             raise ValueError(f"doc: got {len(corpus)} documents, expected one")

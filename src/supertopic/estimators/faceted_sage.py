@@ -199,7 +199,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         told = partial(self._held_out, logs=self._logs_given(labels, len(corpus), self._view([])))
         return float(perplexity(SimpleNamespace(_held_out=told), corpus, method, **options))
 
-    def explain(self, doc: Any, facet: str | None = None) -> pd.DataFrame:
+    def explain(self, doc: Any, facet: str | None = None) -> pd.DataFrame:  # type: ignore[override]
         """The evidence of each word of one document for each label of a facet: columns word, count, and one per label.
 
         The column of a label holds count · log p(word | label), with topics weighted by their shares in the document.
@@ -223,6 +223,9 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         frame.insert(0, "count", counts)
         frame.insert(0, "word", self._words()[words])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+    def _explain_words(self, doc: Any) -> pd.DataFrame:
+        return self.explain(doc)
 
     @property
     def classes_(self) -> np.ndarray:

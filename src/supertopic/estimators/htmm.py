@@ -115,6 +115,7 @@ class HTMM(TopicEstimator):
         with task.backend:
             fit = run(partial(fit_sentences, rows.first, epsilon), task, type(self).__name__)
             self._keep(model, fit)
+            self._derive(model)
             self.doc_topic_ = self._infer_sentences(sentences, task.backend).doc_topic.astype(np.float32)
         warn_empty(Corpus(sentences.by_document))
         return self
@@ -190,13 +191,17 @@ class HTMM(TopicEstimator):
         """Log-likelihood per token of the second half of each document's sentences, given the first half."""
         return -float(np.log(self.perplexity(X, documents)))
 
-    def explain(self, doc: Any) -> pd.DataFrame:
-        """The topic shares of each word of one document: columns sentence, word, count, and one per topic.
+    def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
+        """The topic shares of each word of one document: columns sentence, word, count, and topics as in `LDA`.
 
         All words of a sentence have the same shares.
 
         doc : a text, or a list of its sentences
         """
+        return super().explain(doc, n_topics)
+
+    def _explain_words(self, doc: Any) -> pd.DataFrame:
+        """With the sentence of each word."""
         if isinstance(doc, str):
             doc = [doc]
         elif isinstance(doc, (list, tuple)) and doc and all(isinstance(part, str) for part in doc):

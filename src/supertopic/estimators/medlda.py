@@ -226,7 +226,9 @@ class MedLDARegressor(RegressorMixin, MedLDA):
 
     Attributes
     ----------
-    coef_ : (K,) ndarray, E[eta] on the scale of y; coef_std_ : its standard errors given the topics ("slda")
+    intercept_ : float, E[y] of the average training document (the mean of `doc_topic_`)
+    coef_ : (K,) ndarray, what a topic adds to it, E[eta] less the intercept; coef_std_ : its standard errors given the
+        topics ("slda"). With coef_prior="laplace", the intercept is the mean of y, and a zero a topic without effect.
     support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
     n_support_ : (n_iter_,) ndarray, how many there were after each step
     dual_coef_ : (D, 1) ndarray, mu - mu*, averaged over the last steps, as the E-step uses it
@@ -262,7 +264,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        self.coef_ = self._columns_coef[0]
+        self.coef_, self.intercept_ = self._columns_coef[0], float(self._columns_intercept[0])
         if self.likelihood == "slda":
             self.coef_std_ = self._columns_std[0]
         self.dispersion_ = users_dispersion(self)
@@ -321,8 +323,11 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     Attributes
     ----------
     classes_ : (M,) ndarray
+    intercept_ : (M,) ndarray, or (1,) for two classes
+        The decision values of the average training document (the mean of `doc_topic_`).
     coef_ : (M, K) ndarray, or (1, K) for two classes
-        E[eta]: a topic with a large coefficient is evidence for its class (the second of two).
+        What a topic adds to them, E[eta] less the intercept: a topic with a large coefficient is evidence for its class
+        (the second of two). With coef_prior="laplace", the intercept is zero, and `coef_` is E[eta].
     word_coef_ : (M, V) or (1, V) ndarray, with `words=True`
     support_ : documents that carry the topics: those with a dual variable that is not zero in the last step
     n_support_ : (n_iter_,) ndarray, how many there were after each step
@@ -372,7 +377,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        self.coef_ = self._columns_coef
+        self.coef_, self.intercept_ = self._columns_coef, self._columns_intercept
 
     def decision_function(self, X: Any) -> np.ndarray:
         """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second."""

@@ -165,6 +165,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
             state = self._first_state(emissions.pack(found, counts.T), np.asarray(members.sum(axis=1)).ravel())
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
             self._keep(self._model(), Fit(state, trace.tolist(), found.n_iter))
+            self._derive(self._model())
             self.doc_topic_ = self._infer(corpus, backend)
         warn_empty(corpus)
         return self
@@ -182,7 +183,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         """The share of the documents with a label whose class is predicted."""
         return score_classes(y, self.predict(X), sample_weight)
 
-    def explain(self, doc: Any) -> pd.DataFrame:
+    def explain(self, doc: Any) -> pd.DataFrame:  # type: ignore[override]
         """What each word of one document says for each class: columns word, count, and a column per class.
 
         A class's column holds count · log p(word | class) / p(word | background); summed, with the log of the class's
@@ -199,6 +200,9 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         frame.insert(0, "count", counts)
         frame.insert(0, "word", self._words()[words])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+    def _explain_words(self, doc: Any) -> pd.DataFrame:
+        return self.explain(doc)
 
     def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
         """The n words each class adds most of: columns topic, class, rank, word, probability, deviation.

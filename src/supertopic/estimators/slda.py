@@ -193,17 +193,23 @@ class SLDARegressor(RegressorMixin, SLDA):
 
     Attributes
     ----------
+    intercept_ : float, or (M,) for several responses
+        The linear predictor of the average training document (the mean of `doc_topic_`, and of the covariates). It is
+        E[y] ("gaussian"); log E[y] (counts and positive numbers; "weibull": the logarithm of the scale); 1/E[y] or
+        1/E[y]² (a canonical link).
     coef_ : (K,) ndarray, or (M, K) for several responses
-        eta on the scale of y: E[y] of a document all of one topic ("gaussian"); log E[y] (counts and positive numbers;
-        "weibull": the logarithm of the scale); 1/E[y] or 1/E[y]² (a canonical link).
-    coef_std_ : like `coef_`, standard errors given the topics
+        What a topic adds to it: the linear predictor of a document is `intercept_` + shares·`coef_`, and the average of
+        `coef_` over the training documents is zero. With coef_prior="laplace", the intercept is the level that the
+        prior puts topics at, and a zero is a topic without effect.
+    coef_std_ : like `coef_`, standard errors of this difference, given the topics
     dispersion_ : float, or (M,): the variance of y around the prediction, r, 1/shape …
     supervision_ : float, the weight used; supervision_scores_ : dict, what "auto" saw
     covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates, per unit of each; covariate_mean_ : (P,) ndarray,
-        the covariates for which `coef_` holds: the linear predictor is coef·Zbar + covariate_coef·(x - covariate_mean)
+        the covariates for which `intercept_` holds: covariate_coef·(x - covariate_mean) joins the linear predictor
     word_coef_ : (M, V) ndarray, with `words=True`
-    draws_ : dict of ndarray ("gibbs"): coef (S, M, K + P) on the scale of `coef_`, dispersion (S, …), and log_joint per
-        token and alpha every tenth sweep. Draws belong to topics that have seen y; `coef_` after a `refit` does not.
+    draws_ : dict of ndarray ("gibbs"): intercept (S, M) and coef (S, M, K + P) in the meaning of `intercept_` and
+        `coef_`, dispersion (S, …), and log_joint per token and alpha every tenth sweep. Draws belong to topics that
+        have seen y; `coef_` after a `refit` does not.
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; for "pc", `bound_` is the mean log-likelihood of the labels held out, up to the epoch that is kept.
     """
@@ -224,6 +230,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         single = len(self._targets) == 1
         self.coef_ = self._columns_coef[0] if single else self._columns_coef
         self.coef_std_ = self._columns_std[0] if single else self._columns_std
+        self.intercept_ = float(self._columns_intercept[0]) if single else self._columns_intercept
         self.dispersion_ = users_dispersion(self)
 
     def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
@@ -261,11 +268,14 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     Attributes
     ----------
     classes_ : (C,) ndarray
+    intercept_ : (1,) ndarray, or (C,) for "softmax"
+        The linear predictor of the average training document, as in `SLDARegressor`.
     coef_, coef_std_ : (1, K) ndarray, or (C, K) for "softmax"
-        eta: a topic with a large coefficient is evidence for the second of two classes, for its class ("softmax"), for
-        the upper classes ("ordinal").
+        What a topic adds to it: a topic with a large coefficient is evidence for the second of two classes, for its
+        class ("softmax"), for the upper classes ("ordinal").
         "softmax": the difference to the mean over the classes, with the standard error of this difference (after a
-        refit of up to 3,000 coefficients; beyond, and without a refit, those given the other classes).
+        refit of up to 3,000 coefficients; beyond, and without a refit, those given the other classes). With
+        coef_prior="laplace" no mean is taken, so that zeros are those of the prior.
     dispersion_ : (C - 1,) ndarray, the cut-points ("ordinal" only)
     draws_ : dict of ndarray ("gibbs"), as in `SLDARegressor`
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -309,6 +319,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         self.coef_, self.coef_std_ = self._columns_coef, self._columns_std
+        self.intercept_ = self._columns_intercept
         if model.response.n_dispersion:
             self.dispersion_ = model.response.spread(self._state.dispersion)
 

@@ -24,6 +24,7 @@ from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.covariates import Scaling
+from supertopic.estimators.shared.effects import Effects
 from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, as_table
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.estimators.shared.training import Training
@@ -171,20 +172,18 @@ class SSTM(SupervisedEstimator):
         used[: self.n_topics] *= rank < (self._budget() or self.n_topics) if self.concentrate else 1
         return used > 0
 
-    def _unscale(
-        self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As elsewhere, less the level of y itself, so that a topic without an effect has a zero."""
-        coef, deviation = super()._unscale(coef, deviation, dispersion)
-        coef[:, : self.n_topics] -= self._levels(dispersion)[:, None]
-        return coef * self._sigma(), deviation * self._sigma()
+    def _effects(self, coef: np.ndarray, dispersion: np.ndarray) -> Effects:
+        """As elsewhere, in units of sigma."""
+        found = super()._effects(coef, dispersion)
+        return replace(found, topics=found.topics * self._sigma(), others=found.others * self._sigma())
 
-    def _levels(self, dispersion: np.ndarray) -> np.ndarray:
-        """(C,) what a linear predictor of zero means on the scale of y."""
-        nothing = np.zeros(1)
-        return np.array(
-            [part.response.unscale(nothing, nothing, dispersion[part.numbers])[0][0] for _, part in self._parts()]
-        )
+    def _effects_covariance(self) -> np.ndarray:
+        return super()._effects_covariance() * self._sigma() ** 2
+
+    def _centre_draws(self) -> None:
+        """Draws of a file of an earlier version have the intercept apart already."""
+        level = self._effects(np.zeros_like(self._state.coef), self._state.dispersion).intercept
+        self.draws_ = {**self.draws_, "intercept": np.tile(level, (len(self.draws_["coef"]), 1))}
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         """Numbers by column of y and topic (…, C, K) as users see them."""
@@ -272,8 +271,7 @@ class SSTMRegressor(RegressorMixin, SSTM):
         single = len(self._targets) == 1
         super()._derive(model)
         self.dispersion_ = users_dispersion(self)
-        levels = self._levels(self._state.dispersion)
-        self.intercept_ = float(levels[0]) if single else levels
+        self.intercept_ = float(self._columns_intercept[0]) if single else self._columns_intercept
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         return columns[..., 0, :] if len(self._targets) == 1 else columns
@@ -315,7 +313,8 @@ class SSTMClassifier(ClassifierMixin, SSTM):
     Attributes
     ----------
     classes_ : (C,) ndarray
-    coef_ : (1, K) ndarray, or (C, K) for more than two classes: the sparse estimate; intercept_ : (C,), of those
+    coef_ : (1, K) ndarray, or (C, K) for more than two classes: the sparse estimate
+    intercept_ : (1,) or (C,) ndarray, the linear predictor of topics without effect; zero without an intercept
     inclusion_, sign_probability_, coef_interval_, coef_mean_, coef_scale_, draws_, ...
         As in `SSTMRegressor`.
     """
@@ -356,6 +355,7 @@ class SSTMClassifier(ClassifierMixin, SSTM):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
+        self.intercept_ = np.zeros(len(self._columns_coef))
         if self._has_intercept():
             self.intercept_ = self.covariate_coef_[:, -1]
             self.covariate_coef_, self.covariate_std_ = self.covariate_coef_[:, :-1], self.covariate_std_[:, :-1]

@@ -37,6 +37,7 @@ class TopicModel(SLDA):
 
     Attributes
     ----------
+    intercept_ : Series, of each response (or response and class), as in `SLDARegressor`
     coef_, coef_std_ : DataFrame, a row per column of coefficients (response, or response and class), a column per topic
     dispersion_ : dict of each response's own parameters, where it has some
     classes_ : dict of each class column's classes
@@ -71,6 +72,7 @@ class TopicModel(SLDA):
         names = [name or self._targets[0].name for name in self._column_names()]
         self.coef_ = pd.DataFrame(self._columns_coef, index=names)
         self.coef_std_ = pd.DataFrame(self._columns_std, index=names)
+        self.intercept_ = pd.Series(self._columns_intercept, index=names)
         dispersion = self._state.dispersion
         self.dispersion_ = {
             target.name: part.response.spread(dispersion[part.numbers])

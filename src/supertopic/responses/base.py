@@ -110,6 +110,7 @@ class Response:
     constant_slopes: ClassVar[bool] = False  # whether slope and curvature are the same for all scores
     two_classes: ClassVar[bool] = False  # whether it is for two classes only
     ordered: ClassVar[bool] = False  # whether the classes need an order
+    shares_shift: ClassVar[bool] = False  # whether a number that is added to all columns changes nothing
     max_margin: ClassVar[bool] = False  # whether the State holds duals, which add to the slopes
     uses_moments: ClassVar[bool] = True  # whether predictions need second moments of the linear predictor
     n_dispersion: ClassVar[int] = 0  # P

@@ -48,6 +48,7 @@ class Softmax(Response):
     name = "softmax"
     kind = "class"
     sampled = True
+    shares_shift = True
 
     def __init__(self, n_classes: int = 0) -> None:
         super().__init__(n_classes)

@@ -23,6 +23,7 @@ from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_valu
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
 from supertopic.estimators.shared import saving
 from supertopic.estimators.shared.checks import require_whole
+from supertopic.estimators.shared.explanation import explained
 from supertopic.estimators.shared.streaming import fit_stream, unlabelled
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
@@ -84,7 +85,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             which = f" {self._inference()}" if len(self.engines) > 1 else ""
             fit = run(engine.fit, task, type(self).__name__ + which, more_follows=True)
             self._keep(task.model, fit)
+            self._forget_shares()
             self.doc_topic_ = self._infer(corpus, task.backend)
+        self._derive(task.model)
         after()
         if task.checkpoint is not None:
             task.checkpoint.finish()
@@ -115,21 +118,34 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             bound = step.bound(model, backend) * len(batch) / total
         trace = [*self.bound_, bound / max(float(batch.counts.sum(dtype=np.float64)), 1.0)]
         self._keep(model, Fit(step.state, trace, len(trace)))
+        self._derive(model)
         return self
 
     def _keep(self, model: Model, fit: Fit) -> None:
-        """The fitted attributes, from what the engine found."""
-        self._state = fit.state
+        """Take up what the engine found; `_derive` makes the attributes that follow from it."""
+        self._state, self._emission = fit.state, model.emission
         self.bound_ = np.asarray(fit.trace)
         self.n_iter_ = fit.n_iter
         self.draws_ = fit.draws
-        self._derive(model)
+
+    def _forget_shares(self) -> None:
+        """Topic shares of an earlier fit have no part in this one."""
+        for name in ("doc_topic_", "_average"):
+            self.__dict__.pop(name, None)
 
     def _derive(self, model: Model) -> None:
-        """The attributes that follow from the State, after a fit and after loading."""
+        """The attributes that follow from the State and the topic shares, after a fit and after loading."""
         self._emission = model.emission
         self._components: np.ndarray | None = None
         self.alpha_ = self._state.shares if isinstance(self._state, MixtureState) else self._state.alpha
+
+    def _average_shares(self) -> np.ndarray:
+        """(K,) topic shares of the average training document; the prior's mean where none are kept."""
+        if hasattr(self, "doc_topic_"):
+            return self.doc_topic_.mean(axis=0, dtype=np.float64)
+        prior = self._state.shares if isinstance(self._state, MixtureState) else self._state.alpha
+        kept = getattr(self, "_average", None)
+        return prior / prior.sum() if kept is None else kept
 
     @property
     def components_(self) -> np.ndarray:
@@ -180,14 +196,26 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def topics(self, n: int = 10) -> pd.DataFrame:
         """One row per topic: its share of the training documents (where kept), and its n most probable words."""
         top = self.top_words(n).groupby("topic")["word"].agg(", ".join)
-        shares = self.doc_topic_.mean(axis=0) if hasattr(self, "doc_topic_") else self.alpha_ / self.alpha_.sum()
+        shares = self._average_shares()
         return pd.DataFrame({"share": shares, "words": top.to_numpy()}, index=pd.RangeIndex(len(top), name="topic"))
 
-    def explain(self, doc: Any) -> pd.DataFrame:
-        """The topics of each word of one document: columns word, count, and a share per topic.
+    def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
+        """The topics of each word of one document: columns word, count, and shares of topics.
 
-        The shares of a row sum to one; weighted by the counts they add up to the document's topic counts.
+        The shares of a row sum to one; weighted by the counts they add up to the document's topic counts. Words that
+        the model does not know stand at the end, without shares.
+
+        Parameters
+        ----------
+        doc : one text, or the counts of one document
+        n_topics : int or None
+            How many topics have a column: the largest ones of the document, in this order, and "other topics". None:
+            all topics, in their own order.
         """
+        return explained(self, doc, self._explain_words(doc), n_topics)
+
+    def _explain_words(self, doc: Any) -> pd.DataFrame:
+        """Columns word, count, and a share per topic, for the known words of one document."""
         corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
         if len(corpus) != 1:
             raise ValueError(f"doc: got {len(corpus)} documents, expected one")

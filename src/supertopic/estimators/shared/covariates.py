@@ -88,10 +88,10 @@ class Scaling:
             raise ValueError(f"covariates: got {extra.shape[1]} columns, expected {len(self.mean)} as in fit")
         return (extra - self.mean) * self.factor
 
-    def users(self, coef: np.ndarray, n_topics: int) -> np.ndarray:
-        """Coefficients (or their standard errors) (…, K + P) per unit of x instead of z; those of the topics stay."""
+    def users(self, coef: np.ndarray) -> np.ndarray:
+        """Coefficients of the covariates (…, P), or their standard errors, per unit of x instead of z."""
         factor = np.ones(coef.shape[-1])  # an intercept behind the covariates has no unit
-        factor[n_topics : n_topics + len(self.factor)] = self.factor
+        factor[: len(self.factor)] = self.factor
         return coef * factor
 
     def saved(self) -> dict[str, list[float]]:

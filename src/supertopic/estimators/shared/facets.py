@@ -79,6 +79,7 @@ class FacetedEstimator(TopicEstimator):
         self._eta_data, self._eta_indices, self._eta_indptr = eta.data, eta.indices, eta.indptr
         self._keep(model, fit)
         self.doc_topic_ = fit.doc_topic
+        self._derive(model)
         return fit
 
     def _starts_warm(self) -> bool:

@@ -60,6 +60,7 @@ STATE = {
 KEPT = {
     "bound_": Spec("i", finite=False),
     "doc_topic_": Spec("DT", _EITHER, least=0.0, sums=True, needed=False),
+    "_average": Spec("K", least=0.0, needed=False),
     "_word_coef": Spec("CV", _EITHER, needed=False),
     "_word_scale": Spec("V", least=0.0, needed=False),
     "_conformal": Spec("mq", least=0.0, finite=False, needed=False),
@@ -79,6 +80,7 @@ KEPT = {
 DRAWS = {
     "alpha": Spec("aK", least=SMALLEST),
     "coef": Spec("dCN"),
+    "intercept": Spec("dC"),
     "coef_scale": Spec("d", finite=False),
     "dispersion": Spec("dQ"),
     "inclusion": Spec("CN", least=0.0),

@@ -111,19 +111,23 @@ def _run(
     engine = partial(fit_epochs, epoch=epoch, n_documents=found.n_documents, n_tokens=found.n_tokens)
     with task.backend:
         estimator._keep(model, run(engine, task, type(estimator).__name__))
+    estimator._forget_shares()
+    estimator._derive(model)
 
 
 def _refit(estimator: Any, stream: Stream) -> None:
     """The coefficients once more, on topic shares that one pass infers without y and writes to a temporary file."""
-    model = estimator._model()
+    model, total = estimator._model(), np.zeros(estimator.n_topics)
     spilled = SpilledDocuments(model.n_topics, 0, len(estimator._targets))
     try:
         for training in estimator._labelled(stream):
             shares = estimator._shares_without_y(training)
+            total += shares.sum(axis=0)
             spilled.append(shares, training.covariates, training.y, training.weight)
         with estimator._backend(1):
             refit = model.coef_step.refit
             estimator._state, _ = refit(model, estimator._state, estimator._terms, spilled.total)
     finally:
         spilled.close()
+    estimator._average = total / total.sum()
     estimator._derive(model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -21,12 +22,13 @@ from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.covariates import Scaling, as_covariates, column_names
 from supertopic.estimators.shared.cross_fit import cross_fit
+from supertopic.estimators.shared.effects import Effects, effects_covariance, find_effects, units_of
+from supertopic.estimators.shared.explanation import by_contribution
 from supertopic.estimators.shared.honest import fit_coefficients, set_aside, without_labels
 from supertopic.estimators.shared.labels import Target, as_table
 from supertopic.estimators.shared.streaming import fit_labelled_stream
 from supertopic.estimators.shared.supervision import choose_supervision
 from supertopic.estimators.shared.training import Training
-from supertopic.estimators.shared.users_scale import users_coefficients, without_intercept
 from supertopic.inference.after import prediction
 from supertopic.inference.after.likelihood_words import LikelihoodWords
 from supertopic.inference.after.refit import with_known_shares
@@ -43,7 +45,7 @@ from supertopic.streams import Stream
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
 
-    _kept_arrays: ClassVar[tuple[str, ...]] = ("_word_coef", "_word_scale", "_conformal")
+    _kept_arrays: ClassVar[tuple[str, ...]] = ("_average", "_word_coef", "_word_scale", "_conformal")
 
     _targets: list[Target]
     _n_covariates: int = 0
@@ -390,14 +392,29 @@ class SupervisedEstimator(TopicEstimator):
             names += [f"{target.name if len(self._targets) > 1 else ''} {label}".strip() for label in labels]
         return names
 
-    def explain(self, doc: Any) -> pd.DataFrame:
-        """As in `LDA`, with what each word adds to the linear predictor: column `contribution` (one per class where
-        there are several); it sums to the linear predictor of a document whose covariates are at their mean.
+    def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
+        """What each word of one document adds to the linear predictor, and which topics it speaks for.
+
+        The column `contribution` (one per class or response where there are several) is relative to the average
+        training document: with `intercept_`, it adds up to the linear predictor of the document, whose covariates are
+        taken at their mean. The words with the largest contributions come first. Words that the model does not know
+        stand at the end: they add nothing.
+
+        Parameters
+        ----------
+        doc : one text, or the counts of one document
+        n_topics : int or None
+            How many topics have a column: the largest ones of the document, in this order, and "other topics". None:
+            all topics, in their own order. The shares of a row sum to one.
         """
-        frame = super().explain(doc)
+        return super().explain(doc, n_topics)
+
+    def _explain_words(self, doc: Any) -> pd.DataFrame:
+        """With columns of contributions behind word and count."""
+        frame = super()._explain_words(doc)
         given = (frame.filter(like="topic ").to_numpy(), frame["count"].to_numpy())
         shares = prediction.response_shares(self._point_model(), *given)
-        coef = np.atleast_2d(self.coef_)
+        coef = self._columns_coef
         contribution = frame["count"].to_numpy()[:, None] * (shares @ coef.T) / frame["count"].sum()
         if hasattr(self, "word_coef_"):
             counts = self._as_corpus([doc] if isinstance(doc, str) else doc).counts
@@ -406,48 +423,72 @@ class SupervisedEstimator(TopicEstimator):
             contribution += own[np.argsort(-counts.data, kind="stable")]
         for place, (name, column) in enumerate(zip(self._column_names(), contribution.T, strict=True)):
             frame.insert(2 + place, f"contribution {name}".strip(), column)
-        return frame
+        return by_contribution(frame)
 
     def topics(self, n: int = 10) -> pd.DataFrame:
         """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one."""
         frame = super().topics(n)
-        for place, (name, column) in enumerate(zip(self._column_names(), np.atleast_2d(self.coef_), strict=True)):
+        for place, (name, column) in enumerate(zip(self._column_names(), self._columns_coef, strict=True)):
             frame.insert(1 + place, f"coef {name}".strip(), column)
         return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
 
     # --- keeping ------------------------------------------------------------------------------------------------
 
     def _keep(self, model: Model, fit: Fit) -> None:
-        if "coef" in fit.draws:
-            pairs = zip(fit.draws["coef"], fit.draws["dispersion"], strict=True)
-            users = np.array([self._unscale(coef, np.zeros_like(coef), dispersion)[0] for coef, dispersion in pairs])
-            fit.draws = {**fit.draws, "coef": users}
+        if "shares" in fit.draws:
             self._mean_shares = fit.draws.pop("shares")
+        self._own_draws = fit.draws.pop("coef", None)  # on the model's own scale, until `_derive`
         self._terms = fit.terms
         super()._keep(model, fit)
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        deviation = np.stack([model.coef_prior.deviation(one) for one in self._state.information])
-        given = (self._state.coef.astype(np.float64), deviation, self._state.dispersion)
-        coef, deviation = self._unscale(*given)
-        self._columns_coef, self._columns_std = coef[:, : self.n_topics], deviation[:, : self.n_topics]
+        self._derive_draws()
+        found = self._effects(self._state.coef, self._state.dispersion)
+        error = np.sqrt(np.maximum(np.diagonal(self._effects_covariance(), axis1=1, axis2=2), 0.0))
+        self._columns_intercept, self._columns_coef = found.intercept, found.topics
+        self._columns_intercept_std, self._columns_std = error[:, 0], error[:, 1 : 1 + self.n_topics]
+        if self._n_covariates:
+            self.covariate_coef_, self.covariate_std_ = found.others, error[:, 1 + self.n_topics :]
+            self.covariate_mean_ = self._scaling.mean
         if hasattr(self, "_word_coef"):
             self.word_coef_ = self._word_coef.astype(np.float64)
             for _, part in self._parts():
-                numbers, columns = self._state.dispersion[part.numbers], self.word_coef_[part.columns]
-                found, _ = without_intercept(part.response, columns, np.zeros_like(columns), numbers)
-                self.word_coef_[part.columns] = found
-        if self._n_covariates:
-            self.covariate_coef_, self.covariate_std_ = coef[:, self.n_topics :], deviation[:, self.n_topics :]
-            self.covariate_mean_ = self._scaling.mean
+                if part.response.shares_shift:
+                    self.word_coef_[part.columns] -= self.word_coef_[part.columns].mean(axis=0)
+                self.word_coef_[part.columns] *= units_of(part.response, self._state.dispersion[part.numbers])
 
-    def _unscale(
-        self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(C, K + P) coefficients and standard errors on the scale that users know."""
-        found = users_coefficients(self._response(), self.n_topics, coef, deviation, dispersion)
-        return self._scaling.users(found[0], self.n_topics), self._scaling.users(found[1], self.n_topics)
+    def _derive_draws(self) -> None:
+        """The draws of the coefficients in the meaning of `coef_`, and those of the intercepts."""
+        own = self.__dict__.pop("_own_draws", None)
+        if own is not None:
+            found = [self._effects(*pair) for pair in zip(own, self.draws_["dispersion"], strict=True)]
+            coef = np.stack([np.hstack([one.topics, one.others]) for one in found])
+            self.draws_ = {**self.draws_, "coef": coef, "intercept": np.stack([one.intercept for one in found])}
+        elif "coef" in self.draws_ and "intercept" not in self.draws_:
+            self._centre_draws()
+
+    def _centre_draws(self) -> None:
+        """Draws of a file of an earlier version, where the coefficients of the topics have the intercept in them."""
+        prior, shares, coef = self._coef_prior(), self._average_shares(), self.draws_["coef"].copy()
+        zero = self._effects(np.zeros_like(self._state.coef), self._state.dispersion).intercept
+        topics = coef[..., : self.n_topics]  # a view
+        level = np.stack([prior.origin(one - zero[:, None], shares) for one in topics]) + zero
+        topics -= level[..., None]
+        self.draws_ = {**self.draws_, "coef": coef, "intercept": level}
+
+    def _effects(self, coef: np.ndarray, dispersion: np.ndarray) -> Effects:
+        """What users see of a model's own coefficients (C, K + P)."""
+        shares = self._average_shares()
+        found = find_effects(self._response(), self._coef_prior(), coef, dispersion, shares)
+        return replace(found, others=self._scaling.users(found.others))
+
+    def _effects_covariance(self) -> np.ndarray:
+        """(C, 1 + K + P, 1 + K + P) of the intercept, the topics' coefficients and those of the covariates."""
+        state = self._state
+        given = (self._response(), self._coef_prior(), state.information, state.dispersion, self._average_shares())
+        unit = np.concatenate([np.ones(1 + self.n_topics), self._scaling.users(np.ones(self._n_covariates))])
+        return effects_covariance(*given) * np.outer(unit, unit)
 
     def _saved(self) -> dict[str, Any]:
         targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]
