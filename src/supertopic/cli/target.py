@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-FEW = 20  # up to this number of distinct whole numbers may be class ids
 LARGEST = 1e15  # of a number, as in the library
-LONGEST_SCALE = 11  # largest number of values of a rating scale: 0 to 10
 
 TargetColumn = Annotated[
     str | None,
@@ -94,10 +92,6 @@ class ColumnValues:
     def is_text(self) -> bool:
         return any(isinstance(value, str) for value in self.known)
 
-    @property
-    def is_whole(self) -> bool:
-        return all(isinstance(value, int) for value in self.known)
-
     def as_numbers(self, response: str) -> np.ndarray:
         """Return float64 values, NaN if empty; the error for text suggests a response."""
         import numpy as np
@@ -105,7 +99,9 @@ class ColumnValues:
         numbers = [math.nan if value is None else _number(value) for value in self.values]
         if None in numbers:
             wrong = self.values[numbers.index(None)]
-            of_classes = _usual_of_classes(len(self.distinct))
+            from supertopic.responses.choice import usual_of_classes
+
+            of_classes = usual_of_classes(len(self.distinct))
             instead = f"use --response {of_classes}" if of_classes else "leave the cell empty where there is no number"
             raise ValueError(
                 f"column {self.name!r} holds {wrong!r:.60}, which is no number, but --response {response} is for"
@@ -170,26 +166,18 @@ def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | No
         return Choice(only[kind], kind, "" if asked else f"Column {target.name!r} {why}")
     if asked is not None:
         return Choice(asked, responses()[asked])
-    n, whole = len(target.distinct), target.is_whole and not isinstance(target.known[0], bool)
-    if isinstance(target.known[0], bool):
-        return _of_classes(target, n, "holds true and false")
+    from supertopic.responses.choice import choose_response
+
     if target.is_text:
         _refuse_prose(target)
-        return _of_classes(target, n, f"holds {n:,} distinct texts")
-    if whole and (n == 2 or (n <= FEW and len(target.known) >= 2 * n)):
-        low, high = target.distinct[0], target.distinct[-1]
-        # class ids usually start at 0; rating scales start at 1, run from 0 to 10, or are centred at 0
-        if 2 < n <= LONGEST_SCALE and high - low == n - 1 and (low != 0 or n == LONGEST_SCALE) and _known("ordinal"):
-            why = f"holds {n} consecutive whole numbers, {low} to {high}: taken as an ordered rating (ordinal)"
-            return Choice("ordinal", "class", _sentence(target, why, softmax="classes", gaussian="numbers"))
-        return _of_classes(target, n, f"holds {n:,} distinct whole numbers", gaussian="numbers")
-    if whole and target.distinct[0] >= 0 and _known("negative_binomial"):
-        why = f"holds {n:,} distinct whole numbers from {target.distinct[0]:,} on: taken as counts (negative_binomial)"
-        return Choice(
-            "negative_binomial", "number", _sentence(target, why, gaussian="plain numbers", softmax="classes")
-        )
-    why = f"holds numbers from {target.distinct[0]:g} to {target.distinct[-1]:g}: taken as plain numbers (gaussian)"
-    return Choice("gaussian", "number", _sentence(target, why))
+    try:
+        found = choose_response(target.known)
+    except ValueError as error:
+        instead = "" if target.is_text else "; use --response gaussian for numbers"
+        raise ValueError(f"column {target.name!r} {error}{instead}") from None
+    instead = " or ".join(f"{name} for {use}" for name, use in found.others)
+    why = f"Column {target.name!r} {found.what}" + (f"; use --response {instead}." if instead else ".")
+    return Choice(found.response, found.kind, why)
 
 
 def _only_classes(target: ColumnValues, response: str) -> Choice:
@@ -213,37 +201,15 @@ def unlabelled(target: ColumnValues, y: Any) -> str:
     )
 
 
-def _of_classes(target: ColumnValues, n: int, what: str, **others: str) -> Choice:
-    response = _usual_of_classes(n)
-    if response is None:
-        instead = "; use --response gaussian for numbers" if others else ""
-        raise ValueError(
-            f"column {target.name!r} {what}: taken as classes, and no response is for more than two{instead}"
-        )
-    return Choice(response, "class", _sentence(target, f"{what}: taken as classes ({response})", **others))
-
-
-def _usual_of_classes(n: int) -> str | None:
-    return next((name for name in (("logit",) if n <= 2 else ("softmax",)) if _known(name)), None)
-
-
-def _known(response: str) -> bool:
-    return response in responses()
-
-
-def _sentence(target: ColumnValues, what: str, **others: str) -> str:
-    """Return a sentence on how the column is interpreted, and on the registered alternatives."""
-    instead = " or ".join(f"{name} for {use}" for name, use in others.items() if _known(name))
-    return f"Column {target.name!r} {what}" + (f"; use --response {instead}." if instead else ".")
-
-
 def _refuse_prose(target: ColumnValues) -> None:
     """Raise if the text is not labels: numbers with a few words among them, or a different text in most rows."""
+    from supertopic.responses.choice import usual_of_classes
+
     strays = [value for value in target.known if _number(value) is None]
     if len(strays) < 0.5 * len(target.known):
         stray = f"{strays[0]!r:.60} among numbers" if strays else f"numbers as text, such as {target.known[0]!r:.60}"
         instead = "leave such cells empty" if strays else "use --response gaussian"
-        of_classes = _usual_of_classes(len(target.distinct))
+        of_classes = usual_of_classes(len(target.distinct))
         also = f", or use --response {of_classes} for classes" if of_classes else ""
         raise ValueError(f"column {target.name!r} holds {stray}; {instead}{also}")
     if len(target.distinct) > 2 and 2 * len(target.distinct) > len(target.known):
