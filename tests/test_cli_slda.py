@@ -255,7 +255,7 @@ def test_wrong_usage(tmp_path, data, number):
     assert "the model medlda holds its documents" in misused(*medlda, "--target", "price", "--stream")
     assert "'high' is neither a number" in misused(*fitted, "--target", "price", "--supervision", "high")
     assert "say which column with --target" in misused("select", data, *FITTED)
-    assert "the model lda has no response" in misused("select", data, "--target", "price")
+    assert "the model lda has no response" in misused("select", data, "--model", "lda", "--target", "price")
     assert "'x' is no whole number of 1 or more" in misused("select", data, "--topics", "5,x")
     assert "'0' is no whole number" in misused("select", data, "--topics", "0,5")
     assert "there is no number" in misused("select", data, "--topics", ",")

@@ -19,10 +19,10 @@ from supertopic.cli.show import say
 app = typer.Typer(
     name="supertopic",
     cls=GuardedGroup,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A first look takes a minute and needs no data:  supertopic demo",
+    epilog="A first look takes a minute and needs no data:  supertopic demo\n\n"
+    "Names are completed with the Tab key after:  supertopic --install-completion",
 )
 for command in (demo.demo, fit.fit, look.topics, look.explain, predict.predict, evaluate.evaluate, select.select):
     app.command()(command)

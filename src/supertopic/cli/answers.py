@@ -1,13 +1,14 @@
-"""Scores of predictions against the true values, for numbers and for classes."""
+"""Scores of predictions against the true values: of numbers, of classes and of places."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from supertopic.cli.response import kind_of, plain
+from supertopic.cli.outcomes import Outcome, has_intervals, outcomes_of, predict_frame
+from supertopic.cli.response import plain
 from supertopic.cli.target import ColumnValues
 
 if TYPE_CHECKING:
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class Answers:
-    """The true values and the predictions of the labelled documents."""
+    """The true values of one outcome, and the predictions for the same documents."""
 
-    model: Any
-    corpus: Any
+    outcome: Outcome
     truth: np.ndarray
+    predicted: pd.DataFrame
 
     @property
     def kind(self) -> str:
-        return kind_of(self.model)
+        return self.outcome.kind
 
-    @cached_property
+    @property
     def prediction(self) -> np.ndarray:
-        return _silently(lambda: self.model.predict(self.corpus))
+        return self.predicted[self.outcome.column("prediction")].to_numpy()
 
     # --- numbers --------------------------------------------------------------------------------------------------
 
@@ -58,8 +59,10 @@ class Answers:
         return float(np.corrcoef(self.truth, self.prediction)[0, 1])
 
     @property
-    def coverage(self) -> float:
-        _, low, high = _silently(lambda: self.model.predict(self.corpus, 0.9))
+    def coverage(self) -> float | None:
+        if self.outcome.column("lower") not in self.predicted:
+            return None
+        low, high = (self.predicted[self.outcome.column(end)].to_numpy() for end in ("lower", "upper"))
         return float(((low <= self.truth) & (self.truth <= high)).mean())
 
     # --- classes --------------------------------------------------------------------------------------------------
@@ -85,11 +88,13 @@ class Answers:
         """- mean log p(true class); None if the model has no probabilities, or if the mean is infinite."""
         import numpy as np
 
-        if not hasattr(self.model, "predict_proba") or not np.isin(self.truth, self.model.classes_).all():
+        classes = self._classes()
+        columns = [self.outcome.probability(label) for label in classes]
+        if columns[0] not in self.predicted or not np.isin(self.truth, classes).all():
             return None
-        probability = _silently(lambda: self.model.predict_proba(self.corpus))
-        column = np.searchsorted(self.model.classes_, self.truth)
-        return float(-np.log(np.maximum(probability[np.arange(len(column)), column], 1e-15)).mean())
+        place = np.searchsorted(classes, self.truth)
+        probability = self.predicted[columns].to_numpy()[np.arange(len(place)), place]
+        return float(-np.log(np.maximum(probability, 1e-15)).mean())
 
     def confusion(self) -> pd.DataFrame | None:
         """Counts of (true class, predicted class); None for numbers."""
@@ -98,35 +103,84 @@ class Answers:
 
         if self.kind != "class":
             return None
-        labels = np.unique(np.concatenate([self.model.classes_, self.truth]))
+        labels = np.unique(np.concatenate([self._classes(), self.truth]))
         counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
         np.add.at(counts, (np.searchsorted(labels, self.truth), np.searchsorted(labels, self.prediction)), 1)
         names = [plain(label) for label in labels]
         return pd.DataFrame(counts.tolist(), index=names, columns=names)
 
+    def _classes(self) -> np.ndarray:
+        assert self.outcome.classes is not None
+        return self.outcome.classes
 
-def answers_of(model: Any, corpus: Any, target: ColumnValues) -> Answers:
-    """Return the answers for the labelled documents, with labels in the type of the model's labels."""
+    # --- places ---------------------------------------------------------------------------------------------------
+
+    def km(self, of: Callable[[np.ndarray], Any]) -> float:
+        """Return a summary of the distances between predicted and true places, in kilometres."""
+        from supertopic.estimators.shared.regions import distance_km
+
+        return float(of(distance_km(self.predicted[["latitude", "longitude"]].to_numpy(), self.truth)))
+
+
+def answers_of(
+    model: Any, documents: Any, cells: pd.DataFrame, targets: Sequence[str], covariates: Any = None
+) -> dict[str, Answers]:
+    """Return the answers for the labelled documents by target, with labels in the type of the model's labels."""
     import numpy as np
 
-    if kind_of(model) == "number":
-        numbers = target.as_numbers(getattr(model, "response", "epsilon_insensitive"))
+    outcomes = {outcome.name: outcome for outcome in outcomes_of(model)}
+    _check_targets(outcomes, targets)
+    level = 0.9 if has_intervals(model) else None
+    predicted = _silently(lambda: predict_frame(model, documents, level, covariates))
+    found = {}
+    if "place" in {outcome.kind for outcome in outcomes.values()}:
+        place = np.column_stack([ColumnValues.of(cells[name], name).as_numbers("degrees") for name in targets])
+        known = ~np.isnan(place).any(axis=1)
+        return {",".join(targets): Answers(outcomes[""], place[known], predicted[known])}
+    for name in targets:
+        outcome = outcomes.get(name) or outcomes[""]
+        known, truth = _truth(outcome, ColumnValues.of(cells[name], name))
+        found[name] = Answers(outcome, truth, predicted[known])
+    return found
+
+
+def _check_targets(outcomes: dict[str, Outcome], targets: Sequence[str]) -> None:
+    """Raise if the columns are not those that the model predicts."""
+    if "place" in {outcome.kind for outcome in outcomes.values()}:
+        if len(targets) != 2:
+            raise ValueError("--target: the model predicts places; give two columns, LATITUDE,LONGITUDE")
+        return
+    if "" in outcomes and len(targets) == 1:
+        return  # the column may have another name than in the training data
+    wrong = [name for name in targets if name not in outcomes]
+    if wrong:
+        known = ", ".join(map(repr, filter(None, outcomes))) or "one thing only"
+        raise ValueError(f"--target: got {wrong[0]!r}, but the model predicts {known}")
+
+
+def _truth(outcome: Outcome, target: ColumnValues) -> tuple[np.ndarray, np.ndarray]:
+    """Return which documents have a label, and these labels."""
+    import numpy as np
+
+    if outcome.kind == "number":
+        numbers = target.as_numbers(outcome.response or "epsilon_insensitive")
         known = ~np.isnan(numbers)
-        return Answers(model, corpus[known], numbers[known])
-    labels = target.as_labels(getattr(model, "response", "hinge"))
+        return known, numbers[known]
+    labels, classes = target.as_labels(outcome.response or "hinge"), outcome.classes
+    assert classes is not None
     known = np.array([label is not None for label in labels])
-    truth = labels[known].astype(str) if model.classes_.dtype.kind in "UO" else np.array(labels[known].tolist())
-    unseen = sorted(set(truth.tolist()) - set(model.classes_.tolist()))
-    classes = ", ".join(repr(plain(label)) for label in model.classes_[:10])
+    truth = labels[known].astype(str) if classes.dtype.kind in "UO" else np.array(labels[known].tolist())
+    unseen = sorted(set(truth.tolist()) - set(classes.tolist()))
     if len(unseen) == len(set(truth.tolist())):
-        raise ValueError(f"column {target.name!r} holds {unseen[0]!r:.60}, but the model knows the classes {classes}")
+        shown = ", ".join(repr(plain(label)) for label in classes[:10])
+        raise ValueError(f"column {target.name!r} holds {unseen[0]!r:.60}, but the model knows the classes {shown}")
     if unseen:
         warnings.warn(
             f"Column {target.name!r} holds classes that the model has never seen, such as {unseen[0]!r:.60}: their"
             " documents count as wrong.",
             stacklevel=2,
         )
-    return Answers(model, corpus[known], truth)
+    return known, truth
 
 
 def _silently(predict: Any) -> Any:

@@ -9,9 +9,9 @@ import typer
 
 from supertopic.cli.documents import Force, Jobs, check_writable
 from supertopic.cli.evaluate import Trial
-from supertopic.cli.fit import say_fit, tallying_vectorizer
 from supertopic.cli.look import show_explanation
 from supertopic.cli.show import say, say_next, show, topics_table
+from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
 
 # words that occur in docstrings on any subject
 DOCSTRING_WORDS = """
@@ -75,7 +75,7 @@ def demo(
     model = LDA(
         topics, inference="gibbs", max_iter=300, vectorizer=_vectorizer(), random_state=seed, n_jobs=jobs, verbose=1
     ).fit(documents)
-    say_fit(model, time.perf_counter() - start, {})
+    say_fit(fit_figures(model, time.perf_counter() - start), model)
     say("\nThe topics, and their share of the documents:\n")
     show(topics_table(model, 8))
     _say_held_out(model, LDA(1, vectorizer=_vectorizer(), max_iter=5).fit(documents), corpus, held_out)

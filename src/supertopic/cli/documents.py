@@ -90,26 +90,23 @@ def open_table(
 
 
 def read_documents(
-    source: str, text: str | None, target: str | None = None, *, encoding: str = "utf-8"
-) -> tuple[list[str], Any, str]:
-    """Return all documents, their responses if a `target` column is given, and the name of the text column."""
-    import pandas as pd
-
+    source: str, text: str | None, columns: Sequence[str] = (), *, encoding: str = "utf-8"
+) -> tuple[list[str], pd.DataFrame, str]:
+    """Return all documents, the other `columns` of their rows, and the name of the text column."""
     from supertopic.readers import texts_of, warn_missing
 
-    columns = [] if target is None else [target]
     name, batches = open_table(source, text, columns=columns, encoding=encoding, refuse_text=True)
     documents: list[str] = []
-    responses, n_missing = [], 0
+    cells, n_missing = [], 0
     for frame in batches:
         texts, missing = texts_of(frame, name)
         documents += texts
         n_missing += missing
-        responses += [frame[column] for column in columns]
+        cells.append(frame[list(columns)])
     if not any(map(str.strip, documents)):
         raise ValueError(f"The {len(documents):,} documents in column {name!r} are all empty.")
     warn_missing(n_missing, len(documents), name)
-    return documents, pd.concat(responses, ignore_index=True) if responses else None, name
+    return documents, _joined(cells), name
 
 
 def is_many_files(source: str) -> bool:
@@ -119,11 +116,16 @@ def is_many_files(source: str) -> bool:
     return glob.has_magic(source) and not os.path.exists(source) and len(find_files(source)) > 1
 
 
-def read_column(batches: Iterator[pd.DataFrame], name: str) -> Any:
-    """One column of all rows."""
+def read_columns(batches: Iterator[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
+    """Return some columns of all rows."""
+    return _joined([frame[list(names)] for frame in batches])
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return batches of rows as one frame."""
     import pandas as pd
 
-    return pd.concat([frame[name] for frame in batches], ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
 def stream_of(source: str, text: str, batch_size: int, encoding: str, y: Any = None) -> Any:
@@ -138,7 +140,8 @@ def stream_of(source: str, text: str, batch_size: int, encoding: str, y: Any = N
         first = 0
         for frame in read_batches(source, columns=[text], batch_size=batch_size, encoding=encoding):
             texts, _ = texts_of(frame, text)
-            yield texts, y[first : first + len(texts)]
+            rows = slice(first, first + len(texts))
+            yield texts, y.iloc[rows] if hasattr(y, "iloc") else y[rows]
             first += len(texts)
 
     return Stream.from_callable(labelled, n_documents=len(y))

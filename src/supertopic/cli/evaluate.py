@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -16,10 +16,11 @@ from rich.table import Table
 
 from supertopic.cli.answers import Answers, answers_of
 from supertopic.cli.documents import Data, Encoding, Jobs, ModelFile, TextColumn, load_model, read_documents
-from supertopic.cli.look import Json
-from supertopic.cli.response import kind_of
+from supertopic.cli.learning import Covariates, covariates_for, covariates_from, split_names
+from supertopic.cli.options import Json
+from supertopic.cli.outcomes import outcomes_of, takes_texts
 from supertopic.cli.show import note, say, say_json, show
-from supertopic.cli.target import ColumnValues, TargetColumn
+from supertopic.cli.target import TargetColumn
 
 METHODS = ("completion", "left_to_right", "chib")
 
@@ -29,6 +30,7 @@ def evaluate(
     data: Data,
     text: TextColumn = None,
     target: TargetColumn = None,
+    covariates: Covariates = "",
     method: Annotated[
         str,
         typer.Option(
@@ -45,23 +47,38 @@ def evaluate(
     if method not in METHODS:
         raise typer.BadParameter(f"{method!r} is not one of {', '.join(METHODS)}.", param_hint="--method")
     fitted = load_model(model, jobs)
-    if target is not None and kind_of(fitted) == "none":
+    targets, beside = split_names(target), covariates_for(fitted, covariates)
+    if targets and not outcomes_of(fitted):
         raise typer.BadParameter(f"a model of kind {type(fitted).__name__} has no response.", param_hint="--target")
-    documents, cells, _ = read_documents(data, text, target, encoding=encoding)
+    documents, cells, _ = read_documents(data, text, [*targets, *(beside if targets else ())], encoding=encoding)
     trial = Trial(fitted, documents, method)
-    if target is not None:
-        trial.answers = answers_of(fitted, trial.corpus, ColumnValues.of(cells, target))
-    elif kind_of(fitted) != "none":
+    if targets:
+        given = covariates_from(cells, beside)
+        trial.answers = answers_of(fitted, trial.readable, cells, targets, given)
+    elif outcomes_of(fitted):
         note("The predictions are not measured: say with --target which column holds the truth.")
-    figures, confusion = measure(trial), trial.answers.confusion() if trial.answers else None
     if as_json:
-        more = {} if confusion is None else {"classes": list(confusion), "confusion": confusion.to_numpy().tolist()}
-        say_json({"method": method, **figures, **more})
+        say_json({"method": method, **_as_json(trial)})
         return
-    show(figures_table(figures))
-    if confusion is not None:
-        say("\nDocuments of a class (rows) by the class predicted (columns):\n")
-        show(_confusion_table(confusion))
+    show(figures_table(measure(trial)))
+    for name, answers in trial.answers.items():
+        say(f"\nPredictions of {name}:\n")
+        show(figures_table(measure_answers(answers)))
+        confusion = answers.confusion()
+        if confusion is not None:
+            say("\nDocuments of a class (rows) by the class predicted (columns):\n")
+            show(_confusion_table(confusion))
+
+
+def _as_json(trial: Trial) -> dict[str, Any]:
+    """Return all figures; those of several targets by target."""
+    told = {}
+    for name, answers in trial.answers.items():
+        confusion = answers.confusion()
+        more = {} if confusion is None else {"classes": list(confusion), "confusion": confusion.to_numpy().tolist()}
+        told[name] = {**measure_answers(answers), **more}
+    single = next(iter(told.values())) if len(told) == 1 else {"targets": told} if told else {}
+    return {**measure(trial), **single}
 
 
 @dataclass
@@ -71,7 +88,7 @@ class Trial:
     model: Any
     documents: list[str]
     method: str = "completion"
-    answers: Answers | None = None
+    answers: dict[str, Answers] = field(default_factory=dict)  # by target
 
     @cached_property
     def corpus(self) -> Any:
@@ -81,7 +98,16 @@ class Trial:
         return corpus
 
     @cached_property
+    def readable(self) -> Any:
+        """The documents as the model takes them."""
+        return self.documents if takes_texts(self.model) else self.corpus
+
+    @cached_property
     def perplexity(self) -> float:
+        if takes_texts(self.model):  # a model of sentences completes documents by whole sentences
+            if self.method != "completion":
+                raise ValueError("--method: a model of sentences is measured by completion only")
+            return float(self.model.perplexity(self.documents))
         return float(self.model.perplexity(self.corpus, self.method, n_jobs=self.model.n_jobs))
 
     def top(self, n: int) -> int:
@@ -115,7 +141,17 @@ def _entropy(trial: Trial) -> float:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)  # they are reported as a separate figure
-        return doc_topic_entropy(trial.model, trial.corpus)
+        return doc_topic_entropy(trial.model, trial.readable)
+
+
+def _mean(values: Any) -> float:
+    return float(values.mean())
+
+
+def _median(values: Any) -> float:
+    import numpy as np
+
+    return float(np.median(values))
 
 
 @dataclass(frozen=True)
@@ -148,16 +184,19 @@ MEASURES: dict[str, Measure] = {
     "largest_class": Measure(lambda a: a.largest, ".4f", "accuracy of always saying the most frequent one", "class"),
     "macro_f1": Measure(lambda a: a.macro_f1, ".4f", "mean over classes of the F1 measure", "class"),
     "log_loss": Measure(lambda a: a.log_loss, ".4f", "nats: lower is better", "class"),
+    "mean_km": Measure(lambda a: a.km(_mean), ",.0f", "mean distance to the true place, in kilometres", "place"),
+    "median_km": Measure(lambda a: a.km(_median), ",.0f", "half of the documents are nearer than this", "place"),
 }
 
 
 def measure(trial: Trial) -> dict[str, float | int | None]:
-    """Return the measures of the topics, and those of the predictions if there are any."""
-    answers = trial.answers
-    figures = {name: m.compute(trial) for name, m in MEASURES.items() if not m.kind}
-    if answers is not None:
-        figures |= {name: m.compute(answers) for name, m in MEASURES.items() if m.kind in ("any", answers.kind)}
-    return figures
+    """Return the measures of the topics."""
+    return {name: m.compute(trial) for name, m in MEASURES.items() if not m.kind}
+
+
+def measure_answers(answers: Answers) -> dict[str, float | int | None]:
+    """Return the measures of the predictions of one outcome."""
+    return {name: m.compute(answers) for name, m in MEASURES.items() if m.kind in ("any", answers.kind)}
 
 
 def _confusion_table(confusion: Any) -> Table:

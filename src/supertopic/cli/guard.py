@@ -15,6 +15,10 @@ from typer.core import TyperGroup
 from supertopic.cli.show import note
 
 
+class Stopped(KeyboardInterrupt):
+    """An interrupt with a sentence of its own."""
+
+
 class GuardedGroup(TyperGroup):
     """The commands, each run under `guarded`."""
 
@@ -37,8 +41,8 @@ def guarded() -> Iterator[None]:
     except BrokenPipeError:
         _forget_stdout()
         raise typer.Exit(0) from None
-    except KeyboardInterrupt:
-        note("Stopped; nothing was written.", "red")
+    except KeyboardInterrupt as interrupt:
+        note(str(interrupt) or "Stopped; nothing was written.", "red")
         raise typer.Exit(130) from None
     except (ValueError, OSError) as error:
         if debug:

@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from supertopic.cli.documents import ModelFile, load_model
-from supertopic.cli.response import coefficients, contributions, kind_of, plain, predict_frame, shares_by_word
+from supertopic.cli.options import Json
+from supertopic.cli.outcomes import predict_frame
+from supertopic.cli.response import coefficients, contributions, kind_of, plain, shares_by_word
 from supertopic.cli.show import COLOURS, note, say, say_json, show, topics_table
 from supertopic.cli.tables import write_frames
-
-Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 
 
 def topics(

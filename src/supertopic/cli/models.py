@@ -17,24 +17,39 @@ import typer
 
 @dataclass(frozen=True)
 class Entry:
-    """A short description of a model, and its estimators by kind of response: "none", "number" or "class".
+    """A short description of a model, and its estimators by kind of target.
 
-    `responses` names the response of each kind, if there is only one.
+    The kinds are "none", "number", "class", "several" (columns of numbers and classes), "labels" (one or more columns
+    of classes) and "place" (two columns of degrees). `responses` names the response of each kind, if there is only one.
+    `topics` is the parameter that --topics sets.
     """
 
     about: str
     estimators: Mapping[str, str]
     responses: Mapping[str, str] = field(default_factory=dict)
+    topics: str = "n_topics"
 
     @property
     def needs_target(self) -> bool:
         return "none" not in self.estimators
+
+    @property
+    def takes_several(self) -> bool:
+        return bool({"several", "labels", "place"} & set(self.estimators))
 
     def load(self, kind: str | None = None) -> Any:
         """Return the estimator for a kind of response, or any of them; imported here because the import is slow."""
         import supertopic
 
         return getattr(supertopic, self.estimators[kind or next(iter(self.estimators))])
+
+    def parameter(self, option: str) -> str:
+        """Return the name of the estimator's parameter for an option."""
+        return self.topics if option == "--topics" else OPTIONS[option]
+
+    def takes(self, option: str) -> bool:
+        """Whether the estimator has the option's parameter."""
+        return self.parameter(option) in inspect.signature(self.load()).parameters
 
 
 MODELS: dict[str, Entry] = {
@@ -46,18 +61,45 @@ MODELS: dict[str, Entry] = {
         {"class": "SAGEClassifier"},
         {"class": "classes"},
     ),
-    "slda": Entry("topics that predict the column --target", {"number": "SLDARegressor", "class": "SLDAClassifier"}),
+    "faceted-sage": Entry(
+        "what topics and the labels in the columns --target add to a background",
+        {"labels": "FacetedSAGE"},
+        {"labels": "classes"},
+    ),
+    "geo-sage": Entry(
+        "regions with words of their own; --target LATITUDE,LONGITUDE", {"place": "GeoSAGE"}, {"place": "degrees"}
+    ),
+    "slda": Entry(
+        "topics that predict the column --target, or several",
+        {"number": "SLDARegressor", "class": "SLDAClassifier", "several": "TopicModel"},
+    ),
     "medlda": Entry(
         "topics that keep the values of --target apart by a margin",
         {"number": "MedLDARegressor", "class": "MedLDAClassifier"},
         {"number": "epsilon_insensitive", "class": "hinge"},
     ),
+    "sstm": Entry(
+        "a few topics that predict --target, the others have no effect",
+        {"number": "SSTMRegressor", "class": "SSTMClassifier"},
+        {"number": "gaussian", "class": "probit"},
+    ),
+    "disclda": Entry(
+        "topics of each class of --target beside shared ones",
+        {"class": "DiscLDAClassifier"},
+        {"class": "classes"},
+        topics="n_class_topics",
+    ),
+    "htmm": Entry("every sentence has its topic", {"none": "HTMM"}),
 }
 
 OPTIONS: dict[str, str] = {
     "--topics": "n_topics",
     "--inference": "inference",
     "--supervision": "supervision",
+    "--words": "words",
+    "--chains": "n_chains",
+    "--max-nonzero": "max_nonzero",
+    "--regions": "n_regions",
     "--iterations": "max_iter",
     "--doc-topic-prior": "doc_topic_prior",
     "--topic-word-prior": "topic_word_prior",
@@ -67,7 +109,7 @@ OPTIONS: dict[str, str] = {
     "--jobs": "n_jobs",
     "--checkpoint": "checkpoint",
 }
-ALWAYS_GIVEN = {"--topics": 20, "--seed": 0}  # defaults; ignored by models without these parameters
+ALWAYS_GIVEN = {"--seed": 0}  # defaults; ignored by models without these parameters
 
 
 def model_help() -> str:
@@ -84,16 +126,16 @@ def find_entry(name: str) -> Entry:
 
 def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given options (those that are not None); raise if the model does not take one of them."""
-    estimator = find_entry(name).load()
-    takes = inspect.signature(estimator).parameters
+    entry = find_entry(name)
+    estimator = entry.load()
     chosen = {
         option: value
         for option, value in given.items()
-        if value is not None and (OPTIONS[option] in takes or ALWAYS_GIVEN.get(option) != value)
+        if value is not None and (entry.takes(option) or ALWAYS_GIVEN.get(option) != value)
     }
     for option in chosen:
-        if OPTIONS[option] not in takes:
-            others = [m for m, e in MODELS.items() if OPTIONS[option] in inspect.signature(e.load()).parameters]
+        if not entry.takes(option):
+            others = [model for model, other in MODELS.items() if other.takes(option)]
             does = f"{', '.join(others) or 'no model'} {'do' if len(others) > 1 else 'does'}"
             raise typer.BadParameter(f"the model {name} does not take it; {does}.", param_hint=option)
     if "--inference" in chosen and chosen["--inference"] not in estimator.engines:
@@ -108,7 +150,7 @@ def build(name: str, given: Mapping[str, Any], kind: str | None = None, **more: 
     takes = inspect.signature(estimator).parameters
     # a model with only one response has no parameter `response`, and a fast one has no `verbose`
     more = {key: value for key, value in more.items() if key in takes or key not in ("response", "verbose")}
-    return estimator(**{OPTIONS[option]: value for option, value in chosen.items()}, **more)
+    return estimator(**{find_entry(name).parameter(option): value for option, value in chosen.items()}, **more)
 
 
 def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> Any:

@@ -1,16 +1,44 @@
-"""Options that `fit` and `select` share: the vocabulary, and how a model is fitted."""
+"""Options of the commands: the vocabulary, and how a model is fitted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
 
-from supertopic.cli.models import model_help, number_or_word
+from supertopic.cli.models import MODELS, model_help, number_or_word
 
 WORDS, FITTING = "Words", "Fitting"  # the groups of options in --help
 
-ModelName = Annotated[str, typer.Option("--model", help=model_help())]
+
+def _one_of(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Completion of a name in the shell."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
+
+
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help=f"{model_help()} By default lda, or slda with a --target.",
+        show_default=False,
+        autocompletion=_one_of(lambda: MODELS),
+    ),
+]
+Topics = Annotated[
+    int | None,
+    typer.Option(
+        "--topics",
+        "-k",
+        min=1,
+        help="How many topics: 20 by default (geo-sage: 5; disclda: 2 for each class, beside shared ones).",
+        show_default=False,
+    ),
+]
 StopWords = Annotated[
     str,
     typer.Option(
@@ -29,7 +57,9 @@ MaxFeatures = Annotated[
 Inference = Annotated[
     str | None,
     typer.Option(
-        help="vb: variational; cvb0: the same, collapsed; svi: in mini-batches; gibbs: sampling. Else the model's own.",
+        help="vb: variational; cvb0: the same, collapsed; svi: in mini-batches; gibbs: sampling; pc: topics trained for"
+        " the prediction (slda). Else the model's own.",
+        autocompletion=_one_of(lambda: ("vb", "cvb0", "svi", "gibbs", "pc")),
         show_default=False,
         rich_help_panel=FITTING,
     ),
@@ -46,11 +76,96 @@ Iterations = Annotated[
 Supervision = Annotated[
     str | None,
     typer.Option(
-        metavar="NUMBER",
-        help="Weight of the target against the words: 1 is the papers' model, more serves the prediction.",
+        metavar="NUMBER|auto",
+        help="Weight of the target against the words: 1 is the papers' model, more serves the prediction;"
+        " auto: by cross-validation.",
         show_default=False,
         rich_help_panel=FITTING,
     ),
+]
+WordsBeside = Annotated[
+    bool | None,
+    typer.Option(
+        "--words/--no-words",
+        help="Words predict beside the topics, with a sparse prior (slda, medlda).",
+        show_default=False,
+        rich_help_panel=FITTING,
+    ),
+]
+MaxNonzero = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="At most so many topics may have an effect (sstm).",
+        show_default=False,
+        rich_help_panel=FITTING,
+    ),
+]
+Chains = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Chains of the sampler, from different seeds; the topics are those of the best (sstm).",
+        show_default=False,
+        rich_help_panel=FITTING,
+    ),
+]
+Regions = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="How many regions (geo-sage); by default as many as the places need.",
+        show_default=False,
+        rich_help_panel=FITTING,
+    ),
+]
+DocTopicPrior = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|symmetric|NUMBER",
+        help="Learn the topics' weights, one for all, or fix it.",
+        show_default=False,
+        rich_help_panel=FITTING,
+    ),
+]
+TopicWordPrior = Annotated[
+    float | None,
+    typer.Option(min=0, help="Smoothing of the topics.", show_default=False, rich_help_panel=FITTING),
+]
+Sampler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="collapsed|partial",
+        help="How gibbs samples; partial uses all threads.",
+        show_default=False,
+        rich_help_panel=FITTING,
+    ),
+]
+Streaming = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Fit with svi and read the files again and again: never holds them.",
+        rich_help_panel=FITTING,
+    ),
+]
+BatchSize = Annotated[
+    int | None,
+    typer.Option(min=1, help="Documents per step of svi.", show_default=False, rich_help_panel=FITTING),
+]
+CheckpointFile = Annotated[
+    str | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Save the state here now and then; after Ctrl-C or a crash the same command goes on from it.",
+        show_default=False,
+        rich_help_panel=FITTING,
+    ),
+]
+CheckpointEvery = Annotated[
+    float,
+    typer.Option(min=0, metavar="SECONDS", help="How often at most the state is saved.", rich_help_panel=FITTING),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same topics.", rich_help_panel=FITTING)]
 

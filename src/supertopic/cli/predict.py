@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,8 +20,11 @@ from supertopic.cli.documents import (
     load_model,
     open_table,
 )
-from supertopic.cli.response import kind_of, predict_frame, topics_are_classes
-from supertopic.cli.show import note
+from supertopic.cli.learning import Covariates, covariates_for, covariates_from, split_names
+from supertopic.cli.options import Json
+from supertopic.cli.outcomes import has_intervals, outcomes_of, predict_frame, takes_texts
+from supertopic.cli.response import topics_are_classes
+from supertopic.cli.show import note, say_json
 from supertopic.cli.tables import write_frames, writer_for
 
 if TYPE_CHECKING:
@@ -46,88 +50,133 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    covariates: Covariates = "",
+    sentences: Annotated[
+        bool, typer.Option("--sentences", help="A row per sentence with its topic, of a model htmm.")
+    ] = False,
     encoding: Encoding = "utf-8",
     jobs: Jobs = None,
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Write predictions and topics of new documents: a row for each row of DATA, in the same order.
 
     Columns: those kept; with a response prediction, then lower and upper (numbers, with --interval) or p_… for every
     class; topic (the most probable one); tokens (words the model knows, 0 for a document without any, which gets
     the topics' mean shares); topic_0, topic_1, … (shares, which sum to one). Where classes are the topics, p_… says
-    it all.
+    it all. With several targets, their names follow: prediction_stars, p_stars_5. geo-sage gives latitude, longitude
+    and region. --json prints rows as JSON lines, or with --out what was written.
     """
-    writer_for(out)
+    writer_for(out, as_json)
     if out != "-":
         check_writable(out, inputs=[model, data], force=force)
     if interval is not None and not 0 < interval < 1:
         raise typer.BadParameter(f"{interval:g} is no probability between 0 and 1.", param_hint="--interval")
     fitted = load_model(model, jobs)
-    if interval is not None and kind_of(fitted) != "number":
+    numbers = any(outcome.kind == "number" for outcome in outcomes_of(fitted))
+    if interval is not None and not (numbers and has_intervals(fitted)):
         raise typer.BadParameter(
             "intervals are for numbers, which this model does not predict.", param_hint="--interval"
         )
-    kept = [name for name in keep.split(",") if name]
-    _check_kept(kept, fitted)
-    name, batches = open_table(data, text, columns=kept, encoding=encoding)
+    if sentences and not hasattr(fitted, "sentences"):
+        raise typer.BadParameter("only a model htmm has topics of sentences.", param_hint="--sentences")
+    kept, beside = split_names(keep), covariates_for(fitted, covariates)
+    asked = Asked(kept, beside, interval, sentences)
+    _check_kept(asked, fitted)
+    name, batches = open_table(data, text, columns=[*kept, *beside], encoding=encoding)
     tally = Tally()
-    write_frames(out, rows_of(fitted, batches, name, kept, tally, interval))
-    note(tally.sentence("" if out == "-" else f" to {out}"))
+    write_frames(out, rows_of(fitted, batches, name, asked, tally), as_json)
+    if as_json and out != "-":
+        say_json({"file": out, **vars(tally)})
+    else:
+        note(tally.sentence("" if out == "-" else f" to {out}"))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What the rows should hold: columns to keep, covariates to predict with, intervals, sentences."""
+
+    kept: list[str]
+    covariates: list[str]
+    interval: float | None = None
+    sentences: bool = False
+
+
+@dataclass
 class Tally:
-    """Numbers of documents, empty documents, tokens and unknown tokens."""
+    """Numbers of documents, empty documents, documents without a text, unknown and known tokens."""
 
-    documents = empty = missing = unknown = 0
-    tokens = 0.0
+    documents: int = 0
+    empty: int = 0
+    missing: int = 0
+    unknown: int = 0
+    tokens: int = 0
 
     def sentence(self, where: str) -> str:
-        known = f"{self.unknown:,} of {self.tokens + self.unknown:,.0f} words are unknown to the model"
+        known = f"{self.unknown:,} of {self.tokens + self.unknown:,} words are unknown to the model"
         empty = f"; {self.empty:,} documents hold no known word and get the mean shares" if self.empty else ""
         missing = f" ({self.missing:,} of them have no text)" if self.missing else ""
         return f"Wrote {self.documents:,} rows{where}; {known}{empty}{missing}."
 
 
 def rows_of(
-    model: Any, batches: Iterable[pd.DataFrame], text: str, kept: list[str], tally: Tally, interval: float | None
+    model: Any, batches: Iterable[pd.DataFrame], text: str, asked: Asked, tally: Tally
 ) -> Iterator[pd.DataFrame]:
     """Yield a frame of predictions for each batch of rows, and update `tally`."""
-    import numpy as np
-    import pandas as pd
-
     from supertopic.corpus import EmptyDocumentWarning
     from supertopic.readers import texts_of
 
-    columns = _topic_columns(model)
     for frame in batches:
         texts, missing = texts_of(frame, text)
         corpus = model._as_corpus(texts)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EmptyDocumentWarning)  # counted over all batches instead
-            shares = model.transform(corpus) if columns else np.zeros((len(corpus), 0))
-            predicted = pd.DataFrame() if kind_of(model) == "none" else predict_frame(model, corpus, interval)
+            make = _sentences if asked.sentences else _documents
+            yield make(model, texts, corpus, frame.reset_index(drop=True), asked)
         tally.documents += len(corpus)
         tally.empty += corpus.n_empty
         tally.missing += missing
-        tally.tokens += corpus.n_tokens
-        tally.unknown += corpus.n_unknown
-        predicted = predicted.astype(dict.fromkeys(predicted.select_dtypes("float"), np.float32))
-        result = pd.concat([frame[kept].reset_index(drop=True), predicted], axis=1)
-        if columns:
-            result["topic"] = shares.argmax(axis=1)
-        result["tokens"] = corpus.lengths.astype(np.int64)
-        # float32 has enough digits and prints in nine characters
-        yield pd.concat([result, pd.DataFrame(shares.astype(np.float32), columns=columns)], axis=1)
+        tally.tokens += int(corpus.n_tokens)
+        tally.unknown += int(corpus.n_unknown)
+
+
+def _documents(model: Any, texts: list[str], corpus: Any, frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return a row per document."""
+    import numpy as np
+    import pandas as pd
+
+    columns = _topic_columns(model)
+    documents = texts if takes_texts(model) else corpus
+    shares = model.transform(documents) if columns else np.zeros((len(corpus), 0))
+    predicted = predict_frame(model, documents, asked.interval, covariates_from(frame, asked.covariates))
+    # float32 has enough digits and prints in nine characters
+    predicted = predicted.astype(dict.fromkeys(predicted.select_dtypes("float"), np.float32))
+    result = pd.concat([frame[asked.kept], predicted], axis=1)
+    if columns:
+        result["topic"] = shares.argmax(axis=1)
+    result["tokens"] = corpus.lengths.astype(np.int64)
+    return pd.concat([result, pd.DataFrame(shares.astype(np.float32), columns=columns)], axis=1)
+
+
+def _sentences(model: Any, texts: list[str], corpus: Any, frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+    """Return a row per sentence: the columns kept, the sentence's number, topic, its probability, and text."""
+    found = model.sentences(texts)
+    kept = frame[asked.kept].iloc[found["document"].to_numpy()].reset_index(drop=True)
+    return kept.join(found.drop(columns="document"))
 
 
 def _topic_columns(model: Any) -> list[str]:
     return [] if topics_are_classes(model) else [f"topic_{k}" for k in range(len(model.components_))]
 
 
-def _check_kept(kept: list[str], model: Any) -> None:
-    ours = {"prediction", "lower", "upper", *(f"p_{label}" for label in getattr(model, "classes_", []))}
-    ours = ours if kind_of(model) != "none" else set()
-    ours |= {"topic", "tokens", *_topic_columns(model)}
-    clash = [name for name in kept if name in ours]
+def _check_kept(asked: Asked, model: Any) -> None:
+    ours = {"topic", "tokens", *_topic_columns(model)}
+    if asked.sentences:
+        ours = {"sentence", "topic", "probability", "fresh", "text"}
+    for outcome in outcomes_of(model):
+        ours |= {outcome.column(what) for what in ("prediction", "lower", "upper")}
+        ours |= {outcome.probability(label) for label in (() if outcome.classes is None else outcome.classes)}
+        ours |= {"latitude", "longitude", "region"} if outcome.kind == "place" else set()
+    clash = [name for name in asked.kept if name in ours]
     if clash:
         raise typer.BadParameter(f"{clash[0]!r} is the name of a column of the predictions.", param_hint="--keep")

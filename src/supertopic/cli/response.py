@@ -83,22 +83,6 @@ def _digits(error: float) -> int:
     return min(max(1 - math.floor(math.log10(error)), 0), 6) if 0 < error < math.inf else 2
 
 
-def predict_frame(model: Any, documents: Any, interval: float | None = None) -> pd.DataFrame:
-    """Return a frame with prediction, and lower and upper (for numbers) or p_<class> (for classes)."""
-    import pandas as pd
-
-    if kind_of(model) == "number":
-        if interval is None:
-            return pd.DataFrame({"prediction": model.predict(documents)})
-        return pd.DataFrame(
-            dict(zip(("prediction", "lower", "upper"), model.predict(documents, interval), strict=True))
-        )
-    frame = pd.DataFrame({"prediction": model.predict(documents)})
-    if hasattr(model, "predict_proba"):
-        frame[[f"p_{label}" for label in model.classes_]] = model.predict_proba(documents)
-    return frame
-
-
 def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.ndarray, float] | None:
     """Return the contribution of each word of `model.explain` to the linear predictor, and that of an average document.
 

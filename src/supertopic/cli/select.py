@@ -10,19 +10,21 @@ from rich.table import Table
 from rich.text import Text
 
 from supertopic.cli.documents import Data, Encoding, Force, Jobs, TextColumn, check_writable, read_documents
-from supertopic.cli.fit import response_of
-from supertopic.cli.look import Json
+from supertopic.cli.learning import choose_model, learned_from, split_names
 from supertopic.cli.models import build, check_options, number_or_word
 from supertopic.cli.options import (
     Inference,
     Iterations,
+    Json,
     MaxDf,
     MaxFeatures,
     MinDf,
     ModelName,
+    Quiet,
     Seed,
     StopWords,
     Supervision,
+    WordsBeside,
     word_params,
 )
 from supertopic.cli.show import say, say_json, show
@@ -35,7 +37,7 @@ def select(
     topics: Annotated[
         str, typer.Option("--topics", "-k", metavar="K,K,…", help="The numbers of topics to try.")
     ] = "5,10,20,40",
-    model: ModelName = "lda",
+    model: ModelName = None,
     text: TextColumn = None,
     target: TargetColumn = None,
     response: ResponseName = None,
@@ -63,11 +65,12 @@ def select(
     inference: Inference = None,
     iterations: Iterations = None,
     supervision: Supervision = None,
+    words: WordsBeside = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     force: Force = False,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare numbers of topics by prediction (with --target), held-out likelihood, coherence and stability.
 
@@ -76,14 +79,18 @@ def select(
     The vocabulary is chosen anew in every fold, so that nothing of the documents left out is seen.
     """
     tried = parse_topics(topics)
-    check_target(model, target, response)
+    targets = split_names(target)
+    model = choose_model(model, targets)
+    check_target(model, targets, response)
+    if len(targets) > 1:
+        raise typer.BadParameter("give one column; several are not compared.", param_hint="--target")
     check_options(model, {"--topics": tried[0] if len(tried) == 1 else tried})
     options = {
         "--inference": inference, "--iterations": iterations, "--seed": seed, "--jobs": jobs,
-        "--supervision": number_or_word("--supervision", supervision, ("auto",)),
+        "--supervision": number_or_word("--supervision", supervision, ("auto",)), "--words": words,
     }  # fmt: skip
     check_options(model, options)
-    words = word_params(stop_words, min_df, max_df, max_features)
+    vocabulary = word_params(stop_words, min_df, max_df, max_features)
     for option, path in (("--out", out), ("--plot", plot)):
         if path is not None:
             check_writable(path, option, inputs=[data], force=force)
@@ -92,15 +99,11 @@ def select(
     drawing = plot is not None and _can_draw(plot)
     from supertopic import Vectorizer, select_topics
 
-    documents, cells, _ = read_documents(data, text, target, encoding=encoding)
-    more: dict[str, Any] = {"vectorizer": Vectorizer(**words)}
-    if target is None:
-        estimator, y = build(model, options, **more), None
-    else:
-        choice, y = response_of(cells, target, response, model)
-        estimator = build(model, options, choice.kind, response=choice.response, **more)
+    documents, cells, _ = read_documents(data, text, targets, encoding=encoding)
+    learned = learned_from(cells, targets, response, model)
+    estimator = build(model, options, learned.kind, vectorizer=Vectorizer(**vocabulary), **learned.params)
     found = select_topics(
-        estimator, documents, y, tried, cv=folds, n_seeds=seeds, random_state=seed, verbose=0 if quiet else 1
+        estimator, documents, learned.y, tried, cv=folds, n_seeds=seeds, random_state=seed, verbose=0 if quiet else 1
     )
     if out is not None:
         write_frames(out, [found.table.reset_index()])

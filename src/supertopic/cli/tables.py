@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Writer = Callable[[BinaryIO, "Iterable[pd.DataFrame]"], None]
 
 
-def writer_for(path: str) -> Writer:
-    """Return the writer for a file name; standard output is CSV."""
-    extension = ".csv" if path == "-" else os.path.splitext(path)[1].lower()
+def writer_for(path: str, as_json: bool = False) -> Writer:
+    """Return the writer for a file name; standard output is CSV, or JSON lines."""
+    extension = (".jsonl" if as_json else ".csv") if path == "-" else os.path.splitext(path)[1].lower()
     if extension not in WRITERS:
         raise typer.BadParameter(
             f"{path!r} has an unknown extension; expected one of {', '.join(WRITERS)}, or - for standard output.",
@@ -27,11 +27,11 @@ def writer_for(path: str) -> Writer:
     return WRITERS[extension]
 
 
-def write_frames(path: str, frames: Iterable[pd.DataFrame]) -> None:
+def write_frames(path: str, frames: Iterable[pd.DataFrame], as_json: bool = False) -> None:
     """Write all rows to a file, atomically, or to standard output ("-")."""
     from supertopic.persistence import write_atomically
 
-    write = writer_for(path)
+    write = writer_for(path, as_json)
     if path == "-":
         sys.stdout.flush()
         write(sys.stdout.buffer, frames)

@@ -7,7 +7,7 @@ fitted as numbers unnoticed. Only responses in the registry are chosen or sugges
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supertopic.cli.models import find_entry, refuse_choice
+from supertopic.cli.models import Entry, find_entry, refuse_choice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +28,8 @@ TargetColumn = Annotated[
     str | None,
     typer.Option(
         "--target",
-        metavar="COL",
-        help="The column of the response, for models that have one; an empty cell is a document without a label.",
+        metavar="COL[,COL…]",
+        help="The column that the topics should predict, or several; an empty cell is a document without a label.",
         show_default=False,
     ),
 ]
@@ -138,20 +138,34 @@ def responses(kind: str = "") -> dict[str, str]:
     return {name: of for name, of in found.items() if kind in ("", of)}
 
 
-def check_target(model: str, target: str | None, response: str | None = None) -> None:
-    """Raise if a supervised model has no target, if another model has one, or if the response does not exist."""
-    needed = find_entry(model).needs_target
-    if needed and target is None:
-        raise typer.BadParameter(f"the model {model} learns from a response: say which column with --target.")
-    for option, value in (("--target", target), ("--response", response)):
-        if value is not None and not needed:
+def check_target(model: str, targets: Sequence[str], response: str | None = None) -> None:
+    """Raise if the model takes another number of targets, or if a response does not exist."""
+    entry, n = find_entry(model), len(targets)
+    for option, value in (("--target", n), ("--response", response is not None)):
+        if value and not entry.needs_target:
             raise typer.BadParameter(f"the model {model} has no response.", param_hint=option)
+    if "place" in entry.estimators and n != 2:
+        raise typer.BadParameter(
+            f"the model {model} learns from places: give two columns of degrees, as --target LATITUDE,LONGITUDE."
+        )
+    if entry.needs_target and n == 0:
+        raise typer.BadParameter(f"the model {model} learns from a response: say which column with --target.")
+    if n > 1 and not entry.takes_several:
+        raise typer.BadParameter(
+            f"the model {model} takes one column; the model slda takes several.", param_hint="--target"
+        )
     if response is not None:
-        entry = find_entry(model)
-        offered = [name for name, kind in responses().items() if kind in entry.estimators]
-        offered = list(entry.responses.values()) or offered
-        if response not in offered:
-            refuse_choice("--response", response, offered)
+        _check_responses(entry, response.split(","), n)
+
+
+def _check_responses(entry: Entry, asked: Sequence[str], n_targets: int) -> None:
+    if len(asked) not in (1, n_targets):
+        raise typer.BadParameter(f"got {len(asked)} names for {n_targets} columns.", param_hint="--response")
+    offered = [name for name, kind in responses().items() if kind in entry.estimators]
+    offered = list(entry.responses.values()) or offered
+    for name in asked:
+        if name not in offered:
+            refuse_choice("--response", name, offered)
 
 
 def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | None = None) -> Choice:

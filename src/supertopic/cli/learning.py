@@ -1,0 +1,131 @@
+"""What a fit learns from: the model, and y and covariates as its estimator takes them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from supertopic.cli.models import find_entry
+from supertopic.cli.show import note
+from supertopic.cli.target import Choice, ColumnValues, choose, unlabelled
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Covariates = Annotated[
+    str,
+    typer.Option(
+        "--covariates",
+        metavar="COL,…",
+        help="Columns that predict beside the topics: numbers or categories, without empty cells.",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The kind of the target(s), y, the parameters of the estimator that follow, and a few words for the user."""
+
+    kind: str = "none"
+    y: Any = None
+    params: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+
+
+def split_names(value: str | None) -> list[str]:
+    """Return the columns of 'a,b'; a name that holds a comma stands in double quotes, as in a CSV."""
+    return [name for name in next(csv.reader([value or ""], skipinitialspace=True), []) if name]
+
+
+def choose_model(asked: str | None, targets: Sequence[str]) -> str:
+    """Return the model that was asked for; otherwise lda, or slda if there is a target, which is printed."""
+    if asked is not None:
+        return asked
+    if not targets:
+        return "lda"
+    note(f"Fitting slda, since --target {','.join(targets)} is to be predicted; another model with --model.")
+    return "slda"
+
+
+def learned_from(cells: pd.DataFrame, targets: Sequence[str], asked: str | None, model: str) -> Learned:
+    """Return y for the model from the columns of the targets; what is chosen or missing is printed."""
+    entry = find_entry(model)
+    if not targets:
+        return Learned()
+    if "place" in entry.estimators:
+        return _places(cells, targets)
+    names = (asked or "").split(",")
+    each = names if len(names) > 1 else names * len(targets)
+    pairs = [_response(cells[name], name, one or None, model) for name, one in zip(targets, each, strict=True)]
+    choices = dict(zip(targets, (choice for choice, _ in pairs), strict=True))
+    said = {"response": "; ".join(f"{choice.response}, of column {name!r}" for name, choice in choices.items())}
+    if len(targets) == 1 and "labels" not in entry.estimators:
+        choice, y = pairs[0]
+        return Learned(choice.kind, y, {"response": choice.response}, said)
+    import pandas as pd
+
+    y = pd.DataFrame(dict(zip(targets, (y for _, y in pairs), strict=True)))
+    if "labels" in entry.estimators:
+        return Learned("labels", y, {"facets": list(targets)}, said)
+    return Learned("several", y, {"response": {name: choice.response for name, choice in choices.items()}}, said)
+
+
+def _response(cells: Any, name: str, asked: str | None, model: str) -> tuple[Choice, Any]:
+    """Return the response for the column `name` and y for its estimator; an automatic choice is printed to stderr."""
+    target = ColumnValues.of(cells, name)
+    only = find_entry(model).responses
+    choice = choose(target, asked, {"class": only["labels"]} if "labels" in only else only)
+    y = target.encoded(choice)
+    for sentence in (choice.why, unlabelled(target, y)):
+        if sentence:
+            note(sentence)
+    return choice, y
+
+
+def _places(cells: pd.DataFrame, targets: Sequence[str]) -> Learned:
+    import numpy as np
+
+    found = [ColumnValues.of(cells[name], name) for name in targets]
+    for target in found:
+        if target.is_text:
+            stray = next(value for value in target.known if isinstance(value, str))
+            raise ValueError(f"--target: column {target.name!r} holds {stray!r:.60}, expected degrees")
+    place = np.column_stack([target.as_numbers("degrees") for target in found])
+    n = int(np.isnan(place).any(axis=1).sum())
+    if n:
+        note(f"{n:,} of {len(place):,} documents have no place, and take part with their words alone.")
+    return Learned("place", place, {}, {"places": f"of columns {', '.join(map(repr, targets))}"})
+
+
+def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame | None:
+    """Return the covariates as a frame, numbers as numbers and categories as text; refuse empty cells."""
+    if not names:
+        return None
+    import pandas as pd
+
+    columns = {}
+    for name in names:
+        found = ColumnValues.of(cells[name], name)
+        empty = [place for place, value in enumerate(found.values) if value is None]
+        if empty:
+            raise ValueError(
+                f"--covariates: column {name!r} is empty in {len(empty):,} of {len(cells):,} rows (the first is"
+                f" {empty[0] + 1}), expected a value in each"
+            )
+        columns[name] = [str(value) for value in found.values] if found.is_text else found.as_numbers("covariates")
+    return pd.DataFrame(columns)
+
+
+def covariates_for(model: Any, given: str) -> list[str]:
+    """Return the columns of --covariates for a fitted model; raise if it needs some, or takes none."""
+    names, n = split_names(given), int(getattr(model, "_n_covariates", 0))
+    if names and not n:
+        raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
+    if n and not names:
+        raise typer.BadParameter("the model was fitted with covariates: say which columns with --covariates.")
+    return names
