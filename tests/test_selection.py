@@ -172,17 +172,20 @@ def test_a_plot_has_a_panel_per_measure(monkeypatch, corpus):
     import matplotlib.pyplot as plt
 
     found = select_topics(LDA(max_iter=2), corpus[1], n_topics=[1, 2, 16], cv=2, n_seeds=2)
-    figure = found.plot()
-    assert [axis.get_title(loc="left") for axis in figure.axes] == [
-        "held-out nats per token",
-        "NPMI coherence",
-        "stability over seeds",
+    axes = found.plot()
+    assert axes.shape == (2, 2) and not axes[1, 1].get_visible()
+    assert [axis.get_title(loc="left") for axis in axes.ravel()[:3]] == [
+        "held-out nats per token ↓",
+        "NPMI coherence ↑",
+        "stability over seeds ↑",
     ]
-    for axis in figure.axes:
+    for axis, name in zip(axes.ravel(), ("nats_per_token", "coherence", "stability"), strict=False):
         assert [label.get_text() for label in axis.get_xticklabels()] == ["1", "2", "16"]
-        marked = [line for line in axis.lines if line.get_markersize() == 8]
+        marked = [line for line in axis.lines if line.get_markersize() == 5]
         assert marked[0].get_xdata().tolist() == [found.best] and axis.get_xscale() == "log"
-    plt.close(figure)
+        curve = next(line for line in axis.lines if line.get_markersize() == 2.5)
+        assert curve.get_ydata().tolist() == found.table[name].tolist()
+    plt.close("all")
     real = builtins.__import__
 
     def without(name, *args, **kwargs):

@@ -23,6 +23,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from supertopic.corpus import Corpus, EmptyDocumentWarning, as_corpus, as_texts, holds_text
 from supertopic.metrics import coherence, perplexity, stability
+from supertopic.plots_of import draw
 from supertopic.progress import track
 from supertopic.streams import Stream
 
@@ -35,7 +36,6 @@ MEASURES = {
     "coherence": ("NPMI coherence", True),
     "stability": ("stability over seeds", True),
 }
-_INK, _CHOSEN, _GREY = "#1f4e79", "#c8501e", "#8a8a8a"
 
 
 @dataclass(frozen=True)
@@ -74,34 +74,9 @@ class TopicSelection:
         more_still = "; more topics may do better still" if fewer and self.best == self.table.index.max() else ""
         return f"{self.best} topics: the best by {name}, and {why}{more_still}."
 
-    def plot(self) -> Any:
-        """A figure with a panel per measure: mean and standard error for each K, `best` marked (needs matplotlib)."""
-        plt = _pyplot()
-        names = [name for name in MEASURES if name in self.table]
-        figure, axes = plt.subplots(1, len(names), figsize=(3.1 * len(names), 2.9), squeeze=False, layout="constrained")
-        topics = self.table.index.to_numpy()
-        for axis, name in zip(axes[0], names, strict=True):
-            mean, error = self.table[name].to_numpy(), self.table[f"{name}_se"].to_numpy()
-            axis.axvline(self.best, color=_CHOSEN, linewidth=1, linestyle=":", zorder=0)
-            axis.errorbar(
-                topics, mean, np.nan_to_num(error), color=_INK, marker="o", markersize=4, capsize=3, linewidth=1.3
-            )
-            axis.plot(self.best, self.table.loc[self.best, name], "o", markersize=8, color=_CHOSEN, zorder=3)
-            title = self.scoring if name == "prediction" else MEASURES[name][0]
-            axis.set_title(
-                title, loc="left", fontsize=10, fontweight="bold" if name == self.criterion else "normal", y=1.08
-            )
-            better = "higher is better" if MEASURES[name][1] else "lower is better"
-            axis.text(0, 1.02, better, transform=axis.transAxes, fontsize=8, color=_GREY)
-            axis.set_xlabel("topics", fontsize=8, color=_GREY)
-            if len(topics) > 1 and topics.max() >= 8 * topics.min():
-                axis.set_xscale("log")
-            axis.set_xticks(topics, [str(k) for k in topics])
-            axis.minorticks_off()
-            axis.tick_params(labelsize=8)
-            axis.spines[["top", "right"]].set_visible(False)
-        figure.suptitle(self.reason, x=0.01, ha="left", fontsize=9, color=_CHOSEN)
-        return figure
+    def plot(self, ax: Any = None) -> np.ndarray:
+        """A panel for each measure, two by two: see `supertopic.explore.plot_select` (needs matplotlib)."""
+        return draw("select", self, ax=ax)
 
     def __repr__(self) -> str:
         return f"{self.table.to_string(float_format='{:.4g}'.format)}\n{self.reason}"
@@ -328,11 +303,3 @@ def _quiet() -> Iterator[None]:
         warnings.simplefilter("ignore", EmptyDocumentWarning)
         warnings.filterwarnings("ignore", "[0-9]+ of [0-9]+ top words stand nowhere")
         yield
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ValueError("plots need matplotlib: pip install 'supertopic[plots]'") from error
-    return plt

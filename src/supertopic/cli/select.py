@@ -108,7 +108,7 @@ def select(
     if out is not None:
         write_frames(out, [found.table.reset_index()])
     if drawing:
-        found.plot().savefig(plot, dpi=150)
+        found.plot()[0, 0].figure.savefig(plot, dpi=200)
     if as_json:
         say_json(_as_json(found))
         return

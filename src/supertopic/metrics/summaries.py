@@ -51,16 +51,20 @@ def exclusivity(model: Any, top_n: int = 10, frequency_weight: float = 0.3) -> n
     words of topic k and a the ``frequency_weight`` (Bischof and Airoldi 2012). R's stm reports the sum
     instead of the mean.
     """
+    scores = frex(model, frequency_weight)
+    return np.take_along_axis(scores, top_word_ids(components_of(model), top_n), axis=1).mean(axis=1)
+
+
+def frex(model: Any, frequency_weight: float = 0.3) -> np.ndarray:
+    """FREX of every word in every topic (K, V), as in `exclusivity`: high for words both frequent and exclusive."""
     if not 0 <= frequency_weight <= 1:
         raise ValueError(f"frequency_weight must lie between 0 and 1, got {frequency_weight!r}.")
     components = components_of(model)
-    top = top_word_ids(components, top_n)
     mass = components.sum(axis=0)
     share = components / np.where(mass > 0, mass, 1.0)
     n_words = components.shape[1]
     exclusive, frequent = (rankdata(x, method="max", axis=1) / n_words for x in (share, components))
-    frex = 1.0 / ((1.0 - frequency_weight) / exclusive + frequency_weight / frequent)
-    return np.take_along_axis(frex, top, axis=1).mean(axis=1)
+    return 1.0 / ((1.0 - frequency_weight) / exclusive + frequency_weight / frequent)
 
 
 def doc_topic_entropy(doc_topic: Any, X: Any = None) -> float:

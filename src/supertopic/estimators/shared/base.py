@@ -33,6 +33,7 @@ from supertopic.inference.task import Fit, Task, run
 from supertopic.inference.variational.step import take_step
 from supertopic.metrics import perplexity
 from supertopic.model import DocumentTerms, MixtureState, Model, State
+from supertopic.plots_of import Plots
 from supertopic.streams import Stream
 from supertopic.vectorizer import Vectorizer
 
@@ -225,6 +226,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         frame.insert(0, "count", corpus.counts.data.astype(np.float64))
         frame.insert(0, "word", self._words()[corpus.counts.indices])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+
+    @property
+    def plot(self) -> Plots:
+        """The plots of `supertopic.explore` as methods: `model.plot.topics()`; they need matplotlib."""
+        return Plots(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""

@@ -1,0 +1,75 @@
+"""What one document's topics, words and covariates add to the linear predictor of an average document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
+from supertopic.inference.after import prediction
+from supertopic.inference.after.words import word_features
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """intercept + topics.sum() + own_words.sum() + covariates.sum() is the linear predictor of the document."""
+
+    table: CoefficientTable
+    shares: np.ndarray  # (K,) Zbar, the shares that the response depends on
+    topics: np.ndarray  # (C, K) share times coefficient
+    words: list[str]  # (n,) the known words of the document
+    counts: np.ndarray  # (n,)
+    word_topic: np.ndarray  # (n, K) what each word adds to the shares
+    own_words: np.ndarray  # (C, n) what words add beside the topics (`words=True`)
+    covariates: np.ndarray  # (C, P)
+
+    @property
+    def total(self) -> np.ndarray:
+        """(C,) the linear predictor."""
+        parts = (self.topics, self.own_words, self.covariates)
+        return self.table.intercept + sum(part.sum(axis=1) for part in parts)
+
+    def by_word(self) -> np.ndarray:
+        """(C, n) what each word adds: by its topics, and by itself."""
+        return self.table.coef @ self.word_topic.T + self.own_words
+
+
+def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributions:
+    """The parts of one document's linear predictor, by a fitted model with coefficients."""
+    table = coefficients_of(model)
+    if table is None:
+        raise ValueError(
+            f"model: got {type(model).__name__}, which has no coefficients; expected a model with a response"
+        )
+    corpus = model._as_corpus([doc] if isinstance(doc, str) else doc)
+    if len(corpus) != 1:
+        raise ValueError(f"doc: got {len(corpus)} documents, expected one")
+    extra, counts = model._read_covariates(covariates, 1), corpus.counts.data.astype(np.float64)
+    shares = model._scores(corpus, extra).mean_topics[0].astype(np.float64)
+    point = model._point_model()
+    with model._backend(1) as backend:
+        _, phi = prediction.infer_shares(point, model._weights(), corpus.counts, backend, words=True)
+    token = prediction.response_shares(point, phi.astype(np.float64), counts)
+    own = np.zeros((len(table.coef), len(counts)))
+    if hasattr(model, "word_coef_"):
+        features = word_features(corpus.counts, model._word_scale)
+        own = features.data * model.word_coef_[:, features.indices]
+    return Contributions(
+        table=table,
+        shares=shares,
+        topics=table.coef * shares,
+        words=list(model._words()[corpus.counts.indices]),
+        counts=counts,
+        word_topic=token * (counts / max(counts.sum(), 1e-300))[:, None],
+        own_words=own,
+        covariates=_covariates(model, extra[0], len(table.coef)),
+    )
+
+
+def _covariates(model: Any, standard: np.ndarray, n_columns: int) -> np.ndarray:
+    """(C, P) covariate_coef times (x - mean), from the covariates as the regression takes them."""
+    coef = getattr(model, "covariate_coef_", np.zeros((n_columns, 0)))
+    factor = model._scaling.factor[: coef.shape[1]]
+    return coef * np.where(factor > 0, standard[: coef.shape[1]] / np.where(factor > 0, factor, 1.0), 0.0)

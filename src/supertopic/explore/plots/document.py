@@ -1,0 +1,159 @@
+"""One document: a waterfall from the average document to the prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supertopic.checks import check_choice, check_whole
+from supertopic.explore.contributions import Contributions, contributions_of
+from supertopic.explore.plots import style
+
+_ROW = 0.15  # inches
+_SMALLEST = 0.02  # of the largest bar: topics that add less have no bar of their own
+_IDENTITY = ("gaussian", "epsilon_insensitive")  # responses whose linear predictor is the prediction itself
+
+
+def plot_document(
+    model: Any, doc: Any, *, by: str = "topics", target: Any = None, n: int = 8, covariates: Any = None, ax: Any = None
+) -> Any:
+    """Draw what each topic (or word) of one document adds to the linear predictor of an average document.
+
+    The bars begin at the average training document, and add up to the document's own linear predictor: for a number
+    with a Gaussian response, the prediction itself.
+
+    Parameters
+    ----------
+    model : a fitted model with coefficients
+    doc : str, or counts of one document
+    by : {"topics", "words"}
+        A bar for each topic, named by the document's own words, or for each word.
+    target : class or response, optional
+        The column of coefficients; by default the class with the largest linear predictor.
+    n : int
+        Bars at most; the others are one bar together.
+    covariates : (1, P), where the model was fitted with some
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    model = style.fitted(model, "document")
+    check_choice("by", by, ("topics", "words"))
+    check_whole("n", n)
+    found = contributions_of(model, doc, covariates)
+    classes = isinstance(getattr(model, "classes_", None), np.ndarray)
+    several = len(found.table.names) > 1
+    column = int(found.total.argmax()) if several and classes and target is None else found.table.column(target)
+    bars = _by_topic(found, column, n) if by == "topics" else _by_word(found, column, n)
+    bars += _rest(found, column, by)
+    ax = style.new_sheet(ax, _ROW * (len(bars) + 2.2), bottom=0.36)
+    _draw(ax, float(found.table.intercept[column]), bars, float(found.total[column]), _unit(model, found, column))
+    return ax
+
+
+Bar = tuple[str, list[str], float]  # a name, words that explain it, and what it adds
+
+
+def _by_topic(found: Contributions, column: int, n: int) -> list[Bar]:
+    """The largest contributions of topics, and one bar for all other topics."""
+    added = found.topics[column]
+    order = np.argsort(-np.abs(added), kind="stable")
+    n = min(n, int((np.abs(added) > _SMALLEST * np.abs(added).max(initial=0.0)).sum()))
+    bars: list[Bar] = []
+    for k in order[:n]:
+        weight = found.word_topic[:, k]
+        best = [w for w in np.argsort(-weight, kind="stable") if weight[w] >= 0.25 * weight.max(initial=0.0)][:6]
+        bars.append((f"{k} · {style.percent(found.shares[k])}", [found.words[w] for w in best], float(added[k])))
+    return bars + _others(added[order[n:]], "topic")
+
+
+def _by_word(found: Contributions, column: int, n: int) -> list[Bar]:
+    added = found.by_word()[column]
+    order = np.argsort(-np.abs(added), kind="stable")
+    names = [f"{style.shown(found.words[w])}{'' if found.counts[w] == 1 else f' ×{found.counts[w]:g}'}" for w in order]
+    bars: list[Bar] = [(name, [], float(added[w])) for name, w in zip(names[:n], order, strict=False)]
+    return bars + _others(added[order[n:]], "word")
+
+
+def _others(added: np.ndarray, what: str) -> list[Bar]:
+    if len(added) == 0:
+        return []
+    return [(f"{len(added)} other {what}{'s' if len(added) > 1 else ''}", [], float(added.sum()))]
+
+
+def _rest(found: Contributions, column: int, by: str) -> list[Bar]:
+    """Words beside the topics, covariates, and what rounding leaves."""
+    bars: list[Bar] = []
+    if by == "topics" and found.own_words.any():
+        bars.append(("words themselves", [], float(found.own_words[column].sum())))
+    if found.covariates.size:
+        bars.append(("covariates", [], float(found.covariates[column].sum())))
+    return bars
+
+
+def _unit(model: Any, found: Contributions, column: int) -> str:
+    """The name of the axis."""
+    targets = getattr(model, "_targets", [])
+    name = found.table.names[column] or (targets[0].name if targets else "")
+    classes = getattr(model, "classes_", None)
+    if isinstance(classes, np.ndarray) and len(found.table.names) == 1 and len(classes) == 2:
+        name = str(classes[1])
+    of = f" of {style.shown(name, 18)}" if name not in ("", "y") else ""
+    same = targets and targets[min(column, len(targets) - 1)].response in _IDENTITY
+    return ("prediction" if same else "linear predictor") + of
+
+
+def _draw(ax: Any, start: float, bars: list[Bar], total: float, unit: str) -> None:
+    """Bars in data units on the right; their names on the left."""
+    steps = np.array([value for _, _, value in bars])
+    after = start + np.cumsum(steps)
+    before = after - steps
+    width, _ = style.size_in_points(ax)
+    n_rows = len(bars) + 2
+    size = style.row_size(ax, n_rows + 0.2)
+    low, high = float(min(start, after.min(initial=start))), float(max(start, after.max(initial=start)))
+    names, beside = 0.52 * width, 5 + style.text_width("+0.000", size)  # points for names, and for numbers beside bars
+    unit_per_point = max(high - low, 1e-9) / (width - names - 2 * beside)
+    low, high = low - beside * unit_per_point, high + beside * unit_per_point
+    left = low - names * unit_per_point
+    rows = np.arange(n_rows)[::-1]
+    colours = [style.MORE if value >= 0 else style.LESS for value in steps]
+    ax.barh(rows[1:-1], steps, left=before, height=0.62, color=colours, zorder=2)
+    corners = np.concatenate([[start], after])
+    for x, top in zip(corners, rows[:-1], strict=True):
+        ax.plot([x, x], [top, top - 1], color=style.GREY, linewidth=0.6, zorder=1)
+    ax.plot([start, total], [rows[0], rows[-1]], "D", color=style.INK, markersize=3, linestyle="none", zorder=3)
+    for row, (name, words, value), x in zip(rows[1:-1], bars, after, strict=True):
+        line = (
+            style.fit_words(words, names - 4, size, start=f"{name}  ")
+            if words
+            else style.fit_text(name, names - 4, size)
+        )
+        ax.text(left, row, line, fontsize=size, color=style.INK, va="center")
+        _value(ax, x, row, value, size, unit_per_point)
+    for row, name, x in ((rows[0], "average document", start), (rows[-1], "this document", total)):
+        ax.text(left, row, name, fontsize=size, color=style.INK, va="center", fontweight="bold")
+        ax.text(x + 4 * unit_per_point, row, style.number(x), fontsize=size, color=style.INK, va="center")
+    _axis(ax, left, low, high, n_rows, unit)
+
+
+def _value(ax: Any, x: float, row: float, value: float, size: float, unit_per_point: float) -> None:
+    """What a bar adds, beyond its end."""
+    text = ("+" if value >= 0 else "") + style.number(value)
+    side = 1 if value >= 0 else -1
+    ax.text(x + side * 3 * unit_per_point, row, text, fontsize=size, color=style.GREY, va="center",
+            ha="left" if value >= 0 else "right")  # fmt: skip
+
+
+def _axis(ax: Any, left: float, low: float, high: float, n_rows: int, unit: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set(xlim=(left, high), ylim=(-0.6, n_rows - 0.4), yticks=[])
+    style.bare(ax, "bottom")
+    ticks = [tick for tick in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= tick <= high]
+    ax.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
+    ax.spines["bottom"].set_bounds(low, high)
+    ax.set_xlabel(unit, fontsize=style.SMALL, color=style.INK, x=((low + high) / 2 - left) / (high - left))

@@ -1,0 +1,179 @@
+"""What the plots share: the width of a paper's column, colours, sizes of text, and words that fit their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+COLUMN = 3.4  # inches, the width of a column of a paper
+TEXT, SMALL = 7.0, 6.0  # points
+MORE, LESS, GREY, LIGHT, INK = "#0072B2", "#D55E00", "#767676", "#d9d9d9", "#262626"
+# Okabe and Ito's colours, which readers who are colour-blind can tell apart; markers tell them apart once more
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#262626", "#8c6d31")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_NEEDED = "plots need matplotlib: pip install 'supertopic[plots]'"
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_POINTS = 72.0  # in an inch
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, which is imported when the first plot is drawn."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ValueError(_NEEDED) from error
+    return plt
+
+
+def new_axes(ax: Any, height: float, width: float = COLUMN) -> Any:
+    """The user's Axes, or those of a new figure of this size in inches, which makes room for ticks and labels."""
+    plt = pyplot()
+    if ax is None:
+        return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return _checked(ax)
+
+
+def new_sheet(ax: Any, height: float, width: float = COLUMN, top: float = 0.06, bottom: float = 0.06) -> Any:
+    """Axes that fill a new figure but for margins in inches: all text stands inside of them."""
+    plt = pyplot()
+    if ax is not None:
+        return _checked(ax)
+    total = height + top + bottom
+    figure = plt.figure(figsize=(width, total))
+    side = 0.04
+    return figure.add_axes((side / width, bottom / total, 1 - 2 * side / width, height / total))
+
+
+def _checked(ax: Any) -> Any:
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax: got {type(ax).__name__}, expected a matplotlib Axes, such as plt.subplots() gives")
+    return ax
+
+
+def size_in_points(ax: Any) -> tuple[float, float]:
+    """Width and height of the Axes in points."""
+    box = ax.get_window_extent()
+    scale = _POINTS / ax.figure.dpi
+    return float(box.width * scale), float(box.height * scale)
+
+
+def row_size(ax: Any, n_rows: float, largest: float = TEXT) -> float:
+    """The size of text in rows that share the Axes' height, so that they do not touch."""
+    return float(min(largest, 0.82 * size_in_points(ax)[1] / max(n_rows, 1)))
+
+
+def bare(ax: Any, *keep: str) -> None:
+    """Take away ticks and all spines but those to keep."""
+    ax.tick_params(labelsize=SMALL, length=2, width=0.6, color=GREY, labelcolor=INK)
+    for name, spine in ax.spines.items():
+        spine.set_visible(name in keep)
+        spine.set(linewidth=0.6, color=GREY)
+
+
+def finish(ax: Any, xlabel: str = "", ylabel: str = "", title: str = "") -> Any:
+    """Labels in the sizes that all plots share, and no frame at the top and right."""
+    bare(ax, "left", "bottom")
+    ax.set_xlabel(xlabel, fontsize=TEXT, color=INK)
+    ax.set_ylabel(ylabel, fontsize=TEXT, color=INK)
+    ax.set_title(title, fontsize=TEXT, color=INK, loc="left")
+    return ax
+
+
+# --- text -------------------------------------------------------------------------------------------------------
+
+
+def shown(text: Any, longest: int = 24) -> str:
+    """A word as it can be drawn: no control characters, no formula by dollar signs, and not too long."""
+    text = _UNPRINTABLE.sub(" ", str(text))
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+@lru_cache(maxsize=20_000)
+def text_width(text: str, size: float) -> float:
+    """The width of a text in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    found = TextToPath().get_text_width_height_descent(text.replace(r"\$", "$"), FontProperties(size=100), False)
+    return float(found[0]) * size / 100
+
+
+def fit_words(words: Sequence[Any], width: float, size: float, start: str = "") -> str:
+    """As many words as fit in a width in points, after `start`; the first one is shortened where it must be."""
+    line = start
+    for place, word in enumerate(words):
+        longer = line + (", " if place else "") + shown(word)
+        if text_width(longer, size) > width:
+            return line if place else fit_text(longer, width, size)
+        line = longer
+    return line
+
+
+def fit_text(text: str, width: float, size: float) -> str:
+    """A text, shortened to a width in points."""
+    if text_width(text, size) <= width:
+        return text
+    while text and text_width(text + "…", size) > width:
+        text = text[:-1]
+    return text.rstrip("\\ ") + "…"
+
+
+def number(value: float) -> str:
+    """A number with few digits, and a real minus sign."""
+    size = abs(value)
+    text = f"{value:.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+    if 0 < size < 0.01:
+        text = f"{value:.1g}"
+    return text.replace("-", "−")
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; "<1" for a small one."""
+    return "<1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+# --- models and data --------------------------------------------------------------------------------------------
+
+
+def fitted(model: Any, plot: str) -> Any:
+    """A fitted model; the best one of a search."""
+    model = getattr(model, "best_estimator_", model)
+    if not hasattr(model, "components_") and not hasattr(type(model), "components_"):
+        raise TypeError(f"model: got {type(model).__name__}, expected a fitted supertopic model for plot_{plot}")
+    check_is_fitted(model, "_state")
+    return model
+
+
+def labels_of(y: Any, n_documents: int) -> np.ndarray:
+    """y as (D,) objects, None where missing; refuses another number of documents."""
+    import pandas as pd
+
+    if y is None:
+        raise ValueError("y: got None, expected one value for each document")
+    values = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y, dtype=object)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y: got shape {values.shape}, expected one value for each document")
+    if len(values) != n_documents:
+        raise ValueError(f"y: got {len(values)} values, expected one for each of the {n_documents} documents")
+    values = values.copy()
+    values[np.asarray(pd.isna(values), dtype=bool)] = None
+    return values
+
+
+def shares_of(model: Any, X: Any, needed_by: str) -> np.ndarray:
+    """(D, K) topic shares of X, or of the training documents."""
+    if X is not None:
+        return np.asarray(model.transform(X), dtype=np.float64)
+    if not hasattr(model, "doc_topic_"):
+        raise ValueError(f"X: got None, but the model keeps no shares of its training documents; {needed_by} needs X")
+    return np.asarray(model.doc_topic_, dtype=np.float64)

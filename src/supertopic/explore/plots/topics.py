@@ -1,0 +1,190 @@
+"""Topics along their coefficients, with intervals and words: figure 1 of the sLDA paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of, mean_shares
+from supertopic.explore.plots import style
+from supertopic.explore.words import topic_words
+
+_ROW = 0.135  # inches
+_NARROWEST = 19.0  # points of a lane
+_NAME = 18  # characters of a class's name
+_FARTHEST = 3.0  # intervals are cut at so many times the largest coefficient
+
+
+def plot_topics(
+    model: Any, *, target: Any = None, n: int = 10, by: str = "probability", interval: float = 0.9, ax: Any = None
+) -> Any:
+    """Draw every topic at its coefficient, with an interval, and its words beside it.
+
+    A row is a topic, the largest coefficient first. The dot's area is the topic's share of the training documents. An
+    interval that holds zero is grey, and so is a coefficient of exactly zero, which is a ring. With several classes or
+    responses, each has a lane, and topics stand in the order of the classes that they speak for.
+
+    Parameters
+    ----------
+    model : a fitted model with coefficients
+    target : class or response, optional
+        Draw this one alone.
+    n : int
+        Words at most beside a topic; as many as fit are shown.
+    by : {"probability", "frex"}
+        Which words: the most probable ones, or those both frequent and exclusive.
+    interval : float
+        Probability of the intervals.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    model = style.fitted(model, "topics")
+    table = coefficients_of(model)
+    if table is None:
+        who = type(model).__name__
+        raise ValueError(
+            f"model: got {who}, which has no coefficients; expected a model with a response, or plot_words"
+        )
+    ends, words = table.ends(interval), topic_words(model, n, by)
+    columns = [table.column(target)] if target is not None or len(table.names) == 1 else list(range(len(table.names)))
+    several, n_topics = len(columns) > 1, table.coef.shape[1]
+    width = max(style.COLUMN, 1.9 + len(columns) * _NARROWEST / 72) if several else style.COLUMN
+    longest = max(style.text_width(style.shown(table.names[c], _NAME), style.SMALL) for c in columns)
+    top = 0.08 + (0.72 * longest + 6) / 72 if several else 0.06
+    ax = style.new_sheet(ax, _ROW * n_topics + 0.08, width, top=top, bottom=0.36)
+    lanes, edge, unit = _lanes(ax, table, ends, columns, one_unit=_has_classes(model))
+    rows = np.empty(n_topics)
+    rows[_order(table.coef[columns])] = np.arange(n_topics)[::-1]
+    for lane in lanes:
+        _draw_lane(ax, lane, table, ends, rows, mean_shares(model))
+    _write_words(ax, words, rows, edge, unit)
+    style.bare(ax, *([] if several else ["bottom"]))
+    (_name_lanes if several else _mark_axis)(ax, lanes, table, n_topics)
+    start = -lanes[0].reach if several else lanes[0].zero
+    ax.text(start, 0, _meaning(model, table, columns), ha="left" if several else "center", va="top",
+            fontsize=style.SMALL, color=style.INK, transform=_below(ax, 10 if several else 15))  # fmt: skip
+    return ax
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """The place of one column of coefficients on the Axes: x = zero + scale times coefficient."""
+
+    column: int
+    zero: float
+    scale: float
+    reach: float  # the largest coefficient that has room
+
+
+def _has_classes(model: Any) -> bool:
+    """Whether the columns of coefficients are classes of one response, with one unit."""
+    return isinstance(getattr(model, "classes_", None), np.ndarray)
+
+
+def _order(coef: np.ndarray) -> np.ndarray:
+    """Topics from the first row to the last: by class, then from the largest coefficient to the smallest."""
+    best = coef.argmax(axis=0)
+    largest = coef[best, np.arange(coef.shape[1])]
+    return np.lexsort((-largest, best)) if len(coef) > 1 else np.argsort(-coef[0], kind="stable")
+
+
+def _lanes(
+    ax: Any, table: CoefficientTable, ends: np.ndarray | None, columns: list[int], one_unit: bool
+) -> tuple[list[_Lane], float, float]:
+    """The lanes, where the words begin, and data units per point. One lane alone has the units of its coefficients."""
+    width, _ = style.size_in_points(ax)
+    reaches = [_reach(table.coef[c], None if ends is None else ends[:, c]) for c in columns]
+    if one_unit:
+        reaches = [max(reaches)] * len(columns)
+    room = 0.36 * width if len(columns) == 1 else max(_NARROWEST, min(34.0, 0.5 * width / len(columns)))
+    gap = 0.0 if len(columns) == 1 else 0.12 * room
+    unit = 2 * reaches[0] / room
+    lanes = [
+        _Lane(c, place * (room + gap) * unit, reaches[0] / reach, reach)
+        for place, (c, reach) in enumerate(zip(columns, reaches, strict=True))
+    ]
+    low = -reaches[0]
+    ax.set(xlim=(low, low + width * unit), ylim=(-0.7, table.coef.shape[1] - 0.3), yticks=[])
+    return lanes, low + (len(columns) * (room + gap) + 4) * unit, unit
+
+
+def _draw_lane(
+    ax: Any, lane: _Lane, table: CoefficientTable, ends: np.ndarray | None, rows: np.ndarray, shares: np.ndarray
+) -> None:
+    """The zero line, intervals and dots of one column of coefficients."""
+    coef = table.coef[lane.column]
+    ax.plot([lane.zero] * 2, [-0.5, len(rows) - 0.5], color=style.LIGHT, linewidth=0.8, zorder=0)
+    sure = coef != 0
+    if ends is not None:
+        low, high = ends[:, lane.column]
+        sure &= (low > 0) | (high < 0)
+    colours = np.where(sure, np.where(coef > 0, style.MORE, style.LESS), style.GREY)
+    if ends is not None:
+        drawn = lane.zero + lane.scale * np.clip(ends[:, lane.column], -lane.reach, lane.reach)
+        ax.hlines(rows, *drawn, colors=colours, linewidth=0.9, zorder=1)
+    area = 3.0 + 22.0 * shares / max(shares.max(), 1e-300)
+    faces = np.where(coef == 0, "white", colours)
+    ax.scatter(lane.zero + lane.scale * coef, rows, s=area, c=faces, edgecolors=colours, linewidths=0.7, zorder=2)
+
+
+def _write_words(ax: Any, words: list[list[str]], rows: np.ndarray, edge: float, unit: float) -> None:
+    """The number and the words of each topic, from `edge` to the right end."""
+    size = style.row_size(ax, len(rows) + 0.6)
+    number = style.text_width(f"{len(rows) - 1}", size) + 5
+    start, right = edge + number * unit, ax.get_xlim()[1]
+    for topic, row in enumerate(rows):
+        ax.text(start - 4 * unit, row, str(topic), fontsize=size, color=style.GREY, ha="right", va="center")
+        line = style.fit_words(words[topic], (right - start) / unit - 2, size)
+        ax.text(start, row, line, fontsize=size, color=style.INK, va="center")
+
+
+def _name_lanes(ax: Any, lanes: list[_Lane], table: CoefficientTable, n_topics: int) -> None:
+    """The class or response above each lane, and below it how far it reaches."""
+    ax.set_xticks([])
+    for lane in lanes:
+        ax.text(lane.zero, n_topics - 0.3, style.shown(table.names[lane.column], _NAME), rotation=45,
+                rotation_mode="anchor", fontsize=style.SMALL, color=style.INK)  # fmt: skip
+        reach = "±" + style.number(lane.reach)
+        ax.text(lane.zero, -0.75, reach, ha="center", va="top", fontsize=5, color=style.GREY)
+
+
+def _mark_axis(ax: Any, lanes: list[_Lane], table: CoefficientTable, n_topics: int) -> None:
+    """Ticks below the one lane there is."""
+    from matplotlib.ticker import MaxNLocator
+
+    reach = lanes[0].reach
+    ticks = MaxNLocator(4, steps=[1, 2, 5, 10], symmetric=True).tick_values(-reach, reach)
+    ticks = [float(tick) for tick in ticks if abs(tick) <= reach]
+    ax.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
+    ax.spines["bottom"].set_bounds(-reach, reach)
+
+
+def _reach(coef: np.ndarray, ends: np.ndarray | None) -> float:
+    """How far a lane goes from zero: as far as the intervals, but one huge interval does not blow it up."""
+    most = max(float(np.abs(coef).max()), 1e-12)
+    if ends is not None:
+        most = min(max(most, float(np.abs(ends).max())), _FARTHEST * most)
+    return 1.08 * most
+
+
+def _meaning(model: Any, table: CoefficientTable, columns: list[int]) -> str:
+    """What a coefficient is about, in a few words."""
+    if len(columns) > 1:
+        return "coefficient, a lane for each " + ("class" if _has_classes(model) else "response")
+    if _has_classes(model) and len(model.classes_) == 2:
+        return f"coefficient (right: {style.shown(model.classes_[1], 14)})"
+    name = table.names[columns[0]] or getattr(model, "_targets", [None])[0].name
+    return "coefficient" if name in ("", "y") else f"coefficient for {style.shown(name, 18)}"
+
+
+def _below(ax: Any, points: float) -> Any:
+    """Data units to the right; upwards, points below the Axes."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    down = ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
+    return blended_transform_factory(ax.transData, ax.transAxes) + down

@@ -1,0 +1,86 @@
+"""How a fit went: its bound by step, or the draws of a sampler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supertopic.estimators.shared.coefficient_table import coefficients_of
+from supertopic.explore.plots import style
+
+_HIDDEN = ("inclusion", "log_joint")  # no draws; the same as "bound"
+_NAMED = 5  # the largest coefficients have a colour and a name
+
+
+def plot_trace(model: Any, what: str = "bound", *, target: Any = None, ax: Any = None) -> Any:
+    """Draw the evidence bound (or a sampler's log joint) by step, or the draws of coefficients or of another quantity.
+
+    Parameters
+    ----------
+    model : a fitted model
+    what : str
+        "bound", or the name of draws in `draws_`: "coef", "dispersion", "alpha" …
+    target : class or response, optional
+        With "coef": the column of coefficients.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    model = style.fitted(model, "trace")
+    draws = getattr(model, "draws_", None) or {}
+    names = ["bound", *(name for name, value in draws.items() if name not in _HIDDEN and np.asarray(value).size)]
+    if what not in names:
+        raise ValueError(f"what: got {what!r}, expected one of {', '.join(map(repr, names))}")
+    if what == "bound":
+        return _bound(model, ax)
+    return _draws(model, what, np.asarray(draws[what]), target, ax)
+
+
+def _bound(model: Any, ax: Any) -> Any:
+    trace = np.asarray(model.bound_, dtype=np.float64)
+    if len(trace) == 0:
+        raise ValueError("model: got a fit without a trace, expected one with `bound_`")
+    steps = np.arange(1, len(trace) + 1) * max(1.0, model.n_iter_ / len(trace))
+    ax = style.new_axes(ax, 1.9)
+    ax.plot(steps, trace, color=style.MORE, linewidth=1.1, marker="o" if len(trace) < 60 else None, markersize=2)
+    sampler = bool(getattr(model, "draws_", None))
+    if sampler and hasattr(model, "burn_in"):
+        burn_in = model.n_iter_ // 2 if model.burn_in is None else model.burn_in
+        ax.axvline(burn_in, color=style.LESS, linewidth=0.8, linestyle=":")
+        ax.annotate("burn-in ends", (burn_in, 0), xycoords=("data", "axes fraction"), xytext=(2, 3),
+                    textcoords="offset points", fontsize=style.SMALL, color=style.LESS)  # fmt: skip
+    # a first value far below all others would leave nothing to be seen of them
+    later = trace[max(1, len(trace) // 20) :]
+    if len(later) > 3 and trace.max() - trace.min() > 6 * (later.max() - later.min()):
+        ax.set_ylim(later.min() - 0.3 * (later.max() - later.min()), trace.max() + 0.1 * (later.max() - later.min()))
+    ax.ticklabel_format(useOffset=False, axis="y")
+    return style.finish(ax, "sweep" if sampler else "step", "log joint per token" if sampler else "bound per token")
+
+
+def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Any) -> Any:
+    n_chains = int(getattr(model, "n_chains", 1)) if what in ("coef", "dispersion", "coef_scale") else 1
+    label = what
+    if what == "coef":
+        table = coefficients_of(model)
+        assert table is not None
+        column = table.column(target)
+        draws = draws[:, column, : table.coef.shape[1]]
+        label = f"coefficient {table.names[column]}".strip()
+    lines = draws.reshape(len(draws), -1)
+    chains = np.split(lines, n_chains) if len(lines) % n_chains == 0 else [lines]
+    ax = style.new_axes(ax, 2.1)
+    order = np.argsort(-np.abs(lines.mean(axis=0)), kind="stable")
+    named = sorted(order[:_NAMED], key=lambda place: -lines[:, place].mean())
+    for place in [*order[_NAMED:], *named]:
+        for number, chain in enumerate(chains):
+            colour = style.COLOURS[named.index(place)] if place in named else style.LIGHT
+            ax.plot(np.arange(1, len(chain) + 1), chain[:, place], color=colour, linewidth=0.8,
+                    linestyle=("-", "--", ":", "-.")[number % 4], zorder=2 if place in named else 1,
+                    label=f"topic {place}" if place in named and number == 0 else None)  # fmt: skip
+    if lines.shape[1] > 1:
+        ax.legend(frameon=False, fontsize=style.SMALL, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
+    title = f"{len(chains)} chains, by kind of line" if len(chains) > 1 else ""
+    return style.finish(ax, "draw", label, title)
