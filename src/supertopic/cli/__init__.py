@@ -1,7 +1,7 @@
 """The command line. Heavy modules are imported only when a command runs.
 
-`fit`, `look` (topics, explain), `predict`, `evaluate`, `select` and `demo` are the commands. `models` is the table of
-models, `target` chooses a response, `response` makes tables of coefficients and predictions, `answers` scores
+`fit`, `look` (topics, explain), `predict`, `evaluate`, `report`, `select` and `demo` are the commands. `models` is the
+table of models, `target` chooses a response, `response` makes tables of coefficients and predictions, `answers` scores
 predictions, `options` holds shared options, `documents` reads, `tables` writes, `show` prints, and `guard` turns errors
 into one sentence.
 """
@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from supertopic.cli import demo, evaluate, fit, look, predict, select
+from supertopic.cli import demo, evaluate, fit, look, predict, report, select
 from supertopic.cli.guard import GuardedGroup
 from supertopic.cli.show import say
 
@@ -24,7 +24,16 @@ app = typer.Typer(
     epilog="A first look takes a minute and needs no data:  supertopic demo\n\n"
     "Names are completed with the Tab key after:  supertopic --install-completion",
 )
-for command in (demo.demo, fit.fit, look.topics, look.explain, predict.predict, evaluate.evaluate, select.select):
+for command in (
+    demo.demo,
+    fit.fit,
+    look.topics,
+    look.explain,
+    predict.predict,
+    evaluate.evaluate,
+    report.report,
+    select.select,
+):
     app.command()(command)
 
 

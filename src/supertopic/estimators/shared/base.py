@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from numbers import Integral
 from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -231,6 +232,31 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def plot(self) -> Plots:
         """The plots of `supertopic.explore` as methods: `model.plot.topics()`; they need matplotlib."""
         return Plots(self)
+
+    def report(
+        self, path: str | os.PathLike[str], X: Any, y: Any = None, *, metadata: Any = None, texts: Any = None,
+        names: Any = None, covariates: Any = None, title: str | None = None,
+    ) -> None:  # fmt: skip
+        """Write a page that explains the model on these documents: one HTML file that needs no network.
+
+        The page shows the topics with their coefficients, every document with its prediction and the reasons for it,
+        how well the model fits, and it predicts a text as one types.
+
+        Parameters
+        ----------
+        path : the file to write, such as ``"report.html"``; it is replaced at once, or not at all
+        X : documents as in `transform`; new ones tell more about predictions than those of the fit
+        y : what is predicted, optional; missing values are allowed
+        metadata : a table with a row per document: further columns to group documents by
+        texts : the texts of the documents, where X holds counts
+        names : a name for each document
+        covariates : as in `predict`
+        title : the heading of the page
+        """
+        # `explore` stands above the estimators, so that it is imported when it is asked for
+        page = import_module("supertopic.explore.page")
+        more = {"metadata": metadata, "texts": texts, "names": names, "covariates": covariates, "title": title}
+        page.write_report(self, path, X, y, **more)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""

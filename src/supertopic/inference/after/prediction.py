@@ -16,7 +16,7 @@ from supertopic.kernels.e_step_words import infer_documents
 from supertopic.kernels.one_topic import share_documents
 from supertopic.responses.base import Response
 
-_LIMITS = LocalLimits(max_passes=200, tol=1e-4)
+LIMITS = LocalLimits(max_passes=200, tol=1e-4)
 _DOCUMENTS_AT_ONCE = 1024  # whose responsibilities are held at a time
 
 
@@ -63,7 +63,7 @@ def infer_shares(
     def infer_range(start: int, stop: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)
         infer_documents(
-            start, stop, *csr, weights, alpha, point.collapsed, _LIMITS.max_passes, _LIMITS.tol, True,
+            start, stop, *csr, weights, alpha, point.collapsed, LIMITS.max_passes, LIMITS.tol, True,
             doc_topic, phi, bound, passes, rows,
         )  # fmt: skip
 
@@ -134,7 +134,7 @@ def _score_part(
     alpha, active = point.alpha.astype(np.float32), np.ones(n_documents, dtype=bool)
     longest = int(np.diff(counts.indptr).max(initial=0))
     csr = (counts.indptr, counts.indices, counts.data)
-    limits = (_LIMITS.max_passes, _LIMITS.tol)
+    limits = (LIMITS.max_passes, LIMITS.tol)
 
     def infer_range(first: int, last: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)

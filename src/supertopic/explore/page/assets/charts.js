@@ -1,0 +1,136 @@
+/* Figures: a drawing (SVG) that follows the width of its place, a caption, and buttons to save it. */
+
+const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
+const measurer = document.createElement("canvas").getContext("2d");
+
+function textWidth(text, size = 12) {
+  measurer.font = `${size}px ${FONT}`;
+  return measurer.measureText(text).width;
+}
+
+/* The text, cut so that it is at most `width` wide. */
+function fitText(text, width, size = 12) {
+  let shown = cut(text, 80);
+  if (textWidth(shown, size) <= width) return shown;
+  let low = 0;
+  let high = shown.length;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (textWidth(shown.slice(0, middle) + "…", size) <= width) low = middle;
+    else high = middle - 1;
+  }
+  return low ? shown.slice(0, low).toWellFormed().replace(/\ufffd$/, "") + "…" : "";
+}
+
+function label(x, y, text, attributes = {}) {
+  const size = attributes["font-size"] || 12;
+  return svg("text", { x, y, fill: paint("ink"), "font-family": FONT, "font-size": size, ...attributes }, text);
+}
+
+/* Round numbers for an axis. */
+function ticks(low, high, wanted = 5) {
+  if (!(high > low)) return [low];
+  const rough = (high - low) / wanted;
+  const power = Math.pow(10, Math.floor(Math.log10(rough)));
+  const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
+  const found = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(i * step);
+  return found;
+}
+
+/* A function from values to places; `low` and `high` are its ends. */
+function scale(low, high, from, to) {
+  const width = high - low || 1;
+  const place = (value) => from + ((value - low) / width) * (to - from);
+  return Object.assign(place, { low, high, from, to });
+}
+
+function bottomAxis(x, y, height, form = number) {
+  const wanted = Math.max(2, Math.min(7, Math.floor(Math.abs(x.to - x.from) / 70)));
+  return svg("g", {}, ticks(x.low, x.high, wanted).map((value) => [
+    svg("line", { x1: x(value), x2: x(value), y1: y - height, y2: y, stroke: paint("line") }),
+    label(x(value), y + 16, form(value), { "text-anchor": "middle", "font-size": 11, fill: paint("muted") }),
+  ]).flat());
+}
+
+function leftAxis(y, x, width, form = number) {
+  return svg("g", {}, ticks(y.low, y.high, 5).map((value) => [
+    svg("line", { x1: x, x2: x + width, y1: y(value), y2: y(value), stroke: paint("line") }),
+    label(x - 6, y(value) + 4, form(value), { "text-anchor": "end", "font-size": 11, fill: paint("muted") }),
+  ]).flat());
+}
+
+function range(values) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low <= high ? [low, high] : [0, 1];
+}
+
+/* A figure: draw(width) gives {drawing parts, height}; rows() gives the table behind it. */
+function figure(name, title, note, draw, rows, more = {}) {
+  const place = el("div", { class: "drawing" });
+  const save = saveButtons(name, title, () => place.querySelector("svg"), rows);
+  const caption = el("figcaption", {}, el("h3", {}, title), save, note ? el("p", { class: "note" }, note) : null);
+  const whole = el("figure", { class: "figure", "data-figure": name }, caption, place);
+  let drawn = 0;
+  const redraw = () => {
+    const width = Math.max(260, Math.floor(place.clientWidth || whole.clientWidth || 600));
+    drawn = width;
+    const { parts, height } = draw(width);
+    const shape = { viewBox: `0 0 ${width} ${height}`, width, height, role: more.role || "img", "aria-label": title };
+    place.replaceChildren(svg("svg", shape, parts));
+  };
+  new ResizeObserver(() => {
+    if (place.clientWidth && Math.abs(place.clientWidth - drawn) > 1) redraw();
+  }).observe(place);
+  whole.redraw = redraw;
+  return whole;
+}
+
+/* Buttons that save a view; `drawing` is null for a view that is a table. */
+function saveButtons(name, title, drawing, rows) {
+  const button = (text, action) =>
+    el("button", { type: "button", class: "quiet", "aria-label": `Save as ${text}: ${title}`, onclick: action }, text);
+  return el(
+    "span",
+    { class: "save" },
+    rows ? button("CSV", () => download(`${name}.csv`, csvOf(rows()), "text/csv")) : null,
+    drawing ? button("SVG", () => download(`${name}.svg`, svgText(drawing()), "image/svg+xml")) : null,
+    drawing ? button("PNG", async () => download(`${name}.png`, await pngOf(drawing()), "image/png")) : null
+  );
+}
+
+/* Horizontal bars around zero or from zero: items {name, value, color, title, click}. */
+function bars(width, items, { low, high, form = number, height = 22, share = 0.36 } = {}) {
+  const left = Math.round(Math.min(width * share, 220));
+  const right = 54;
+  const [least, most] = range(items.map((item) => item.value));
+  const x = scale(low ?? Math.min(least, 0), high ?? Math.max(most, 0) ?? 1, left + 8, width - right);
+  if (x.low === x.high) Object.assign(x, scale(0, 1, left + 8, width - right));
+  const zero = x(0);
+  const rows = items.map((item, i) => {
+    const y = i * height;
+    const end = x(item.value);
+    return svg(
+      "g",
+      {},
+      label(left, y + height / 2 + 4, fitText(item.name, left - 4), { "text-anchor": "end" }),
+      svg("rect", {
+        x: Math.min(zero, end),
+        y: y + 3,
+        width: Math.max(Math.abs(end - zero), 0.5),
+        height: height - 6,
+        rx: 2,
+        fill: item.color || paint("accent"),
+      }),
+      label(Math.max(zero, end) + 5, y + height / 2 + 4, form(item.value), { "font-size": 11, fill: paint("muted") })
+    );
+  });
+  const line = svg("line", { x1: zero, x2: zero, y1: 0, y2: items.length * height, stroke: paint("muted") });
+  return { parts: [...rows, line], height: Math.max(items.length * height, 10) };
+}

@@ -1,0 +1,140 @@
+/* The document explorer: filters, a list, and one document beside it. */
+
+const filters = { text: "", truth: "", decided: "", wrong: "", topic: "", least: 0.2, sort: "row", shown: 40 };
+
+function drawDocuments(root) {
+  const list = el("div", { class: "list" });
+  const one = el("div", { class: "one", id: "document" });
+  root.replaceChildren(el("div", { class: "two documents" }, el("div", {}, filterForm(), list), one));
+  panel(list, ["filters", "column", "labels"], drawList);
+  panel(one, ["document", "column", "labels", "theme"], drawDocument);
+}
+
+function change(name, value) {
+  filters[name] = value;
+  filters.shown = 40;
+  announce("filters");
+}
+
+function filterForm() {
+  const place = currentOutcome();
+  const outcome = place < 0 ? null : app.data.outcomes[place];
+  const controls = [
+    field("Text holds", el("input", { type: "search", value: filters.text, oninput: later((event) => change("text", event.target.value), 150) })),
+    field("Topic", chooser([["", "any"], ...axisOrder(app.column).map((k) => [k, `${k} ${cut(topicName(k), 40)}`])], filters.topic, (v) => change("topic", v))),
+    field("with a share from", el("input", { type: "number", min: 0, max: 1, step: 0.05, value: filters.least, oninput: (event) => change("least", Number(event.target.value) || 0) })),
+  ];
+  if (outcome) controls.push(...outcomeFilters(outcome));
+  return el("form", { class: "filters", onsubmit: (event) => event.preventDefault() }, controls);
+}
+
+function outcomeFilters(outcome) {
+  const found = [];
+  if (outcome.kind !== "number") {
+    const classes = [["", "any"], ...outcome.classes.map((name, code) => [code, cut(name, 40)])];
+    found.push(field("True class", chooser(classes, filters.truth, (v) => change("truth", v), { id: "filter-truth" })));
+    found.push(field("Predicted class", chooser(classes, filters.decided, (v) => change("decided", v), { id: "filter-decided" })));
+  }
+  const wrong = outcome.kind === "number" ? "outside the interval" : "wrong class";
+  found.push(field("Prediction", chooser([["", "any"], ["yes", wrong], ["no", "right"]], filters.wrong, (v) => change("wrong", v))));
+  found.push(field("Sort by", chooser([["row", "row number"], ["error", "largest error"], ["predicted", "prediction"], ["topic", "share of the topic"]], filters.sort, (v) => change("sort", v))));
+  return found;
+}
+
+/* The documents that pass the filters, in order. */
+function filtered() {
+  const place = currentOutcome();
+  const wanted = filters.text.toLowerCase();
+  const topic = filters.topic === "" ? -1 : Number(filters.topic);
+  const found = [];
+  for (let d = 0; d < nDocuments(); d++) {
+    if (topic >= 0 && shareOf(d, topic) < filters.least) continue;
+    if (place >= 0 && !passes(place, d)) continue;
+    if (wanted && !haystack(d).includes(wanted)) continue;
+    found.push(d);
+  }
+  return sorted(found, place, topic);
+}
+
+function haystack(d) {
+  app.lower ??= [];
+  app.lower[d] ??= `${documentName(d)} ${documentText(d) ?? snippet(d, 400)}`.toLowerCase();
+  return app.lower[d];
+}
+
+function passes(place, d) {
+  const answer = answerOf(place, d);
+  if (filters.truth !== "" && answer.y !== Number(filters.truth)) return false;
+  if (filters.decided !== "" && answer.decided !== Number(filters.decided)) return false;
+  if (filters.wrong === "yes" && !isWrong(place, d)) return false;
+  if (filters.wrong === "no" && (isWrong(place, d) || Number.isNaN(answer.y))) return false;
+  return true;
+}
+
+function sorted(found, place, topic) {
+  const keys = {
+    error: (d) => Math.abs(errorOf(place, d)) || 0,
+    predicted: (d) => answerOf(place, d).mean ?? Math.max(...answerOf(place, d).chances),
+    topic: (d) => shareOf(d, topic < 0 ? app.topic : topic),
+  };
+  const key = filters.sort === "row" || (place < 0 && filters.sort !== "topic") ? null : keys[filters.sort];
+  if (!key) return found;
+  return found.map((d) => [d, key(d)]).sort((a, b) => b[1] - a[1]).map(([d]) => d);
+}
+
+function drawList(place) {
+  const outcome = currentOutcome();
+  const found = filtered();
+  const rows = () => [["row", "name", "true", "predicted", "text"],
+    ...filtered().map((d) => [d, documentName(d), ...(outcome < 0 ? ["", ""] : answerCells(outcome, d)), documentText(d) ?? ""])];
+  const items = found.slice(0, filters.shown).map((d) => el("li", {}, documentLink(d, outcome < 0 ? "" : answerSentence(outcome, d))));
+  const more = found.length > filters.shown
+    ? el("button", { type: "button", onclick: () => { filters.shown += 100; drawList(place); } }, "Show more")
+    : null;
+  place.replaceChildren(
+    el("p", { class: "count", role: "status" }, `Showing ${whole(Math.min(found.length, filters.shown))} of ${whole(found.length)} that match, ${whole(nDocuments())} in all. `, saveButtons("documents", "documents", null, rows)),
+    el("ol", { class: "plain" }, items),
+    more ?? ""
+  );
+  markCurrent(place);
+}
+
+function markCurrent(place) {
+  for (const link of place.querySelectorAll("a.document-link")) {
+    const here = link.getAttribute("href") === `#documents/${app.document}`;
+    if (here) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+function drawDocument(place) {
+  const d = app.document;
+  if (d < 0 || d >= nDocuments()) {
+    place.replaceChildren(el("p", { class: "note" }, "Choose a document to see its words and the reasons for its prediction."));
+    return;
+  }
+  const list = place.parentNode && place.parentNode.querySelector(".list");
+  if (list) markCurrent(list);
+  const document = readDocument(d);
+  const outcome = currentOutcome();
+  const title = app.data.documents.names ? `${documentName(d)} (row ${d})` : `Document ${d}`;
+  const answer = outcome < 0 ? [] : answerParts(outcome, answerOf(outcome, d));
+  place.replaceChildren(
+    el("h2", { tabindex: -1, id: "document-title" }, said(title)),
+    ...[columnChooser(), ...answer, ...explainDocument(document), metadataTable(d)].filter(Boolean)
+  );
+}
+
+function metadataTable(d) {
+  if (!app.data.metadata.length) return null;
+  const rows = app.data.metadata.map((column, place) => el("tr", {}, el("th", { scope: "row" }, said(cut(column.name, 60))), el("td", {}, said(metadataValue(place, d)))));
+  return el("table", { class: "facts" }, el("caption", {}, "Metadata"), el("tbody", {}, rows));
+}
+
+function metadataValue(place, d) {
+  const column = app.data.metadata[place];
+  const value = app.data.arrays[`metadata_${place}`].data[d];
+  if (Number.isNaN(value)) return "–";
+  if (column.kind === "category") return cut(column.categories[value], 80);
+  return column.kind === "time" ? new Date(value).toISOString().slice(0, 10) : number(value, 5);
+}

@@ -1,0 +1,221 @@
+/* Topic shares of one document without y, and the moments of its linear predictors.
+ *
+ * The same fixed point as in supertopic.inference.after.prediction:
+ *   phi_jk ∝ w_jk exp(psi(gamma_k)),  gamma_k = alpha_k + sum_j c_j phi_jk     (gamma_k for exp psi where collapsed)
+ */
+
+const WEIGHT_OFFSET = 1e-18;
+
+/* What inference needs of the data. */
+function makeModel(data) {
+  const { arrays, inference } = data;
+  const get = (name) => (arrays[name] ? arrays[name].data : null);
+  return {
+    ...inference,
+    nTopics: arrays.far.shape[1],
+    nWords: arrays.far.shape[0],
+    top: get("top"),
+    far: get("far"),
+    reach: get("reach") ? get("reach")[0] : 0,
+    alpha: get("alpha"),
+    coef: arrays.inner_coef || null,
+    offset: get("inner_offset"),
+    wordCoef: arrays.word_coef || null,
+    wordScale: get("word_scale"),
+  };
+}
+
+/* log(p(word | topic) / its largest value over topics), for all topics. */
+function logRatios(model, word, into) {
+  const first = word * model.nTopics;
+  for (let k = 0; k < model.nTopics; k++) {
+    const value = model.far[first + k];
+    const part = value / 65535;
+    into[k] = model.reach ? -model.reach * part * part : -value;
+  }
+  return into;
+}
+
+/* p(word | topic) for all topics. */
+function wordRow(model, word, into) {
+  logRatios(model, word, into);
+  for (let k = 0; k < model.nTopics; k++) into[k] = model.top[word] * Math.exp(into[k]);
+  return into;
+}
+
+function priorShares(model) {
+  const total = model.alpha.reduce((sum, a) => sum + a, 0);
+  return Float64Array.from(model.alpha, (a) => a / total);
+}
+
+/* {shares, mean, phi, nTokens}: shares as `transform` gives them, mean = those the response depends on. */
+function inferDocument(model, ids, counts) {
+  if (model.kind === "one_topic") return inferOneTopic(model, ids, counts);
+  const nTopics = model.nTopics;
+  const nTokens = counts.reduce((sum, c) => sum + c, 0);
+  const prior = priorShares(model);
+  if (!ids.length) return { shares: prior, mean: prior, phi: [], nTokens: 0 };
+  const rows = ids.map((id) => wordRow(model, id, new Float64Array(nTopics)));
+  for (const weights of rows) for (let k = 0; k < nTopics; k++) weights[k] += WEIGHT_OFFSET;
+  const gamma = Float64Array.from(model.alpha, (a) => a + nTokens / nTopics);
+  const theta = new Float64Array(nTopics);
+  ascend(model, rows, counts, gamma, theta);
+  const gammaTotal = gamma.reduce((sum, g) => sum + g, 0);
+  const shares = Float64Array.from(gamma, (g) => g / gammaTotal);
+  const { phi, total } = shareWords(rows, counts, theta);
+  const mean = model.at_mode ? shares : Float64Array.from(total, (t) => t / nTokens);
+  return { shares, mean, phi, nTokens };
+}
+
+function weigh(model, gamma, theta) {
+  for (let k = 0; k < gamma.length; k++) theta[k] = model.collapsed ? gamma[k] : Math.exp(digamma(gamma[k]));
+}
+
+/* Coordinate ascent; it ends once the mean change of gamma is below the tolerance. */
+function ascend(model, rows, counts, gamma, theta) {
+  const nTopics = gamma.length;
+  const total = new Float64Array(nTopics);
+  weigh(model, gamma, theta);
+  for (let pass = 0; pass < model.max_passes; pass++) {
+    total.fill(0);
+    for (let j = 0; j < rows.length; j++) {
+      const weights = rows[j];
+      let norm = 1e-30;
+      for (let k = 0; k < nTopics; k++) norm += weights[k] * theta[k];
+      const ratio = counts[j] / norm;
+      for (let k = 0; k < nTopics; k++) total[k] += ratio * weights[k];
+    }
+    let change = 0;
+    for (let k = 0; k < nTopics; k++) {
+      const next = model.alpha[k] + theta[k] * total[k];
+      change += Math.abs(next - gamma[k]);
+      gamma[k] = next;
+    }
+    weigh(model, gamma, theta);
+    if (change / nTopics < model.tol) break;
+  }
+}
+
+function shareWords(rows, counts, theta) {
+  const total = new Float64Array(theta.length);
+  const phi = rows.map((weights, j) => {
+    const share = new Float64Array(theta.length);
+    let norm = 1e-30;
+    for (let k = 0; k < theta.length; k++) norm += weights[k] * theta[k];
+    for (let k = 0; k < theta.length; k++) {
+      share[k] = (weights[k] * theta[k]) / norm;
+      total[k] += counts[j] * share[k];
+    }
+    return share;
+  });
+  return { phi, total };
+}
+
+/* All words of a document share one topic: its posterior. */
+function inferOneTopic(model, ids, given) {
+  const counts = model.log_counts ? given.map((c) => Math.log2(1 + c)) : given;
+  const logs = Float64Array.from(priorShares(model), Math.log);
+  const ratios = new Float64Array(model.nTopics);
+  ids.forEach((id, j) => {
+    logRatios(model, id, ratios);
+    for (let k = 0; k < model.nTopics; k++) logs[k] += counts[j] * ratios[k];
+  });
+  const top = Math.max(...logs);
+  const shares = logs.map((value) => Math.exp(value - top));
+  const total = shares.reduce((sum, s) => sum + s, 0);
+  for (let k = 0; k < shares.length; k++) shares[k] /= total;
+  const nTokens = given.reduce((sum, c) => sum + c, 0);
+  return { shares, mean: shares, phi: ids.map(() => shares), nTokens };
+}
+
+/* {score, moment}: E[s], and E[s²] of a quadratic or E[exp s] of a product column; topics only. */
+function topicMoments(model, found, counts) {
+  const columns = model.coef.shape[0];
+  const score = new Float64Array(columns);
+  const moment = new Float64Array(columns);
+  for (let c = 0; c < columns; c++) {
+    const coef = row(model.coef, c);
+    let mean = 0;
+    for (let k = 0; k < coef.length; k++) mean += coef[k] * found.mean[k];
+    score[c] = mean;
+    const known = model.at_mode || !found.nTokens || !model.uses_moments;
+    if (known) moment[c] = model.product[c] ? Math.exp(Math.min(mean, 300)) : mean * mean;
+    else moment[c] = (model.collapsed ? meanMoment : tokenMoment)(coef, model.product[c], found, counts, mean);
+  }
+  return { score, moment };
+}
+
+/* The moment with a phi for each word. */
+function tokenMoment(coef, isProduct, found, counts, mean) {
+  const n = found.nTokens;
+  let log = 0;
+  let variance = 0;
+  found.phi.forEach((phi, j) => {
+    let own = 0;
+    let square = 0;
+    for (let k = 0; k < coef.length; k++) {
+      const value = isProduct ? Math.exp(coef[k] / n) : coef[k];
+      own += value * phi[k];
+      square += value * value * phi[k];
+    }
+    log += counts[j] * Math.log(own);
+    variance += counts[j] * (square - own * own);
+  });
+  return isProduct ? Math.exp(log) : mean * mean + variance / (n * n);
+}
+
+/* The moment of n tokens that all have the document's mean shares. */
+function meanMoment(coef, isProduct, found, counts, mean) {
+  const n = found.nTokens;
+  let first = 0;
+  let square = 0;
+  for (let k = 0; k < coef.length; k++) {
+    const value = isProduct ? Math.expm1(coef[k] / n) : coef[k];
+    first += value * found.mean[k];
+    square += value * value * found.mean[k];
+  }
+  if (isProduct) return Math.exp(Math.min(n * Math.log1p(Math.max(first, -1 + 1e-9)), 300));
+  return first * first + Math.max(square - first * first, 0) / n;
+}
+
+/* The tf-idf features of a document, of length one. */
+function wordFeatures(model, ids, counts) {
+  const values = ids.map((id, j) => Math.max(1 + Math.log(Math.max(counts[j], 1e-12)), 0) * model.wordScale[id]);
+  const length = Math.sqrt(Math.max(values.reduce((sum, v) => sum + v * v, 0), 1e-300));
+  return values.map((v) => v / length);
+}
+
+/* What covariates and words add to s: (C,). */
+function otherParts(model, ids, counts, covariates) {
+  const added = Float64Array.from(model.offset);
+  for (const { inner, difference } of covariates || []) {
+    for (let c = 0; c < added.length; c++) added[c] += inner[c] * difference;
+  }
+  if (model.wordCoef) {
+    const features = wordFeatures(model, ids, counts);
+    for (let c = 0; c < added.length; c++) {
+      const coef = row(model.wordCoef, c);
+      ids.forEach((id, j) => (added[c] += features[j] * coef[id]));
+    }
+  }
+  return added;
+}
+
+/* Moments with a known part added: E[(s + a)²], or exp(a) E[exp s]. */
+function shiftMoments(model, { score, moment }, added) {
+  const shifted = { score: score.map((s, c) => s + added[c]), moment: new Float64Array(score.length) };
+  for (let c = 0; c < score.length; c++) {
+    shifted.moment[c] = model.product[c]
+      ? moment[c] * Math.exp(Math.max(Math.min(added[c], 300), -300))
+      : moment[c] + 2 * added[c] * score[c] + added[c] * added[c];
+  }
+  return shifted;
+}
+
+/* Everything about one document: shares, phi, score, moment. */
+function scoreDocument(model, ids, counts, covariates) {
+  const found = inferDocument(model, ids, counts);
+  if (!model.coef) return found;
+  const moments = topicMoments(model, found, counts);
+  return { ...found, ...shiftMoments(model, moments, otherParts(model, ids, counts, covariates)) };
+}

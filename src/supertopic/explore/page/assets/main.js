@@ -1,0 +1,153 @@
+/* The page: its head, its views, and the way between them. */
+
+const VIEWS = [
+  ["topics", "Topics", drawTopics],
+  ["documents", "Documents", drawDocuments],
+  ["text", "Try a text", drawTyped],
+  ["groups", "Groups", drawGroups],
+  ["fit", "Fit", drawFit],
+  ["map", "Map", drawMap],
+  ["checks", "Checks", drawChecks],
+];
+const sections = new Map();
+
+async function start() {
+  const holder = document.getElementById("data");
+  const main = document.getElementById("main");
+  try {
+    app.data = await readData(holder.textContent);
+    holder.remove();
+    app.model = makeModel(app.data);
+    app.tokenizer = app.data.inference.tokens ? makeTokenizer(app.data.inference.tokens, app.data.words) : null;
+  } catch (error) {
+    main.replaceChildren(el("p", { class: "flag" }, `The page could not be read: ${error.message} A browser of 2023 or later is needed.`));
+    return;
+  }
+  readLabels();
+  app.topic = strongestTopic();
+  drawHead();
+  drawTabs();
+  main.replaceChildren();
+  for (const [id, title] of VIEWS) {
+    const section = el("section", { id: `view-${id}`, class: "view", "aria-label": title, hidden: true });
+    sections.set(id, section);
+    main.append(section);
+  }
+  addEventListener("hashchange", route);
+  followTheme();
+  route();
+  globalThis.supertopic = outside();
+}
+
+/* The topic that is shown first: the one with the largest effect. */
+function strongestTopic() {
+  const order = axisOrder(0);
+  if (!app.data.effects) return order[0];
+  return order.reduce((best, k) => (Math.abs(effectOf(k, 0).value) > Math.abs(effectOf(best, 0).value) ? k : best), order[0]);
+}
+
+function drawHead() {
+  const { data } = app;
+  const predicts = data.outcomes.map(({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${parts[0].response.replaceAll("_", " ")})` : ""}`);
+  const facts = [data.estimator, `${whole(nTopics())} topics`, `${whole(nDocuments())} documents`, `${whole(data.words.length)} words`];
+  const theme = el("button", { type: "button", class: "quiet", id: "theme", "aria-label": "Change between light and dark", onclick: changeTheme }, "◐");
+  document.getElementById("top").replaceChildren(
+    el("div", { class: "head" },
+      el("h1", { dir: "auto" }, data.title), theme),
+    el("p", { class: "facts-line" }, facts.join(" · "), ...(predicts.length ? [" · predicts ", ...listed(predicts.slice(0, 4).map((text) => said(text)))] : []))
+  );
+  document.getElementById("foot").replaceChildren(el("p", { class: "note" }, `Made with supertopic ${data.version}. This file is complete: it loads nothing from the network.`));
+}
+
+function drawTabs() {
+  const links = VIEWS.map(([id, title]) => el("a", { href: `#${id}`, "data-view": id }, title));
+  document.getElementById("tabs").replaceChildren(...links);
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  });
+}
+
+/* #documents/12 shows the view of documents with number 12 opened. */
+function route() {
+  const [asked, argument] = decodeURIComponent(location.hash.slice(1)).split("/");
+  const view = sections.has(asked) ? asked : "topics";
+  const n = Number(argument);
+  const given = argument !== undefined && argument !== "" && Number.isInteger(n) && n >= 0;
+  const moved = app.view !== view;
+  app.view = view;
+  for (const [id, section] of sections) section.hidden = id !== view;
+  for (const link of document.querySelectorAll("#tabs a")) {
+    if (link.dataset.view === view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (view === "documents" && given && n < nDocuments()) app.document = n;
+  if (view === "topics" && given && n < nTopics()) app.topic = n;
+  show(view);
+  if (view === "documents" && given) {
+    announce("document");
+    revealDocument();
+  }
+  if (view === "topics" && given) announce("topic");
+  if (moved && !(view === "documents" && given)) scrollTo(0, 0);
+}
+
+/* Draws a view when it is first shown, and what has changed since when it is shown again. */
+function show(view) {
+  const section = sections.get(view);
+  if (!section.childNodes.length) VIEWS.find(([id]) => id === view)[2](section);
+  else redrawStale();
+}
+
+function revealDocument() {
+  const title = document.getElementById("document-title");
+  if (!title) return;
+  title.focus({ preventScroll: true });
+  if (title.getBoundingClientRect().top < 0 || title.getBoundingClientRect().top > innerHeight - 200) title.scrollIntoView({ block: "start" });
+}
+
+function changeTheme() {
+  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  announce("theme");
+  for (const own of listeners) if (own.kinds.includes("theme") && !isShown(own.place)) own.stale = true;
+}
+
+function followTheme() {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
+  let before;
+  addEventListener("beforeprint", () => {
+    before = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = "light";
+    announce("theme");
+  });
+  addEventListener("afterprint", () => {
+    if (before) document.documentElement.dataset.theme = before;
+    else delete document.documentElement.dataset.theme;
+    announce("theme");
+  });
+}
+
+/* What tests and curious readers may use from the console. */
+function outside() {
+  const read = (text) => readTyped(text, typedCovariates());
+  return {
+    data: app.data,
+    predictText: (text, probability = 0.9) => app.data.outcomes.map((outcome) => predictOutcome(outcome, read(text).found, probability)),
+    sharesOfText: (text) => Array.from(read(text).found.shares),
+    countsOfText: (text) => countText(app.tokenizer, text),
+    explainText: (text, c = 0) => {
+      const document = read(text);
+      return { words: contributions(document, c), waterfall: app.data.effects ? waterfallOf(document, c) : null };
+    },
+    scoreOfDocument: (d) => Array.from(readDocument(d).found.score || []),
+    answerOf,
+    topicColor,
+    special: { normalCdf, normalQuantile, gammaP, logGamma, digamma, gammaQuantile, poissonQuantile, negativeBinomialQuantile, inverseGaussianQuantile },
+    relevance,
+    frex,
+    topWords,
+    csvOf,
+  };
+}
+
+start();

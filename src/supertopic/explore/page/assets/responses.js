@@ -1,0 +1,159 @@
+/* Predictions from the moments of the linear predictors: the inverse links of supertopic.responses. */
+
+function productVariance(score, moment) {
+  return moment > 1e-300 ? Math.max(2 * (Math.log(moment) - score), 0) : 0;
+}
+
+function plainVariance(score, moment) {
+  return Math.max(moment - score * score, 0);
+}
+
+function expOfProduct(score, moment, power) {
+  return Math.exp(Math.min(power * score + 0.5 * power * power * productVariance(score, moment), 300));
+}
+
+/* By the name of a response: mean(part, score, moment) for numbers, chances(…) for classes. Arrays are the part's own. */
+const RESPONSES = {
+  gaussian: { mean: ({ dispersion: d }, [s]) => d[1] + d[2] * s, interval: gaussianInterval },
+  epsilon_insensitive: { mean: ({ dispersion: d }, [s]) => d[1] + d[2] * s, interval: gaussianInterval },
+  poisson: { mean: (part, s, [m]) => m, interval: poissonInterval },
+  negative_binomial: {
+    mean: ({ dispersion: d }, [s], [m]) => d[0] * Math.exp(s + 0.5 * plainVariance(s, m)),
+    interval: negativeBinomialInterval,
+  },
+  gamma: { mean: gammaMean, interval: gammaInterval },
+  inverse_gaussian: { mean: inverseGaussianMean, interval: inverseGaussianInterval },
+  weibull: {
+    mean: ({ dispersion: d }, [s], [m]) => d[1] * Math.exp(logGamma(1 + 1 / d[0])) * expOfProduct(s, m, -1 / d[0]),
+    interval: weibullInterval,
+  },
+  logit: { chances: (part, [s], [m]) => pair(1 / (1 + Math.exp(-s / Math.sqrt(1 + (Math.PI / 8) * plainVariance(s, m))))) },
+  probit: { chances: (part, [s], [m]) => pair(normalCdf(s / Math.sqrt(1 + plainVariance(s, m)))) },
+  softmax: { chances: softmaxChances },
+  ordinal: { chances: ordinalChances, decide: medianClass },
+  hinge: { chances: hingeScores },
+  hinge_each: { chances: hingeScores },
+};
+
+const pair = (one) => [1 - one, one];
+
+function gaussianInterval({ dispersion: d }, [s], [m], level) {
+  const mean = d[1] + d[2] * s;
+  const reach = normalQuantile(0.5 + 0.5 * level) * Math.sqrt(d[0] + plainVariance(s, m)) * d[2];
+  return [mean - reach, mean + reach];
+}
+
+function poissonInterval(part, [s], [mean], level) {
+  const doubt = Math.expm1(Math.min(productVariance(s, mean), 300));
+  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) =>
+    doubt > 1e-9 ? negativeBinomialQuantile(tail, 1 / doubt, mean) : poissonQuantile(tail, mean)
+  );
+}
+
+function negativeBinomialInterval({ dispersion: d }, [s], [m], level) {
+  const variance = plainVariance(s, m);
+  const mean = d[0] * Math.exp(s + 0.5 * variance);
+  const r = 1 / ((1 + 1 / d[0]) * Math.exp(Math.min(variance, 300)) - 1);
+  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => negativeBinomialQuantile(tail, r, mean));
+}
+
+function gammaMean({ dispersion: d, link }, [s], [m]) {
+  if (link === "canonical") return (d[1] * (1 + plainVariance(s, m) / (s * s))) / s;
+  return d[1] * expOfProduct(s, m, -1);
+}
+
+function gammaInterval(part, [s], [m], level) {
+  const d = part.dispersion;
+  const mean = gammaMean(part, [s], [m]);
+  const doubt = part.link === "canonical" ? Math.max(m / (s * s) - 1, 0) : Math.expm1(Math.min(productVariance(s, m), 300));
+  const shape = 1 / ((1 + 1 / d[0]) * (1 + doubt) - 1);
+  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => (gammaQuantile(tail, shape) * mean) / shape);
+}
+
+function inverseGaussianMean({ dispersion: d, link }, [s], [m]) {
+  const variance = plainVariance(s, m);
+  if (link === "log") return d[1] * Math.exp(s + 0.5 * variance);
+  return (d[1] * (1 + (0.375 * variance) / (s * s))) / Math.sqrt(s);
+}
+
+function inverseGaussianInterval(part, [s], [m], level) {
+  const d = part.dispersion;
+  const variance = plainVariance(s, m);
+  const mean = inverseGaussianMean(part, [s], [m]);
+  const doubt = part.link === "log" ? Math.expm1(Math.min(variance, 100)) : (0.25 * variance) / (s * s);
+  const ratio = (mean / (d[0] * d[1])) * Math.pow(1 + doubt, 3) + doubt;
+  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => inverseGaussianQuantile(tail, mean, mean / ratio));
+}
+
+function weibullInterval({ dispersion: d }, [s], [m], level) {
+  const centre = d[1] * Math.exp(-s / d[0]);
+  const shape = d[0] / Math.sqrt(1 + (6 / (Math.PI * Math.PI)) * productVariance(s, m));
+  return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => centre * Math.pow(-Math.log1p(-tail), 1 / shape));
+}
+
+function softmaxChances(part, score, moment) {
+  const variance = Array.from(score, (s, c) => productVariance(s, moment[c]));
+  const shares = variance.map((own, c) => {
+    let sum = 0;
+    variance.forEach((other, b) => {
+      sum += Math.exp(Math.min((score[b] - score[c]) / Math.sqrt(1 + (Math.PI / 8) * (other + own)), 300));
+    });
+    return 1 / sum;
+  });
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return shares.map((share) => share / total);
+}
+
+function ordinalChances({ dispersion: cuts }, [s], [m]) {
+  const spread = Math.sqrt(1 + plainVariance(s, m));
+  const below = [0, ...cuts.map((cut) => normalCdf((cut - s) / spread)), 1];
+  return below.slice(1).map((value, c) => value - below[c]);
+}
+
+function medianClass(chances) {
+  let below = 0;
+  for (let c = 0; c < chances.length; c++) {
+    below += chances[c];
+    if (below >= 0.5 - 1e-12) return c;
+  }
+  return chances.length - 1;
+}
+
+function hingeScores({ n_classes: n }, score) {
+  return n === 2 ? [-score[0], score[0]] : Array.from(score);
+}
+
+function largest(values) {
+  let best = 0;
+  for (let c = 1; c < values.length; c++) if (values[c] > values[best]) best = c;
+  return best;
+}
+
+function partMoments(part, found) {
+  const [first, last] = part.columns;
+  return [found.score.slice(first, last), found.moment.slice(first, last)];
+}
+
+/* What an outcome predicts: {mean, ends} of a number; {chances, decided} of classes; null if its response is unknown. */
+function predictOutcome(outcome, found, probability = 0.9) {
+  if (!outcome.parts.length) return { chances: Array.from(found.shares), decided: largest(found.shares) };
+  if (outcome.parts.some((part) => !RESPONSES[part.response])) return null;
+  if (outcome.parts.length > 1) return oneAgainstRest(outcome, found);
+  const part = outcome.parts[0];
+  const response = RESPONSES[part.response];
+  const moments = partMoments(part, found);
+  if (outcome.kind === "number") {
+    const level = part.levels[String(probability)];
+    const ends = response.interval(part, ...moments, level === undefined ? probability : level);
+    return { mean: response.mean(part, ...moments), ends };
+  }
+  const chances = response.chances(part, ...moments);
+  return { chances, decided: (response.decide || largest)(chances) };
+}
+
+function oneAgainstRest(outcome, found) {
+  const each = outcome.parts.map((part) => RESPONSES[part.response].chances(part, ...partMoments(part, found))[1] + 1e-300);
+  const total = each.reduce((sum, value) => sum + value, 0);
+  const chances = each.map((value) => value / total);
+  return { chances, decided: largest(chances) };
+}

@@ -1,0 +1,180 @@
+/* What is chosen on the page, and who wants to know when it changes. */
+
+const app = {
+  data: null,
+  model: null,
+  tokenizer: null,
+  topic: 0,
+  column: 0,
+  document: -1,
+  view: "topics",
+  labels: {},
+};
+const listeners = [];
+
+/* Runs now, and again whenever one of the things named has changed, while its place is shown. */
+function panel(place, kinds, draw) {
+  const own = { place, kinds, draw, stale: false };
+  listeners.push(own);
+  draw(place);
+  return place;
+}
+
+function isShown(place) {
+  return place.isConnected && place.offsetParent !== null;
+}
+
+function announce(kind) {
+  for (const own of listeners) {
+    if (!own.kinds.includes(kind)) continue;
+    if (isShown(own.place)) redrawPanel(own);
+    else own.stale = true;
+  }
+}
+
+function redrawPanel(own) {
+  own.stale = false;
+  own.draw(own.place);
+}
+
+function redrawStale() {
+  for (const own of listeners) if (own.stale && isShown(own.place)) redrawPanel(own);
+}
+
+function redrawAll() {
+  for (const own of listeners) own.stale = true;
+  redrawStale();
+}
+
+function chooseTopic(k) {
+  app.topic = k;
+  announce("topic");
+}
+
+function chooseColumn(c) {
+  app.column = c;
+  announce("column");
+}
+
+function go(view, argument) {
+  location.hash = argument === undefined ? view : `${view}/${argument}`;
+}
+
+/* --- reading the data --- */
+
+function nTopics() {
+  return app.model.nTopics;
+}
+
+function nDocuments() {
+  return app.data.documents.n;
+}
+
+function shareOf(d, k) {
+  const { data, shape } = app.data.arrays.shares;
+  return data[d * shape[1] + k] / 65535;
+}
+
+/* The mean share of a topic in the documents of the page. */
+function meanShares() {
+  if (!app.means) {
+    const { data, shape } = app.data.arrays.shares;
+    app.means = new Float64Array(shape[1]);
+    for (let i = 0; i < data.length; i++) app.means[i % shape[1]] += data[i] / 65535 / shape[0];
+  }
+  return app.means;
+}
+
+/* The word counts of a document: {ids, counts}; null where they are not in the page. */
+function countsOf(d) {
+  const { count_rows: lengths, count_steps: steps, count_values: values } = app.data.arrays;
+  if (!app.countStarts) {
+    app.countStarts = new Uint32Array(lengths.data.length + 1);
+    lengths.data.forEach((n, i) => (app.countStarts[i + 1] = app.countStarts[i] + Math.max(n, 0)));
+  }
+  if (lengths.data[d] < 0) return null;
+  const ids = [];
+  const counts = [];
+  let word = 0;
+  for (let i = app.countStarts[d]; i < app.countStarts[d + 1]; i++) {
+    word += steps.data[i];
+    ids.push(word);
+    counts.push(values.data[i]);
+  }
+  return { ids, counts };
+}
+
+function documentText(d) {
+  const { texts } = app.data.documents;
+  return texts ? texts[d] : null;
+}
+
+/* How a document is called: its name, or its row number. */
+function documentName(d) {
+  const { names } = app.data.documents;
+  return names ? cut(names[d], 80) : `Document ${d}`;
+}
+
+function snippet(d, length = 120) {
+  const text = documentText(d);
+  if (text !== null) return cut(text.slice(0, 4 * length).replace(/\s+/g, " ").trim(), length) || "(empty)";
+  const found = countsOf(d);
+  if (!found) return "";
+  const order = found.ids.map((id, j) => [id, found.counts[j]]).sort((a, b) => b[1] - a[1]);
+  return order.slice(0, 12).map(([id]) => wordName(id)).join(" · ") || "(empty)";
+}
+
+function wordName(id) {
+  return cut(app.data.words[id], 40);
+}
+
+/* The outcome that a column of coefficients belongs to, and which class it is (-1 for a number or one column). */
+function outcomeOfColumn(c) {
+  for (let place = 0; place < app.data.outcomes.length; place++) {
+    const parts = app.data.outcomes[place].parts;
+    for (let i = 0; i < parts.length; i++) {
+      const [first, last] = parts[i].columns;
+      if (c >= first && c < last) return { place, code: parts.length > 1 ? i : last - first > 1 ? c - first : -1 };
+    }
+  }
+  return { place: 0, code: -1 };
+}
+
+function currentOutcome() {
+  return app.data.outcomes.length ? outcomeOfColumn(app.column).place : -1;
+}
+
+/* The prediction and the truth of a document: {y, mean, ends} or {y, chances, decided}. */
+function answerOf(place, d) {
+  const { arrays, outcomes } = app.data;
+  const outcome = outcomes[place];
+  const y = arrays[`y_${place}`].data[d];
+  const predicted = arrays[`predicted_${place}`];
+  if (outcome.kind === "number") {
+    return { y, mean: predicted.data[d], ends: [arrays[`low_${place}`].data[d], arrays[`high_${place}`].data[d]] };
+  }
+  return { y, chances: Array.from(row(predicted, d)), decided: arrays[`decided_${place}`].data[d] };
+}
+
+/* How wrong the prediction of a document is; NaN where y is not known. */
+function errorOf(place, d) {
+  const outcome = app.data.outcomes[place];
+  const answer = answerOf(place, d);
+  if (Number.isNaN(answer.y)) return NaN;
+  if (outcome.kind === "number") return answer.mean - answer.y;
+  return Math.max(...answer.chances) - answer.chances[answer.y];
+}
+
+function isWrong(place, d) {
+  const outcome = app.data.outcomes[place];
+  const answer = answerOf(place, d);
+  if (Number.isNaN(answer.y)) return false;
+  if (outcome.kind === "number") return answer.y < answer.ends[0] || answer.y > answer.ends[1];
+  return answer.decided !== answer.y;
+}
+
+function valueName(place, value) {
+  const outcome = app.data.outcomes[place];
+  if (Number.isNaN(value)) return "not known";
+  return outcome.kind === "number" ? number(value) : cut(outcome.classes[value], 40);
+}

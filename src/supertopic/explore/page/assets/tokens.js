@@ -1,0 +1,53 @@
+/* Text to terms, as supertopic.Vectorizer does it. */
+
+function makeTokenizer(rules, words) {
+  const places = new Map(words.map((word, place) => [word, place]));
+  const stop = new Set(rules.stop_words);
+  const pattern = new RegExp(rules.pattern, "gv");
+  return { rules, places, stop, pattern };
+}
+
+/* The words of a text with their places in it; `text` is the text that the places belong to. */
+function findWords(tokenizer, given) {
+  const plain = given.replaceAll("\u2019", "'");
+  const lower = tokenizer.rules.lowercase ? plain.toLowerCase() : plain;
+  const text = lower.length === given.length ? given : lower;
+  const found = [];
+  for (const match of lower.matchAll(tokenizer.pattern)) {
+    if (match[0] && !tokenizer.stop.has(match[0])) {
+      found.push({ word: match[0], start: match.index, end: match.index + match[0].length });
+    }
+  }
+  return { text, found };
+}
+
+/* Every term of a text: {id (-1 if unknown), first, last}, where first and last are places among its words. */
+function findTerms(tokenizer, found) {
+  const [low, high] = tokenizer.rules.ngrams;
+  const terms = [];
+  for (let n = low; n <= high; n++) {
+    for (let i = 0; i + n <= found.length; i++) {
+      let term = found[i].word;
+      for (let j = i + 1; j < i + n; j++) term += " " + found[j].word;
+      const id = tokenizer.places.get(term);
+      terms.push({ id: id === undefined ? -1 : id, first: i, last: i + n - 1 });
+    }
+  }
+  return terms;
+}
+
+/* {ids, counts} of the known terms in the order of the vocabulary, and how many terms are unknown. */
+function countTerms(terms) {
+  const totals = new Map();
+  let unknown = 0;
+  for (const { id } of terms) {
+    if (id < 0) unknown += 1;
+    else totals.set(id, (totals.get(id) || 0) + 1);
+  }
+  const ids = [...totals.keys()].sort((a, b) => a - b);
+  return { ids, counts: ids.map((id) => totals.get(id)), unknown };
+}
+
+function countText(tokenizer, text) {
+  return countTerms(findTerms(tokenizer, findWords(tokenizer, text).found));
+}

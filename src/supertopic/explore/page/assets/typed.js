@@ -1,0 +1,83 @@
+/* A text typed or pasted by the reader: inferred and predicted here, in the page. */
+
+const typed = { text: "", probability: 0.9, covariates: [] };
+
+function drawTyped(root) {
+  const { inference } = app.data;
+  if (!inference.possible) {
+    root.replaceChildren(el("p", { class: "flag" }, inference.why));
+    return;
+  }
+  const result = el("div", { class: "result", "aria-live": "polite" });
+  const again = later(() => announce("typed"), 120);
+  const area = el("textarea", {
+    id: "typed", rows: 7, dir: "auto", spellcheck: false, placeholder: "Type or paste a text here.", value: typed.text,
+    oninput: (event) => {
+      typed.text = event.target.value;
+      again();
+    },
+  });
+  root.replaceChildren(
+    el("div", { class: "two typed" },
+      el("div", {},
+        field("Your text", area),
+        el("div", { class: "tools" }, probabilityChooser(), columnChooser(), exampleButton(area)),
+        ...covariateFields(again),
+        el("p", { class: "note" }, "Nothing leaves this page: topics and prediction are computed here, as Python computes them.",
+          inference.tokens.is_default ? " The model was fitted to counts; the page splits text by the default rules." : "")),
+      result)
+  );
+  panel(result, ["typed", "column", "labels", "theme"], drawResult);
+}
+
+function probabilityChooser() {
+  if (!app.data.outcomes.some(({ kind }) => kind === "number")) return null;
+  const options = [0.5, 0.8, 0.9, 0.95].map((p) => [p, percent(p)]);
+  return field("Interval", chooser(options, typed.probability, (value) => {
+    typed.probability = Number(value);
+    announce("typed");
+  }));
+}
+
+function exampleButton(area) {
+  if (!app.data.documents.texts) return null;
+  const use = () => {
+    const d = Math.floor(Math.random() * nDocuments());
+    typed.text = area.value = documentText(d).slice(0, 3000);
+    announce("typed");
+  };
+  return el("button", { type: "button", onclick: use }, "Take a document as an example");
+}
+
+/* Numbers of the covariates, which start at their mean. */
+function covariateFields(again) {
+  const covariates = app.data.effects ? app.data.effects.covariates : [];
+  typed.covariates = covariates.map(({ mean }) => mean);
+  return covariates.map(({ name, mean }, p) =>
+    field(cut(name, 40), el("input", { type: "number", step: "any", value: Number(mean.toPrecision(6)), oninput: (event) => {
+      typed.covariates[p] = event.target.value === "" ? mean : Number(event.target.value);
+      again();
+    } }))
+  );
+}
+
+function typedCovariates() {
+  const covariates = app.data.effects ? app.data.effects.covariates : [];
+  return covariates.map(({ inner, mean }, p) => ({ inner, difference: typed.covariates[p] - mean }));
+}
+
+function drawResult(place) {
+  if (!typed.text.trim()) {
+    place.replaceChildren(el("p", { class: "note" }, "The prediction and the reasons for it will appear here."));
+    return;
+  }
+  const document = readTyped(typed.text, typedCovariates());
+  const known = document.ids.length
+    ? `The model knows ${whole(document.found.nTokens)} of these words, ${whole(document.unknown)} it does not count or know.`
+    : "The model knows none of these words: what follows is what it says without any text.";
+  const answers = app.data.outcomes.flatMap((outcome, i) => {
+    const answer = predictOutcome(outcome, document.found, typed.probability);
+    return answer ? answerParts(i, answer, typed.probability) : [el("p", { class: "note" }, "The page does not know this response.")];
+  });
+  place.replaceChildren(...[...answers, el("p", { class: "note" }, known), ...explainDocument(document)].filter(Boolean));
+}

@@ -1,0 +1,101 @@
+/* The words of topics, in several orders. */
+
+/* p(word | topic) of one topic, (V,). */
+function topicWords(k) {
+  app.topicCache ??= new Map();
+  if (!app.topicCache.has(k)) {
+    const { nWords, nTopics: width, far, top, reach } = app.model;
+    const found = new Float64Array(nWords);
+    for (let w = 0; w < nWords; w++) {
+      const value = far[w * width + k];
+      const part = value / 65535;
+      found[w] = top[w] * Math.exp(reach ? -reach * part * part : -value);
+    }
+    if (app.topicCache.size > 30) app.topicCache.clear();
+    app.topicCache.set(k, found);
+  }
+  return app.topicCache.get(k);
+}
+
+function bestPlaces(values, n) {
+  const order = Array.from(values.keys());
+  order.sort((a, b) => values[b] - values[a] || a - b);
+  return order.slice(0, n);
+}
+
+/* The n most probable words of a topic. */
+function topWords(k, n) {
+  return bestPlaces(topicWords(k), n);
+}
+
+/* The words that a topic is called by: frequent in it, and less so elsewhere. */
+function namingWords(k, n) {
+  app.names ??= [];
+  app.names[k] ??= bestPlaces(relevance(k, 0.6), 10);
+  return app.names[k].slice(0, n);
+}
+
+/* p(word) of an average document, and the sum over topics of p(word | topic). */
+function wordTotals() {
+  if (!app.totals) {
+    const { nWords, nTopics: width } = app.model;
+    const mean = new Float64Array(nWords);
+    const sum = new Float64Array(nWords);
+    const shares = app.data.arrays.mean_shares.data;
+    const weights = new Float64Array(width);
+    for (let w = 0; w < nWords; w++) {
+      wordRow(app.model, w, weights);
+      for (let k = 0; k < width; k++) {
+        mean[w] += shares[k] * weights[k];
+        sum[w] += weights[k];
+      }
+    }
+    app.totals = { mean, sum };
+  }
+  return app.totals;
+}
+
+/* λ log p(w | k) + (1 - λ) log p(w | k) / p(w)  (Sievert & Shirley 2014). */
+function relevance(k, lambda) {
+  const { mean } = wordTotals();
+  return topicWords(k).map((p, w) => {
+    const log = Math.log(Math.max(p, 1e-300));
+    return lambda * log + (1 - lambda) * (log - Math.log(Math.max(mean[w], 1e-300)));
+  });
+}
+
+/* The place of each value among all, from 0 to 1. */
+function ranks(values) {
+  const order = Array.from(values.keys()).sort((a, b) => values[a] - values[b]);
+  const found = new Float64Array(values.length);
+  order.forEach((w, i) => (found[w] = (i + 1) / order.length));
+  return found;
+}
+
+/* The harmonic mean of the ranks of frequency and exclusivity (Airoldi & Bischof 2016). */
+function frex(k, weight = 0.5) {
+  const own = topicWords(k);
+  const { sum } = wordTotals();
+  const frequent = ranks(own);
+  const exclusive = ranks(own.map((p, w) => p / Math.max(sum[w], 1e-300)));
+  return own.map((_, w) => 1 / (weight / exclusive[w] + (1 - weight) / frequent[w]));
+}
+
+/* What a SAGE topic adds to the background: [[word, deviation]…] by how much probability they change. */
+function deviationWords(k, n) {
+  const { background, deviation_rows: rows, deviation_words: words, deviation_values: values } = app.data.arrays;
+  const found = [];
+  for (let i = rows.data[k]; i < rows.data[k + 1]; i++) found.push([words.data[i], values.data[i]]);
+  const change = ([w, eta]) => Math.abs(Math.exp(background.data[w]) * Math.expm1(eta));
+  found.sort((a, b) => change(b) - change(a));
+  return found.slice(0, n).sort((a, b) => b[1] - a[1]);
+}
+
+/* Rows {word, value, form} of a topic card. */
+function cardWords(k, order, lambda, n) {
+  if (order === "deviation") return deviationWords(k, n).map(([word, value]) => ({ word, value }));
+  const own = topicWords(k);
+  if (order === "probability") return topWords(k, n).map((word) => ({ word, value: own[word] }));
+  const values = order === "relevance" ? relevance(k, lambda) : frex(k);
+  return bestPlaces(values, n).map((word) => ({ word, value: own[word] }));
+}

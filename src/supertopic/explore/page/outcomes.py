@@ -1,0 +1,133 @@
+"""What a model predicts, for the documents of the page: one outcome for each column of y that users gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from supertopic.corpus import Corpus
+from supertopic.estimators.shared.cross_fit import level
+from supertopic.estimators.shared.labels import as_codes, as_table
+from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.explore.page.documents import wrong_classes, wrong_numbers
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)  # of the intervals that the page offers
+_LONGEST_LABEL = 300
+
+
+@dataclass
+class Outcome:
+    """A column of y: numbers, probabilities of classes, or scores of classes (a margin)."""
+
+    name: str
+    kind: str  # "number", "class" or "score"
+    classes: list[str]
+    parts: list[dict[str, Any]]  # the responses that it is made of, as `responses.js` takes them
+    y: np.ndarray  # (D,) numbers or codes; NaN where it is not known
+    predicted: np.ndarray  # (D,) numbers, or (D, n) of classes
+    decided: np.ndarray  # (D,) codes of classes
+    ends: tuple[np.ndarray, np.ndarray] | None = None  # of intervals that hold nine of ten
+
+    def facts(self) -> dict[str, Any]:
+        classes = [label[:_LONGEST_LABEL] for label in self.classes]
+        return {"name": self.name[:_LONGEST_LABEL], "kind": self.kind, "classes": classes, "parts": self.parts}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = {"y": self.y.astype(np.float64), "predicted": self.predicted.astype(np.float32)}
+        if self.kind != "number":
+            found["decided"] = self.decided.astype(np.uint16)
+        if self.ends is not None:
+            found |= {"low": self.ends[0].astype(np.float32), "high": self.ends[1].astype(np.float32)}
+        return found
+
+    def wrongness(self) -> np.ndarray:
+        """(D,) how wrong the prediction of each document is."""
+        return wrong_numbers(self.y, self.predicted) if self.kind == "number" else wrong_classes(self.y, self.predicted)
+
+
+@dataclass
+class Outcomes:
+    """The outcomes, with the linear predictors (D, C) and shares (D, K) behind them where the model has some."""
+
+    found: list[Outcome] = field(default_factory=list)
+    scores: np.ndarray | None = None
+    shares: np.ndarray | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+
+def outcomes_of(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outcomes:
+    """The outcomes of a fitted estimator for these documents; none for topics alone."""
+    if isinstance(estimator, SupervisedEstimator):
+        return _of_responses(estimator, corpus, y, covariates)
+    if covariates is not None:
+        raise ValueError(f"covariates: got a value, but {type(estimator).__name__} has none; expected None")
+    if is_classifier(estimator) and isinstance(getattr(estimator, "classes_", None), np.ndarray):
+        return _of_posterior(estimator, corpus, y)
+    return Outcomes()
+
+
+def _of_posterior(estimator: Any, corpus: Corpus, y: Any) -> Outcomes:
+    """Classes whose probabilities the model gives itself."""
+    chances = np.asarray(estimator.predict_proba(corpus))
+    codes = np.full(len(corpus), np.nan)
+    if y is not None:
+        table, _ = as_table(y, len(corpus), "report")
+        codes = as_codes(table[:, 0], "report", estimator.classes_)[0]
+    classes = [str(label) for label in estimator.classes_]
+    return Outcomes([Outcome("class", "class", classes, [], codes, chances, chances.argmax(axis=1))])
+
+
+def _of_responses(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outcomes:
+    n_documents = len(corpus)
+    means, found = estimator._predicted(corpus, covariates)
+    responses = estimator._parts()
+    parts = [_describe(estimator, place, target, part) for place, (target, part) in enumerate(responses)]
+    shares = np.asarray(found.mean_topics, dtype=np.float64)
+    classes = getattr(estimator, "classes_", None)
+    if len(parts) > 1 and isinstance(classes, np.ndarray):  # one class against the rest, for each class
+        codes = _codes(y, n_documents, classes)
+        chances = np.asarray(estimator.predict_proba(corpus, covariates))
+        one = Outcome("class", "class", [str(c) for c in classes], parts, codes, chances, chances.argmax(axis=1))
+        return Outcomes([one], found.score, shares)
+    table = np.full((n_documents, len(parts)), np.nan)
+    if y is not None:
+        table = np.asarray(estimator._new_labels(y, n_documents), dtype=np.float64).reshape(n_documents, -1)
+    outcomes = []
+    for place, ((target, part), mean) in enumerate(zip(responses, means, strict=True)):
+        if target.classes is None:
+            moments = (found.score[:, part.columns], found.moment[:, part.columns])
+            numbers = estimator._state.dispersion[part.numbers]
+            ends = part.response.interval(*moments, numbers, level(estimator, place, 0.9))
+            given: Any = (str(target.name), "number", [], [parts[place]], table[:, place], mean, np.zeros(0), ends)
+            outcomes.append(Outcome(*given))
+        else:
+            kind = "score" if part.response.max_margin else "class"
+            labels, decided = [str(label) for label in target.classes], part.response.decide(mean)
+            outcomes.append(
+                Outcome(str(target.name), kind, labels, [parts[place]], table[:, place], mean, np.asarray(decided))
+            )
+    return Outcomes(outcomes, found.score, shares)
+
+
+def _codes(y: Any, n_documents: int, classes: np.ndarray) -> np.ndarray:
+    if y is None:
+        return np.full(n_documents, np.nan)
+    return as_codes(as_table(y, n_documents, "report")[0][:, 0], "report", classes)[0]
+
+
+def _describe(estimator: Any, place: int, target: Any, part: Any) -> dict[str, Any]:
+    """A response as `responses.js` takes it."""
+    return {
+        "response": part.response.name,
+        "link": getattr(part.response, "link", None),
+        "n_classes": 0 if target.classes is None else len(target.classes),
+        "columns": [part.columns.start, part.columns.stop],
+        "dispersion": np.asarray(estimator._state.dispersion[part.numbers], dtype=np.float64).tolist(),
+        "levels": {str(p): level(estimator, place, p) for p in LEVELS} if target.classes is None else {},
+        "cost": float(getattr(part.response, "cost", 0.0)),
+    }

@@ -1,0 +1,220 @@
+"""What the page shows of a fitted model and its documents: plain values (`facts`) and arrays."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from supertopic.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
+from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.labels import as_table
+from supertopic.explore.page.columns import describe_column, read_metadata
+from supertopic.explore.page.documents import pack_counts, pack_texts
+from supertopic.explore.page.effects import Effects, effects_of, mean_shares, users_scores
+from supertopic.explore.page.geometry import divergences, find_flags, places_on_map, seriation
+from supertopic.explore.page.inference import describe_inference
+from supertopic.explore.page.outcomes import Outcome, outcomes_of
+
+_LONGEST_LABEL = 300
+
+
+@dataclass
+class Payload:
+    """`facts` becomes JSON; `arrays` stay binary."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def collect(
+    estimator: Any, X: Any, y: Any = None, *, metadata: Any = None, texts: Any = None, names: Any = None,
+    covariates: Any = None, title: str | None = None,
+) -> Payload:  # fmt: skip
+    """All that the page needs; the arguments are those of `model.report`."""
+    if not isinstance(estimator, TopicEstimator):
+        raise TypeError(f"model: got {type(estimator).__name__}, expected a fitted estimator of supertopic")
+    check_is_fitted(estimator, "_state")
+    given_texts = _texts(X, texts)
+    corpus = estimator._as_corpus(X)
+    columns = read_metadata(metadata, len(corpus))
+    labels = _document_names(names, corpus)
+    payload = Payload()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EmptyDocumentWarning)  # the page counts them
+        outcomes = outcomes_of(estimator, corpus, y, covariates)
+        if y is not None and not outcomes:
+            columns += _as_metadata(y, len(corpus))
+        shares = np.asarray(estimator.transform(corpus) if outcomes.shares is None else outcomes.shares)
+    _add_model(payload, estimator, title, outcomes.found, len(corpus))
+    _add_topics(payload, estimator, shares)
+    payload.facts["inference"], more = describe_inference(estimator)
+    payload.arrays |= more
+    _add_effects(payload, estimator, outcomes.scores)
+    _add_outcomes(payload, outcomes.found)
+    _add_documents(payload, corpus, shares, given_texts, labels, columns, outcomes.found)
+    _add_checks(payload, estimator, corpus, shares)
+    return payload
+
+
+def _texts(X: Any, texts: Any) -> list[str] | None:
+    if texts is None:
+        return list(as_texts(X)[0]) if not isinstance(X, Corpus) and holds_text(X) else None
+    found = list(as_texts(texts)[0])
+    n_documents = len(X) if isinstance(X, Corpus) or not hasattr(X, "shape") else X.shape[0]
+    if len(found) != n_documents:
+        raise ValueError(f"texts: got {len(found)} texts, expected one for each of the {n_documents} documents")
+    return found
+
+
+def _document_names(names: Any, corpus: Corpus) -> list[str] | None:
+    """The names of the documents: those given, or the labels of the frame's rows where they are no plain numbers."""
+    if names is None:
+        index = corpus.index
+        if index is None or isinstance(index, pd.RangeIndex):
+            return None
+        names = index
+    found = [str(name)[:_LONGEST_LABEL] for name in names]
+    if len(found) != len(corpus):
+        raise ValueError(f"names: got {len(found)} names, expected one for each of the {len(corpus)} documents")
+    return found
+
+
+def _as_metadata(y: Any, n_documents: int) -> list[dict[str, Any]]:
+    """y of a model without a response: columns to look at."""
+    table, names = as_table(y, n_documents, "report")
+    pairs = zip(names, table.T, strict=True)
+    return [describe_column(name, pd.Series(column).infer_objects()) for name, column in pairs]
+
+
+def _add_model(payload: Payload, estimator: Any, title: str | None, outcomes: list[Outcome], n_documents: int) -> None:
+    name = type(estimator).__name__
+    if title is None:
+        what = ", ".join(one.name for one in outcomes[:3])
+        title = f"Topics that predict {what}" if what else f"Topics of {n_documents:,} documents"
+    shown = {
+        key: value if isinstance(value, (int, float, str, bool)) or value is None else str(value)[:_LONGEST_LABEL]
+        for key, value in estimator.get_params(deep=False).items()
+    }
+    payload.facts |= {
+        "title": str(title)[:_LONGEST_LABEL],
+        "estimator": name,
+        "version": version("supertopic"),
+        "parameters": {key: str(value) for key, value in shown.items() if key not in ("own_terms", "checkpoint")},
+        "words": [str(word) for word in estimator._words()],
+    }
+
+
+def _add_topics(payload: Payload, estimator: Any, shares: np.ndarray) -> None:
+    topics = np.asarray(estimator.components_, dtype=np.float64)
+    distance = divergences(topics)
+    used = shares.mean(axis=0) if len(shares) else mean_shares(estimator)
+    given = getattr(estimator, "topic_labels_", None) or [None] * len(topics)
+    classes = getattr(estimator, "classes_", None)
+    if getattr(estimator, "membership_", "mixed") == "single" and classes is not None:
+        given = [str(label) for label in classes]  # its topics are its classes
+    payload.facts["topics"] = [
+        {"label": None if label is None else str(label)[:_LONGEST_LABEL], **flags}
+        for label, flags in zip(given, find_flags(distance, used), strict=True)
+    ]
+    payload.facts["order"] = [int(k) for k in seriation(distance)]
+    payload.arrays |= {
+        "divergence": np.rint(distance * 255).astype(np.uint8),
+        "places": places_on_map(distance).astype(np.float32),
+        "mean_shares": _fit(mean_shares(estimator), len(topics), used).astype(np.float64),
+    }
+
+
+def _fit(shares: np.ndarray, n_topics: int, instead: np.ndarray) -> np.ndarray:
+    return shares if len(shares) == n_topics else np.asarray(instead, dtype=np.float64)
+
+
+def _add_effects(payload: Payload, estimator: Any, scores: np.ndarray | None) -> None:
+    payload.facts["effects"] = None
+    if scores is None:
+        return
+    found = effects_of(estimator)
+    payload.facts["effects"] = {
+        "names": [str(name)[:_LONGEST_LABEL] for name in found.names],
+        "prior": found.prior,
+        "intercept": found.intercept.tolist(),
+        "origin": found.origin.tolist(),
+        "unit": found.unit.tolist(),
+        "covariates": _covariates(estimator, found),
+    }
+    payload.arrays |= {
+        "coef": found.coef,
+        "coef_std": found.std,
+        "predictor": users_scores(estimator, found, scores).astype(np.float32),
+    }
+    for name, attribute in (("inclusion", "inclusion_"), ("r_hat", "r_hat_"), ("sign", "sign_probability_")):
+        if hasattr(estimator, attribute):
+            payload.arrays[name] = np.atleast_2d(np.asarray(getattr(estimator, attribute), dtype=np.float64))
+    if hasattr(estimator, "coef_interval_"):
+        ends = np.asarray(estimator.coef_interval_, dtype=np.float64)
+        payload.arrays["coef_interval"] = ends.reshape(2, *found.coef.shape)
+
+
+def _covariates(estimator: Any, found: Effects) -> list[dict[str, Any]]:
+    """Mean and coefficients of the covariates, by which typed numbers change a prediction."""
+    if not hasattr(estimator, "covariate_coef_") or not len(estimator._scaling.mean):
+        return []
+    coef = np.atleast_2d(np.asarray(estimator.covariate_coef_, dtype=np.float64))
+    names = getattr(estimator, "covariate_names_", None) or [f"covariate {p}" for p in range(coef.shape[1])]
+    return [
+        {"name": str(names[p])[:_LONGEST_LABEL], "mean": float(estimator._scaling.mean[p]),
+         "inner": (coef[:, p] / found.unit).tolist()}
+        for p in range(coef.shape[1])
+    ]  # fmt: skip
+
+
+def _add_outcomes(payload: Payload, found: list[Outcome]) -> None:
+    payload.facts["outcomes"] = [one.facts() for one in found]
+    for place, one in enumerate(found):
+        payload.arrays |= {f"{name}_{place}": array for name, array in one.arrays().items()}
+
+
+def _add_documents(
+    payload: Payload, corpus: Corpus, shares: np.ndarray, texts: list[str] | None, names: list[str] | None,
+    columns: list[dict[str, Any]], outcomes: list[Outcome],
+) -> None:  # fmt: skip
+    wrong = outcomes[0].wrongness() if outcomes else np.zeros(len(corpus))
+    kept, limit = pack_texts(texts, len(corpus))
+    payload.facts["documents"] = {"n": len(corpus), "texts": kept, "limit": limit, "names": names}
+    payload.facts["metadata"] = [{key: column[key] for key in ("name", "kind", "categories")} for column in columns]
+    for place, column in enumerate(columns):
+        payload.arrays[f"metadata_{place}"] = np.asarray(column["values"], dtype=np.float64)
+    payload.arrays["shares"] = np.rint(np.clip(shares, 0.0, 1.0) * 65535).astype(np.uint16)
+    payload.arrays |= pack_counts(corpus.counts, wrong, shares)
+
+
+def _add_checks(payload: Payload, estimator: Any, corpus: Corpus, shares: np.ndarray) -> None:
+    """What is said about the fit itself, and about what was left out."""
+    kept = getattr(estimator, "doc_topic_", None)
+    training = kept is not None and kept.shape == shares.shape and np.allclose(kept, shares, atol=1e-3)
+    payload.facts["checks"] = {
+        "training": bool(training),
+        "empty": corpus.n_empty,
+        "unknown": int(corpus.n_unknown),
+        "tokens": corpus.n_tokens,
+        "iterations": int(getattr(estimator, "n_iter_", 0)),
+        "inference": _engine_name(estimator),
+    }
+    payload.arrays["bound"] = np.nan_to_num(np.asarray(estimator.bound_, dtype=np.float64))
+    draws = getattr(estimator, "draws_", None) or {}
+    if np.size(draws.get("log_joint", ())) > 1:
+        payload.arrays["log_joint"] = np.asarray(draws["log_joint"], dtype=np.float64).ravel()
+    if training and is_classifier(estimator) and hasattr(estimator, "support_"):
+        support = np.zeros(len(corpus), dtype=np.uint8)
+        support[np.asarray(estimator.support_)] = 1
+        payload.arrays["support"] = support
+
+
+def _engine_name(estimator: Any) -> str:
+    return estimator._inference() if estimator.engines else "newton"

@@ -1,0 +1,126 @@
+"""A Vectorizer in the words of the page: the same tokens, by a regular expression of JavaScript."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from supertopic.vectorizer import Vectorizer
+
+# Python's classes cover Unicode; those of JavaScript cover ASCII only.
+_CLASSES = {
+    "w": r"\p{L}\p{N}_",
+    "d": r"\p{Nd}",
+    "s": r"\s\u{1c}-\u{1f}\u{85}",
+}
+_EDGE = r"(?:(?<=[\p{L}\p{N}_])(?![\p{L}\p{N}_])|(?<![\p{L}\p{N}_])(?=[\p{L}\p{N}_]))"
+_NO_EDGE = r"(?:(?<=[\p{L}\p{N}_])(?=[\p{L}\p{N}_])|(?<![\p{L}\p{N}_])(?![\p{L}\p{N}_]))"
+_OUTSIDE = {"b": _EDGE, "B": _NO_EDGE, "A": r"(?<![\s\S])", "Z": r"(?![\s\S])"}
+_SAME = set("nrtfv")  # escapes that mean the same in both
+_GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!")
+_SYNTAX = set(r"()[]{}/-\|^$.*+?&!#%,:;<=>@`~")  # what may be escaped in JavaScript with the flag "v"
+
+
+def describe_tokens(vectorizer: Any) -> dict[str, Any] | None:
+    """What the page needs to split a text into terms; None where it cannot do what the vectorizer does.
+
+    A model that was fitted to counts has no vectorizer: then the page splits by the default rules.
+    """
+    own = Vectorizer() if vectorizer is None else vectorizer
+    if not isinstance(own, Vectorizer):
+        return None
+    try:
+        pattern = to_javascript(own.token_pattern)
+    except ValueError:
+        return None
+    return {
+        "pattern": pattern,
+        "lowercase": bool(own.lowercase),
+        "ngrams": [int(n) for n in own.ngram_range],
+        "stop_words": sorted(getattr(own, "stop_words_", ())),
+        "is_default": vectorizer is None,
+    }
+
+
+def to_javascript(pattern: str) -> str:
+    """The regular expression of JavaScript (flags "gv") that finds what Python finds in a str; ValueError if unsure."""
+    found: list[str] = []
+    place = 0
+    while place < len(pattern):
+        rest, sign = pattern[place:], pattern[place]
+        if sign == "\\":
+            found.append(_outside(pattern, place))
+            place += 2
+        elif sign == "[":
+            piece, place = _inside(pattern, place)
+            found.append(piece)
+        elif rest.startswith("(?"):
+            opening = next((group for group in _GROUPS if rest.startswith(group)), None)
+            if opening is None:
+                raise ValueError(f"the page cannot read the group {rest[:4]!r}")
+            found.append(opening)
+            place += len(opening)
+        elif sign == "." or sign == "$":  # a dot stops at fewer line ends in Python, and $ looks before the last one
+            found.append(r"[^\n]" if sign == "." else r"(?=\n?(?![\s\S]))")
+            place += 1
+        elif rest[:2] in ("*+", "++", "?+"):
+            raise ValueError("the page cannot read a possessive quantifier")
+        else:
+            found.append(sign if sign in "()|^*+?{},0123456789" else _literal(sign))
+            place += 1
+    return "".join(found)
+
+
+def _escaped(pattern: str, place: int) -> str:
+    if place + 1 >= len(pattern):
+        raise ValueError("the pattern ends in a backslash")
+    return pattern[place + 1]
+
+
+def _outside(pattern: str, place: int) -> str:
+    letter = _escaped(pattern, place)
+    if letter.lower() in _CLASSES:
+        return f"[{'' if letter.islower() else '^'}{_CLASSES[letter.lower()]}]"
+    if letter in _OUTSIDE:
+        return _OUTSIDE[letter]
+    return _plain_escape(letter)
+
+
+def _plain_escape(letter: str) -> str:
+    if letter in _SAME:
+        return "\\" + letter
+    if letter.isalnum():
+        raise ValueError(f"the page cannot read the escape \\{letter}")
+    return _literal(letter)
+
+
+def _literal(sign: str) -> str:
+    if sign in _SYNTAX:
+        return f"\\u{{{ord(sign):x}}}"
+    return sign if sign.isascii() and sign.isprintable() else f"\\u{{{ord(sign):x}}}"
+
+
+def _inside(pattern: str, place: int) -> tuple[str, int]:
+    """The class that starts at `place`, and the place after it."""
+    parts, place = ["["], place + 1
+    if pattern[place : place + 1] == "^":
+        parts.append("^")
+        place += 1
+    first = True
+    while place < len(pattern) and (first or pattern[place] != "]"):
+        sign = pattern[place]
+        if sign == "\\":
+            letter = _escaped(pattern, place)
+            if letter.lower() in _CLASSES:
+                within = _CLASSES[letter.lower()]
+                parts.append(within if letter.islower() else f"[^{within}]")
+            else:
+                parts.append(_plain_escape(letter))
+            place += 2
+        else:
+            is_range = sign == "-" and not first and pattern[place + 1 : place + 2] != "]" and parts[-1] not in "[^"
+            parts.append("-" if is_range else _literal(sign))
+            place += 1
+        first = False
+    if place >= len(pattern):
+        raise ValueError("the pattern has a class without an end")
+    return "".join([*parts, "]"]), place + 1
