@@ -59,6 +59,7 @@ class SLDA(SupervisedEstimator):
     words: bool = False
     cross_fit: int = 5
     honest: float = 0.0
+    ensemble: int = 1
     coef_prior: str = "normal"
     coef_scale: float = 10.0
     per_token: bool = False
@@ -97,16 +98,18 @@ class SLDA(SupervisedEstimator):
     def _honest_share(self) -> float:
         if not isinstance(self.honest, Real) or isinstance(self.honest, bool) or not 0 <= float(self.honest) < 1:
             raise ValueError(f"honest: got {self.honest!r}, expected a share of the labels, at least 0 and below 1")
-        for name, value, plain in (("words", self.words, False), ("refit", self.refit, True)):
-            if self.honest and value != plain:
-                raise ValueError(
-                    f"honest: got {self.honest:g} with {name}={value!r}; expected {name}={plain!r} with it"
-                )
+        for name, plain in (("words", False), ("refit", True), ("ensemble", 1)):
+            if self.honest and (value := getattr(self, name)) != plain:
+                raise ValueError(f"honest: got {self.honest:g} with {name}={value!r}; expected {name}={plain!r}")
         if self.honest and isinstance(self.supervision, str):
             raise ValueError(
                 f"honest: got {self.honest:g} with supervision='auto', which looks at all labels; expected a number"
             )
         return float(self.honest)
+
+    def _n_members(self) -> int:
+        check_whole("ensemble", self.ensemble)
+        return int(self.ensemble)
 
     def _per_token(self) -> bool:
         if self.own_terms is None:
@@ -156,6 +159,10 @@ class SLDARegressor(RegressorMixin, SLDA):
         Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
         Topics do not see them, and `coef_`, `coef_std_`, `dispersion_` and intervals come from them alone, by an
         ordinary regression, instead of from `cross_fit`. Topics then learn from fewer labels. 0 sets none aside.
+    ensemble : int
+        Fits from different starts, whose linear predictors are averaged; 3 predict better than one. `components_`,
+        `coef_`, `transform` and `explain` are those of the first. The cost is that of as many fits, cross-fitting
+        included, which goes over the mean.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on the differences of eta from a common level (for "gaussian", of y standardised), and its scale. The
         level itself, which is the base rate of y, is not shrunk. "laplace" puts topics exactly at the level.

@@ -107,5 +107,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
-        return int(value) if float(value).is_integer() else float(value)
+        number = float(value)
+        return int(number) if number.is_integer() else number
     return str(value)

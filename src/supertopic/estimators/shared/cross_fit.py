@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.corpus import Corpus
+from supertopic.estimators.shared.ensemble import move_members
 from supertopic.estimators.shared.training import Training
 from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels
 from supertopic.inference.after.refit import with_known_shares
@@ -54,6 +55,7 @@ def cross_fit(estimator: Any, training: Training, n_folds: int) -> None:
         information=information_at(response, estimator._coef_prior(), part.total, coef, fitted.dispersion),
         dispersion=fitted.dispersion,
     )
+    move_members(estimator, fitted.slope, fitted.intercept)
     keep_levels(estimator, y, score, moment)
 
 

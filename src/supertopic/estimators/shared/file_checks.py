@@ -64,6 +64,8 @@ KEPT = {
     "_word_coef": Spec("CV", _EITHER, needed=False),
     "_word_scale": Spec("V", least=0.0, needed=False),
     "_conformal": Spec("mq", least=0.0, finite=False, needed=False),
+    "_member_topics": Spec("gVW", _SINGLE, needed=False),
+    "_member_coef": Spec("gCN", _SINGLE, needed=False),
     "dual_coef_": Spec("DC", needed=False),
     "_support": Spec("D", ("bool",), needed=False),
     "n_support_": Spec("s", _WHOLE, least=0.0, needed=False),
@@ -111,6 +113,8 @@ def check_arrays(estimator: Any, model: Model, kept: Mapping[str, np.ndarray]) -
         _check(name, array, KEPT.get(name, _UNKNOWN), sizes)
     if ("_word_coef" in kept) != ("_word_scale" in kept):
         raise ValueError("the arrays _word_coef and _word_scale belong together")
+    if ("_member_topics" in kept) != ("_member_coef" in kept):
+        raise ValueError("the arrays _member_topics and _member_coef belong together")
     for name, array in estimator.draws_.items():
         _check(f"draws.{name}", array, DRAWS.get(name, _UNKNOWN), sizes)
     _check_covariance(estimator._state, sizes)

@@ -19,6 +19,7 @@ from supertopic.coefficients import CoefPrior
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import make_emission
+from supertopic.estimators.shared import ensemble
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.covariates import Scaling, as_covariates, column_names
 from supertopic.estimators.shared.cross_fit import cross_fit
@@ -45,7 +46,7 @@ from supertopic.streams import Stream
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
 
-    _kept_arrays: ClassVar[tuple[str, ...]] = ("_average", "_word_coef", "_word_scale", "_conformal")
+    _kept_arrays: ClassVar[tuple[str, ...]] = ("_average", "_word_coef", "_word_scale", "_conformal", *ensemble.KEPT)
 
     _targets: list[Target]
     _n_covariates: int = 0
@@ -118,14 +119,9 @@ class SupervisedEstimator(TopicEstimator):
         """What follows a fit: refitted coefficients, words beside the topics, and what is said about certainty."""
         if self.refit:
             self._refit(training)
+        ensemble.fit_members(self, training, self._n_members())
         if self.refit and self._has_words():
-            step = self._word_step()
-            with self._backend(1):
-                state, words = add_words(
-                    step, self._state, self._scored(training), self._seed(), self._pilot_of(training)
-                )
-            self._state, self._word_coef, self._word_scale = state, words.coef, words.scale
-            self._derive(self._model())
+            self._add_words(training)
         if self._n_folds():
             cross_fit(self, training, self._n_folds())
 
@@ -136,6 +132,21 @@ class SupervisedEstimator(TopicEstimator):
     def _honest_share(self) -> float:
         """The share of the labels that are set aside for the coefficients; 0 for none."""
         return 0.0
+
+    def _n_members(self) -> int:
+        """Fits whose linear predictors are averaged."""
+        return 1
+
+    def _add_words(self, training: Training) -> None:
+        """Words beside topics; the topics' coefficients shrink towards their level."""
+        before, columns = self._state.coef, slice(0, self.n_topics)
+        with self._backend(1):
+            given = (self._word_step(), self._state, self._scored(training), self._seed(), self._pilot_of(training))
+            self._state, words, weight = add_words(*given)
+        shift = (self._state.coef[:, columns] - weight * before[:, columns]).mean(axis=1, dtype=np.float64)
+        ensemble.move_members(self, weight, shift, covariates=False)
+        self._word_coef, self._word_scale = words.coef, words.scale
+        self._derive(self._model())
 
     def _sibling(self, training: Training, **params: Any) -> Self:
         """An estimator with the same parameters but those given, fitted to other documents of the same kind."""
@@ -189,8 +200,8 @@ class SupervisedEstimator(TopicEstimator):
         return LikelihoodWords(self._response())
 
     def _forget_words(self) -> None:
-        """An earlier fit's words and levels have no part in this one."""
-        for name in ("_word_coef", "_word_scale", "word_coef_", "_conformal"):
+        """An earlier fit's words, levels and other members have no part in this one."""
+        for name in ("_word_coef", "_word_scale", "word_coef_", "_conformal", *ensemble.KEPT):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -207,7 +218,7 @@ class SupervisedEstimator(TopicEstimator):
 
     def _scored(self, training: Training) -> ScoredDocuments:
         """The documents with their linear predictors."""
-        others = training.covariates @ self._state.coef[:, self.n_topics :].T.astype(np.float64)
+        others = training.covariates @ ensemble.covariate_coef(self).T
         topics = self._scores(training.corpus, training.covariates).score - others
         given = (training.corpus.counts, training.y, training.weight)
         return ScoredDocuments(*given, topics, others, self._state.dispersion)
@@ -228,6 +239,8 @@ class SupervisedEstimator(TopicEstimator):
             raise ValueError("words: got True, which needs all documents at once; expected False")
         if share := self._honest_share():
             raise ValueError(f"honest: got {share:g}, which needs all documents at once; expected 0")
+        if self._n_members() > 1:
+            raise ValueError("ensemble: got more than one fit, which needs all documents at once; expected 1")
 
     def _labelled(self, stream: Stream) -> Iterator[Training]:
         """The batches of a stream, their labels as numbers."""
@@ -360,8 +373,8 @@ class SupervisedEstimator(TopicEstimator):
         topics = np.ascontiguousarray(state.coef[:, : self.n_topics])
         with self._backend() as backend:
             given = (self._point_model(), self._weights(), topics, response, corpus.counts, backend)
-            found = prediction.score(*given)
-        offset = extra @ state.coef[:, self.n_topics :].T.astype(np.float64) + word_part(self).score(corpus.counts)
+            found = ensemble.with_members(self, prediction.score(*given), corpus.counts, backend)
+        offset = extra @ ensemble.covariate_coef(self).T + word_part(self).score(corpus.counts)
         return found.shifted(offset, response.is_product)
 
     def _predicted(self, X: Any, covariates: Any = None) -> tuple[list[np.ndarray], prediction.Scores]:

@@ -30,7 +30,7 @@ def choose_supervision(
         scores = []
         for train, test in folds:
             model = clone(estimator).set_params(
-                supervision=supervision, vectorizer=None, checkpoint=None, verbose=0, cross_fit=0
+                supervision=supervision, vectorizer=None, checkpoint=None, verbose=0, cross_fit=0, ensemble=1
             )
             extra = {} if covariates is None else {"covariates": covariates[train]}
             with warnings.catch_warnings():

@@ -110,8 +110,8 @@ class WordStep(Protocol):
 def add_words(
     step: WordStep, state: State, documents: ScoredDocuments, seed: int,
     fit_pilot: Callable[[np.ndarray], ScoredDocuments],
-) -> tuple[State, WordPart]:  # fmt: skip
-    """The State with coefficients of topics that stand beside words, and the words' part."""
+) -> tuple[State, WordPart, float]:  # fmt: skip
+    """The State with coefficients of topics that stand beside words, the words' part, and the weight of the topics."""
     held_out = hold_out(documents.y, seed, step.least)
     pilot = fit_pilot(held_out) if held_out.any() and step.can_hold_out(documents.y, held_out) else None
     scale = word_scale(documents.counts)
@@ -120,7 +120,7 @@ def add_words(
         state, coef=found.coef.astype(np.float32), coef_cov=np.float32(found.topic_weight**2) * state.coef_cov,
         dispersion=found.dispersion,
     )  # fmt: skip
-    return state, WordPart(found.word_coef.astype(np.float32), scale)
+    return state, WordPart(found.word_coef.astype(np.float32), scale), found.topic_weight
 
 
 def word_part(owner: Any) -> WordPart | NoWordPart:
