@@ -151,7 +151,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     cross_fit : int
         Folds behind what the model says about certainty. Short fits without a fold's documents predict them. These
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
-        hold what they promise, and `coef_std_`. Five folds cost about as much as the fit once more. 0: all of this
+        hold what they promise, and `coef_std_`. Five folds cost up to 1.5 times the fit. 0: all of this
         comes from documents that the topics were fitted to, and intervals and errors are too narrow where
         `supervision` is above 1. So it is for `partial_fit`, streams, `words=True` (whose variance comes from held-out
         labels) and `refit=False`.

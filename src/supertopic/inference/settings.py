@@ -137,7 +137,7 @@ class Engine:
     settings: type
     max_iter: int
     collapsed: bool = False
-    short: int = 8  # iterations of the fits behind cross-fitted numbers
+    short: int = 8  # iterations that the fits behind cross-fitted numbers have at least
     at_mode: bool = False
 
     def read(self, estimator: Any) -> Any:
