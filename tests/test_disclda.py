@@ -163,7 +163,8 @@ def test_likelihoods_of_tiny_documents():
 def test_one_topic_a_class_and_none_shared_is_naive_bayes(labelled, class_prior):
     counts, y, _ = labelled
     y = np.where(np.arange(len(y)) < 150, "a", y)  # unequal shares
-    model = DiscLDAClassifier(1, n_shared_topics=0, class_prior=class_prior, topic_word_prior=0.2).fit(counts, y)
+    params = {"n_shared_topics": 0, "class_prior": class_prior, "topic_word_prior": 0.2, "cross_fit": 0}
+    model = DiscLDAClassifier(1, **params).fit(counts, y)
     number = np.unique(y, return_counts=True)[1] + 1.0
     shares = number / number.sum() if class_prior == "empirical" else np.full(3, 1 / 3)
     other = MultinomialNB(alpha=0.2, class_prior=shares).fit(counts, y)
@@ -260,7 +261,7 @@ def test_perplexity_sums_over_the_classes():
 def test_completion_knows_the_class_from_the_first_half(labelled):
     """p(second half | first) = sum_c p(c | first half) p(second half | c, theta from the first half)."""
     counts, y, _ = labelled
-    model = DiscLDAClassifier(1, n_shared_topics=1, max_iter=20).fit(counts[:300], y[:300])
+    model = DiscLDAClassifier(1, n_shared_topics=1, max_iter=20, cross_fit=0).fit(counts[:300], y[:300])
     seen, scored = completion_split(counts[300:], 4)
     proba, total = model.predict_proba(seen), np.zeros((100, 3))
     for c in range(3):

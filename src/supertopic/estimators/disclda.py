@@ -21,6 +21,13 @@ from supertopic.estimators.shared.answers import score_classes
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.labels import as_codes, as_table
+from supertopic.estimators.shared.tempering import (
+    Evidence,
+    Temperature,
+    check_folds,
+    cross_fitted_temperature,
+    lengths_of,
+)
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.variational.disclda import ClassPosterior, Structure, fit_classes, infer_classes, word_shares
@@ -50,6 +57,9 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         K1, the shared topics; twice `n_class_topics` by default. 0 with one topic per class is naive Bayes.
     class_prior : {"empirical", "uniform"}
         Shares of the classes: those of the training documents, with one pseudo-document per class; or all equal.
+    cross_fit : int
+        Folds behind `temperature_`: fits without a fold's documents say how sure probabilities may be of theirs. 0: the
+        probabilities are the model's own, which are far too sure of themselves.
     doc_topic_prior : float, K0 + K1 floats, "symmetric" or "auto"
         alpha, the same for all classes: fixed, or learned.
     topic_word_prior : float
@@ -64,6 +74,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     Attributes
     ----------
     classes_ : ndarray
+    temperature_ : (level, power): log p(words | class) is divided by level · tokens^power in `predict_proba`
     components_ : (C K0 + K1, V) ndarray: the topics of the first class, of the second, …, and the shared ones
     topic_classes_ : (C K0 + K1,) ndarray of object, the class of each topic; None for a shared one
     doc_topic_ : (D, C K0 + K1) ndarray, topic shares of the training documents, given their words alone
@@ -77,6 +88,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     n_class_topics: int = field(default=2, kw_only=False)
     n_shared_topics: int | None = None
     class_prior: str = "empirical"
+    cross_fit: int = 3
     doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
     topic_word_prior: float = 0.01
     max_iter: int = 100
@@ -120,6 +132,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         batch = Batch(corpus.counts[known], codes[known], np.ones(len(known)), model.n_topics)
         task = self._task(model, batch, settings)
         self._run(replace(engine, fit=partial(fit_classes, structure)), task, corpus)
+        self.temperature_ = cross_fitted_temperature(self, corpus, codes)
         warn_empty(corpus)
         return self
 
@@ -127,6 +140,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         """Refuses parameters that make no sense, before any work is done."""
         require_whole(self, "n_class_topics")
         require_whole(self, "n_shared_topics", least=0, or_none=True)
+        check_folds(self)
         self._backend()
         if self.class_prior not in _CLASS_PRIORS:
             raise ValueError(f"class_prior: got {self.class_prior!r}, expected 'empirical' or 'uniform'")
@@ -158,12 +172,20 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         return self._class_posterior(corpus, backend).doc_topic
 
+    def _evidence(self, corpus: Corpus) -> Evidence:
+        """What the words of documents say about their classes, by the bound of log p(words | class)."""
+        with self._backend() as backend:
+            return Evidence(self._class_posterior(corpus, backend).bound, self._log_shares, lengths_of(corpus))
+
     def predict_proba(self, X: Any) -> np.ndarray:
-        """(D, C) posterior over the classes; the class shares for a document without a known word."""
+        """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.
+
+        A document without a known word has the class shares.
+        """
+        check_is_fitted(self, "_state")
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        with self._backend() as backend:
-            return self._class_posterior(corpus, backend).posterior
+        return self.temperature_.probabilities(self._evidence(corpus))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each document."""
@@ -230,11 +252,13 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         return frame
 
     def _saved(self) -> dict[str, Any]:
-        return {"classes": self.classes_.tolist(), "log_shares": self._log_shares.tolist()}
+        shares = self._log_shares.tolist()
+        return {"classes": self.classes_.tolist(), "log_shares": shares, "temperature": list(self.temperature_)}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         self.classes_ = np.asarray(saved["classes"])
         self._log_shares = np.asarray(saved["log_shares"])
+        self.temperature_ = Temperature(*map(float, saved.get("temperature", (1.0, 0.0))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,6 +21,13 @@ from supertopic.estimators.shared.answers import score_classes
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.checks import require_number, require_whole
 from supertopic.estimators.shared.labels import as_codes, as_table
+from supertopic.estimators.shared.tempering import (
+    Evidence,
+    Temperature,
+    check_folds,
+    cross_fitted_temperature,
+    lengths_of,
+)
 from supertopic.inference.settings import EMSettings, Engine, StochasticSettings
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.batch import fit_batch
@@ -105,6 +112,9 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         less than its first use did. It is no model of counts any more, and it predicts better.
     class_prior : {"empirical", "uniform"}
         Shares of the classes: those of the training documents, one added to each; or all alike.
+    cross_fit : int
+        Folds behind `temperature_`: fits without a fold's documents say how sure probabilities may be of theirs. 0: the
+        probabilities are the model's own, which are far too sure of themselves.
     max_iter, tol
         Newton steps at most; stop once the penalised log-likelihood gains less than `tol` a token.
     vectorizer : Vectorizer, optional
@@ -115,6 +125,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     Attributes
     ----------
     classes_ : ndarray
+    temperature_ : (level, power): log p(words | class) is divided by level · tokens^power in `predict_proba`
     deviations_ : (C, V) sparse matrix, what each class adds to the background in log space; mostly zeros
     background_ : (V,) ndarray, log probabilities
     sparsity_ : float, the share of zeros among the deviations
@@ -134,6 +145,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     background_share: float = 0.0
     counts: str = "raw"
     class_prior: str = "empirical"
+    cross_fit: int = 3
     max_iter: int = 200
     tol: float = 1e-4
     vectorizer: Any = None
@@ -167,17 +179,30 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
             self._keep(self._model(), Fit(state, trace.tolist(), found.n_iter))
             self._derive(self._model())
             self.doc_topic_ = self._infer(corpus, backend)
+        self.temperature_ = cross_fitted_temperature(self, corpus, codes, sample_weight=weight)
         warn_empty(corpus)
         return self
 
+    def _evidence(self, corpus: Corpus) -> Evidence:
+        """What the words of documents say about their classes."""
+        assert isinstance(self._state, MixtureState)
+        log_words = self._damped(corpus).counts @ np.log(self._weights().astype(np.float64))
+        return Evidence(log_words, np.log(self._state.shares / self._state.shares.sum()), lengths_of(corpus))
+
     def predict_proba(self, X: Any) -> np.ndarray:
-        """(D, C) posterior over the classes; the class shares for a document without a known word."""
-        return self.transform(X).astype(np.float64)
+        """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.
+
+        A document without a known word has the class shares. `transform` gives the model's own posterior.
+        """
+        check_is_fitted(self, "_state")
+        corpus = self._as_corpus(X)
+        warn_empty(corpus)
+        return self.temperature_.probabilities(self._evidence(corpus))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each document."""
-        posterior = self.transform(X)
-        return self.classes_[np.argmax(posterior, axis=1)]
+        found = self.predict_proba(X)
+        return self.classes_[np.argmax(found, axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
@@ -187,7 +212,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         """What each word of one document says for each class: columns word, count, and a column per class.
 
         A class's column holds count · log p(word | class) / p(word | background); summed, with the log of the class's
-        share added, it is the class's score, whose softmax is `predict_proba`.
+        share added, it is the class's score; `predict_proba` is the softmax of tempered scores.
         """
         corpus = self._damped(self._as_corpus([doc] if isinstance(doc, str) else doc))
         if len(corpus) != 1:
@@ -236,6 +261,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
                 raise ValueError(f"{name}: got {value!r}, expected {' or '.join(map(repr, choices))}")
         require_whole(self, "max_iter")
         require_number(self, "tol")
+        check_folds(self)
         return self._emission_of().prior
 
     def _emission_of(self) -> emissions.SparseClasses:
@@ -252,10 +278,11 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         return Model(n_classes, self._emission_of(), DocTopicPrior.parse(1.0, n_classes), one_topic=True)
 
     def _saved(self) -> dict[str, Any]:
-        return {"classes": self.classes_.tolist()}
+        return {"classes": self.classes_.tolist(), "temperature": list(self.temperature_)}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         self.classes_ = np.asarray(saved["classes"])
+        self.temperature_ = Temperature(*map(float, saved.get("temperature", (1.0, 0.0))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -168,6 +168,9 @@ def check_labels(estimator: Any) -> None:
         places = [known.index(name) for name in names]  # ValueError where there is no such name
         if len(places) < 2 or sorted(set(places)) != places:
             raise ValueError("the interactions are none of the facets")
+    level, power = getattr(estimator, "temperature_", (1.0, 0.0))
+    if not (0 < level <= LARGEST and 0 <= power <= 1):
+        raise ValueError(f"temperature: got {level!r} and {power!r}, expected a level > 0 and a power from 0 to 1")
     if hasattr(estimator, "_log_shares"):
         shares = np.exp(estimator._log_shares)
         if shares.shape != estimator.classes_.shape or not abs(shares.sum() - 1.0) < _SUM_TOLERANCE:

@@ -1,0 +1,98 @@
+"""Probabilities of classes from generative models, tempered on documents that the fit has not seen.
+
+A generative model multiplies the probabilities of all words of a document as if each were new evidence. Its posterior
+p(class | words) is therefore far too sure of itself, the more so the longer the document. Two numbers mend it (Guo et
+al. 2017 have one, for inputs of one size):
+
+    p(class | words) ∝ share p(words | class)^(1/T),      T = level · N^power,      N tokens
+
+They maximise the likelihood of the labels of left-out documents, by fits without their words and labels. Words weigh
+less against the shares of the classes then, so that common classes are predicted more often than by the posterior.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+
+from supertopic.checks import check_whole
+from supertopic.corpus import Corpus
+
+_LIMITS = ((np.log(0.05), np.log(1e4)), (0.0, 1.0))  # of the level's logarithm, and of the power
+_LEAST = 5  # documents that the smallest class needs for every fold
+
+
+class Temperature(NamedTuple):
+    """T = level · N^power."""
+
+    level: float = 1.0
+    power: float = 0.0
+
+    def scores(self, evidence: Evidence) -> np.ndarray:
+        """(D, C) logarithms of the tempered joint probabilities."""
+        heat = self.level * np.maximum(evidence.lengths, 1.0) ** self.power
+        return evidence.log_words / heat[:, None] + evidence.log_shares
+
+    def probabilities(self, evidence: Evidence) -> np.ndarray:
+        """(D, C) of the classes."""
+        return softmax(self.scores(evidence), axis=1)
+
+
+class Evidence(NamedTuple):
+    """What a model says about the classes of documents."""
+
+    log_words: np.ndarray  # (D, C) log p(words | class), up to a number for each document
+    log_shares: np.ndarray  # (C,) of the classes
+    lengths: np.ndarray  # (D,) tokens
+
+
+def cross_fitted_temperature(estimator: Any, corpus: Corpus, codes: np.ndarray, **beside: np.ndarray) -> Temperature:
+    """The temperature of an estimator, by fits without a fold of the documents; 1 where a class is too small.
+
+    codes : (D,) places of the labels among the classes, NaN where missing
+    beside : what else `fit` takes for every document
+    """
+    n_folds, known = int(estimator.cross_fit), np.flatnonzero(~np.isnan(codes))
+    places = codes[known].astype(np.intp)
+    if not n_folds or np.bincount(places).min() < _LEAST * n_folds:
+        return Temperature()
+    found = np.empty((len(known), len(estimator.classes_)))
+    own = estimator.get_params(deep=False)
+    alone = {"cross_fit": 0, "vectorizer": None, "verbose": 0, "checkpoint": None, "warm_start": False}
+    for rest, out in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(places, places):
+        other = clone(estimator).set_params(**{name: value for name, value in alone.items() if name in own})
+        more = {name: values[known[rest]] for name, values in beside.items()}
+        other.fit(corpus.counts[known[rest]], places[rest], **more)
+        evidence = other._evidence(Corpus(corpus.counts[known[out]]))
+        found[out] = evidence.log_words
+    return fit_temperature(Evidence(found, evidence.log_shares, lengths_of(corpus)[known]), places)
+
+
+def lengths_of(corpus: Corpus) -> np.ndarray:
+    """(D,) tokens of the documents."""
+    return np.asarray(corpus.counts.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def fit_temperature(evidence: Evidence, codes: np.ndarray) -> Temperature:
+    """The temperature under which labels (n,) are the most probable."""
+    rows = np.arange(len(codes))
+
+    def loss(free: np.ndarray) -> float:
+        scores = Temperature(float(np.exp(free[0])), float(free[1])).scores(evidence)
+        return -float(log_softmax(scores, axis=1)[rows, codes].mean())
+
+    starts = ([0.0, 0.0], [0.0, 0.5])
+    found = min((minimize(loss, start, method="L-BFGS-B", bounds=_LIMITS) for start in starts), key=lambda f: f.fun)
+    return Temperature(float(np.exp(found.x[0])), float(found.x[1]))
+
+
+def check_folds(estimator: Any) -> None:
+    """Refuse a number of folds that makes no sense."""
+    check_whole("cross_fit", estimator.cross_fit, least=0)
+    if estimator.cross_fit == 1:
+        raise ValueError("cross_fit: got 1, expected 0, or 2 and more folds")

@@ -1,0 +1,81 @@
+"""Probabilities of generative classifiers: tempered on documents that the fit has not seen."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from supertopic import DiscLDAClassifier, SAGEClassifier, load
+from supertopic.datasets import simulate
+from supertopic.estimators.shared.tempering import Evidence, Temperature, fit_temperature
+
+RNG = np.random.default_rng(0)
+CLASSIFIERS = {
+    "sage": lambda **more: SAGEClassifier(**more),
+    "disclda": lambda **more: DiscLDAClassifier(1, n_shared_topics=1, max_iter=40, **more),
+}
+
+
+def bursty(n_documents=1500, n_words=150, seed=3):
+    """Documents that repeat their words five times, so that each repetition looks like new evidence; three classes, and
+    two labels of five are drawn at random.
+    """
+    data = simulate(n_documents, 4, n_words=n_words, mean_length=12, response="softmax", seed=seed)
+    rng = np.random.default_rng(seed)
+    return data.counts.counts * 5, np.where(rng.random(n_documents) < 0.4, rng.permutation(data.y), data.y)
+
+
+@pytest.mark.parametrize("true", [Temperature(0.5, 0.0), Temperature(1.0, 0.0), Temperature(3.0, 0.6)])
+def test_temperature_of_evidence_that_is_too_strong(true):
+    right, lengths = 2 * RNG.normal(size=(6000, 4)), RNG.integers(1, 500, size=6000).astype(float)
+    log_shares = np.log([0.7, 0.1, 0.1, 0.1])
+    codes = (softmax(right + log_shares, axis=1).cumsum(axis=1) < RNG.random((6000, 1))).sum(axis=1)
+    heat = true.level * lengths**true.power
+    found = fit_temperature(Evidence(heat[:, None] * right, log_shares, lengths), codes)
+    np.testing.assert_allclose(found.level * lengths**found.power, heat, rtol=0.15)
+
+
+def test_a_document_without_words_keeps_the_class_shares():
+    shares = np.array([[0.7, 0.3]])
+    nothing = Evidence(np.zeros((1, 2)), np.log(shares[0]), np.zeros(1))
+    np.testing.assert_allclose(Temperature(5.0, 0.5).probabilities(nothing), shares)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_confidence_is_as_large_as_accuracy(kind):
+    """Without tempering, confidence is near one at an accuracy of about a half."""
+    X, y = bursty()
+    model, raw = (CLASSIFIERS[kind](cross_fit=folds).fit(X[:900], y[:900]) for folds in (3, 0))
+    accuracy = model.score(X[900:], y[900:])
+    assert raw.predict_proba(X[900:]).max(axis=1).mean() > raw.score(X[900:], y[900:]) + 0.2
+    assert model.predict_proba(X[900:]).max(axis=1).mean() == pytest.approx(accuracy, abs=0.07)
+    assert accuracy > raw.score(X[900:], y[900:])  # words are not all new evidence, and three in four have one label
+    assert raw.temperature_ == (1.0, 0.0)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_without_tempering_probabilities_are_the_posterior():
+    X, y = bursty(200)
+    for model in (SAGEClassifier(cross_fit=0), SAGEClassifier(cross_fit=0, counts="log", background_share=0.5)):
+        model.fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X), model.transform(X), atol=2e-4)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_the_temperature_is_kept(kind, tmp_path):
+    X, y = bursty(300)
+    model = CLASSIFIERS[kind]().fit(X, y)
+    model.save(tmp_path / "m.supertopic")
+    again = load(tmp_path / "m.supertopic")
+    assert again.temperature_ == model.temperature_ != (1.0, 0.0)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_few_documents_and_bad_folds(kind):
+    X, y = bursty(30)
+    assert CLASSIFIERS[kind](cross_fit=10).fit(X, y).temperature_ == (
+        1.0,
+        0.0,
+    )  # classes are too small
+    with pytest.raises(ValueError, match="cross_fit: got 1, expected 0, or 2 and more folds"):
+        CLASSIFIERS[kind](cross_fit=1).fit(X, y)
