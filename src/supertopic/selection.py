@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from itertools import count
 from numbers import Integral
 from typing import Any
@@ -22,6 +23,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from supertopic.corpus import Corpus, EmptyDocumentWarning, as_corpus, as_texts, holds_text
+from supertopic.html_tables import curve_svg, frame_html
 from supertopic.metrics import coherence, perplexity, stability
 from supertopic.plots_of import draw
 from supertopic.progress import track
@@ -82,7 +84,9 @@ class TopicSelection:
         return f"{self.table.to_string(float_format='{:.4g}'.format)}\n{self.reason}"
 
     def _repr_html_(self) -> str:
-        return f"<div>{self.reason}</div>{self.table.to_html(float_format='{:.4g}'.format)}"
+        place = self.table.index.get_loc(self.best)
+        curve = curve_svg(self.table.index, self.table[self.criterion], place)
+        return f"<div>{escape(self.reason)}</div>{curve}{frame_html(self.table, bold=[place])}"
 
 
 def select_topics(

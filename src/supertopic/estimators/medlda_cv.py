@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
+from supertopic.html_tables import frame_html
+from supertopic.plots_of import Plots
 
 
 class _PathCV(MetaEstimatorMixin, BaseEstimator):
@@ -84,6 +86,18 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
         """Its accuracy, or R²."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
+
+    @property
+    def plot(self) -> Plots:
+        """The plots of that model."""
+        check_is_fitted(self, "best_estimator_")
+        return Plots(self.best_estimator_)
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "best_estimator_"):
+            return super()._repr_html_()
+        best = [int(self.cv_results_["score"].to_numpy().argmax())]
+        return frame_html(self.cv_results_, bold=best) + self.best_estimator_._repr_html_()
 
     def save(self, path: Any) -> None:
         """Save that model."""

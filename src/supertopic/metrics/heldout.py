@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
+from supertopic.html_tables import number, table_html
 from supertopic.kernels import heldout as kernels
 from supertopic.metrics.summaries import components_of
 
@@ -28,6 +29,16 @@ class HeldOut(NamedTuple):
 
     log_likelihood: np.ndarray
     n_tokens: np.ndarray
+
+    def _repr_html_(self) -> str:
+        nats = _nats_per_token(self)
+        facts = {
+            "documents": number(len(self.n_tokens)),
+            "scored tokens": number(int(self.n_tokens.sum())),
+            "nats per token": number(nats),
+            "perplexity": number(float(np.exp(nats))),
+        }
+        return table_html({name: [value] for name, value in facts.items()})
 
 
 def perplexity(

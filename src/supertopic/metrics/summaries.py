@@ -11,12 +11,19 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
 from scipy.stats import rankdata
 
+from supertopic.html_tables import number, table_html
+
 
 class Alignment(NamedTuple):
     """``components_b[order]`` matches ``components_a``; ``distance`` is the Hellinger distance of each pair."""
 
     order: np.ndarray
     distance: np.ndarray
+
+    def _repr_html_(self) -> str:
+        rows = range(len(self.order))
+        columns = {"topic of a": [number(k) for k in rows], "topic of b": [number(k) for k in self.order]}
+        return table_html({**columns, "Hellinger distance": [number(value) for value in self.distance]})
 
 
 def components_of(model: Any) -> np.ndarray:

@@ -25,7 +25,10 @@ from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_v
 from supertopic.estimators.shared import saving
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.explanation import explained
+from supertopic.estimators.shared.notebook import model_html
 from supertopic.estimators.shared.streaming import fit_stream, unlabelled
+from supertopic.estimators.shared.topic_info import topic_info
+from supertopic.html_tables import TopicFrame
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.first_topics import first_state
@@ -199,7 +202,23 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """One row per topic: its share of the training documents (where kept), and its n most probable words."""
         top = self.top_words(n).groupby("topic")["word"].agg(", ".join)
         shares = self._average_shares()
-        return pd.DataFrame({"share": shares, "words": top.to_numpy()}, index=pd.RangeIndex(len(top), name="topic"))
+        return TopicFrame({"share": shares, "words": top.to_numpy()}, index=pd.RangeIndex(len(top), name="topic"))
+
+    def topic_info(self, X: Any = None, n: int = 10) -> pd.DataFrame:
+        """One row per topic, by number, with all that is known of it.
+
+        The columns are share, coef and coef_std (for each class or response, where there are any), coherence (NPMI,
+        with X), exclusivity, words (the n most probable) and frex (n words that are both frequent and exclusive).
+
+        Parameters
+        ----------
+        X : documents, optional
+            Those in which the coherence of the topics is measured.
+        n : int
+            Words of each topic, here and behind coherence and exclusivity.
+        """
+        check_is_fitted(self, "_state")
+        return topic_info(self, X, n)
 
     def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
         """The topics of each word of one document: columns word, count, and shares of topics.
@@ -416,6 +435,4 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return len(self.components_)
 
     def _repr_html_(self) -> str:
-        if not hasattr(self, "components_"):
-            return super()._repr_html_()
-        return f"<div><code>{type(self).__name__}</code></div>{self.topics()._repr_html_()}"
+        return model_html(self) if hasattr(self, "_state") else super()._repr_html_()

@@ -36,6 +36,12 @@ class CoefficientTable:
         reach = norm.ppf(0.5 + level / 2) * self.std
         return np.stack([self.coef - reach, self.coef + reach])
 
+    def order(self, columns: list[int] | None = None) -> np.ndarray:
+        """Topics from the first row to the last: by the column of their largest coefficient, the largest first."""
+        coef = self.coef if columns is None else self.coef[columns]
+        best = coef.argmax(axis=0)
+        return np.lexsort((-coef[best, np.arange(coef.shape[1])], best))
+
     def column(self, target: Any) -> int:
         """The place of a class or a response by its name; None is the only one."""
         if target is None and len(self.names) == 1:

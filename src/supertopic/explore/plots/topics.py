@@ -59,7 +59,7 @@ def plot_topics(
     ax = style.new_sheet(ax, _ROW * n_topics + 0.08, width, top=top, bottom=0.36)
     lanes, edge, unit = _lanes(ax, table, ends, columns, one_unit=_has_classes(model))
     rows = np.empty(n_topics)
-    rows[_order(table.coef[columns])] = np.arange(n_topics)[::-1]
+    rows[table.order(columns)] = np.arange(n_topics)[::-1]
     for lane in lanes:
         _draw_lane(ax, lane, table, ends, rows, mean_shares(model))
     _write_words(ax, words, rows, edge, unit)
@@ -84,13 +84,6 @@ class _Lane:
 def _has_classes(model: Any) -> bool:
     """Whether the columns of coefficients are classes of one response, with one unit."""
     return isinstance(getattr(model, "classes_", None), np.ndarray)
-
-
-def _order(coef: np.ndarray) -> np.ndarray:
-    """Topics from the first row to the last: by class, then from the largest coefficient to the smallest."""
-    best = coef.argmax(axis=0)
-    largest = coef[best, np.arange(coef.shape[1])]
-    return np.lexsort((-largest, best)) if len(coef) > 1 else np.argsort(-coef[0], kind="stable")
 
 
 def _lanes(

@@ -1,0 +1,40 @@
+"""Everything that is known of each topic, in one frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from supertopic.checks import check_whole
+from supertopic.estimators.shared.coefficient_table import coefficients_of, mean_shares
+from supertopic.html_tables import TopicFrame
+from supertopic.metrics import coherence, exclusivity, frex
+
+_FREQUENCY = 0.5  # the weight of frequency against exclusivity in FREX words, as in R's stm
+
+
+def top_words_by(model: Any, n: int, by: str = "probability") -> list[list[str]]:
+    """The n first words of each topic, by p(word | topic) or by FREX: words both frequent and exclusive."""
+    rank = model.components_ if by == "probability" else frex(model.components_, _FREQUENCY)
+    order = np.argsort(-rank, axis=1, kind="stable")[:, : int(n)]
+    return [list(words) for words in model._words()[order]]
+
+
+def topic_info(model: Any, X: Any = None, n: int = 10) -> pd.DataFrame:
+    """One row per topic, in the order of their numbers; see `TopicEstimator.topic_info`."""
+    check_whole("n", n)
+    shares, table, top = mean_shares(model), coefficients_of(model), min(int(n), model.n_features_in_)
+    columns: dict[str, Any] = {"share": shares} if len(shares) == len(model.components_) else {}
+    if table is not None:
+        for c, name in enumerate(table.names):
+            columns[f"coef {name}".strip()] = table.coef[c]
+            if table.std is not None:
+                columns[f"coef_std {name}".strip()] = table.std[c]
+    if X is not None:
+        columns["coherence"] = coherence(model, X, top_n=top)
+    columns["exclusivity"] = exclusivity(model, top_n=top)
+    for name, by in (("words", "probability"), ("frex", "frex")):
+        columns[name] = [", ".join(map(str, words)) for words in top_words_by(model, top, by)]
+    return TopicFrame(columns, index=pd.RangeIndex(len(model.components_), name="topic"))
