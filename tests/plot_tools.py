@@ -26,7 +26,10 @@ def assert_readable(ax, smallest=4.0):
     """No two texts overlap, none leaves the figure, and none is too small to be read."""
     figure = ax.figure
     figure.canvas.draw()
-    shown = [*texts(ax), *ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
+    shown = [*texts(ax), ax.xaxis.label, ax.yaxis.label]
+    for axis, limits in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        pairs = zip(axis.get_ticklabels(), axis.get_ticklocs(), strict=True)
+        shown += [label for label, place in pairs if min(limits) <= place <= max(limits)]
     legend = ax.get_legend()
     shown += [] if legend is None else legend.get_texts()
     shown = [text for text in shown if text.get_visible() and text.get_text()]
