@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from supertopic import HTMM, LDA, MedLDAClassifier, MedLDAClassifierCV, SAGEClassifier, SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.coefficient_table import coefficients_of, mean_shares
+from supertopic.estimators.shared.coefficient_table import coefficients_of
 from supertopic.html_tables import TopicFrame, dots_svg, frame_html, number, shown, with_error
 from supertopic.metrics import HeldOut, align_topics, coherence, exclusivity, frex
 from supertopic.selection import TopicSelection
@@ -76,7 +76,7 @@ def test_a_row_per_topic_with_coefficients_errors_and_all_words(numbers):
     page = Page(numbers._repr_html_())
     head, *rows = page.rows
     assert head == ["topic", "share", "coef", "90 % interval", "words"]
-    table, shares = coefficients_of(numbers), mean_shares(numbers)
+    table, shares = coefficients_of(numbers), numbers._average_shares()
     order = np.argsort(-table.coef[0])
     assert [int(row[0]) for row in rows] == order.tolist()
     words = numbers.top_words(10).groupby("topic")["word"].agg(", ".join)

@@ -26,7 +26,7 @@ from supertopic import (
 )
 from supertopic.datasets import simulate
 from supertopic.emissions.sage import unpack
-from supertopic.estimators.shared.coefficient_table import coefficients_of, mean_shares
+from supertopic.estimators.shared.coefficient_table import coefficients_of
 from supertopic.explore import (
     plot_deviations,
     plot_document,
@@ -104,7 +104,7 @@ def test_topics_stand_at_their_coefficients_with_their_intervals(numbers):
 
 
 def test_the_average_document_is_the_origin(numbers, data):
-    table, shares = coefficients_of(numbers), mean_shares(numbers)
+    table, shares = coefficients_of(numbers), numbers._average_shares()
     assert table.coef[0] @ shares == pytest.approx(0, abs=0.05)
     assert table.intercept[0] == pytest.approx(numbers.predict(data.counts).mean(), abs=0.05)
 
@@ -112,7 +112,7 @@ def test_the_average_document_is_the_origin(numbers, data):
 def test_areas_are_shares_and_intervals_that_hold_zero_are_grey(numbers):
     ax = plot_topics(numbers, interval=0.5)
     points = next(c for c in ax.collections if type(c).__name__ == "PathCollection")
-    shares = mean_shares(numbers)
+    shares = numbers._average_shares()
     np.testing.assert_array_equal(np.argsort(points.get_sizes()), np.argsort(shares))
     table = coefficients_of(numbers)
     low, high = table.ends(0.5)
@@ -175,7 +175,7 @@ def test_words_have_bars_of_their_probabilities(numbers):
     top = numbers.top_words(3)
     expected = pd.concat([top[top.topic == 4], top[top.topic == 1]])
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], expected["probability"], rtol=1e-6)
-    share = mean_shares(numbers)
+    share = numbers._average_shares()
     assert [text for text in written(ax) if text.startswith("topic")] == [
         f"topic {k} · {100 * share[k]:.0f} %" for k in (4, 1)
     ]
@@ -307,8 +307,10 @@ def test_a_class_is_explained_by_its_own_predictor(many):
     score = model._predicted(doc)[1].score[0]
     ax = plot_document(model, doc)
     assert "linear predictor of " + str(model.classes_[score.argmax()])[:5] in ax.get_xlabel()
-    # softmax's scores are known but for a constant: coefficients are differences to the mean over the classes
-    assert_adds_up(plot_document(model, doc, target="science"), score[3] - score.mean())
+    # softmax's scores are known but for a constant
+    ends = [waterfall(plot_document(model, doc, target=name))[2] for name in ("science", "sport")]
+    assert ends[0] - ends[1] == pytest.approx(score[3] - score[4], abs=2e-3)
+    assert_adds_up(plot_document(model, doc, target="science"), ends[0])
     assert_readable(ax)
 
 
@@ -324,6 +326,14 @@ def test_words_and_covariates_have_bars(data):
         ax = plot_document(model, doc, by=by)
         assert_adds_up(ax, model.predict(doc)[0])
         assert ("words themselves" in [row[0] for row in at_rows(ax).values()]) == (by == "topics")
+
+
+def test_an_ensemble_adds_up_too(data):
+    model = SLDARegressor(4, max_iter=3, cross_fit=0, ensemble=2).fit(data.counts, data.y)
+    for by in ("topics", "words"):
+        ax = plot_document(model, data.counts[5], by=by)
+        assert_adds_up(ax, model.predict(data.counts[5])[0])
+        assert "other fits of the ensemble" in [row[0] for row in at_rows(ax).values()]
 
 
 def test_a_margin_is_explained_too(data):

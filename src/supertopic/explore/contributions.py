@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.corpus import Corpus
 from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
+from supertopic.estimators.shared.effects import units_of
+from supertopic.estimators.shared.ensemble import has_members
 from supertopic.inference.after import prediction
-from supertopic.inference.after.words import word_features
+from supertopic.inference.after.words import word_features, word_part
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """intercept + topics.sum() + own_words.sum() + covariates.sum() is the linear predictor of the document."""
+    """The intercept, topics, own_words, covariates and other_fits add up to the document's linear predictor."""
 
     table: CoefficientTable
     shares: np.ndarray  # (K,) Zbar, the shares that the response depends on
@@ -24,11 +27,12 @@ class Contributions:
     word_topic: np.ndarray  # (n, K) what each word adds to the shares
     own_words: np.ndarray  # (C, n) what words add beside the topics (`words=True`)
     covariates: np.ndarray  # (C, P)
+    other_fits: np.ndarray  # (C, 1) by how much the mean over an ensemble's fits differs from the first one's
 
     @property
     def total(self) -> np.ndarray:
         """(C,) the linear predictor."""
-        parts = (self.topics, self.own_words, self.covariates)
+        parts = (self.topics, self.own_words, self.covariates, self.other_fits)
         return self.table.intercept + sum(part.sum(axis=1) for part in parts)
 
     def by_word(self) -> np.ndarray:
@@ -47,7 +51,8 @@ def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributi
     if len(corpus) != 1:
         raise ValueError(f"doc: got {len(corpus)} documents, expected one")
     extra, counts = model._read_covariates(covariates, 1), corpus.counts.data.astype(np.float64)
-    shares = model._scores(corpus, extra).mean_topics[0].astype(np.float64)
+    scores = model._scores(corpus, extra)
+    shares = scores.mean_topics[0].astype(np.float64)
     point = model._point_model()
     with model._backend(1) as backend:
         _, phi = prediction.infer_shares(point, model._weights(), corpus.counts, backend, words=True)
@@ -65,7 +70,19 @@ def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributi
         word_topic=token * (counts / max(counts.sum(), 1e-300))[:, None],
         own_words=own,
         covariates=_covariates(model, extra[0], len(table.coef)),
+        other_fits=_other_fits(model, corpus, extra[0], shares, scores.score[0]),
     )
+
+
+def _other_fits(model: Any, corpus: Corpus, extra: np.ndarray, shares: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """(C, 1): predictions of an ensemble are means over fits, and the coefficients are those of the first."""
+    if not has_members(model):
+        return np.zeros((len(score), 1))
+    first = model._state.coef.astype(np.float64) @ np.concatenate([shares, extra])
+    more = score - first - word_part(model).score(corpus.counts)
+    for _, part in model._parts():
+        more[..., part.columns] *= units_of(part.response, model._state.dispersion[part.numbers])
+    return np.reshape(more, (-1, 1))
 
 
 def _covariates(model: Any, standard: np.ndarray, n_columns: int) -> np.ndarray:

@@ -61,17 +61,5 @@ def coefficients_of(model: Any) -> CoefficientTable | None:
     std = None if std is None else np.atleast_2d(np.asarray(std, dtype=np.float64))
     kept = getattr(model, "coef_interval_", None)
     kept = None if kept is None else np.asarray(kept, dtype=np.float64).reshape(2, *coef.shape)
-    given = getattr(model, "intercept_", None)
-    if given is None:  # without an intercept, the coefficients hold the level of y: it is that of the mean shares
-        intercept = np.zeros(len(coef)) if kept is not None else coef @ mean_shares(model)
-        coef = coef - (0.0 if kept is not None else intercept[:, None])
-    else:
-        intercept = np.atleast_1d(np.asarray(given, dtype=np.float64))
+    intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     return CoefficientTable(model._column_names(), intercept, coef, std, kept)
-
-
-def mean_shares(model: Any) -> np.ndarray:
-    """(K,) the topics' shares of the training documents; those of the prior where these are not kept."""
-    if hasattr(model, "doc_topic_"):
-        return np.asarray(model.doc_topic_, dtype=np.float64).mean(axis=0)
-    return np.asarray(model.alpha_ / model.alpha_.sum(), dtype=np.float64)

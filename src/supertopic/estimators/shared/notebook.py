@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of, mean_shares
+from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.html_tables import bar_svg, dots_svg, number, shown, table_html, with_error, words_html
 
 _MOST_NUMBERS = 12  # columns of coefficients that are shown as numbers; more are dots only
@@ -15,7 +15,7 @@ _MOST_NUMBERS = 12  # columns of coefficients that are shown as numbers; more ar
 
 def model_html(model: Any, n: int = 10) -> str:
     """The model's parameters, and a table of its topics: the largest coefficient first, or class by class."""
-    table, shares = coefficients_of(model), mean_shares(model)
+    table, shares = coefficients_of(model), model._average_shares()
     order = np.arange(len(model.components_)) if table is None else table.order()
     columns: dict[str, list[str]] = {"topic": [str(k) for k in order]}
     owners = getattr(model, "topic_classes_", None)

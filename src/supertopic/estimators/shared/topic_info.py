@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from supertopic.checks import check_whole
-from supertopic.estimators.shared.coefficient_table import coefficients_of, mean_shares
+from supertopic.estimators.shared.coefficient_table import coefficients_of
 from supertopic.html_tables import TopicFrame
 from supertopic.metrics import coherence, exclusivity, frex
 
@@ -25,7 +25,7 @@ def top_words_by(model: Any, n: int, by: str = "probability") -> list[list[str]]
 def topic_info(model: Any, X: Any = None, n: int = 10) -> pd.DataFrame:
     """One row per topic, in the order of their numbers; see `TopicEstimator.topic_info`."""
     check_whole("n", n)
-    shares, table, top = mean_shares(model), coefficients_of(model), min(int(n), model.n_features_in_)
+    shares, table, top = model._average_shares(), coefficients_of(model), min(int(n), model.n_features_in_)
     columns: dict[str, Any] = {"share": shares} if len(shares) == len(model.components_) else {}
     if table is not None:
         for c, name in enumerate(table.names):

@@ -85,12 +85,14 @@ def _others(added: np.ndarray, what: str) -> list[Bar]:
 
 
 def _rest(found: Contributions, column: int, by: str) -> list[Bar]:
-    """Words beside the topics, covariates, and what rounding leaves."""
+    """Words beside the topics, covariates, and the other fits of an ensemble."""
     bars: list[Bar] = []
     if by == "topics" and found.own_words.any():
         bars.append(("words themselves", [], float(found.own_words[column].sum())))
     if found.covariates.size:
         bars.append(("covariates", [], float(found.covariates[column].sum())))
+    if found.other_fits.any():
+        bars.append(("other fits of the ensemble", [], float(found.other_fits[column].sum())))
     return bars
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of, mean_shares
+from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.explore.plots import style
 from supertopic.explore.plots.class_profiles import groups
 from supertopic.explore.plots.labels import place_labels
@@ -44,7 +44,7 @@ def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: An
     """
     model = style.fitted(model, "map")
     words, table = topic_words(model, n), coefficients_of(model)
-    shares, (places, kept) = mean_shares(model), scaled_distances(model.components_)
+    shares, (places, kept) = model._average_shares(), scaled_distances(model.components_)
     documents = None if X is None and y is None else style.shares_of(model, X, "plot_map")
     values = None if y is None or documents is None else style.labels_of(y, len(documents))
     ax = style.new_sheet(ax, 3.0, top=0.24, bottom=0.3 if values is not None else 0.06)

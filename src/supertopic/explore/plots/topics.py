@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of, mean_shares
+from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.explore.plots import style
 from supertopic.explore.words import topic_words
 
@@ -61,7 +61,7 @@ def plot_topics(
     rows = np.empty(n_topics)
     rows[table.order(columns)] = np.arange(n_topics)[::-1]
     for lane in lanes:
-        _draw_lane(ax, lane, table, ends, rows, mean_shares(model))
+        _draw_lane(ax, lane, table, ends, rows, model._average_shares())
     _write_words(ax, words, rows, edge, unit)
     style.bare(ax, *([] if several else ["bottom"]))
     (_name_lanes if several else _mark_axis)(ax, lanes, table, n_topics)

@@ -10,6 +10,7 @@ from supertopic.estimators.shared.coefficient_table import coefficients_of
 from supertopic.explore.plots import style
 
 _HIDDEN = ("inclusion", "log_joint")  # no draws; the same as "bound"
+_BY_CHAIN = ("coef", "intercept", "dispersion", "coef_scale")  # draws that hold all chains, one after the other
 _NAMED = 5  # the largest coefficients have a colour and a name
 
 
@@ -61,8 +62,8 @@ def _bound(model: Any, ax: Any) -> Any:
 
 
 def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Any) -> Any:
-    n_chains = int(getattr(model, "n_chains", 1)) if what in ("coef", "dispersion", "coef_scale") else 1
-    label = what
+    n_chains = int(getattr(model, "n_chains", 1)) if what in _BY_CHAIN else 1
+    label, kind = what, "topic " if what in ("coef", "alpha") else ""
     if what == "coef":
         table = coefficients_of(model)
         assert table is not None
@@ -79,7 +80,7 @@ def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Any) -> An
             colour = style.COLOURS[named.index(place)] if place in named else style.LIGHT
             ax.plot(np.arange(1, len(chain) + 1), chain[:, place], color=colour, linewidth=0.8,
                     linestyle=("-", "--", ":", "-.")[number % 4], zorder=2 if place in named else 1,
-                    label=f"topic {place}" if place in named and number == 0 else None)  # fmt: skip
+                    label=f"{kind}{place}" if place in named and number == 0 else None)  # fmt: skip
     if lines.shape[1] > 1:
         ax.legend(frameon=False, fontsize=style.SMALL, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     title = f"{len(chains)} chains, by kind of line" if len(chains) > 1 else ""

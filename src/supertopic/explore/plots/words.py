@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.coefficient_table import mean_shares
 from supertopic.explore.plots import style
 from supertopic.explore.plots.blocks import Block, draw_blocks
 from supertopic.explore.words import topic_words
@@ -33,7 +32,7 @@ def plot_words(model: Any, topics: Any = None, *, n: int = 6, by: str = "probabi
     Axes
     """
     model = style.fitted(model, "words")
-    found, shares = topic_words(model, n, by), mean_shares(model)
+    found, shares = topic_words(model, n, by), model._average_shares()
     chosen = checked_topics(topics, len(found))
     place = {word: column for column, word in enumerate(model._words())}
     blocks = []
