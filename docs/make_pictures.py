@@ -11,6 +11,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pandas as pd
+from PIL import Image  # comes with matplotlib
 
 matplotlib.use("Agg")
 
@@ -33,8 +34,12 @@ def documents() -> tuple[list[str], np.ndarray, pd.Series]:
 def save(axes: object, name: str) -> None:
     """Write one picture."""
     ax = axes.ravel()[0] if isinstance(axes, np.ndarray) else axes
-    ax.figure.savefig(IMAGES / f"{name}.png", dpi=160)  # type: ignore[attr-defined]
-    print(name, (IMAGES / f"{name}.png").stat().st_size)
+    path = IMAGES / f"{name}.png"
+    ax.figure.savefig(path, dpi=160)  # type: ignore[attr-defined]
+    with Image.open(path) as picture:
+        small = picture.convert("RGB").quantize(64)
+    small.save(path, optimize=True)
+    print(name, path.stat().st_size)
 
 
 def main() -> None:

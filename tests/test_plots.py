@@ -297,7 +297,9 @@ def test_bars_add_up_from_the_average_document_to_the_prediction(numbers, data, 
     rows = at_rows(ax)
     assert rows[5][0] == "average document" and rows[0][0] == "this document"
     assert re.match(r"\d+ other (topics|words)", rows[1][0])
-    assert rows[0][1] == f"{numbers.predict(doc)[0]:.2f}".replace("-", "−")
+    assert float(rows[0][1].replace("−", "-")) == pytest.approx(numbers.predict(doc)[0], abs=0.06)
+    shown = [float(rows[row][1].replace("−", "-")) for row in (4, 3, 2)]
+    np.testing.assert_allclose(shown, [width for _, width in bars[:3]], atol=0.06)
     assert_readable(ax)
 
 
@@ -353,8 +355,8 @@ def refused(message, function, *args, kind=ValueError, **kwargs):
 
 def test_nonsense_is_refused_in_a_sentence(numbers, faceted, many, data):
     lda = LDA(2, max_iter=2).fit(TEXTS)
-    refused("model: got LDA, which has no coefficients; expected a model with a response", plot_topics, lda)
-    refused("model: got LDA, which has no coefficients; expected a model with a response", plot_document, lda, "a")
+    refused("model: got LDA, which has no coefficients (plot_words shows its words)", plot_topics, lda)
+    refused("model: got LDA, which has no coefficients; expected one that has", plot_document, lda, "a")
     refused("model: got LDA, expected a SAGE model, which has deviations", plot_deviations, lda)
     refused("ax: got int, expected a matplotlib Axes", plot_topics, numbers, ax=3, kind=TypeError)
     refused("ax: got Figure, expected a matplotlib Axes", plot_words, numbers, ax=plt.figure(), kind=TypeError)

@@ -44,9 +44,8 @@ def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributi
     """The parts of one document's linear predictor, by a fitted model with coefficients."""
     table = coefficients_of(model)
     if table is None:
-        raise ValueError(
-            f"model: got {type(model).__name__}, which has no coefficients; expected a model with a response"
-        )
+        who = type(model).__name__
+        raise ValueError(f"model: got {who}, which has no coefficients; expected one that has, such as SLDARegressor")
     corpus = model._as_corpus([doc] if isinstance(doc, str) else doc)
     if len(corpus) != 1:
         raise ValueError(f"doc: got {len(corpus)} documents, expected one")

@@ -109,45 +109,39 @@ def _unit(model: Any, found: Contributions, column: int) -> str:
 
 
 def _draw(ax: Any, start: float, bars: list[Bar], total: float, unit: str) -> None:
-    """Bars in data units on the right; their names on the left."""
+    """Bars in data units on the right, and their names on the left."""
     steps = np.array([value for _, _, value in bars])
     after = start + np.cumsum(steps)
-    before = after - steps
-    width, _ = style.size_in_points(ax)
-    n_rows = len(bars) + 2
-    size = style.row_size(ax, n_rows + 0.2)
     low, high = float(min(start, after.min(initial=start))), float(max(start, after.max(initial=start)))
+    span, width, n_rows = max(high - low, 1e-9), style.size_in_points(ax)[0], len(bars) + 2
+    size, rows = style.row_size(ax, n_rows + 0.2), np.arange(n_rows)[::-1]
     names, beside = 0.52 * width, 5 + style.text_width("+0.000", size)  # points for names, and for numbers beside bars
-    unit_per_point = max(high - low, 1e-9) / (width - names - 2 * beside)
-    low, high = low - beside * unit_per_point, high + beside * unit_per_point
-    left = low - names * unit_per_point
-    rows = np.arange(n_rows)[::-1]
+    point = span / (width - names - 2 * beside)  # in data units
+    low, high = low - beside * point, high + beside * point
+    left, decimals = low - names * point, int(np.clip(1 - np.floor(np.log10(span)), span < 50, 4))
     colours = [style.MORE if value >= 0 else style.LESS for value in steps]
-    ax.barh(rows[1:-1], steps, left=before, height=0.62, color=colours, zorder=2)
-    corners = np.concatenate([[start], after])
-    for x, top in zip(corners, rows[:-1], strict=True):
+    ax.barh(rows[1:-1], steps, left=after - steps, height=0.62, color=colours, zorder=2)
+    for x, top in zip([start, *after], rows[:-1], strict=True):
         ax.plot([x, x], [top, top - 1], color=style.GREY, linewidth=0.6, zorder=1)
     ax.plot([start, total], [rows[0], rows[-1]], "D", color=style.INK, markersize=3, linestyle="none", zorder=3)
+    common = {"fontsize": size, "va": "center"}
     for row, (name, words, value), x in zip(rows[1:-1], bars, after, strict=True):
         line = (
             style.fit_words(words, names - 4, size, start=f"{name}  ")
             if words
             else style.fit_text(name, names - 4, size)
         )
-        ax.text(left, row, line, fontsize=size, color=style.INK, va="center")
-        _value(ax, x, row, value, size, unit_per_point)
+        ax.text(left, row, line, color=style.INK, **common)
+        side, where = (3, "left") if value >= 0 else (-3, "right")
+        ax.text(x + side * point, row, _signed(value, decimals, "+"), color=style.GREY, ha=where, **common)
     for row, name, x in ((rows[0], "average document", start), (rows[-1], "this document", total)):
-        ax.text(left, row, name, fontsize=size, color=style.INK, va="center", fontweight="bold")
-        ax.text(x + 4 * unit_per_point, row, style.number(x), fontsize=size, color=style.INK, va="center")
+        ax.text(left, row, name, color=style.INK, fontweight="bold", **common)
+        ax.text(x + 4 * point, row, _signed(x, decimals), color=style.INK, **common)
     _axis(ax, left, low, high, n_rows, unit)
 
 
-def _value(ax: Any, x: float, row: float, value: float, size: float, unit_per_point: float) -> None:
-    """What a bar adds, beyond its end."""
-    text = ("+" if value >= 0 else "") + style.number(value)
-    side = 1 if value >= 0 else -1
-    ax.text(x + side * 3 * unit_per_point, row, text, fontsize=size, color=style.GREY, va="center",
-            ha="left" if value >= 0 else "right")  # fmt: skip
+def _signed(value: float, decimals: int, plus: str = "") -> str:
+    return f"{value:{plus}.{decimals}f}".replace("-", "−")
 
 
 def _axis(ax: Any, left: float, low: float, high: float, n_rows: int, unit: str) -> None:

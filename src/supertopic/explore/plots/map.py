@@ -14,7 +14,8 @@ from supertopic.explore.words import topic_words
 from supertopic.metrics import topic_distance
 
 _MOST_DOCUMENTS = 5000  # that are drawn
-_MOST_CLASSES = 8
+_MOST_CLASSES = 8  # that have a colour of their own
+_BINS = 5  # of a numeric y
 
 
 def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: Any = None, ax: Any = None) -> Any:
@@ -116,7 +117,7 @@ def _documents(ax: Any, places: np.ndarray, values: np.ndarray | None) -> None:
     if values is None:
         ax.scatter(*places[shown].T, s=2, color=style.LIGHT, linewidths=0, zorder=1, rasterized=True)
         return
-    names, member = groups(values, _MOST_CLASSES)
+    names, member = groups(values, _BINS)
     from matplotlib import colormaps
 
     numeric = " to " in names[0] or len(names) > _MOST_CLASSES

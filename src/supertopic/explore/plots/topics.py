@@ -48,7 +48,7 @@ def plot_topics(
     if table is None:
         who = type(model).__name__
         raise ValueError(
-            f"model: got {who}, which has no coefficients; expected a model with a response, or plot_words"
+            f"model: got {who}, which has no coefficients (plot_words shows its words); expected one that has"
         )
     ends, words = table.ends(interval), topic_words(model, n, by)
     columns = [table.column(target)] if target is not None or len(table.names) == 1 else list(range(len(table.names)))
