@@ -27,7 +27,7 @@ def documents() -> tuple[list[str], np.ndarray, pd.Series]:
     """Docstrings in a random order, the package of each, and the logarithm of one more than its parameters."""
     found = datasets.docstrings(PACKAGES)
     order = np.random.default_rng(0).permutation(len(found.text))[: N_TRAIN + N_TEST]
-    size = pd.Series(np.log2(1 + found.n_parameters[order]), name="log2(1 + parameters)")
+    size = pd.Series(np.log2(1 + found.n_parameters[order]), name="parameters (log2)")
     return [found.text[i] for i in order], found.package[order], size
 
 
@@ -37,7 +37,7 @@ def save(axes: object, name: str) -> None:
     path = IMAGES / f"{name}.png"
     ax.figure.savefig(path, dpi=160)  # type: ignore[attr-defined]
     with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(64)
+        small = picture.convert("RGB").quantize(200)
     small.save(path, optimize=True)
     print(name, path.stat().st_size)
 

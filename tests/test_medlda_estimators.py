@@ -76,11 +76,11 @@ def test_scikit_learn_checks(estimator, check):
 def test_support_documents_are_plotted_step_by_step():
     data = simulate(100, 3, n_words=40, mean_length=30, response="logit", seed=1)
     model = MedLDAClassifier(3, C=1.0, cost=8.0, max_iter=6, tol=0.0).fit(data.counts, data.y)
-    figure = model.plot_support()
-    (line,) = figure.axes[0].lines
+    ax = model.plot_support()
+    (line,) = ax.lines
     np.testing.assert_array_equal(line.get_ydata(), model.n_support_)
     assert list(line.get_xdata()) == [1, 2, 3, 4, 5, 6]
-    matplotlib.pyplot.close(figure)
+    matplotlib.pyplot.close(ax.figure)
 
 
 @pytest.mark.parametrize("kind", ["number", "two"])

@@ -155,29 +155,12 @@ class MedLDA(SupervisedEstimator):
         return float(value)
 
     def plot_support(self) -> Any:
-        """A figure: documents that carried the model after each step, `n_support_` (needs matplotlib)."""
+        """Documents that carried the model after each step, `n_support_`: the same as `plot.trace("support")`."""
         check_is_fitted(self, "support_")
-        return plot_support(self.n_support_)
+        return self.plot.trace("support")
 
     def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} has a loss, no density of y")
-
-
-def plot_support(n_support: np.ndarray) -> Any:
-    """A figure of the number of support documents after each step."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ValueError("plots need matplotlib: pip install 'supertopic[plots]'") from error
-    figure, axis = plt.subplots(figsize=(4.2, 2.9), layout="constrained")
-    counts = np.asarray(n_support)
-    axis.plot(np.arange(1, len(counts) + 1), counts, color="#1f4e79", marker="o", markersize=3, linewidth=1.3)
-    axis.set_title("support documents", loc="left", fontsize=10)
-    axis.set_xlabel("step", fontsize=8)
-    axis.set_ylim(0, None)
-    axis.tick_params(labelsize=8)
-    axis.spines[["top", "right"]].set_visible(False)
-    return figure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

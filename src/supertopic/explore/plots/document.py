@@ -141,6 +141,7 @@ def _draw(ax: Any, start: float, bars: list[Bar], total: float, unit: str) -> No
 
 
 def _signed(value: float, decimals: int, plus: str = "") -> str:
+    value = round(value, decimals) + 0.0  # no minus before a zero
     return f"{value:{plus}.{decimals}f}".replace("-", "−")
 
 
@@ -149,7 +150,9 @@ def _axis(ax: Any, left: float, low: float, high: float, n_rows: int, unit: str)
 
     ax.set(xlim=(left, high), ylim=(-0.6, n_rows - 0.4), yticks=[])
     style.bare(ax, "bottom")
-    ticks = [tick for tick in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= tick <= high]
+    edge = 0.05 * (high - low)  # labels of ticks are not cut at the right
+    ticks = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(low, high)
+    ticks = [tick for tick in ticks if low + edge <= tick <= high - edge]
     ax.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
     ax.spines["bottom"].set_bounds(low, high)
     ax.set_xlabel(unit, fontsize=style.SMALL, color=style.INK, x=((low + high) / 2 - left) / (high - left))

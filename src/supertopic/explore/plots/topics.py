@@ -14,6 +14,7 @@ from supertopic.explore.words import topic_words
 _ROW = 0.135  # inches
 _NARROWEST = 19.0  # points of a lane
 _NAME = 18  # characters of a class's name
+_EDGE = 5.0  # points to the left of the lanes, so that the label of a tick is not cut
 _FARTHEST = 3.0  # intervals are cut at so many times the largest coefficient
 
 
@@ -65,8 +66,9 @@ def plot_topics(
     _write_words(ax, words, rows, edge, unit)
     style.bare(ax, *([] if several else ["bottom"]))
     (_name_lanes if several else _mark_axis)(ax, lanes, table, n_topics)
-    start = -lanes[0].reach if several else lanes[0].zero
-    ax.text(start, 0, _meaning(model, table, columns), ha="left" if several else "center", va="top",
+    meaning, edge = _meaning(model, table, columns), -lanes[0].reach
+    centred = not several and style.text_width(meaning, style.SMALL) < 2 * lanes[0].reach / unit
+    ax.text(lanes[0].zero if centred else edge, 0, meaning, ha="center" if centred else "left", va="top",
             fontsize=style.SMALL, color=style.INK, transform=_below(ax, 10 if several else 15))  # fmt: skip
     return ax
 
@@ -102,7 +104,8 @@ def _lanes(
         for place, (c, reach) in enumerate(zip(columns, reaches, strict=True))
     ]
     low = -reaches[0]
-    ax.set(xlim=(low, low + width * unit), ylim=(-0.7, table.coef.shape[1] - 0.3), yticks=[])
+    left = low - _EDGE * unit
+    ax.set(xlim=(left, left + width * unit), ylim=(-0.7, table.coef.shape[1] - 0.3), yticks=[])
     return lanes, low + (len(columns) * (room + gap) + 4) * unit, unit
 
 
@@ -172,7 +175,7 @@ def _meaning(model: Any, table: CoefficientTable, columns: list[int]) -> str:
     if _has_classes(model) and len(model.classes_) == 2:
         return f"coefficient (right: {style.shown(model.classes_[1], 14)})"
     name = table.names[columns[0]] or getattr(model, "_targets", [None])[0].name
-    return "coefficient" if name in ("", "y") else f"coefficient for {style.shown(name, 18)}"
+    return "coefficient" if name in ("", "y") else f"coefficient for {style.shown(name, 30)}"
 
 
 def _below(ax: Any, points: float) -> Any:

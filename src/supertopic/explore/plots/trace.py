@@ -21,7 +21,8 @@ def plot_trace(model: Any, what: str = "bound", *, target: Any = None, ax: Any =
     ----------
     model : a fitted model
     what : str
-        "bound", or the name of draws in `draws_`: "coef", "dispersion", "alpha" …
+        "bound"; "support", the number of support documents of MedLDA; or the name of draws in `draws_`: "coef",
+        "dispersion", "alpha" …
     target : class or response, optional
         With "coef": the column of coefficients.
     ax : matplotlib Axes, optional
@@ -32,11 +33,14 @@ def plot_trace(model: Any, what: str = "bound", *, target: Any = None, ax: Any =
     """
     model = style.fitted(model, "trace")
     draws = getattr(model, "draws_", None) or {}
-    names = ["bound", *(name for name, value in draws.items() if name not in _HIDDEN and np.asarray(value).size)]
+    names = ["bound", *(["support"] if hasattr(model, "n_support_") else [])]
+    names += [name for name, value in draws.items() if name not in _HIDDEN and np.asarray(value).size]
     if what not in names:
         raise ValueError(f"what: got {what!r}, expected one of {', '.join(map(repr, names))}")
     if what == "bound":
         return _bound(model, ax)
+    if what == "support":
+        return _support(np.asarray(model.n_support_), ax)
     return _draws(model, what, np.asarray(draws[what]), target, ax)
 
 
@@ -59,6 +63,13 @@ def _bound(model: Any, ax: Any) -> Any:
         ax.set_ylim(later.min() - 0.3 * (later.max() - later.min()), trace.max() + 0.1 * (later.max() - later.min()))
     ax.ticklabel_format(useOffset=False, axis="y")
     return style.finish(ax, "sweep" if sampler else "step", "log joint per token" if sampler else "bound per token")
+
+
+def _support(counts: np.ndarray, ax: Any) -> Any:
+    ax = style.new_axes(ax, 1.9)
+    ax.plot(np.arange(1, len(counts) + 1), counts, color=style.MORE, marker="o", markersize=2, linewidth=1.1)
+    ax.set_ylim(0, None)
+    return style.finish(ax, "step", "support documents")
 
 
 def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Any) -> Any:
@@ -84,4 +95,5 @@ def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Any) -> An
     if lines.shape[1] > 1:
         ax.legend(frameon=False, fontsize=style.SMALL, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     title = f"{len(chains)} chains, by kind of line" if len(chains) > 1 else ""
+    ax.locator_params(axis="x", integer=True)
     return style.finish(ax, "draw", label, title)
