@@ -3,6 +3,7 @@
 import inspect
 import re
 import sys
+from copy import copy
 
 import matplotlib
 import numpy as np
@@ -389,6 +390,25 @@ def test_plots_are_methods_of_models(numbers, data):
     assert "average document" in numbers.plot.document.__doc__
     assert repr(numbers.plot).startswith("plots of SLDARegressor: ") and "topics" in repr(numbers.plot)
     refused("plot has no 'pie'; expected one of calibration, ", getattr, numbers.plot, "pie", kind=AttributeError)
+
+
+def test_labels_that_the_user_gave_stand_before_words(numbers, data):
+    given = copy(numbers)
+    given.topic_labels_ = ["$pace <b>", None, "war", "", "a very long label that does not fit beside anything", "x"]
+    lines = {row[0]: row[1] for row in at_rows(given.plot.topics()).values()}
+    assert (
+        lines["2"].startswith("war: word") and lines["1"].startswith("word") and lines["0"].startswith(r"\$pace <b>: ")
+    )
+    titles = [container.get_label() for container in given.plot.words().containers]
+    names = [r"\$pace <b>", "topic 1", "war", "topic 3", "a very long lab…", "x"]
+    assert [title.split(" · ")[0] for title in titles] == names
+    assert any(text.startswith("a very long") for text in written(given.plot.words()))
+    assert "2 war" in written(given.plot.map())
+    assert any(line.startswith("war · ") for line in written(given.plot.document(data.counts[3])))
+    for ax in (given.plot.topics(), given.plot.words(), given.plot.map(), given.plot.class_profiles(data.y)):
+        assert_readable(ax)
+    assert given.topic_info()["label"].tolist()[:3] == ["$pace <b>", "", "war"]
+    assert "$pace &lt;b&gt;" in given._repr_html_()
 
 
 def test_several_responses_have_lanes_of_their_own_unit(data):

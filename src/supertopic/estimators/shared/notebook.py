@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
+from supertopic.estimators.shared.topic_info import topic_labels
 from supertopic.html_tables import bar_svg, dots_svg, number, shown, table_html, with_error, words_html
 
 _MOST_NUMBERS = 12  # columns of coefficients that are shown as numbers; more are dots only
@@ -18,6 +19,9 @@ def model_html(model: Any, n: int = 10) -> str:
     table, shares = coefficients_of(model), model._average_shares()
     order = np.arange(len(model.components_)) if table is None else table.order()
     columns: dict[str, list[str]] = {"topic": [str(k) for k in order]}
+    labels = topic_labels(model)
+    if any(labels):
+        columns["label"] = [shown(labels[k]) for k in order]
     owners = getattr(model, "topic_classes_", None)
     if owners is not None:
         columns["class"] = ["" if owners[k] is None else shown(owners[k]) for k in order]
@@ -31,7 +35,7 @@ def model_html(model: Any, n: int = 10) -> str:
         columns |= _coefficients(model, table, order)
     found = model.top_words(n).groupby("topic")["word"].agg(list)
     columns["words"] = [words_html(found[k]) for k in order]
-    body = table_html(columns, left=[name for name in ("class", "words") if name in columns])
+    body = table_html(columns, left=[name for name in ("label", "class", "words") if name in columns])
     return (
         f"<div style='overflow-x:auto'><div><code>{escape(repr(model))}</code></div>{_facts(model, table)}{body}</div>"
     )

@@ -22,11 +22,20 @@ def top_words_by(model: Any, n: int, by: str = "probability") -> list[list[str]]
     return [list(words) for words in model._words()[order]]
 
 
+def topic_labels(model: Any) -> list[str]:
+    """The names that the user gave to topics; "" where there is none."""
+    given = getattr(model, "topic_labels_", None) or [None] * len(model.components_)
+    return [str(label or "") for label in given]
+
+
 def topic_info(model: Any, X: Any = None, n: int = 10) -> pd.DataFrame:
     """One row per topic, in the order of their numbers; see `TopicEstimator.topic_info`."""
     check_whole("n", n)
     shares, table, top = model._average_shares(), coefficients_of(model), min(int(n), model.n_features_in_)
-    columns: dict[str, Any] = {"share": shares} if len(shares) == len(model.components_) else {}
+    labels = topic_labels(model)
+    columns: dict[str, Any] = {"label": labels} if any(labels) else {}
+    if len(shares) == len(model.components_):
+        columns["share"] = shares
     if table is not None:
         for c, name in enumerate(table.names):
             columns[f"coef {name}".strip()] = table.coef[c]

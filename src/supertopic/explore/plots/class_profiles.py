@@ -49,7 +49,7 @@ def plot_class_profiles(model: Any, y: Any, X: Any = None, *, n: int = 10, n_bin
     width = max(style.COLUMN, 1.6 + len(names) * _CELL / 72)
     ax = style.new_sheet(ax, _ROW * means.shape[1], width, top=0.1 + (0.72 * longest + 6) / 72, bottom=0.22)
     _cells(ax, means[:, order], texts)
-    _labels(ax, words, order, len(names))
+    _labels(ax, words, style.named(model), order, len(names))
     return ax
 
 
@@ -95,7 +95,7 @@ def _cells(ax: Any, means: np.ndarray, names: list[str]) -> None:
     ax.set_xlabel("mean share of a topic, in percent", fontsize=style.SMALL, color=style.INK, loc="left")
 
 
-def _labels(ax: Any, words: list[list[str]], order: np.ndarray, n_classes: int) -> None:
+def _labels(ax: Any, words: list[list[str]], labels: list[str], order: np.ndarray, n_classes: int) -> None:
     """The number and the words of each topic, to the right of the cells."""
     points, _ = style.size_in_points(ax)
     size = style.row_size(ax, len(order))
@@ -106,5 +106,6 @@ def _labels(ax: Any, words: list[list[str]], order: np.ndarray, n_classes: int) 
     for place, topic in enumerate(order):
         row = len(order) - 1 - place
         ax.text(edge + (beside - 2) * unit, row, str(topic), fontsize=size, color=style.GREY, ha="right", va="center")
-        line = style.fit_words(words[topic], room, size)
+        label = f"{labels[topic]}: " if labels[topic] else ""
+        line = style.fit_words(words[topic], room, size, start=label)
         ax.text(edge + (beside + 2) * unit, row, line, fontsize=size, color=style.INK, va="center")

@@ -47,7 +47,7 @@ def plot_document(
     classes = isinstance(getattr(model, "classes_", None), np.ndarray)
     several = len(found.table.names) > 1
     column = int(found.total.argmax()) if several and classes and target is None else found.table.column(target)
-    bars = _by_topic(found, column, n) if by == "topics" else _by_word(found, column, n)
+    bars = _by_topic(found, column, n, style.named(model, 16)) if by == "topics" else _by_word(found, column, n)
     bars += _rest(found, column, by)
     ax = style.new_sheet(ax, _ROW * (len(bars) + 2.2), bottom=0.36)
     _draw(ax, float(found.table.intercept[column]), bars, float(found.total[column]), _unit(model, found, column))
@@ -57,7 +57,7 @@ def plot_document(
 Bar = tuple[str, list[str], float]  # a name, words that explain it, and what it adds
 
 
-def _by_topic(found: Contributions, column: int, n: int) -> list[Bar]:
+def _by_topic(found: Contributions, column: int, n: int, labels: list[str]) -> list[Bar]:
     """The largest contributions of topics, and one bar for all other topics."""
     added = found.topics[column]
     order = np.argsort(-np.abs(added), kind="stable")
@@ -66,7 +66,8 @@ def _by_topic(found: Contributions, column: int, n: int) -> list[Bar]:
     for k in order[:n]:
         weight = found.word_topic[:, k]
         best = [w for w in np.argsort(-weight, kind="stable") if weight[w] >= 0.25 * weight.max(initial=0.0)][:6]
-        bars.append((f"{k} · {style.percent(found.shares[k])}", [found.words[w] for w in best], float(added[k])))
+        name = f"{labels[k] or k} · {style.percent(found.shares[k])}"
+        bars.append((name, [found.words[w] for w in best], float(added[k])))
     return bars + _others(added[order[n:]], "topic")
 
 

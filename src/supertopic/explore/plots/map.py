@@ -56,7 +56,10 @@ def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: An
                linewidths=0.5, zorder=3)  # fmt: skip
     if ax.get_legend_handles_labels()[1]:
         _legend(ax)
-    texts = [" ".join([str(k), *(style.shown(word, 14) for word in words[k])]) for k in range(len(words))]
+    names = [
+        label or " ".join(style.shown(word, 14) for word in words[k]) for k, label in enumerate(style.named(model))
+    ]
+    texts = [f"{k} {name}" for k, name in enumerate(names)]
     place_labels(ax, points, texts, _radius(shares) + 1.5)
     ax.set_title(f"{100 * kept:.0f} % of squared distances kept", fontsize=style.SMALL, color=style.GREY, loc="left")
     return ax

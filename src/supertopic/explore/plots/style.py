@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from supertopic.estimators.shared.topic_info import topic_labels
+
 COLUMN = 3.4  # inches, the width of a column of a paper
 TEXT, SMALL = 7.0, 6.0  # points
 MORE, LESS, GREY, LIGHT, INK = "#0072B2", "#D55E00", "#767676", "#d9d9d9", "#262626"
@@ -108,6 +110,8 @@ def text_width(text: str, size: float) -> float:
 
 def fit_words(words: Sequence[Any], width: float, size: float, start: str = "") -> str:
     """As many words as fit in a width in points, after `start`; the first one is shortened where it must be."""
+    if text_width(start, size) > width:
+        return fit_text(start, width, size)
     line = start
     for place, word in enumerate(words):
         longer = line + (", " if place else "") + shown(word)
@@ -168,6 +172,11 @@ def labels_of(y: Any, n_documents: int) -> np.ndarray:
     values = values.copy()
     values[np.asarray(pd.isna(values), dtype=bool)] = None
     return values
+
+
+def named(model: Any, longest: int = 24) -> list[str]:
+    """The user's labels of topics as they can be drawn; "" where there is none."""
+    return [shown(label, longest) for label in topic_labels(model)]
 
 
 def shares_of(model: Any, X: Any, needed_by: str) -> np.ndarray:

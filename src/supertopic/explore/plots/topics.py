@@ -63,7 +63,7 @@ def plot_topics(
     rows[table.order(columns)] = np.arange(n_topics)[::-1]
     for lane in lanes:
         _draw_lane(ax, lane, table, ends, rows, model._average_shares())
-    _write_words(ax, words, rows, edge, unit)
+    _write_words(ax, words, style.named(model), rows, edge, unit)
     style.bare(ax, *([] if several else ["bottom"]))
     (_name_lanes if several else _mark_axis)(ax, lanes, table, n_topics)
     meaning, edge = _meaning(model, table, columns), -lanes[0].reach
@@ -128,14 +128,17 @@ def _draw_lane(
     ax.scatter(lane.zero + lane.scale * coef, rows, s=area, c=faces, edgecolors=colours, linewidths=0.7, zorder=2)
 
 
-def _write_words(ax: Any, words: list[list[str]], rows: np.ndarray, edge: float, unit: float) -> None:
+def _write_words(
+    ax: Any, words: list[list[str]], labels: list[str], rows: np.ndarray, edge: float, unit: float
+) -> None:
     """The number and the words of each topic, from `edge` to the right end."""
     size = style.row_size(ax, len(rows) + 0.6)
     number = style.text_width(f"{len(rows) - 1}", size) + 5
     start, right = edge + number * unit, ax.get_xlim()[1]
     for topic, row in enumerate(rows):
         ax.text(start - 4 * unit, row, str(topic), fontsize=size, color=style.GREY, ha="right", va="center")
-        line = style.fit_words(words[topic], (right - start) / unit - 2, size)
+        label = f"{labels[topic]}: " if labels[topic] else ""
+        line = style.fit_words(words[topic], (right - start) / unit - 2, size, start=label)
         ax.text(start, row, line, fontsize=size, color=style.INK, va="center")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -85,13 +86,15 @@ def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Any) -> An
     chains = np.split(lines, n_chains) if len(lines) % n_chains == 0 else [lines]
     ax = style.new_axes(ax, 2.1)
     order = np.argsort(-np.abs(lines.mean(axis=0)), kind="stable")
+    given = style.named(model) if kind else []
+    labels = [label or f"{kind}{place}" for place, label in zip_longest(range(lines.shape[1]), given)]
     named = sorted(order[:_NAMED], key=lambda place: -lines[:, place].mean())
     for place in [*order[_NAMED:], *named]:
         for number, chain in enumerate(chains):
             colour = style.COLOURS[named.index(place)] if place in named else style.LIGHT
             ax.plot(np.arange(1, len(chain) + 1), chain[:, place], color=colour, linewidth=0.8,
                     linestyle=("-", "--", ":", "-.")[number % 4], zorder=2 if place in named else 1,
-                    label=f"{kind}{place}" if place in named and number == 0 else None)  # fmt: skip
+                    label=labels[place] if place in named and number == 0 else None)  # fmt: skip
     if lines.shape[1] > 1:
         ax.legend(frameon=False, fontsize=style.SMALL, loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     title = f"{len(chains)} chains, by kind of line" if len(chains) > 1 else ""

@@ -35,10 +35,11 @@ def plot_words(model: Any, topics: Any = None, *, n: int = 6, by: str = "probabi
     found, shares = topic_words(model, n, by), model._average_shares()
     chosen = checked_topics(topics, len(found))
     place = {word: column for column, word in enumerate(model._words())}
-    blocks = []
+    blocks, labels = [], style.named(model, 16)
     for k in chosen:
         probabilities = model.components_[k, [place[word] for word in found[k]]].astype(np.float64)
-        blocks.append(Block(f"topic {k} · {style.percent(shares[k])}", found[k], probabilities))
+        name = labels[k] or f"topic {k}"
+        blocks.append(Block(f"{name} · {style.percent(shares[k])}", found[k], probabilities))
     longest = max(float(block.values.max()) for block in blocks)
     which = "" if by == "probability" else "FREX words; "
     return draw_blocks(ax, blocks, f"{which}bars: probability, the longest {100 * longest:.1f} %")
