@@ -194,6 +194,7 @@ def test_every_kind_of_model_has_a_view(data):
     page = Page(search._repr_html_())
     assert page.rows[0][1:] == ["C", "cost", "score", "score_se"] and ["topic", "share"] in [r[:2] for r in page.rows]
     assert repr(search.plot).startswith("plots of MedLDAClassifier")
+    assert "a positive coefficient is evidence for <bdi>y</bdi>" in search._repr_html_()
     page = Page(SAGEClassifier().fit(data.counts, labels)._repr_html_())
     assert [row[1] for row in page.rows[1:]] == ["x", "y"]
     text = ["one two. three four.", "two three. one four."] * 4

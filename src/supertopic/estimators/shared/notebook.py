@@ -68,6 +68,9 @@ def _facts(model: Any, table: CoefficientTable | None) -> str:
     if len(targets) == 1:
         name = "" if targets[0].name == "y" else f" of {shown(targets[0].name)}"
         facts.append(f"response {escape(targets[0].response)}{name}")
+    classes = getattr(model, "classes_", None)
+    if table is not None and len(table.names) == 1 and isinstance(classes, np.ndarray) and len(classes) == 2:
+        facts.append(f"a positive coefficient is evidence for {shown(classes[1])}")
     if table is not None:
         pairs = zip(table.names, table.intercept, strict=True)
         levels = ", ".join(

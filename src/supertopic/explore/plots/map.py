@@ -15,6 +15,7 @@ from supertopic.metrics import topic_distance
 
 _MOST_DOCUMENTS = 5000  # that are drawn
 _MOST_CLASSES = 8  # that have a colour of their own
+_LEAST = 4.5  # points of a radius that has room for a number
 _BINS = 5  # of a numeric y
 
 
@@ -52,8 +53,9 @@ def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: An
     points = _frame(ax, places, shares)
     if documents is not None:
         _documents(ax, documents @ places, values)
-    ax.scatter(*places.T, s=(2 * _radius(shares)) ** 2, c=_colours(model, table, target), edgecolors=style.INK,
-               linewidths=0.5, zorder=3)  # fmt: skip
+    circles = ax.scatter(*places.T, s=(2 * _radius(shares)) ** 2, c=_colours(model, table, target),
+                         edgecolors=style.INK, linewidths=0.5, zorder=3)  # fmt: skip
+    _number(ax, points, places, shares, circles.get_facecolors())
     if ax.get_legend_handles_labels()[1]:
         _legend(ax)
     names = [
@@ -112,6 +114,18 @@ def _colours(model: Any, table: CoefficientTable | None, target: Any) -> Any:
     if isinstance(getattr(model, "classes_", None), np.ndarray) and len(table.names) <= _MOST_CLASSES:
         return [style.COLOURS[c] for c in table.coef.argmax(axis=0)]
     return style.LIGHT
+
+
+def _number(ax: Any, points: np.ndarray, places: np.ndarray, shares: np.ndarray, colours: np.ndarray) -> None:
+    """The topic's number in each circle that is large enough and is not covered by another one."""
+    colours = np.broadcast_to(colours, (len(points), 4))
+    for k, (point, place) in enumerate(zip(points, places, strict=True)):
+        apart = np.delete(np.linalg.norm(points - point, axis=1), k).min(initial=np.inf)
+        if _radius(shares)[k] >= _LEAST and apart >= 2 * _LEAST:
+            dark = colours[k, :3] @ [0.3, 0.59, 0.11] < 0.6
+            ax.text(
+                *place, str(k), fontsize=5, color="white" if dark else style.INK, ha="center", va="center", zorder=5
+            )
 
 
 def _documents(ax: Any, places: np.ndarray, values: np.ndarray | None) -> None:
