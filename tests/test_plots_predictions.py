@@ -100,6 +100,16 @@ def test_numbers_are_cut_into_bins_of_equally_many_documents(numbers, data, star
     assert groups(np.array(["b", None, "a"], dtype=object), 5)[1].tolist() == [1, -1, 0]
 
 
+def test_an_ordered_categorical_keeps_its_order(data, stars):
+    y = pd.Series(pd.cut(stars, 3, labels=["low", "middle", "high"]))
+    model = SLDAClassifier(4, max_iter=2, cross_fit=0, response="ordinal").fit(data.counts, y)
+    names = [text.get_text() for text in texts(plot_class_profiles(model, y)) if text.get_rotation() == 45]
+    assert names == ["low", "middle", "high"]
+    assert [t.get_text() for t in plot_map(model, y=y).get_legend().get_texts()] == names
+    title = plot_residuals(model, data.counts, y).get_title(loc="left")
+    assert title == f"{100 * model.score(data.counts, y):.0f} % right of 500"
+
+
 # --- calibration ------------------------------------------------------------------------------------------------
 
 
@@ -257,11 +267,37 @@ def test_documents_lie_among_their_topics(classes, labels):
         expected = classes.doc_topic_[labels == label].astype(float) @ places
         np.testing.assert_allclose(dots[label], expected, rtol=1e-5, atol=1e-8)
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert shown == sorted(LABELS)
+    assert shown == ["business and ec…", "entertainment", "politics", "science", "sport"]
     assert_readable(ax)
+    colour = {c.get_label(): c.get_facecolor()[0, :3] for c in ax.collections if c is not circles}
+    best = classes.classes_[np.asarray(classes.coef_).argmax(axis=0)]
+    for k, label in enumerate(best):  # a topic has the colour of its class's documents
+        np.testing.assert_allclose(circles.get_facecolors()[k, :3], colour[label])
+    alone = plot_map(classes)
+    np.testing.assert_allclose(alone.collections[0].get_facecolors(), circles.get_facecolors())
+    assert [text.get_text() for text in alone.get_legend().get_texts()] == shown
+    other = plot_map(classes, y=np.where(labels == "sport", "yes", "no"))  # colours of other labels leave topics grey
+    assert len(np.unique(other.collections[-1].get_facecolors(), axis=0)) == 1
     x, y = ax.get_xlim(), ax.get_ylim()
     box = ax.get_window_extent()
     assert (x[1] - x[0]) / box.width == pytest.approx((y[1] - y[0]) / box.height)  # equal units
+
+
+def test_twenty_classes_fit(data):
+    y = np.array([f"newsgroup.of.subject.{k:02d}" for k in range(20)])[np.argmax(data.doc_topic, axis=1)]
+    model = SLDAClassifier(20, max_iter=2, cross_fit=0).fit(data.counts, y)
+    for ax in (
+        model.plot.topics(),
+        model.plot.class_profiles(y),
+        model.plot.residuals(data.counts, y),
+        model.plot.map(y=y),
+        model.plot.calibration(data.counts, y),
+        model.plot.document(data.counts[0]),
+    ):
+        assert_readable(ax)
+        assert ax.figure.get_size_inches()[0] < 10
+    shown = [text.get_text() for text in texts(model.plot.topics()) if text.get_rotation() == 45]
+    assert shown[:2] == ["newsgrou…ubject.00", "newsgrou…ubject.01"]  # what tells them apart stays
 
 
 # --- selections, refusals ---------------------------------------------------------------------------------------

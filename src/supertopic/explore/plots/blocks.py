@@ -67,7 +67,7 @@ def _range(blocks: Sequence[Block]) -> tuple[float, float]:
 
 def _bars(ax: Any, block: Block, zero: float, top: float, low: float, high: float) -> None:
     """The bars of a block, and its zero line where some bars go to the left."""
-    rows, values = top - 1 - np.arange(len(block.words)), block.values
+    rows, values = top - 1 - np.arange(len(block.words)), block.values.astype(np.float64)
     if block.own_scale and len(values):
         values = values * (high / max(float(np.abs(values).max()), 1e-300))
     colours = [style.GREY if block.grey else style.MORE if value >= 0 else style.LESS for value in values]

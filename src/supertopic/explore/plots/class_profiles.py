@@ -40,11 +40,11 @@ def plot_class_profiles(model: Any, y: Any, X: Any = None, *, n: int = 10, n_bin
     check_whole("n_bins", n_bins, least=2)
     words, shares = topic_words(model, n), style.shares_of(model, X, "plot_class_profiles")
     values = style.labels_of(y, len(shares))
-    names, member = groups(values, n_bins)
+    names, member = groups(values, n_bins, style.categories_of(y))
     means = np.array([shares[member == c].mean(axis=0) for c in range(len(names))])  # (C, K)
     above = means - means.mean(axis=0)
     order = np.lexsort((-above.max(axis=0), above.argmax(axis=0)))
-    texts = [style.shown(name, 18) for name in names]
+    texts = style.all_shown(names, 18)
     longest = max(style.text_width(text, style.SMALL) for text in texts)
     width = max(style.COLUMN, 1.6 + len(names) * _CELL / 72)
     ax = style.new_sheet(ax, _ROW * means.shape[1], width, top=0.1 + (0.72 * longest + 6) / 72, bottom=0.22)
@@ -53,12 +53,19 @@ def plot_class_profiles(model: Any, y: Any, X: Any = None, *, n: int = 10, n_bin
     return ax
 
 
-def groups(values: np.ndarray, n_bins: int) -> tuple[list[str], np.ndarray]:
-    """Names of the classes or bins, and the one of each document; -1 where y is missing."""
+def groups(values: np.ndarray, n_bins: int, order: list[str] | None = None) -> tuple[list[str], np.ndarray]:
+    """Names of the classes or bins, and the one of each document; -1 where y is missing.
+
+    order : of the classes, where they have one
+    """
     known = np.array([value is not None for value in values])
     if not known.any():
         raise ValueError("y is missing for every document; expected some values")
     member = np.full(len(values), -1)
+    if order is not None:
+        names = [name for name in order if name in set(values[known].astype(str))]
+        member[known] = [names.index(value) for value in values[known].astype(str)]
+        return names, member
     numeric = all(isinstance(value, (int, float, np.number)) and not isinstance(value, bool) for value in values[known])
     given = values[known].astype(np.float64) if numeric else values[known].astype(str)
     distinct, codes = np.unique(given, return_inverse=True)

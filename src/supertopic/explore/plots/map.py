@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.explore.plots import style
-from supertopic.explore.plots.class_profiles import groups
+from supertopic.explore.plots.class_profiles import groups as grouped
 from supertopic.explore.plots.labels import place_labels
 from supertopic.explore.words import topic_words
 from supertopic.metrics import topic_distance
@@ -16,6 +17,7 @@ from supertopic.metrics import topic_distance
 _MOST_DOCUMENTS = 5000  # that are drawn
 _MOST_CLASSES = 8  # that have a colour of their own
 _LEAST = 4.5  # points of a radius that has room for a number
+_LEGEND = 5.5  # points of its text
 _BINS = 5  # of a numeric y
 
 
@@ -48,16 +50,19 @@ def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: An
     words, table = topic_words(model, n), coefficients_of(model)
     shares, (places, kept) = model._average_shares(), scaled_distances(model.components_)
     documents = None if X is None and y is None else style.shares_of(model, X, "plot_map")
-    values = None if y is None or documents is None else style.labels_of(y, len(documents))
-    ax = style.new_sheet(ax, 3.0, top=0.24, bottom=0.3 if values is not None else 0.06)
-    points = _frame(ax, places, shares)
+    groups = None if y is None or documents is None else _groups(style.labels_of(y, len(documents)), y, table)
+    colours = _colours(table, groups, target, isinstance(getattr(model, "classes_", None), np.ndarray))
+    legend = colours.classes if groups is None else groups
+    n_columns, n_rows = _legend_size([] if legend is None else legend.names)
+    ax = style.new_sheet(ax, 3.0, top=0.24, bottom=0.06 + 0.125 * n_rows)
+    points = _frame(ax, places)
     if documents is not None:
-        _documents(ax, documents @ places, values)
-    circles = ax.scatter(*places.T, s=(2 * _radius(shares)) ** 2, c=_colours(model, table, target),
-                         edgecolors=style.INK, linewidths=0.5, zorder=3)  # fmt: skip
+        _documents(ax, documents @ places, groups)
+    circles = ax.scatter(*places.T, s=(2 * _radius(shares)) ** 2, c=colours.topics, edgecolors=style.INK,
+                         linewidths=0.5, zorder=3)  # fmt: skip
     _number(ax, points, places, shares, circles.get_facecolors())
-    if ax.get_legend_handles_labels()[1]:
-        _legend(ax)
+    if legend is not None:
+        _legend(ax, legend, n_columns)
     names = [
         label or " ".join(style.shown(word, 14) for word in words[k]) for k, label in enumerate(style.named(model))
     ]
@@ -86,7 +91,7 @@ def _radius(shares: np.ndarray) -> np.ndarray:
     return 2.0 + 6.0 * np.sqrt(shares / max(shares.max(), 1e-300))
 
 
-def _frame(ax: Any, places: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def _frame(ax: Any, places: np.ndarray) -> np.ndarray:
     """Limits with equal units on both axes, and the places in points from the lower left corner."""
     width, height = style.size_in_points(ax)
     edge = 16.0  # points free on every side
@@ -101,19 +106,54 @@ def _frame(ax: Any, places: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return (places - corner) / per_point
 
 
-def _colours(model: Any, table: CoefficientTable | None, target: Any) -> Any:
-    """Colours of the topics: by coefficient, by the class with the largest one, or grey."""
+@dataclass(frozen=True)
+class _Groups:
+    """Classes or bins of documents, each with its colour."""
+
+    names: list[str]
+    colours: list[Any]
+    member: np.ndarray  # (D,) the group of each document; -1 for none
+
+
+@dataclass(frozen=True)
+class _Colours:
+    """The colours of the topics, and the classes that they stand for, where they do."""
+
+    topics: Any
+    classes: _Groups | None = None
+
+
+def _groups(values: np.ndarray, y: Any, table: CoefficientTable | None) -> _Groups:
+    """The documents by y: the model's classes in the colours of their topics, other labels, or from low to high."""
+    from matplotlib import colormaps
+
+    order = style.categories_of(y)
+    names, member = grouped(values, _BINS, order)
+    known = [] if table is None else table.names
+    if len(names) > _MOST_CLASSES or " to " in names[0] or order is not None:
+        colours: list[Any] = [colormaps["viridis"](0.05 + 0.9 * c / max(len(names) - 1, 1)) for c in range(len(names))]
+    elif set(names) <= set(known) and len(known) <= _MOST_CLASSES:
+        colours = [style.COLOURS[known.index(name)] for name in names]
+    else:
+        colours = list(style.COLOURS[: len(names)])
+    return _Groups(names, colours, member)
+
+
+def _colours(table: CoefficientTable | None, groups: _Groups | None, target: Any, classes: bool) -> _Colours:
+    """By coefficient, by the class with the largest one, or grey where documents have the colours of other labels."""
     if table is None:
-        return style.LIGHT
+        return _Colours(style.LIGHT)
     if target is not None or len(table.names) == 1:
         from matplotlib.colors import LinearSegmentedColormap
 
         coef = table.coef[table.column(target)]
         ramp = LinearSegmentedColormap.from_list("coef", [style.LESS, "white", style.MORE])
-        return ramp(0.5 + 0.5 * coef / max(float(np.abs(coef).max()), 1e-300))
-    if isinstance(getattr(model, "classes_", None), np.ndarray) and len(table.names) <= _MOST_CLASSES:
-        return [style.COLOURS[c] for c in table.coef.argmax(axis=0)]
-    return style.LIGHT
+        return _Colours(ramp(0.5 + 0.5 * coef / max(float(np.abs(coef).max()), 1e-300)))
+    same = groups is None or set(groups.names) <= set(table.names)
+    if not classes or not same or len(table.names) > _MOST_CLASSES:
+        return _Colours(style.LIGHT)
+    own = _Groups(table.names, list(style.COLOURS[: len(table.names)]), np.zeros(0))
+    return _Colours([style.COLOURS[c] for c in table.coef.argmax(axis=0)], own)
 
 
 def _number(ax: Any, points: np.ndarray, places: np.ndarray, shares: np.ndarray, colours: np.ndarray) -> None:
@@ -128,26 +168,34 @@ def _number(ax: Any, points: np.ndarray, places: np.ndarray, shares: np.ndarray,
             )
 
 
-def _documents(ax: Any, places: np.ndarray, values: np.ndarray | None) -> None:
-    """Small dots, coloured by y: a colour for each class, or from low to high."""
-    shown = np.arange(len(places)) if len(places) <= _MOST_DOCUMENTS else _some(len(places))
-    if values is None:
-        ax.scatter(*places[shown].T, s=2, color=style.LIGHT, linewidths=0, zorder=1, rasterized=True)
+def _documents(ax: Any, places: np.ndarray, groups: _Groups | None) -> None:
+    """Small dots, in the colours of their groups."""
+    drawn = np.arange(len(places)) if len(places) <= _MOST_DOCUMENTS else _some(len(places))
+    if groups is None:
+        ax.scatter(*places[drawn].T, s=2, color=style.LIGHT, linewidths=0, zorder=1, rasterized=True)
         return
-    names, member = groups(values, _BINS)
-    from matplotlib import colormaps
-
-    numeric = " to " in names[0] or len(names) > _MOST_CLASSES
-    for c, name in enumerate(names):
-        rows = shown[member[shown] == c]
-        colour = colormaps["viridis"](0.05 + 0.9 * c / max(len(names) - 1, 1)) if numeric else style.COLOURS[c]
+    for c, (name, colour) in enumerate(zip(groups.names, groups.colours, strict=True)):
+        rows = drawn[groups.member[drawn] == c]
         ax.scatter(*places[rows].T, s=3, color=colour, alpha=0.6, linewidths=0, zorder=1, rasterized=True, label=name)
 
 
-def _legend(ax: Any) -> None:
-    n_names = len(ax.get_legend_handles_labels()[1])
-    ax.legend(frameon=False, fontsize=style.SMALL - 0.5, loc="upper left", bbox_to_anchor=(0, 0), ncols=min(n_names, 5),
-              handletextpad=0.1, columnspacing=0.6, markerscale=2.0, borderaxespad=0.2)  # fmt: skip
+def _legend_size(names: list[str]) -> tuple[int, int]:
+    """Columns and rows of a legend below the map."""
+    if not names:
+        return 0, 0
+    widest = max(style.text_width(name, _LEGEND) for name in style.all_shown(names, 16)) + 16
+    n_columns = max(1, min(len(names), int(72 * style.COLUMN // widest)))
+    return n_columns, -(-len(names) // n_columns)
+
+
+def _legend(ax: Any, groups: _Groups, n_columns: int) -> None:
+    from matplotlib.lines import Line2D
+
+    dots = [Line2D([], [], marker="o", markersize=3.5, markeredgewidth=0, linestyle="none", color=colour)
+            for colour in groups.colours]  # fmt: skip
+    names = style.all_shown(groups.names, 16)
+    ax.legend(dots, names, frameon=False, fontsize=_LEGEND, loc="upper left", bbox_to_anchor=(0, 0), ncols=n_columns,
+              handletextpad=0.1, columnspacing=0.6, labelspacing=0.3, borderaxespad=0.2, handlelength=1.2)  # fmt: skip
 
 
 def _some(n_documents: int) -> np.ndarray:

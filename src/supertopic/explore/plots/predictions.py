@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from supertopic.corpus import Corpus
 from supertopic.explore.plots import style
 
 
@@ -14,7 +15,7 @@ from supertopic.explore.plots import style
 class Predicted:
     """Documents with a label, and the prediction of each."""
 
-    X: Any  # the documents as the user gave them, labelled or not
+    X: Corpus  # all documents, labelled or not
     known: np.ndarray  # (D,) bool: those with a label
     y: np.ndarray  # (n,) of the known ones: numbers, or places among the classes
     guess: np.ndarray  # (n,) predicted numbers, or places among the classes
@@ -30,6 +31,7 @@ def predicted(model: Any, X: Any, y: Any, target: Any, covariates: Any, plot: st
         )
     if X is None:
         raise ValueError(f"X: got None, expected the documents of y; {plot} predicts them")
+    X = model._as_corpus(X)  # text is counted once
     found = model.predict(X, **_beside(covariates))
     name, classes = "", cast(Any, getattr(model, "classes_", None))
     if hasattr(found, "columns"):  # TopicModel
@@ -44,6 +46,8 @@ def predicted(model: Any, X: Any, y: Any, target: Any, covariates: Any, plot: st
         classes = model.labels_[name] if hasattr(model, "labels_") else None
     elif target is not None:
         raise ValueError(f"target: got {target!r}, but the model has one response; expected None")
+    if style.categories_of(y) is not None and classes is not None and classes.dtype.kind in "iuf":
+        y = y.cat.codes.where(y.cat.codes >= 0, np.nan)  # as in fit: the places of an ordered categorical
     values = style.labels_of(y, len(found))
     known = np.array([value is not None for value in values])
     if not known.any():

@@ -75,7 +75,7 @@ def _confusion(ax: Any, found: Predicted) -> Any:
     for row, column in zip(*np.nonzero(counts), strict=True):
         colour = "white" if share[row, column] > 0.6 else style.INK
         ax.text(column, row, str(counts[row, column]), ha="center", va="center", fontsize=size, color=colour)
-    names = [style.shown(label, 16) for label in found.classes]
+    names = style.all_shown(list(found.classes), 16)
     ax.set_xticks(range(n), names, rotation=45, ha="right", rotation_mode="anchor")
     ax.set_yticks(range(n), names)
     ax.invert_yaxis()

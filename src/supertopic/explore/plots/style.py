@@ -20,6 +20,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#2
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _NEEDED = "plots need matplotlib: pip install 'supertopic[plots]'"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_WIDER = 1.04  # letters are set on whole pixels, which makes a line of them wider on a screen
 _POINTS = 72.0  # in an inch
 
 
@@ -98,6 +99,16 @@ def shown(text: Any, longest: int = 24) -> str:
     return text.replace("$", r"\$")
 
 
+def all_shown(names: Sequence[Any], longest: int) -> list[str]:
+    """Names of classes, shortened at the end, or in the middle where several would look the same."""
+    found = [shown(name, longest) for name in names]
+    if len(set(found)) == len(set(map(str, names))):
+        return found
+    tail = longest // 2
+    cut = [name if len(name) <= longest else f"{name[: longest - tail - 1]}…{name[-tail:]}" for name in map(str, names)]
+    return [shown(name, longest) for name in cut]
+
+
 @lru_cache(maxsize=20_000)
 def text_width(text: str, size: float) -> float:
     """The width of a text in points."""
@@ -105,7 +116,7 @@ def text_width(text: str, size: float) -> float:
     from matplotlib.textpath import TextToPath
 
     found = TextToPath().get_text_width_height_descent(text.replace(r"\$", "$"), FontProperties(size=100), False)
-    return float(found[0]) * size / 100
+    return _WIDER * float(found[0]) * size / 100
 
 
 def fit_words(words: Sequence[Any], width: float, size: float, start: str = "") -> str:
@@ -172,6 +183,13 @@ def labels_of(y: Any, n_documents: int) -> np.ndarray:
     values = values.copy()
     values[np.asarray(pd.isna(values), dtype=bool)] = None
     return values
+
+
+def categories_of(y: Any) -> list[str] | None:
+    """The categories of an ordered categorical, in their order; None for any other y."""
+    if not getattr(getattr(y, "dtype", None), "ordered", False) or not hasattr(y, "cat"):
+        return None
+    return [str(category) for category in y.cat.categories]
 
 
 def named(model: Any, longest: int = 24) -> list[str]:

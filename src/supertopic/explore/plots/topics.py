@@ -54,8 +54,9 @@ def plot_topics(
     ends, words = table.ends(interval), topic_words(model, n, by)
     columns = [table.column(target)] if target is not None or len(table.names) == 1 else list(range(len(table.names)))
     several, n_topics = len(columns) > 1, table.coef.shape[1]
-    width = max(style.COLUMN, 1.9 + len(columns) * _NARROWEST / 72) if several else style.COLUMN
-    longest = max(style.text_width(style.shown(table.names[c], _NAME), style.SMALL) for c in columns)
+    width = max(style.COLUMN, 2.0 + 1.12 * len(columns) * _NARROWEST / 72) if several else style.COLUMN
+    names = style.all_shown([table.names[c] for c in columns], _NAME)
+    longest = max(style.text_width(name, style.SMALL) for name in names)
     top = 0.08 + (0.72 * longest + 6) / 72 if several else 0.06
     ax = style.new_sheet(ax, _ROW * n_topics + 0.08, width, top=top, bottom=0.36)
     lanes, edge, unit = _lanes(ax, table, ends, columns, one_unit=_has_classes(model))
@@ -65,7 +66,10 @@ def plot_topics(
         _draw_lane(ax, lane, table, ends, rows, model._average_shares())
     _write_words(ax, words, style.named(model), rows, edge, unit)
     style.bare(ax, *([] if several else ["bottom"]))
-    (_name_lanes if several else _mark_axis)(ax, lanes, table, n_topics)
+    if several:
+        _name_lanes(ax, lanes, names, n_topics)
+    else:
+        _mark_axis(ax, lanes[0].reach)
     meaning, edge = _meaning(model, table, columns), -lanes[0].reach
     centred = not several and style.text_width(meaning, style.SMALL) < 2 * lanes[0].reach / unit
     ax.text(lanes[0].zero if centred else edge, 0, meaning, ha="center" if centred else "left", va="top",
@@ -142,21 +146,20 @@ def _write_words(
         ax.text(start, row, line, fontsize=size, color=style.INK, va="center")
 
 
-def _name_lanes(ax: Any, lanes: list[_Lane], table: CoefficientTable, n_topics: int) -> None:
+def _name_lanes(ax: Any, lanes: list[_Lane], names: list[str], n_topics: int) -> None:
     """The class or response above each lane, and below it how far it reaches."""
     ax.set_xticks([])
-    for lane in lanes:
-        ax.text(lane.zero, n_topics - 0.3, style.shown(table.names[lane.column], _NAME), rotation=45,
-                rotation_mode="anchor", fontsize=style.SMALL, color=style.INK)  # fmt: skip
+    for lane, name in zip(lanes, names, strict=True):
+        ax.text(lane.zero, n_topics - 0.3, name, rotation=45, rotation_mode="anchor", fontsize=style.SMALL,
+                color=style.INK)  # fmt: skip
         reach = "±" + style.number(lane.reach)
         ax.text(lane.zero, -0.75, reach, ha="center", va="top", fontsize=5, color=style.GREY)
 
 
-def _mark_axis(ax: Any, lanes: list[_Lane], table: CoefficientTable, n_topics: int) -> None:
+def _mark_axis(ax: Any, reach: float) -> None:
     """Ticks below the one lane there is."""
     from matplotlib.ticker import MaxNLocator
 
-    reach = lanes[0].reach
     ticks = MaxNLocator(4, steps=[1, 2, 5, 10], symmetric=True).tick_values(-reach, reach)
     ticks = [float(tick) for tick in ticks if abs(tick) <= reach]
     ax.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
