@@ -323,7 +323,10 @@ def test_words_and_covariates_have_bars(data):
     doc, own = data.counts[5], extra[[5]]
     ax = plot_document(model, doc, covariates=own)
     assert_adds_up(ax, model.predict(doc, covariates=own)[0])
-    assert "covariates" in [row[0] for row in at_rows(ax).values()]
+    shown = {row[0]: float(row[1].replace("−", "-")) for row in at_rows(ax).values()}
+    added = np.asarray(model.covariate_coef_)[0] * (own[0] - model.covariate_mean_)
+    assert shown["covariate 0"] == pytest.approx(added[0], abs=0.06)
+    assert shown["covariate 1"] == pytest.approx(added[1], abs=0.06)
     model = SLDARegressor(4, max_iter=4, words=True).fit(data.counts, data.y)
     for by in ("topics", "words"):
         ax = plot_document(model, doc, by=by)

@@ -86,6 +86,6 @@ def _other_fits(model: Any, corpus: Corpus, extra: np.ndarray, shares: np.ndarra
 
 def _covariates(model: Any, standard: np.ndarray, n_columns: int) -> np.ndarray:
     """(C, P) covariate_coef times (x - mean), from the covariates as the regression takes them."""
-    coef = getattr(model, "covariate_coef_", np.zeros((n_columns, 0)))
+    coef = np.asarray(getattr(model, "covariate_coef_", np.zeros((n_columns, 0))), dtype=np.float64)
     factor = model._scaling.factor[: coef.shape[1]]
     return coef * np.where(factor > 0, standard[: coef.shape[1]] / np.where(factor > 0, factor, 1.0), 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -93,15 +94,18 @@ def _coverage(
     model: Any, found: Predicted, beside: dict[str, Any]
 ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The documents inside of intervals of several probabilities."""
+    if "return_interval" not in signature(model.predict).parameters:
+        raise ValueError(f"model: got {type(model).__name__}, whose predict gives no intervals")
     inside = []
     for level in _LEVELS:
-        try:
-            _, low, high = model.predict(found.X, return_interval=float(level), **beside)
-        except TypeError:
-            raise ValueError(f"model: got {type(model).__name__}, whose predict gives no intervals") from None
+        predicted = model.predict(found.X, return_interval=float(level), **beside)
+        if hasattr(predicted, "columns"):
+            low, high = (predicted[f"{found.name} {end}"].to_numpy() for end in ("lower", "upper"))
+        else:
+            _, low, high = predicted
         if np.ndim(low) == 2:
             place = [one.name for one in model._targets].index(found.name)
-            low, high = np.asarray(low)[:, place], np.asarray(high)[:, place]
+            low, high = low[:, place], high[:, place]
         inside.append(((low[found.known] <= found.y) & (found.y <= high[found.known])).sum())
     return {"": (_LEVELS, np.array(inside), np.full(len(_LEVELS), len(found.y)))}
 

@@ -12,6 +12,7 @@ from supertopic.explore.plots import style
 
 _ROW = 0.15  # inches
 _SMALLEST = 0.02  # of the largest bar: topics that add less have no bar of their own
+_MOST_COVARIATES = 6  # that have a bar each
 _IDENTITY = ("gaussian", "epsilon_insensitive")  # responses whose linear predictor is the prediction itself
 
 
@@ -48,7 +49,8 @@ def plot_document(
     several = len(found.table.names) > 1
     column = int(found.total.argmax()) if several and classes and target is None else found.table.column(target)
     bars = _by_topic(found, column, n, style.named(model, 16)) if by == "topics" else _by_word(found, column, n)
-    bars += _rest(found, column, by)
+    names = list(getattr(model, "covariate_names_", [])) or list(range(found.covariates.shape[1]))
+    bars += _rest(found, column, by, [style.shown(name, 18) for name in names])
     ax = style.new_sheet(ax, _ROW * (len(bars) + 2.2), bottom=0.36)
     _draw(ax, float(found.table.intercept[column]), bars, float(found.total[column]), _unit(model, found, column))
     return ax
@@ -85,13 +87,16 @@ def _others(added: np.ndarray, what: str) -> list[Bar]:
     return [(f"{len(added)} other {what}{'s' if len(added) > 1 else ''}", [], float(added.sum()))]
 
 
-def _rest(found: Contributions, column: int, by: str) -> list[Bar]:
+def _rest(found: Contributions, column: int, by: str, names: list[str]) -> list[Bar]:
     """Words beside the topics, covariates, and the other fits of an ensemble."""
     bars: list[Bar] = []
     if by == "topics" and found.own_words.any():
         bars.append(("words themselves", [], float(found.own_words[column].sum())))
-    if found.covariates.size:
-        bars.append(("covariates", [], float(found.covariates[column].sum())))
+    added = found.covariates[column]
+    if len(added) > _MOST_COVARIATES:
+        bars.append((f"{len(added)} covariates", [], float(added.sum())))
+    else:
+        bars += [(f"covariate {name}", [], float(value)) for name, value in zip(names, added, strict=True)]
     if found.other_fits.any():
         bars.append(("other fits of the ensemble", [], float(found.other_fits[column].sum())))
     return bars
