@@ -127,6 +127,7 @@ def test_twenty_topics_and_five_classes_fit(many):
     model, _, _ = many
     ax = plot_topics(model)
     assert_readable(ax)
+    assert ax.figure.get_size_inches()[0] == pytest.approx(3.4)
     names = [text.get_text() for text in texts(ax) if text.get_rotation() == 45]
     assert names == ["business and econ…", "entertainment", "politics", "science", "sport"]
     coef = coefficients_of(model).coef

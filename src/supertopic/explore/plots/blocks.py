@@ -40,7 +40,7 @@ def draw_blocks(ax: Any, blocks: Sequence[Block], note: str, width: float = styl
     size = style.row_size(ax, per_column * lines + 1.3, style.SMALL + 0.5)
     column = points / n_columns
     longest = max(style.text_width(style.shown(word, 16), size) for block in blocks for word in block.words)
-    label = min(longest, 0.56 * column)
+    label = min(longest, 0.6 * column)
     low, high = _range(blocks)
     unit = (high - low) / (column - label - 10)  # data units per point
     for place, block in enumerate(blocks):
