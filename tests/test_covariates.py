@@ -102,7 +102,7 @@ def test_constant_and_dependent_columns_are_named_and_change_nothing(engine, pri
         said = [str(one.message) for one in found]
         assert any(re.match(f"covariates: {first} constant", one) for one in said), said
         assert any(re.match(f"covariates: {second} linearly dependent", one) for one in said), said
-        assert model.covariate_coef_[0, 1] == 0 and np.isfinite(model.covariate_std_[0, 0])
+        assert np.asarray(model.covariate_coef_)[0, 1] == 0 and np.isfinite(np.asarray(model.covariate_std_)[0, 0])
         if engine != "gibbs":  # whose chain is another one
             close = {"rtol": 1e-3, "atol": 2e-2}
             np.testing.assert_allclose(
@@ -116,7 +116,7 @@ def test_all_dummies_of_a_factor_are_dependent():
     dummies = pd.get_dummies(pd.Series(RNG.choice(["a", "b", "c"], D))).astype(float)
     with pytest.warns(UserWarning, match="columns 'a', 'b', 'c' are linearly dependent"):
         model = SLDARegressor(K, max_iter=5).fit(X, Y["gaussian"], covariates=dummies)
-    assert np.isfinite(model.covariate_coef_).all()
+    assert np.isfinite(np.asarray(model.covariate_coef_)).all()
 
 
 def test_the_first_batch_decides_and_a_column_may_vary_later():
@@ -135,7 +135,7 @@ def test_files_of_earlier_versions_take_covariates_as_they_were():
     extra = np.arange(6.0).reshape(3, 2)
     old = Scaling.restore(None, 2)
     np.testing.assert_array_equal(old.apply(extra), extra)
-    np.testing.assert_array_equal(old.users(np.ones((1, K + 2)), K), np.ones((1, K + 2)))
+    np.testing.assert_array_equal(old.users(np.ones((1, 3))), np.ones((1, 3)))  # the last one is an intercept
     with pytest.raises(ValueError, match="covariates: got 1 columns, expected 2 as in fit"):
         old.apply(extra[:, :1])
 
@@ -148,3 +148,70 @@ def test_an_intercept_stays_an_intercept(tmp_path):
     model.save(tmp_path / "m.supertopic")
     again = load(tmp_path / "m.supertopic")
     np.testing.assert_array_equal(again.predict_proba(X, covariates=extra), model.predict_proba(X, covariates=extra))
+
+
+# --- frames -------------------------------------------------------------------------------------------------------
+
+
+def frame_of(rows=slice(None)):
+    section = np.array(["culture", "politics", "sport"])[np.arange(D) % 3]
+    return pd.DataFrame({"age": EXTRA[:, 0], "section": section, "free": EXTRA[:, 1] > 0})[rows]
+
+
+@pytest.fixture(scope="module")
+def named():
+    y = Y["gaussian"] + np.where(np.arange(D) % 3 == 2, 5.0, 0.0)
+    return SLDARegressor(K, max_iter=5, cross_fit=0).fit(X, y, covariates=frame_of())
+
+
+def test_columns_of_a_frame_are_known_by_name(named):
+    expected = named.predict(X[:9], covariates=frame_of()[:9])
+    turned = named.predict(X[:9], covariates=frame_of()[["free", "age", "section"]][:9])
+    np.testing.assert_array_equal(turned, expected)
+    numbers = SLDARegressor(K, max_iter=3, cross_fit=0)
+    numbers.fit(X, Y["gaussian"], covariates=pd.DataFrame(EXTRA, columns=["a", "b"]))
+    expected = numbers.predict(X, covariates=EXTRA)  # an array has no names: its order counts
+    np.testing.assert_array_equal(
+        numbers.predict(X, covariates=pd.DataFrame(EXTRA[:, ::-1], columns=["b", "a"])), expected
+    )
+
+
+def test_columns_that_are_missing_or_new_are_refused(named):
+    frame = frame_of()
+    for wrong, said in {
+        "the column 'section' is missing; expected 'age', 'section', 'free' as in fit": frame.drop(columns="section"),
+        "got a column 'more', which was not there in fit": frame.assign(more=1.0),
+        "column 'section' has 'science', which was not there in fit; expected 'culture', 'politics', 'sport'":
+            frame.assign(section="science"),
+        "column 'section' has missing values": frame.assign(section=None),
+        "column 'age' has NaN or infinity": frame.assign(age=np.nan),
+        "got no frame, expected one with the columns 'age', 'section', 'free'": EXTRA,
+    }.items():  # fmt: skip
+        with pytest.raises(ValueError, match=f"^covariates: {wrong}"):
+            named.predict(X, covariates=said)
+    with pytest.raises(ValueError, match="covariates: got two columns 'age', expected names that differ"):
+        SLDARegressor(K).fit(X, Y["gaussian"], covariates=frame.set_axis(["age", "age", "c"], axis=1))
+    with pytest.raises(ValueError, match="expected numbers, or a frame, whose columns of text become dummies"):
+        SLDARegressor(K).fit(X, Y["gaussian"], covariates=frame.to_numpy())
+
+
+def test_categories_become_dummies_that_have_names(named, tmp_path):
+    assert named.covariate_names_ == ["age", "section=politics", "section=sport", "free"]
+    assert named.covariate_references_ == {"section": "culture"}
+    assert list(named.covariate_coef_) == named.covariate_names_ and list(named.covariate_coef_.index) == ["y"]
+    assert named.covariate_coef_.loc["y", "section=sport"] == pytest.approx(5, abs=0.7)
+    assert abs(named.covariate_coef_.loc["y", "section=politics"]) < 0.7
+    named.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    pd.testing.assert_frame_equal(again.covariate_coef_, named.covariate_coef_)
+    given = frame_of()[["section", "free", "age"]]
+    np.testing.assert_array_equal(again.predict(X, covariates=given), named.predict(X, covariates=frame_of()))
+    ordered = frame_of().assign(section=pd.Categorical(frame_of()["section"], ["sport", "culture", "politics"]))
+    other = SLDARegressor(K, max_iter=2, cross_fit=0).fit(X, Y["gaussian"], covariates=ordered)
+    assert other.covariate_references_ == {"section": "sport"}
+
+
+def test_named_covariates_in_batches():
+    model = SLDARegressor(K).partial_fit(X[:200], Y["gaussian"][:200], covariates=frame_of()[:200])
+    model.partial_fit(X[200:], Y["gaussian"][200:], covariates=frame_of()[200:][["section", "free", "age"]])
+    assert list(model.covariate_coef_) == ["age", "section=politics", "section=sport", "free"]

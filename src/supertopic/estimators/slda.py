@@ -22,6 +22,7 @@ from supertopic.estimators.shared.labels import (
     as_numbers,
     class_weights,
     find_response,
+    guess_response,
     one_each,
     require_order,
 )
@@ -136,8 +137,10 @@ class SLDARegressor(RegressorMixin, SLDA):
     n_topics : int
         K.
     response : {"auto", "gaussian", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"}
-        How topics make y: a number ("auto" is that), a count, a positive number. For a y of several columns, one name
-        for all, a list of one per column, or a mapping by the columns' names.
+        How topics make y: a number, a count, a positive number. "auto" takes whole numbers from about zero on for
+        counts ("negative_binomial") and all others for "gaussian"; where whole numbers might be something else, a
+        warning says so. For a y of several columns, one name for all, a list of one per column, or a mapping by the
+        columns' names.
     link : {"auto", "log", "canonical"}
         Of "gamma" and "inverse_gaussian": E[y] = exp(eta·Zbar) ("auto"), or 1/(eta·Zbar) and 1/sqrt(eta·Zbar).
     supervision : float or "auto"
@@ -209,10 +212,14 @@ class SLDARegressor(RegressorMixin, SLDA):
         `coef_` over the training documents is zero. With coef_prior="laplace", the intercept is the level that the
         prior puts topics at, and a zero is a topic without effect.
     coef_std_ : like `coef_`, standard errors of this difference, given the topics
+    response_ : str, or a list for several responses: what y was taken for
     dispersion_ : float, or (M,): the variance of y around the prediction, r, 1/shape …
     supervision_ : float, the weight used; supervision_scores_ : dict, what "auto" saw
-    covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates, per unit of each; covariate_mean_ : (P,) ndarray,
-        the covariates for which `intercept_` holds: covariate_coef·(x - covariate_mean) joins the linear predictor
+    covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates, per unit of each, or a DataFrame with their names
+    covariate_mean_ : (P,) ndarray or Series, the covariates for which `intercept_` holds:
+        covariate_coef·(x - covariate_mean) joins the linear predictor
+    covariate_names_ : list of P names, `section=sport` for a dummy; covariate_references_ : dict of the categories
+        that the dummies of a column are compared with
     word_coef_ : (M, V) ndarray, with `words=True`
     draws_ : dict of ndarray ("gibbs"): intercept (S, M) and coef (S, M, K + P) in the meaning of `intercept_` and
         `coef_`, dispersion (S, …), and log_joint per token and alpha every tenth sweep. Draws belong to topics that
@@ -226,15 +233,21 @@ class SLDARegressor(RegressorMixin, SLDA):
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         who = type(self).__name__
         responses = one_each(self.response, names)
-        targets = [
-            Target(name, find_response(response, ("number",), "gaussian"), self.link)
-            for name, response in zip(names, responses, strict=True)
+        numbers = np.column_stack([as_numbers(column, who) for column in table.T])
+        found = [
+            guess_response(column, name, who, ("number",)) if response == "auto" else response
+            for column, name, response in zip(table.T, names, responses, strict=True)
         ]
-        return np.column_stack([as_numbers(column, who) for column in table.T]), targets
+        targets = [
+            Target(name, find_response(response, ("number",)), self.link)
+            for name, response in zip(names, found, strict=True)
+        ]
+        return numbers, targets
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         single = len(self._targets) == 1
+        self.response_ = self._targets[0].response if single else [target.response for target in self._targets]
         self.coef_ = self._columns_coef[0] if single else self._columns_coef
         self.coef_std_ = self._columns_std[0] if single else self._columns_std
         self.intercept_ = float(self._columns_intercept[0]) if single else self._columns_intercept
@@ -264,9 +277,10 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     Parameters
     ----------
     response : {"auto", "logit", "probit", "softmax", "ordinal"}
-        "auto" is "logit" for two classes and "softmax" for more; "ordinal" is for classes in an order (ratings), which
-        it predicts by the median; its labels are numbers, or an ordered pandas categorical, whose places 0, 1, … are
-        then the classes.
+        "auto" is "logit" for two classes, "ordinal" for ratings (three to eleven consecutive whole numbers, such as 1
+        to 5, but not 0, 1, 2 …; a warning says so), and "softmax" for more classes. "ordinal" is for classes in an
+        order, which it predicts by the median; its labels are numbers, or an ordered pandas categorical, whose places
+        0, 1, … are then the classes.
     class_weight : dict, "balanced" or None
         Weights of the classes' responses.
     n_topics, supervision, refit, coef_prior, coef_scale, per_token, inference, ...
@@ -275,6 +289,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     Attributes
     ----------
     classes_ : (C,) ndarray
+    response_ : str, what y was taken for
     intercept_ : (1,) ndarray, or (C,) for "softmax"
         The linear predictor of the average training document, as in `SLDARegressor`.
     coef_, coef_std_ : (1, K) ndarray, or (C, K) for "softmax"
@@ -295,10 +310,10 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels, TopicModel several")
-        name = find_response(self.response, ("class",), "softmax")
         codes, self.classes_ = as_codes(table[:, 0], who)
-        if self.response == "auto" and len(self.classes_) == 2:
-            name = "logit"
+        auto = isinstance(self.response, str) and self.response == "auto"
+        given = guess_response(table[:, 0], names[0], who, ("class",)) if auto else self.response
+        name = find_response(given, ("class",))
         found = registry()[name]
         if found.two_classes and len(self.classes_) > 2:
             raise ValueError(
@@ -326,7 +341,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         self.coef_, self.coef_std_ = self._columns_coef, self._columns_std
-        self.intercept_ = self._columns_intercept
+        self.intercept_, self.response_ = self._columns_intercept, self._targets[0].response
         if model.response.n_dispersion:
             self.dispersion_ = model.response.spread(self._state.dispersion)
 

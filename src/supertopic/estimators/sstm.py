@@ -355,10 +355,14 @@ class SSTMClassifier(ClassifierMixin, SSTM):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        self.intercept_ = np.zeros(len(self._columns_coef))
+        if not self._has_intercept():
+            self.intercept_ = np.zeros(len(self._columns_coef))
+
+    def _name_covariates(self, coef: np.ndarray, error: np.ndarray) -> None:
+        """The constant behind the covariates is the intercept."""
         if self._has_intercept():
-            self.intercept_ = self.covariate_coef_[:, -1]
-            self.covariate_coef_, self.covariate_std_ = self.covariate_coef_[:, :-1], self.covariate_std_[:, :-1]
+            self.intercept_, coef, error = coef[:, -1], coef[:, :-1], error[:, :-1]
+        super()._name_covariates(coef, error)
 
     def _saved(self) -> dict[str, Any]:
         return {**super()._saved(), "classes": self.classes_.tolist()}

@@ -15,6 +15,7 @@ from supertopic.estimators.shared.labels import (
     as_numbers,
     as_table,
     find_response,
+    guess_response,
     one_each,
     require_order,
 )
@@ -31,7 +32,8 @@ class TopicModel(SLDA):
     ----------
     response : "auto", str, list or mapping
         A response of the registry for each column of y: one for all, one per column, or by the columns' names. "auto"
-        takes text, booleans and categoricals as classes, and numbers as "gaussian".
+        takes text and booleans as classes, and whole numbers as ratings ("ordinal"), classes or counts; where they
+        might be something else, a warning says so. Other numbers are "gaussian".
     n_topics, link, supervision, refit, coef_prior, coef_scale, per_token, inference, doc_topic_prior, ...
         As in `SLDARegressor`.
 
@@ -39,6 +41,7 @@ class TopicModel(SLDA):
     ----------
     intercept_ : Series, of each response (or response and class), as in `SLDARegressor`
     coef_, coef_std_ : DataFrame, a row per column of coefficients (response, or response and class), a column per topic
+    response_ : dict, what each column of y was taken for
     dispersion_ : dict of each response's own parameters, where it has some
     classes_ : dict of each class column's classes
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -50,15 +53,15 @@ class TopicModel(SLDA):
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
         columns, targets = [], []
         for column, name, response in zip(table.T, names, one_each(self.response, names), strict=True):
-            found = find_response(response, ("number", "class"), "softmax" if _is_label(column) else "gaussian")
+            kinds = ("number", "class")
+            auto = isinstance(response, str) and response == "auto"
+            found = find_response(guess_response(column, name, "TopicModel", kinds) if auto else response, kinds)
             kind = registry()[found]
             if kind.kind == "number":
                 columns.append(as_numbers(column, "TopicModel"))
                 targets.append(Target(name, found, self.link if hasattr(kind, "links") else "auto"))
                 continue
             codes, classes = as_codes(column, "TopicModel")
-            if response == "auto" and len(classes) == 2:
-                found = "logit"
             if kind.ordered:
                 require_order(classes, found)
             if registry()[found].two_classes and len(classes) > 2:
@@ -79,6 +82,7 @@ class TopicModel(SLDA):
             for target, part in self._parts()
             if part.response.n_dispersion
         }
+        self.response_ = {target.name: target.response for target in self._targets}
         self.classes_ = {target.name: target.classes for target in self._targets if target.classes is not None}
 
     def predict(self, X: Any, covariates: Any = None) -> pd.DataFrame:
@@ -107,7 +111,3 @@ class TopicModel(SLDA):
             for target, column in zip(self._targets, table.T, strict=True)
         ]
         return float(np.mean(scores))
-
-
-def _is_label(column: np.ndarray) -> bool:
-    return any(isinstance(value, (str, bool, np.bool_)) for value in column)

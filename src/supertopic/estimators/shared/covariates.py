@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -19,7 +20,10 @@ def as_covariates(covariates: Any, n_documents: int) -> np.ndarray:
     try:
         extra = np.asarray(covariates.to_numpy() if hasattr(covariates, "to_numpy") else covariates, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("covariates: got values that are no numbers, expected a table (documents, columns)") from None
+        raise ValueError(
+            "covariates: got values that are no numbers, expected numbers, or a frame, whose columns of text become "
+            "dummies"
+        ) from None
     extra = extra[:, None] if extra.ndim == 1 else extra
     if extra.ndim != 2 or len(extra) != n_documents:
         raise ValueError(f"covariates: got shape {extra.shape}, expected ({n_documents}, columns)")
@@ -28,9 +32,131 @@ def as_covariates(covariates: Any, n_documents: int) -> np.ndarray:
     return extra
 
 
-def column_names(covariates: Any) -> list[str]:
-    """The names of a frame's columns, quoted, for a message; nothing for other tables, whose columns have numbers."""
-    return [repr(str(name)) for name in getattr(covariates, "columns", [])]
+@dataclass(frozen=True)
+class Columns:
+    """What the covariates of a fit are called, and how those that are no numbers become numbers.
+
+    A column of text or categories becomes dummies, one for each category but the first, which is the reference: in
+    alphabetical order, or in the order of a pandas categorical. True and False are 1 and 0.
+    """
+
+    names: tuple[str, ...] = ()  # of a frame's columns; none for other tables
+    categories: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # of columns that are no numbers
+
+    @classmethod
+    def of(cls, covariates: Any) -> Self:
+        """The columns of a frame or a named series; refuses two of one name."""
+        if not hasattr(covariates, "columns"):
+            name = getattr(covariates, "name", None)
+            return cls() if name is None else cls._of_series({str(name): covariates})
+        series = {str(name): covariates[name] for name in covariates.columns}
+        if len(series) < len(covariates.columns):
+            names = [str(name) for name in covariates.columns]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"covariates: got two columns {twice!r}, expected names that differ")
+        return cls._of_series(series)
+
+    @classmethod
+    def _of_series(cls, series: dict[str, Any]) -> Self:
+        categories = {name: _categories(name, one) for name, one in series.items()}
+        return cls(tuple(series), {name: found for name, found in categories.items() if found is not None})
+
+    @property
+    def labels(self) -> list[str]:
+        """The names of the numbers that they become: `section=sport` for a dummy."""
+        found = []
+        for name in self.names:
+            values = self.categories.get(name)
+            found += [name] if values is None else [f"{name}={value}" for value in values[1:]]
+        return found
+
+    @property
+    def references(self) -> dict[str, Any]:
+        """The category of each column that the others are compared with."""
+        return {name: values[0] for name, values in self.categories.items()}
+
+    def encode(self, covariates: Any, n_documents: int) -> np.ndarray:
+        """(D, P) numbers, in the order of the fit; refuses columns and categories that were not there."""
+        if covariates is None or not self.names:
+            return as_covariates(covariates, n_documents)
+        if hasattr(covariates, "columns"):
+            given = {str(name): covariates[name] for name in covariates.columns}
+            self._check_names(list(given))
+            series = [given[name] for name in self.names]
+        elif len(self.names) == 1 and np.ndim(covariates) == 1:
+            series = [covariates]
+        elif self.categories:
+            raise ValueError(f"covariates: got no frame, expected one with the columns {_listed(self.names)} as in fit")
+        else:
+            return as_covariates(covariates, n_documents)
+        return np.hstack([self._numbers(name, one, n_documents) for name, one in zip(self.names, series, strict=True)])
+
+    def _check_names(self, given: list[str]) -> None:
+        expected = f"expected {_listed(self.names)} as in fit"
+        gone = [name for name in self.names if name not in given]
+        if gone:
+            raise ValueError(f"covariates: the column {gone[0]!r} is missing; {expected}")
+        new = [name for name in given if name not in self.names]
+        if new:
+            raise ValueError(f"covariates: got a column {new[0]!r}, which was not there in fit; {expected}")
+
+    def _numbers(self, name: str, column: Any, n_documents: int) -> np.ndarray:
+        """(D, 1) a column of numbers, or its dummies."""
+        if name not in self.categories:
+            try:
+                return as_covariates(np.asarray(column), n_documents)
+            except ValueError as error:
+                raise ValueError(str(error).replace("covariates: got", f"covariates: column {name!r} has", 1)) from None
+        values = _values(name, column)
+        if len(values) != n_documents:
+            raise ValueError(f"covariates: got {len(values)} rows, expected {n_documents}")
+        place = {value: number for number, value in enumerate(self.categories[name])}
+        new = next((value for value in values if value not in place), None)
+        if new is not None:
+            known = _listed(self.categories[name])
+            raise ValueError(
+                f"covariates: column {name!r} has {new!r:.60}, which was not there in fit; expected {known}"
+            )
+        codes = np.array([place[value] for value in values], dtype=np.intp)
+        return (codes[:, None] == np.arange(1, len(place))).astype(np.float64)
+
+    def saved(self) -> dict[str, Any]:
+        return {"names": list(self.names), "categories": {name: list(found) for name, found in self.categories.items()}}
+
+    @classmethod
+    def restore(cls, saved: Any) -> Self:
+        """What `saved` gave; files of earlier versions have none."""
+        if saved is None:
+            return cls()
+        names, categories = saved["names"], saved["categories"]
+        plain = all(isinstance(value, str | int | float) for found in categories.values() for value in found)
+        if not all(isinstance(name, str) for name in names) or not set(categories) <= set(names) or not plain:
+            raise ValueError("the names of the covariates are no texts, or their categories no texts or numbers")
+        return cls(tuple(names), {name: tuple(found) for name, found in categories.items()})
+
+
+def _values(name: str, column: Any) -> list[Any]:
+    """The values of a column as plain Python values; refuses missing ones."""
+    values = column.tolist() if hasattr(column, "tolist") else list(column)
+    if any(value is None or value != value for value in values):
+        raise ValueError(f"covariates: column {name!r} has missing values, expected a category in every row")
+    return values
+
+
+def _categories(name: str, column: Any) -> tuple[Any, ...] | None:
+    """The categories of a column in their order; None for numbers, True and False."""
+    own = getattr(getattr(column, "dtype", None), "categories", None)
+    if own is not None and hasattr(own, "tolist"):
+        return tuple(own.tolist())
+    first = next((value for value in column if value is not None and value == value), 0.0)
+    if not isinstance(first, str):
+        return None
+    return tuple(sorted(map(str, set(_values(name, column)))))
+
+
+def _listed(names: Iterable[Any]) -> str:
+    names = list(names)
+    return ", ".join(map(repr, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 @dataclass(frozen=True)
@@ -58,7 +184,7 @@ class Scaling:
         varies = deviation > _CONSTANT * size
         unit = np.where(size > 0, size, 1.0) if more_follow else np.full(len(mean), np.inf)
         found = cls(mean, 1.0 / np.where(varies, deviation, unit))
-        names = names or [str(place) for place in range(len(mean))]
+        names = [repr(name) for name in names] or [str(place) for place in range(len(mean))]
         found._warn(extra, varies, names, more_follow)
         return found
 

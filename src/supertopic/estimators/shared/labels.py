@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 
 from supertopic.responses.base import Response, registry
+from supertopic.responses.choice import choose_response
 
 LARGEST_LABEL = 1e15  # responses square y and sum the squares; a larger y belongs in another unit
 _MOST_VALUES = 10_000  # distinct values of a column that are kept: more are numbers, whatever they are
@@ -51,36 +52,62 @@ class LabelSurvey:
     def __init__(self) -> None:
         self._names: list[str] = []
         self._values: list[dict[Any, None]] = []
+        self._counts: list[int] = []  # of the labels of each column
 
     def add(self, table: np.ndarray, names: list[str]) -> None:
         """Take note of a batch of labels (D, M)."""
         if not self._names:
-            self._names, self._values = names, [{} for _ in names]
+            self._names, self._values, self._counts = names, [{} for _ in names], [0] * len(names)
         if len(names) != len(self._names):
             raise ValueError(f"y has {len(names)} columns in one batch and {len(self._names)} in another")
-        for values, column in zip(self._values, table.T, strict=True):
+        for place, (values, column) in enumerate(zip(self._values, table.T, strict=True)):
+            known = column[~missing(column)]
+            self._counts[place] += len(known)
             if len(values) < _MOST_VALUES:
-                values.update(dict.fromkeys(column[~missing(column)]))
+                values.update(dict.fromkeys(known))
 
     def table(self) -> tuple[np.ndarray, list[str]]:
-        """A table with every value that was seen, and the columns' names; None fills up."""
+        """A table with every value that was seen, and the columns' names; None fills up.
+
+        Values of which there are two labels each, on average, are there twice: numbers that come again may be classes.
+        """
         for name, values in zip(self._names, self._values, strict=True):
             if not values:
                 raise ValueError(f"{name} is missing for every document; expected some labels")
-        table = np.full((max(len(values) for values in self._values), len(self._names)), None, dtype=object)
-        for place, values in enumerate(self._values):
-            table[: len(values), place] = list(values)
+        columns = [
+            list(values) * (2 if count >= 2 * len(values) else 1)
+            for values, count in zip(self._values, self._counts, strict=True)
+        ]
+        table = np.full((max(map(len, columns)), len(columns)), None, dtype=object)
+        for place, column in enumerate(columns):
+            table[: len(column), place] = column
         return table, self._names
 
 
-def find_response(name: Any, kinds: Sequence[str], auto: str) -> str:
-    """The name of a response of these kinds, `auto` for "auto"."""
+def find_response(name: Any, kinds: Sequence[str]) -> str:
+    """The name of a response of these kinds."""
     known = registry()
-    found = known.get(auto if name == "auto" else name) if isinstance(name, str) else None
+    found = known.get(name) if isinstance(name, str) else None
     if found is None or found.kind not in kinds:
         names = ", ".join(repr(n) for n, response in known.items() if response.kind in kinds)
         raise ValueError(f"response: got {name!r}, expected 'auto' or one of {names}")
     return found.name
+
+
+def guess_response(column: np.ndarray, name: str, who: str, kinds: Sequence[str]) -> str:
+    """The response for "auto". Where y might be something else as well, a warning says what it is taken for."""
+    if missing(column).all():
+        raise ValueError(f"{name} is missing for every document; expected some labels")
+    try:
+        found = choose_response(column[~missing(column)], kinds)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}") from None
+    if found.guessed:
+        others = [f"response={other!r} takes {use}" for other, use in found.others]
+        others += ["SLDAClassifier takes classes and ratings"] if "class" not in kinds else []
+        others += [f"set response={found.response!r} if that is meant"]
+        warnings.warn(f"{name} {found.what}; {'; '.join(others)}", UserWarning, stacklevel=6)
+    return found.response
 
 
 def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]:

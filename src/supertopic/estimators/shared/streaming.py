@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from supertopic.corpus import Corpus
-from supertopic.estimators.shared.covariates import Scaling
+from supertopic.estimators.shared.covariates import Columns, Scaling
 from supertopic.estimators.shared.labels import LabelSurvey, as_table
 from supertopic.inference.after.refit import SpilledDocuments
 from supertopic.inference.batches import Batch
@@ -56,7 +56,7 @@ def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any) -> Any:
     """Fit an estimator with a response, whose labels come with the stream."""
     labels = LabelSurvey()
     found = _survey(estimator, stream, labels)
-    estimator._n_covariates, estimator._scaling = 0, Scaling()
+    estimator._n_covariates, estimator._columns, estimator._scaling = 0, Columns(), Scaling()
     estimator.supervision_ = float(estimator._supervision())
     _, estimator._targets = estimator._read_targets(*labels.table())
     estimator._forget_words()

@@ -21,7 +21,7 @@ from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared import ensemble
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
-from supertopic.estimators.shared.covariates import Scaling, as_covariates, column_names
+from supertopic.estimators.shared.covariates import Columns, Scaling
 from supertopic.estimators.shared.cross_fit import cross_fit
 from supertopic.estimators.shared.effects import Effects, effects_covariance, find_effects, units_of
 from supertopic.estimators.shared.explanation import by_contribution
@@ -50,7 +50,8 @@ class SupervisedEstimator(TopicEstimator):
 
     _targets: list[Target]
     _n_covariates: int = 0
-    _scaling = Scaling()  # of the covariates
+    _columns = Columns()  # of the covariates
+    _scaling = Scaling()
     _terms: DocumentTerms  # what the last fit knows of each training document
     supervision_: float = 1.0
     _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
@@ -73,8 +74,11 @@ class SupervisedEstimator(TopicEstimator):
         X : counts, strings, a Corpus, or (``inference="svi"``) a Stream of documents with their responses
         y : (D,), or (D, M) for several responses; None or NaN: missing. A Stream has its own.
         sample_weight : (D,) weights of the documents' responses
-        covariates : (D, P) numbers that join the topics in the linear predictor, on any scale: they are centred and
-            scaled to unit variance inside, which is also the scale of their prior. Constant columns have no part.
+        covariates : (D, P) numbers, or a frame, that join the topics in the linear predictor, on any scale: they are
+            centred and scaled to unit variance inside, which is also the scale of their prior. Constant columns have
+            no part. A frame's columns are known by name from then on, in any order. Its columns of text or categories
+            become dummies, one for each category but the first, the reference (`covariate_names_`,
+            `covariate_references_`).
         """
         engine = self._engine()
         settings = engine.read(self)
@@ -88,12 +92,13 @@ class SupervisedEstimator(TopicEstimator):
         corpus = self._read(X)
         numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
-        self._scaling = Scaling.of(as_covariates(covariates, len(corpus)), column_names(covariates))
+        self._columns = Columns.of(covariates)
+        self._scaling = Scaling.of(self._columns.encode(covariates, len(corpus)), self._columns.labels)
         extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
         asked = self._supervision()
         if isinstance(asked, str):
-            given = None if covariates is None else as_covariates(covariates, len(corpus))
+            given = None if covariates is None else self._columns.encode(covariates, len(corpus))
             self.supervision_ = choose_supervision(self, corpus.counts, y, numbers, weight, given)
         else:
             self.supervision_ = float(asked)
@@ -155,7 +160,7 @@ class SupervisedEstimator(TopicEstimator):
         off = {name: value for name, value in (("words", False), ("cross_fit", 0), ("honest", 0.0)) if name in own}
         other = clone(self).set_params(**alone, **off, **params)
         other._targets, other._n_covariates, other.vectorizer_ = self._targets, self._n_covariates, None
-        other._scaling = self._scaling
+        other._columns, other._scaling = self._columns, self._scaling
         other.supervision_ = self.supervision_
         if hasattr(self, "classes_"):
             other.classes_ = self.classes_
@@ -271,7 +276,8 @@ class SupervisedEstimator(TopicEstimator):
         self._response().check(numbers)
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
         if first:
-            self._scaling = Scaling.of(as_covariates(covariates, len(corpus)), column_names(covariates), True)
+            self._columns = Columns.of(covariates)
+            self._scaling = Scaling.of(self._columns.encode(covariates, len(corpus)), self._columns.labels, True)
         extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
         training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
@@ -301,7 +307,7 @@ class SupervisedEstimator(TopicEstimator):
 
     def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
         """(D, P): what joins the topics in the linear predictor, centred and scaled."""
-        return self._scaling.apply(as_covariates(covariates, n_documents))
+        return self._scaling.apply(self._columns.encode(covariates, n_documents))
 
     def _new_labels(self, y: Any, n_documents: int) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
@@ -462,14 +468,24 @@ class SupervisedEstimator(TopicEstimator):
         self._columns_intercept, self._columns_coef = found.intercept, found.topics
         self._columns_intercept_std, self._columns_std = error[:, 0], error[:, 1 : 1 + self.n_topics]
         if self._n_covariates:
-            self.covariate_coef_, self.covariate_std_ = found.others, error[:, 1 + self.n_topics :]
-            self.covariate_mean_ = self._scaling.mean
+            self._name_covariates(found.others, error[:, 1 + self.n_topics :])
         if hasattr(self, "_word_coef"):
             self.word_coef_ = self._word_coef.astype(np.float64)
             for _, part in self._parts():
                 if part.response.shares_shift:
                     self.word_coef_[part.columns] -= self.word_coef_[part.columns].mean(axis=0)
                 self.word_coef_[part.columns] *= units_of(part.response, self._state.dispersion[part.numbers])
+
+    def _name_covariates(self, coef: np.ndarray, error: np.ndarray) -> None:
+        """The coefficients of the covariates: arrays, or frames where the covariates have names."""
+        labels = self._columns.labels
+        self.covariate_names_ = labels or [f"x{place}" for place in range(coef.shape[1])]
+        self.covariate_references_, self.covariate_mean_ = self._columns.references, self._scaling.mean
+        if labels:
+            rows = [name or self._targets[0].name for name in self._column_names()]
+            coef, error = (pd.DataFrame(one, index=rows, columns=labels) for one in (coef, error))
+            self.covariate_mean_ = pd.Series(self._scaling.mean, index=labels)
+        self.covariate_coef_, self.covariate_std_ = coef, error
 
     def _derive_draws(self) -> None:
         """The draws of the coefficients in the meaning of `coef_`, and those of the intercepts."""
@@ -507,7 +523,7 @@ class SupervisedEstimator(TopicEstimator):
         targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]
         return {
             "targets": targets, "n_covariates": self._n_covariates, "supervision": self.supervision_,
-            "scaling": self._scaling.saved(),
+            "scaling": self._scaling.saved(), "covariates": self._columns.saved(),
         }  # fmt: skip
 
     def _restore(self, saved: dict[str, Any]) -> None:
@@ -516,7 +532,10 @@ class SupervisedEstimator(TopicEstimator):
             for t in saved["targets"]
         ]
         self._n_covariates, self.supervision_ = saved["n_covariates"], saved["supervision"]
+        self._columns = Columns.restore(saved.get("covariates"))
         self._scaling = Scaling.restore(saved.get("scaling"), self._n_covariates)
+        if self._columns.names and len(self._columns.labels) != len(self._scaling.mean):
+            raise ValueError(f"covariates: {len(self._columns.labels)} names for {len(self._scaling.mean)} columns")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

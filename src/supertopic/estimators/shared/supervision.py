@@ -25,12 +25,19 @@ def choose_supervision(
     labelled = ~np.isnan(numbers.reshape(len(numbers), -1)).any(axis=1)
     table = y.iloc if hasattr(y, "iloc") else np.asarray(y)
     folds = list(KFold(_FOLDS, shuffle=True, random_state=estimator._seed()).split(np.arange(counts.shape[0])))
-    means = []
+    found = [target.response for target in estimator._targets]  # a part of y might be taken for something else
+    response, means = found[0] if len(found) == 1 else found, []
     for supervision in _GRID:
         scores = []
         for train, test in folds:
             model = clone(estimator).set_params(
-                supervision=supervision, vectorizer=None, checkpoint=None, verbose=0, cross_fit=0, ensemble=1
+                supervision=supervision,
+                response=response,
+                vectorizer=None,
+                checkpoint=None,
+                verbose=0,
+                cross_fit=0,
+                ensemble=1,
             )
             extra = {} if covariates is None else {"covariates": covariates[train]}
             with warnings.catch_warnings():
