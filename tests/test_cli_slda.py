@@ -90,20 +90,18 @@ def test_topics_are_sorted_by_their_coefficient(number, classes):
 def test_a_coefficient_for_every_class():
     class Three(supertopic.SLDAClassifier):
         coef_ = np.array([[1.0, 0.0, 5.0], [0.0, 3.0, 5.0], [0.0, 1.0, 5.5]])
-        classes_ = np.array(["x", "y", "z"])
-        doc_topic_ = np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
+        classes_, intercept_ = np.array(["x", "y", "z"]), np.array([0.5, 0.6, 0.7])
 
     del supertopic.estimators.shared.saving.ESTIMATORS["Three"]
     model = Three()
     assert list(shown.coefficients(model)) == ["coef_x", "coef_y", "coef_z"]
     columns, order = shown.coefficient_columns(model)
     assert columns == {"speaks for": ["x", "y", "z"], "by": ["+0.67", "+1.67", "+0.33"]} and order == [0, 1, 2]
-    words = {"word": ["a", "b"], "count": [3.0, 1.0], "topic 0": [1, 0.5], "topic 1": [0, 0.5], "topic 2": [0, 0]}
+    words = {"word": ["a", "b"], "contribution x": [0.1, 0.2], "contribution y": [0.3, -0.4], "contribution z": [0, 0]}
     added, average = shown.contributions(model, pd.DataFrame(words), "y")
-    assert added.tolist() == [0, 1.5 / 4] and average == 3 * 0.25 + 5 * 0.25
+    assert added.tolist() == [0.3, -0.4] and average == 0.6
     assert list(shown.coefficients(supertopic.LDA()) or []) == []
-    Three.coef_ = Three.coef_[:2]  # against the last class
-    assert shown.contributions(model, pd.DataFrame(words), "z") is None
+    assert shown.contributions(model, pd.DataFrame(words), "w") is None
 
 
 def test_predictions_of_numbers(tmp_path, data, frame, number):

@@ -97,10 +97,11 @@ def test_wrong_labels_are_refused_in_a_sentence(y, message):
 def test_classes_are_background_and_deviations(labelled):
     counts, y = labelled
     model = SAGEClassifier().fit(counts, y)
-    assert sp.issparse(model.deviations_) and model.deviations_.shape == (3, 200)
+    assert model.deviations_.shape == (3, 200) and list(model.deviations_.index) == list(model.classes_)
+    assert model.deviations_.columns.name == "word" and model.deviations_.index.name == "class"
     assert 0.5 < model.sparsity_ < 0.99
-    assert model.sparsity_ == 1 - model.deviations_.nnz / 600
-    weights = np.exp(model.background_ + model.deviations_.toarray())
+    assert model.sparsity_ == 1 - np.count_nonzero(np.asarray(model.deviations_)) / 600
+    weights = np.exp(model.background_ + model.deviations_.to_numpy())
     np.testing.assert_allclose(model.components_, weights / weights.sum(axis=1, keepdims=True), rtol=1e-4)
     np.testing.assert_allclose(np.exp(model.background_).sum(), 1, rtol=1e-5)
     assert np.all(np.diff(model.bound_) >= -1e-9)
@@ -137,9 +138,9 @@ def test_logs_of_counts_are_counts_too(labelled):
 def test_a_share_of_the_words_is_the_backgrounds(labelled, tmp_path):
     counts, y = labelled
     plain, mixed = (SAGEClassifier(background_share=share, cross_fit=0).fit(counts, y) for share in (0.0, 0.7))
-    np.testing.assert_array_equal(mixed.deviations_.toarray(), plain.deviations_.toarray())
+    np.testing.assert_array_equal(mixed.deviations_.to_numpy(), plain.deviations_.to_numpy())
     np.testing.assert_array_equal(mixed.background_, plain.background_)
-    words = np.array([naive.mixed_words(plain.background_, eta, 0.7) for eta in plain.deviations_.toarray()])
+    words = np.array([naive.mixed_words(plain.background_, eta, 0.7) for eta in plain.deviations_.to_numpy()])
     np.testing.assert_allclose(mixed.components_, words, rtol=1e-4)
     joint = counts @ np.log(words.T) + np.log(1 + np.unique(y, return_counts=True)[1])
     expected = np.exp(joint - joint.max(axis=1, keepdims=True))
@@ -182,7 +183,7 @@ def test_threads_change_nothing(kind, n_jobs, labelled):
     make = SAGEClassifier if kind == "classifier" else lambda **given: SAGETopics(4, max_iter=10, **given)
     one, several = make().fit(counts, y), make(n_jobs=n_jobs).fit(counts, y)
     np.testing.assert_array_equal(one.components_, several.components_)
-    np.testing.assert_array_equal(one.deviations_.toarray(), several.deviations_.toarray())
+    np.testing.assert_array_equal(one.deviations_.to_numpy(), several.deviations_.to_numpy())
     np.testing.assert_array_equal(one.bound_, several.bound_)
 
 
@@ -218,7 +219,7 @@ def test_a_saved_model_is_the_same_model(kind, tmp_path):
     again = load(tmp_path / "m.supertopic")
     assert again.get_params() == model.get_params() and type(again) is type(model)
     np.testing.assert_array_equal(again.transform(TEXTS), model.transform(TEXTS))
-    np.testing.assert_array_equal(again.deviations_.toarray(), model.deviations_.toarray())
+    np.testing.assert_array_equal(again.deviations_.to_numpy(), model.deviations_.to_numpy())
     np.testing.assert_array_equal(again.background_, model.background_)
     if kind == "classifier":
         np.testing.assert_array_equal(again.predict(TEXTS), LABELS)

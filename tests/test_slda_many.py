@@ -161,9 +161,9 @@ def test_nan_among_text_and_minus_one_on_a_scale():
     some = [label if i % 5 else float("nan") for i, label in enumerate(CLASSES)]
     assert list(SLDAClassifier(K, max_iter=2).fit(X, some).classes_) == ["a", "b", "c"]
     scale = np.clip(np.rint(LINE), -2, 2).astype(int)
-    assert list(SLDAClassifier(K, max_iter=2).fit(X, scale).classes_) == [-2, -1, 0, 1, 2]
+    assert list(SLDAClassifier(K, response="softmax", max_iter=2).fit(X, scale).classes_) == [-2, -1, 0, 1, 2]
     codes = np.where(np.arange(D) % 5 == 0, -1, SHARES.argmax(axis=1))
-    assert list(SLDAClassifier(K, max_iter=2).fit(X, codes).classes_) == [-1, 0, 1, 2]
+    assert list(SLDAClassifier(K, response="softmax", max_iter=2).fit(X, codes).classes_) == [-1, 0, 1, 2]
 
 
 def test_words_join_the_topics(tmp_path):

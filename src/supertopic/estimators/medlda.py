@@ -13,9 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
 from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
+from supertopic.estimators.shared.checks import check_folds
 from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, class_weights
+from supertopic.estimators.shared.margin_probabilities import fit_scaling, scaled_probabilities
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.words_beside import scored
 from supertopic.estimators.slda import DOC_TOPIC_TOTAL
 from supertopic.inference.after.margin_words import MarginWords
 from supertopic.inference.after.words import ScoredDocuments
@@ -43,7 +46,7 @@ class MedLDA(SupervisedEstimator):
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 100),
     }
     _kept_arrays: ClassVar[tuple[str, ...]] = (
-        *SupervisedEstimator._kept_arrays, "dual_coef_", "_support", "n_support_",
+        *SupervisedEstimator._kept_arrays, "dual_coef_", "_support", "n_support_", "_scaled",
     )  # fmt: skip
 
     n_topics: int = field(default=20, kw_only=False)
@@ -111,7 +114,7 @@ class MedLDA(SupervisedEstimator):
         """A function that scores all documents by a fit without those held out, neither their words nor labels."""
 
         def fit_pilot(held_out: np.ndarray) -> ScoredDocuments:
-            return self._sibling(training.rows(np.flatnonzero(~held_out)))._scored(training)
+            return scored(self._sibling(training.rows(np.flatnonzero(~held_out))), training)
 
         return fit_pilot
 
@@ -281,6 +284,9 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         A slack for every document, solved by coordinate descent; or one for all, by cutting planes. The same optimum.
     class_weight : dict, "balanced" or None
         Weights of the classes' losses.
+    cross_fit : int
+        Folds behind `predict_proba`: as many more fits, each without the documents of a fold, whose decision values are
+        calibrated (Platt's scaling). 0: decision values only.
     refit : bool
         Solve for the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool
@@ -330,6 +336,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     cost: float = 64.0
     slack: str = "n"
     class_weight: Mapping[Any, float] | str | None = None
+    cross_fit: int = 0
     coef_scale: float = 1.0
     inference: str = "cvb0"
     tol: float = 1e-3
@@ -361,6 +368,35 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         self.coef_, self.intercept_ = self._columns_coef, self._columns_intercept
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        check_folds(self.cross_fit)
+        return super().fit(X, y, sample_weight)
+
+    fit.__doc__ = MedLDA.fit.__doc__
+
+    def _after_fit(self, training: Training) -> None:
+        super()._after_fit(training)
+        self.__dict__.pop("_scaled", None)
+        if self.cross_fit:
+            self._scaled = fit_scaling(self, training, int(self.cross_fit))
+
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """Probabilities of the classes, (D, M), in the order of `classes_`; with `cross_fit` only."""
+        if not self.cross_fit:
+            raise AttributeError(
+                "predict_proba: a max-margin model has decision values; cross_fit=5 calibrates them into probabilities "
+                "on documents left out, and SLDAClassifier has its own"
+            )
+        return self._predict_proba
+
+    def _predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, (D, M), in the order of `classes_`."""
+        check_is_fitted(self, "_state")
+        if not hasattr(self, "_scaled"):
+            raise ValueError("predict_proba needs a fit with cross_fit, which this model was loaded or fitted without")
+        return scaled_probabilities(self._scaled, self._predicted(X)[1].score)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second."""

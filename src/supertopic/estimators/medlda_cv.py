@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import wraps
+from inspect import Parameter, signature
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -19,22 +21,61 @@ from supertopic.plots_of import Plots
 
 
 class _PathCV(MetaEstimatorMixin, BaseEstimator):
-    """For every margin (cost or epsilon), fits along ascending C, each going on from the one before."""
+    """For every margin (cost or epsilon), fits along ascending C, each going on from the one before.
+
+    A subclass takes the parameters of the estimator that it wraps, too: they are those of the default estimator.
+    scikit-learn reads parameters off the signature of `__init__`, which is why the signature is extended.
+    """
 
     margin_name: ClassVar[str]
+    wrapped: ClassVar[type]
+    _inherited: ClassVar[dict[str, Any]]  # parameters of the wrapped estimator, with their defaults
     estimator: Any
     Cs: Sequence[float]
     cv: Any
 
-    def _default(self) -> Any:
-        raise NotImplementedError
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = signature(cls.__init__)  # type: ignore[misc]
+        chosen = {*own.parameters, "C", cls.margin_name, "warm_start", "checkpoint"}
+        more = [
+            one.replace(kind=Parameter.KEYWORD_ONLY)
+            for name, one in signature(cls.wrapped).parameters.items()
+            if name not in chosen
+        ]
+        cls._inherited = {one.name: one.default for one in more}
+        plain = cls.__init__  # type: ignore[misc]
+
+        @wraps(plain)
+        def with_inherited(self: Any, *args: Any, **params: Any) -> None:
+            for name, default in cls._inherited.items():
+                setattr(self, name, params.pop(name, default))
+            plain(self, *args, **params)
+
+        with_inherited.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])  # type: ignore[attr-defined]
+        cls.__init__ = with_inherited  # type: ignore[method-assign]
+
+    def _base(self) -> Any:
+        """The estimator that every fit is a clone of."""
+        given = {name: getattr(self, name) for name in self._inherited}
+        if self.estimator is None:
+            return self.wrapped(**given)
+        if not isinstance(self.estimator, self.wrapped):
+            raise ValueError(
+                f"estimator: got {self.estimator!r:.40}, expected a {self.wrapped.__name__}; its parameters are given "
+                "by name, such as n_topics=20"
+            )
+        for name, value in given.items():
+            if repr(value) != repr(self._inherited[name]):
+                raise ValueError(f"{name}: got {value!r:.40} beside estimator, expected it among the estimator's own")
+        return self.estimator
 
     def _margins(self) -> Sequence[float]:
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose by the folds' mean score, then walk the path to the chosen setting with all documents."""
-        base = self._default() if self.estimator is None else self.estimator
+        base = self._base()
         Cs = sorted(_numbers("Cs", self.Cs))
         margins = _numbers(f"{self.margin_name}s", self._margins())
         documents, labels = _documents(X), y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
@@ -64,9 +105,12 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Any, list[float]]:  # fmt: skip
         """The model at the end of the path, and the scores of the test documents on the way; words join at the end."""
         model, scores = clone(base).set_params(warm_start=True, **{self.margin_name: margin}), []
+        folds = getattr(base, "cross_fit", 0)  # of probabilities, which the path does not need
         given = {} if weight is None else {"sample_weight": weight[train]}
         for C in Cs:
             words = base.words and (test is not None or Cs[-1] == C)
+            if folds:
+                model.set_params(cross_fit=folds if test is None and Cs[-1] == C else 0)
             model.set_params(C=C, words=words).fit(_rows(documents, train), y[train], **given)
             if test is not None:
                 scores.append(float(model.score(_rows(documents, test), y[test])))
@@ -111,11 +155,13 @@ class MedLDAClassifierCV(ClassifierMixin, _PathCV):
     Parameters
     ----------
     estimator : MedLDAClassifier, optional
-        All other settings; by default `MedLDAClassifier()`.
+        All other settings; by default `MedLDAClassifier()` with the parameters below.
     Cs, costs : sequences of float
         What to choose from. For each cost, a fold's fits go on from one C to the next.
     cv : int, splitter or iterable
         As in scikit-learn.
+    n_topics, words, inference, ...
+        All parameters of `MedLDAClassifier` but C, cost, warm_start and checkpoint, instead of `estimator`.
 
     Attributes
     ----------
@@ -125,6 +171,7 @@ class MedLDAClassifierCV(ClassifierMixin, _PathCV):
     """
 
     margin_name = "cost"
+    wrapped = MedLDAClassifier
 
     def __init__(
         self, estimator: Any = None, *, Cs: Sequence[float] = (1.0, 4.0, 16.0),
@@ -135,9 +182,6 @@ class MedLDAClassifierCV(ClassifierMixin, _PathCV):
         self.costs = costs
         self.cv = cv
 
-    def _default(self) -> Any:
-        return MedLDAClassifier()
-
     def _margins(self) -> Sequence[float]:
         return self.costs
 
@@ -145,6 +189,11 @@ class MedLDAClassifierCV(ClassifierMixin, _PathCV):
         """By the model of the chosen setting."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
+
+    @property
+    def predict_proba(self) -> Any:
+        """Probabilities by that model, with `cross_fit` only."""
+        return (self.best_estimator_ if hasattr(self, "best_estimator_") else self._base()).predict_proba
 
 
 class MedLDARegressorCV(RegressorMixin, _PathCV):
@@ -156,6 +205,8 @@ class MedLDARegressorCV(RegressorMixin, _PathCV):
     Cs, epsilons : sequences of float
     cv : int, splitter or iterable
         All as in `MedLDAClassifierCV`.
+    n_topics, words, inference, ...
+        All parameters of `MedLDARegressor` but C, epsilon, warm_start and checkpoint, instead of `estimator`.
 
     Attributes
     ----------
@@ -164,6 +215,7 @@ class MedLDARegressorCV(RegressorMixin, _PathCV):
     """
 
     margin_name = "epsilon"
+    wrapped = MedLDARegressor
 
     def __init__(
         self, estimator: Any = None, *, Cs: Sequence[float] = (10.0, 30.0, 100.0),
@@ -173,9 +225,6 @@ class MedLDARegressorCV(RegressorMixin, _PathCV):
         self.Cs = Cs
         self.epsilons = epsilons
         self.cv = cv
-
-    def _default(self) -> Any:
-        return MedLDARegressor()
 
     def _margins(self) -> Sequence[float]:
         return self.epsilons

@@ -45,10 +45,16 @@ class _Deviating(TopicEstimator):
         return SparsePrior(self.prior, self.gamma, self.background, self.unseen)
 
     @property
-    def deviations_(self) -> sp.csr_matrix:
-        """(K, V) float32, sparse: what each topic or class adds to the background, in log space."""
+    def deviations_(self) -> pd.DataFrame:
+        """What each topic or class (rows) adds to the background's log probability of each word (columns)."""
         check_is_fitted(self, "_state")
-        return sp.csr_matrix(emissions.unpack(self._state.word_topic)[0].T)
+        eta = emissions.unpack(self._state.word_topic)[0].T
+        rows = (
+            pd.Index(self.classes_, name="class")
+            if hasattr(self, "classes_")
+            else pd.RangeIndex(len(eta), name="topic")
+        )
+        return pd.DataFrame(eta, index=rows, columns=pd.Index(self._words(), name="word"))
 
     @property
     def background_(self) -> np.ndarray:
@@ -126,7 +132,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     ----------
     classes_ : ndarray
     temperature_ : (level, power): log p(words | class) is divided by level · tokens^power in `predict_proba`
-    deviations_ : (C, V) sparse matrix, what each class adds to the background in log space; mostly zeros
+    deviations_ : (C, V) DataFrame, what each class adds to the background in log space; mostly zeros
     background_ : (V,) ndarray, log probabilities
     sparsity_ : float, the share of zeros among the deviations
     components_ : (C, V) ndarray, the classes as distributions over words, `background_share` of the background in them
@@ -318,7 +324,7 @@ class SAGETopics(_Deviating):
 
     Attributes
     ----------
-    deviations_ : (K, V) sparse matrix, what each topic adds to the background in log space; mostly zeros
+    deviations_ : (K, V) DataFrame, what each topic adds to the background in log space; mostly zeros
     background_ : (V,) ndarray, log probabilities
     sparsity_ : float, the share of zeros among the deviations
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_

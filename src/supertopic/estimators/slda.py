@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,6 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.checks import check_whole
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
+from supertopic.estimators.shared.chains import diagnose, warn_unmixed
+from supertopic.estimators.shared.checks import check_folds, require_whole
 from supertopic.estimators.shared.cross_fit import level
 from supertopic.estimators.shared.labels import (
     Target,
@@ -27,6 +30,8 @@ from supertopic.estimators.shared.labels import (
     require_order,
 )
 from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.estimators.shared.training import Training
+from supertopic.inference.gibbs.chains import fit_chains
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, PredictionSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
@@ -74,6 +79,7 @@ class SLDA(SupervisedEstimator):
     n_init: int = 1
     burn_in: int | None = None
     thin: int = 5
+    n_chains: int = 1
     validation_fraction: float = 0.125
     batch_size: int | None = None
     learning_delay: float = 50.0
@@ -91,10 +97,30 @@ class SLDA(SupervisedEstimator):
     own_terms: bool | None = None  # the former name of `per_token`
 
     def _n_folds(self) -> int:
-        check_whole("cross_fit", self.cross_fit, least=0)
-        if self.cross_fit == 1:
-            raise ValueError("cross_fit: got 1, expected 0, or 2 and more folds")
-        return 0 if self.words or not self.refit else int(self.cross_fit)
+        n_folds = check_folds(self.cross_fit)
+        return 0 if self.words or not self.refit else n_folds
+
+    def _engine(self) -> Engine:
+        """The engine; a sampler in several chains."""
+        require_whole(self, "n_chains")
+        engine = super()._engine()
+        if int(self.n_chains) == 1:
+            return engine
+        if self.inference != "gibbs":
+            raise ValueError(
+                f"n_chains: got {self.n_chains!r} with inference={self.inference!r}; only 'gibbs' has chains"
+            )
+        return replace(engine, fit=partial(fit_chains, engine=engine.fit, n_chains=int(self.n_chains)))
+
+    def _after_fit(self, training: Training) -> None:
+        super()._after_fit(training)
+        if "coef" in self.draws_:
+            warn_unmixed(self, self.r_hat_, "draws_ holds draws of different posterior modes, the best chain's first")
+
+    def _derive(self, model: Model) -> None:
+        super()._derive(model)
+        if "coef" in self.draws_:
+            self.r_hat_, self.n_effective_ = diagnose(self)
 
     def _honest_share(self) -> float:
         if not isinstance(self.honest, Real) or isinstance(self.honest, bool) or not 0 <= float(self.honest) < 1:
@@ -184,6 +210,10 @@ class SLDARegressor(RegressorMixin, SLDA):
         that of their labels. 0 holds out none, and trains for `max_iter` epochs.
     burn_in, thin : int
         "gibbs" only: sweeps before the first draw that is kept (default: half), and between two of them.
+    n_chains : int
+        "gibbs" only: chains from different seeds, in parallel under `n_jobs`. Topics and `coef_` are those of the best
+        (highest log joint); the others' topics are matched with its, and `draws_` holds all, the best chain's first. A
+        warning says if they disagree (`r_hat_` above 1.1).
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 25/K for each topic, but 1 at most. Documents then spread over topics, and predict better than
         with the alpha that "auto" learns, which puts a document into few topics.
@@ -224,6 +254,8 @@ class SLDARegressor(RegressorMixin, SLDA):
     draws_ : dict of ndarray ("gibbs"): intercept (S, M) and coef (S, M, K + P) in the meaning of `intercept_` and
         `coef_`, dispersion (S, …), and log_joint per token and alpha every tenth sweep. Draws belong to topics that
         have seen y; `coef_` after a `refit` does not.
+    r_hat_, n_effective_ : (M, K) ndarray ("gibbs"): R̂ of the draws of `coef`, near 1 where chains and their halves
+        agree, and how many independent draws they are worth
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; for "pc", `bound_` is the mean log-likelihood of the labels held out, up to the epoch that is kept.
     """
@@ -298,7 +330,8 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         "softmax": the difference to the mean over the classes, with the standard error of this difference (after a
         refit of up to 3,000 coefficients; beyond, and without a refit, those given the other classes). With
         coef_prior="laplace" no mean is taken, so that zeros are those of the prior.
-    dispersion_ : (C - 1,) ndarray, the cut-points ("ordinal" only)
+    cutpoints_ : (C - 1,) ndarray ("ordinal" only), also as `dispersion_`: P(y <= class c) = Phi(cutpoint_c - s), with s
+        the linear predictor, which is `intercept_` for the average document
     draws_ : dict of ndarray ("gibbs"), as in `SLDARegressor`
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
@@ -343,7 +376,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         self.coef_, self.coef_std_ = self._columns_coef, self._columns_std
         self.intercept_, self.response_ = self._columns_intercept, self._targets[0].response
         if model.response.n_dispersion:
-            self.dispersion_ = model.response.spread(self._state.dispersion)
+            self.dispersion_ = self.cutpoints_ = model.response.spread(self._state.dispersion)
 
     def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
         """Probabilities of the classes, (D, C), in the order of `classes_`."""

@@ -8,7 +8,6 @@ What it is to be compared with finds topics first and then those that matter, wh
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,11 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
+from supertopic.estimators.shared.chains import by_chain, diagnose, have_mixed, warn_unmixed
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.covariates import Scaling
 from supertopic.estimators.shared.effects import Effects
@@ -29,12 +28,11 @@ from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, as
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.estimators.shared.training import Training
 from supertopic.inference.after.sparse_choice import choose_topics
-from supertopic.inference.gibbs.chains import effective_size, fit_chains, split_r_hat
+from supertopic.inference.gibbs.chains import fit_chains
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
 from supertopic.inference.settings import Engine, GibbsSettings
 from supertopic.model import Model
 
-_MIXED = 1.1  # the largest R-hat of chains that agree
 _FIRST = 0.1  # topic_word_prior before it is learned
 
 
@@ -43,6 +41,7 @@ class SSTM(SupervisedEstimator):
     """The parameters that `SSTMRegressor` and `SSTMClassifier` share, and the sparse estimate."""
 
     engines: ClassVar[dict[str, Engine]] = {"gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500)}
+    _best_first = True  # whether the draws of the best chain come first; in files of earlier versions they do not
 
     n_topics: int = field(default=20, kw_only=False)
     coef_scale: float | str = "auto"
@@ -124,6 +123,13 @@ class SSTM(SupervisedEstimator):
         """The unit of the coefficients and of their prior."""
         return 1.0
 
+    def _saved(self) -> dict[str, Any]:
+        return {**super()._saved(), "best_first": self._best_first}
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        super()._restore(saved)
+        self._best_first = saved.get("best_first") is True
+
     def _after_fit(self, training: Training) -> None:
         """The sparse estimate; and a warning where chains disagree."""
         state, scale, extra = self._state, float(self.draws_["coef_scale"].mean()), training.covariates
@@ -139,31 +145,9 @@ class SSTM(SupervisedEstimator):
         learned = {"information": information, "dispersion": dispersion}
         self._state = replace(state, coef=coef.astype(np.float32), **learned)
         self._derive(self._model())
-        worst = float(np.nanmax(self.r_hat_, initial=1.0))
-        if self.n_chains > 1 and worst > _MIXED:
-            warnings.warn(
-                f"the {self.n_chains} chains have not mixed (largest R-hat of a coefficient {worst:.2f}): more sweeps "
-                "(max_iter), or the topics differ between chains and the draws are those of several",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def _by_chain(self, name: str) -> np.ndarray:
-        """Draws (chains, S, …)."""
-        draws = self.draws_[name]
-        return draws.reshape(int(self.n_chains), -1, *draws.shape[1:])
-
-    def to_arviz(self) -> Any:
-        """The draws as ArviZ's InferenceData: `coef`, `dispersion` and `coef_scale` by chain; needs the package."""
-        try:
-            import arviz
-        except ImportError:
-            raise ImportError("to_arviz needs the package arviz: pip install arviz") from None
-        check_is_fitted(self, "_state")
-        posterior = {
-            name: self._by_chain(name) for name in ("coef", "dispersion", "coef_scale") if self.draws_[name].size
-        }
-        return arviz.from_dict(posterior)
+        warn_unmixed(
+            self, self.r_hat_, "coef_interval_, coef_mean_ and probabilities are those of the best chain alone"
+        )
 
     def _mostly_used(self, column: int) -> np.ndarray:
         """(K + P,) the topics that have a coefficient in most draws, within the budget; without one, all."""
@@ -172,9 +156,9 @@ class SSTM(SupervisedEstimator):
         used[: self.n_topics] *= rank < (self._budget() or self.n_topics) if self.concentrate else 1
         return used > 0
 
-    def _effects(self, coef: np.ndarray, dispersion: np.ndarray) -> Effects:
+    def _effects(self, coef: np.ndarray, dispersion: np.ndarray, shares: np.ndarray) -> Effects:
         """As elsewhere, in units of sigma."""
-        found = super()._effects(coef, dispersion)
+        found = super()._effects(coef, dispersion, shares)
         return replace(found, topics=found.topics * self._sigma(), others=found.others * self._sigma())
 
     def _effects_covariance(self) -> np.ndarray:
@@ -182,8 +166,20 @@ class SSTM(SupervisedEstimator):
 
     def _centre_draws(self) -> None:
         """Draws of a file of an earlier version have the intercept apart already."""
-        level = self._effects(np.zeros_like(self._state.coef), self._state.dispersion).intercept
+        given = (np.zeros_like(self._state.coef), self._state.dispersion, self._average_shares())
+        level = self._effects(*given).intercept
         self.draws_ = {**self.draws_, "intercept": np.tile(level, (len(self.draws_["coef"]), 1))}
+
+    def _coef_ends(
+        self, coef: np.ndarray, errors: np.ndarray | None, probability: float
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Of the draws of the topics' coefficients."""
+        found = super()._coef_ends(coef, errors, probability)
+        if found is not None:
+            ends = np.quantile(self._reported, [0.5 - 0.5 * probability, 0.5 + 0.5 * probability], axis=0)
+            for mine, drawn in zip(found, ends, strict=True):
+                mine[:, 1 : 1 + self.n_topics] = drawn
+        return found
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         """Numbers by column of y and topic (…, C, K) as users see them."""
@@ -192,14 +188,17 @@ class SSTM(SupervisedEstimator):
     def _derive(self, model: Model) -> None:
         super()._derive(model)
         self.coef_, self.coef_std_ = self._shape(self._columns_coef), self._shape(self._columns_std)
-        topics = self.draws_["coef"][:, :, : self.n_topics]
+        r_hat, n_effective = diagnose(self)
+        self.pooled_ = have_mixed(self, r_hat) or not self._best_first
+        chains = by_chain(self, "coef")[..., : self.n_topics]
+        topics = self._reported = chains.reshape(-1, *chains.shape[2:]) if self.pooled_ else chains[0]
         summaries = {
-            "inclusion_": self.draws_["inclusion"][:, : self.n_topics],
+            "inclusion_": self.draws_["inclusion" if self.pooled_ else "best_inclusion"][:, : self.n_topics],
             "sign_probability_": (topics > 0).mean(axis=0),
             "coef_interval_": np.quantile(topics, [0.05, 0.95], axis=0),
             "coef_mean_": topics.mean(axis=0),
-            "r_hat_": split_r_hat(self._by_chain("coef")[..., : self.n_topics]),
-            "n_effective_": effective_size(self._by_chain("coef")[..., : self.n_topics]),
+            "r_hat_": r_hat,
+            "n_effective_": n_effective,
         }
         for name, value in summaries.items():
             setattr(self, name, self._shape(value))
@@ -243,7 +242,9 @@ class SSTMRegressor(RegressorMixin, SSTM):
         Sweeps (500), sweeps before the first draw that is kept (half), and between two of them.
     n_chains : int
         Chains from different seeds, in parallel under `n_jobs`. Topics and `coef_` are those of the best (highest log
-        joint); the others' topics are matched with its, and `draws_` holds all. A warning says if they disagree.
+        joint); the others' topics are matched with its, and `draws_` holds all, the best chain's first. If they
+        disagree (R̂ above 1.1), intervals, means and probabilities are those of the best chain alone (`pooled_`), and
+        a warning says so.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -256,6 +257,7 @@ class SSTMRegressor(RegressorMixin, SSTM):
     r_hat_, n_effective_ : like `coef_`: R̂ of the draws, near 1 where chains (and their halves) agree, and how many
         independent draws they are worth. R̂ is infinite where chains stand still at different values, and NaN where
         all draws are the same
+    pooled_ : bool, whether these are of the draws of all chains, or of the best chain alone
     coef_scale_ : float, nu, or the mean of its draws
     draws_ : dict of ndarray: coef (n_chains S, M, K + P), dispersion, coef_scale, log_joint, alpha
     components_, doc_topic_, alpha_, dispersion_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -315,7 +317,7 @@ class SSTMClassifier(ClassifierMixin, SSTM):
     classes_ : (C,) ndarray
     coef_ : (1, K) ndarray, or (C, K) for more than two classes: the sparse estimate
     intercept_ : (1,) or (C,) ndarray, the linear predictor of topics without effect; zero without an intercept
-    inclusion_, sign_probability_, coef_interval_, coef_mean_, coef_scale_, draws_, ...
+    inclusion_, sign_probability_, coef_interval_, coef_mean_, pooled_, coef_scale_, draws_, ...
         As in `SSTMRegressor`.
     """
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from supertopic.estimators.shared.answers import r2_of_known, share_of_known
+from supertopic.estimators.shared.answers import intervals, r2_of_known, share_of_known
 from supertopic.estimators.shared.labels import (
     Target,
     as_codes,
@@ -16,6 +16,7 @@ from supertopic.estimators.shared.labels import (
     as_table,
     find_response,
     guess_response,
+    missing,
     one_each,
     require_order,
 )
@@ -42,6 +43,7 @@ class TopicModel(SLDA):
     intercept_ : Series, of each response (or response and class), as in `SLDARegressor`
     coef_, coef_std_ : DataFrame, a row per column of coefficients (response, or response and class), a column per topic
     response_ : dict, what each column of y was taken for
+    cutpoints_ : dict of the cut-points of each ordered response, as in `SLDAClassifier`
     dispersion_ : dict of each response's own parameters, where it has some
     classes_ : dict of each class column's classes
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -82,15 +84,25 @@ class TopicModel(SLDA):
             for target, part in self._parts()
             if part.response.n_dispersion
         }
+        self.cutpoints_ = {
+            target.name: self.dispersion_[target.name] for target in self._targets if target.response == "ordinal"
+        }
         self.response_ = {target.name: target.response for target in self._targets}
         self.classes_ = {target.name: target.classes for target in self._targets if target.classes is not None}
 
-    def predict(self, X: Any, covariates: Any = None) -> pd.DataFrame:
-        """A column per response: E[y], or the class."""
-        means, _ = self._predicted(X, covariates)
+    def predict(self, X: Any, covariates: Any = None, return_interval: float | None = None) -> pd.DataFrame:
+        """A column per response: E[y], or the class.
+
+        `return_interval=0.9` adds columns `<name> lower` and `<name> upper` to those of numbers, the ends of intervals
+        that hold nine of ten.
+        """
+        means, found = self._predicted(X, covariates)
+        ends = [None] * len(means) if return_interval is None else intervals(self, found, return_interval)
         columns = {}
-        for (target, part), mean in zip(self._parts(), means, strict=True):
+        for (target, part), mean, between in zip(self._parts(), means, ends, strict=True):
             columns[target.name] = mean if target.classes is None else target.classes[part.response.decide(mean)]
+            if between is not None:
+                columns[f"{target.name} lower"], columns[f"{target.name} upper"] = between
         return pd.DataFrame(columns)
 
     def predict_proba(self, X: Any, covariates: Any = None) -> dict[str, pd.DataFrame]:
@@ -103,11 +115,25 @@ class TopicModel(SLDA):
         }
 
     def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
-        """The mean over responses of predictive R² (numbers) and accuracy (classes); missing values are left out."""
+        """The mean of `scores`: R² of numbers, accuracy of classes."""
+        return float(self.scores(X, y, covariates).mean())
+
+    def scores(self, X: Any, y: Any, covariates: Any = None) -> pd.Series:
+        """Predictive R² of each response that is a number, and accuracy of each that is a class.
+
+        Missing values of y are left out, and so are responses without any.
+        """
         predicted = self.predict(X, covariates)
-        table, _ = as_table(y, len(predicted), "TopicModel")
-        scores = [
-            (r2_of_known if target.classes is None else share_of_known)(column, predicted[target.name].to_numpy())
-            for target, column in zip(self._targets, table.T, strict=True)
-        ]
-        return float(np.mean(scores))
+        table, names = as_table(y, len(predicted), "TopicModel")
+        given = dict(zip(names, table.T, strict=True))
+        if table.shape[1] != len(self._targets):
+            raise ValueError(f"y has {table.shape[1]} columns, expected {len(self._targets)} as in fit")
+        found = {}
+        for place, target in enumerate(self._targets):
+            column = given.get(target.name, table[:, place])  # by name where there are names
+            if not missing(column).all():
+                score = r2_of_known if target.classes is None else share_of_known
+                found[target.name] = score(column, predicted[target.name].to_numpy())
+        if not found:
+            raise ValueError("y is missing for every document; expected some labels")
+        return pd.Series(found, name="score")

@@ -8,6 +8,7 @@ import numpy as np
 
 from supertopic.estimators.shared.cross_fit import level
 from supertopic.estimators.shared.labels import as_numbers, as_table, missing
+from supertopic.inference.after.prediction import Scores
 from supertopic.metrics import predictive_r2
 
 
@@ -17,19 +18,26 @@ def predict_numbers(estimator: Any, X: Any, return_interval: float | None, covar
     mean = means[0] if len(means) == 1 else np.column_stack(means)
     if return_interval is None:
         return mean
-    if not 0 < return_interval < 1:
-        raise ValueError(f"return_interval: got {return_interval!r}, expected a probability between 0 and 1")
-    dispersion = estimator._state.dispersion
-    ends = [
-        part.response.interval(
-            found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers],
-            level(estimator, place, return_interval),
-        )
-        for place, (_, part) in enumerate(estimator._parts())
-    ]  # fmt: skip
+    ends = [pair for pair in intervals(estimator, found, return_interval) if pair is not None]
     if len(ends) == 1:
         return mean, *ends[0]
     return mean, np.column_stack([low for low, _ in ends]), np.column_stack([high for _, high in ends])
+
+
+def intervals(estimator: Any, found: Scores, probability: float) -> list[tuple[np.ndarray, np.ndarray] | None]:
+    """The ends of intervals of each response, each (D,); None for classes."""
+    if not 0 < probability < 1:
+        raise ValueError(f"return_interval: got {probability!r}, expected a probability between 0 and 1")
+    dispersion = estimator._state.dispersion
+    return [
+        part.response.interval(
+            found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers],
+            level(estimator, place, probability),
+        )
+        if target.classes is None
+        else None
+        for place, (target, part) in enumerate(estimator._parts())
+    ]  # fmt: skip
 
 
 def score_numbers(y: Any, predicted: np.ndarray) -> float:

@@ -23,6 +23,7 @@ from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
 from supertopic.estimators.shared import saving
+from supertopic.estimators.shared.chains import to_arviz
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.explanation import explained
 from supertopic.estimators.shared.notebook import model_html
@@ -49,6 +50,11 @@ _TOPICS_BY_WORD: WeakKeyDictionary[TopicEstimator, tuple[State, np.ndarray]] = W
 def has_stochastic_engine(estimator: Any) -> bool:
     """Whether an estimator learns from batches as they come."""
     return "svi" in estimator.engines
+
+
+def has_sampler(estimator: Any) -> bool:
+    """Whether an estimator has an engine that keeps draws."""
+    return "gibbs" in estimator.engines
 
 
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -101,6 +107,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
         corpus, first = self._read_batch(X)
+        if self._learns_nothing(corpus, first):
+            return self
         model = self._check_model(corpus, batch=True)
         return self._partial_step(model, unlabelled(corpus, model.n_topics), first)
 
@@ -108,6 +116,20 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """A batch of `partial_fit`, and whether it is the first one."""
         first = not hasattr(self, "_state")
         return (self._read(X) if first else self._as_corpus(X)), first
+
+    def _learns_nothing(self, corpus: Corpus, first: bool) -> bool:
+        """Whether a later batch holds words, none of which is in the vocabulary; the first time, a warning says so."""
+        if first or corpus.n_tokens or not corpus.n_unknown:
+            return False
+        if not getattr(self, "_said_unknown", False):
+            self._said_unknown = True
+            warnings.warn(
+                f"partial_fit: none of the {corpus.n_unknown:,} words of this batch is in the vocabulary of "
+                f"{self.n_features_in_:,} words, which the first batch decided; nothing is learned from it",
+                UserWarning,
+                stacklevel=3,
+            )
+        return True
 
     def _partial_step(self, model: Model, batch: Batch, first: bool) -> Self:
         settings = self.engines["svi"].read(self)
@@ -276,6 +298,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         page = import_module("supertopic.explore.page")
         more = {"metadata": metadata, "texts": texts, "names": names, "covariates": covariates, "title": title}
         page.write_report(self, path, X, y, **more)
+
+    @available_if(has_sampler)
+    def to_arviz(self) -> Any:
+        """The draws of `inference="gibbs"` as ArviZ's InferenceData; needs the package arviz.
+
+        Dimensions have names: chain, draw, class (or response), topic, covariate. `intercept` and `coef` have the
+        meaning of `intercept_` and `coef_`.
+        """
+        return to_arviz(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""

@@ -17,3 +17,11 @@ def require_number(estimator: Any, *names: str, above_zero: bool = False) -> Non
     """Each parameter has to be a number (`check_number`)."""
     for name in names:
         check_number(name, getattr(estimator, name), above_zero=above_zero)
+
+
+def check_folds(value: Any) -> int:
+    """The number of folds of `cross_fit`: none, or two and more."""
+    check_whole("cross_fit", value, least=0)
+    if value == 1:
+        raise ValueError("cross_fit: got 1, expected 0, or 2 and more folds")
+    return int(value)

@@ -66,6 +66,7 @@ KEPT = {
     "_conformal": Spec("mq", least=0.0, finite=False, needed=False),
     "_member_topics": Spec("gVW", _SINGLE, needed=False),
     "_member_coef": Spec("gCN", _SINGLE, needed=False),
+    "_scaled": Spec("z", needed=False),
     "dual_coef_": Spec("DC", needed=False),
     "_support": Spec("D", ("bool",), needed=False),
     "n_support_": Spec("s", _WHOLE, least=0.0, needed=False),
@@ -86,6 +87,7 @@ DRAWS = {
     "coef_scale": Spec("d", finite=False),
     "dispersion": Spec("dQ"),
     "inclusion": Spec("CN", least=0.0),
+    "best_inclusion": Spec("CN", least=0.0),
     "log_joint": Spec("j", finite=False),
 }
 _UNKNOWN = Spec("*", ("float64", "float32", "int64", "int32", "bool"), needed=False)

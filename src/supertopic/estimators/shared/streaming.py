@@ -16,7 +16,8 @@ from sklearn.base import clone
 
 from supertopic.corpus import Corpus
 from supertopic.estimators.shared.covariates import Columns, Scaling
-from supertopic.estimators.shared.labels import LabelSurvey, as_table
+from supertopic.estimators.shared.labels import LabelSurvey, Target, as_table
+from supertopic.estimators.shared.training import Training
 from supertopic.inference.after.refit import SpilledDocuments
 from supertopic.inference.batches import Batch
 from supertopic.inference.task import run
@@ -62,14 +63,14 @@ def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any) -> Any:
     estimator._forget_words()
     model = estimator._check_model(found.sample, batch=True)
     first, summary = None, None
-    for training in estimator._labelled(stream):
+    for training in _labelled(estimator, stream):
         first = first or training
         described = model.response.describe(training.y, estimator.supervision_ * training.weight)
         summary = described if summary is None else summary + described
     assert first is not None
 
     def epoch(number: int) -> Iterator[Batch]:
-        for training in estimator._labelled(stream):
+        for training in _labelled(estimator, stream):
             yield training.batch(model.n_topics, estimator.supervision_)
 
     sample = first.batch(model.n_topics, estimator.supervision_)
@@ -77,6 +78,24 @@ def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any) -> Any:
     if estimator.refit:
         _refit(estimator, stream)
     return estimator
+
+
+def _labelled(estimator: Any, stream: Stream) -> Iterator[Training]:
+    """The batches of a stream, their labels as numbers."""
+    for corpus, y in stream.pairs(estimator.vectorizer_, n_features=estimator.n_features_in_):
+        numbers = estimator._new_labels(y, len(corpus))
+        estimator._response().check(numbers)
+        yield Training(corpus, numbers, estimator._label_weight(numbers), np.zeros((len(corpus), 0)))
+
+
+def first_targets(estimator: Any, y: Any, n_documents: int, classes: Any) -> list[Target]:
+    """What y is, from a first batch and the classes there will be."""
+    table, names = as_table(y, n_documents, type(estimator).__name__)
+    if classes is not None:
+        more = np.empty((len(classes), table.shape[1]), dtype=object)
+        more[:] = np.asarray(list(classes), dtype=object)[:, None]
+        table = np.concatenate([table, more])
+    return estimator._read_targets(table, names)[1]
 
 
 def _survey(estimator: Any, stream: Stream, labels: LabelSurvey | None = None) -> Survey:
@@ -120,7 +139,7 @@ def _refit(estimator: Any, stream: Stream) -> None:
     model, total = estimator._model(), np.zeros(estimator.n_topics)
     spilled = SpilledDocuments(model.n_topics, 0, len(estimator._targets))
     try:
-        for training in estimator._labelled(stream):
+        for training in _labelled(estimator, stream):
             shares = estimator._shares_without_y(training)
             total += shares.sum(axis=0)
             spilled.append(shares, training.covariates, training.y, training.weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -23,17 +23,26 @@ from supertopic.estimators.shared import ensemble
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.covariates import Columns, Scaling
 from supertopic.estimators.shared.cross_fit import cross_fit
-from supertopic.estimators.shared.effects import Effects, effects_covariance, find_effects, units_of
-from supertopic.estimators.shared.explanation import by_contribution
+from supertopic.estimators.shared.effects import Effects, find_effects
 from supertopic.estimators.shared.honest import fit_coefficients, set_aside, without_labels
 from supertopic.estimators.shared.labels import Target, as_table
-from supertopic.estimators.shared.streaming import fit_labelled_stream
+from supertopic.estimators.shared.streaming import first_targets, fit_labelled_stream
+from supertopic.estimators.shared.summaries import coefficient_table, covariance_frames, normal_ends
 from supertopic.estimators.shared.supervision import choose_supervision
 from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.users_view import (
+    centre_draws,
+    covariance,
+    derive_draws,
+    name_covariates,
+    with_contributions,
+    word_effects,
+)
+from supertopic.estimators.shared.words_beside import add_words_beside, scored
 from supertopic.inference.after import prediction
 from supertopic.inference.after.likelihood_words import LikelihoodWords
 from supertopic.inference.after.refit import with_known_shares
-from supertopic.inference.after.words import ScoredDocuments, WordStep, add_words, word_features, word_part
+from supertopic.inference.after.words import ScoredDocuments, WordStep, word_part
 from supertopic.inference.batches import Batch
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.m_step_glm import GLMStep
@@ -126,7 +135,7 @@ class SupervisedEstimator(TopicEstimator):
             self._refit(training)
         ensemble.fit_members(self, training, self._n_members())
         if self.refit and self._has_words():
-            self._add_words(training)
+            add_words_beside(self, training)
         if self._n_folds():
             cross_fit(self, training, self._n_folds())
 
@@ -142,23 +151,13 @@ class SupervisedEstimator(TopicEstimator):
         """Fits whose linear predictors are averaged."""
         return 1
 
-    def _add_words(self, training: Training) -> None:
-        """Words beside topics; the topics' coefficients shrink towards their level."""
-        before, columns = self._state.coef, slice(0, self.n_topics)
-        with self._backend(1):
-            given = (self._word_step(), self._state, self._scored(training), self._seed(), self._pilot_of(training))
-            self._state, words, weight = add_words(*given)
-        shift = (self._state.coef[:, columns] - weight * before[:, columns]).mean(axis=1, dtype=np.float64)
-        ensemble.move_members(self, weight, shift, covariates=False)
-        self._word_coef, self._word_scale = words.coef, words.scale
-        self._derive(self._model())
-
     def _sibling(self, training: Training, **params: Any) -> Self:
         """An estimator with the same parameters but those given, fitted to other documents of the same kind."""
         alone = {"vectorizer": None, "checkpoint": None, "verbose": 0, "warm_start": False}
         own = self.get_params(deep=False)
-        off = {name: value for name, value in (("words", False), ("cross_fit", 0), ("honest", 0.0)) if name in own}
-        other = clone(self).set_params(**alone, **off, **params)
+        alone_too = (("words", False), ("cross_fit", 0), ("honest", 0.0), ("n_chains", 1))
+        off = {name: value for name, value in alone_too if name in own}
+        other = clone(self).set_params(**{**alone, **off, **params})
         other._targets, other._n_covariates, other.vectorizer_ = self._targets, self._n_covariates, None
         other._columns, other._scaling = self._columns, self._scaling
         other.supervision_ = self.supervision_
@@ -217,16 +216,9 @@ class SupervisedEstimator(TopicEstimator):
             pilot = copy(self)
             pilot.words, pilot.cross_fit, pilot.checkpoint, pilot.verbose = False, 0, None, 0
             pilot._fit_training(without_labels(training, held_out))
-            return pilot._scored(training)
+            return scored(pilot, training)
 
         return fit_pilot
-
-    def _scored(self, training: Training) -> ScoredDocuments:
-        """The documents with their linear predictors."""
-        others = training.covariates @ ensemble.covariate_coef(self).T
-        topics = self._scores(training.corpus, training.covariates).score - others
-        given = (training.corpus.counts, training.y, training.weight)
-        return ScoredDocuments(*given, topics, others, self._state.dispersion)
 
     # --- batches as they come -----------------------------------------------------------------------------------
 
@@ -247,13 +239,6 @@ class SupervisedEstimator(TopicEstimator):
         if self._n_members() > 1:
             raise ValueError("ensemble: got more than one fit, which needs all documents at once; expected 1")
 
-    def _labelled(self, stream: Stream) -> Iterator[Training]:
-        """The batches of a stream, their labels as numbers."""
-        for corpus, y in stream.pairs(self.vectorizer_, n_features=self.n_features_in_):
-            numbers = self._new_labels(y, len(corpus))
-            self._response().check(numbers)
-            yield Training(corpus, numbers, self._label_weight(numbers), np.zeros((len(corpus), 0)))
-
     @available_if(has_stochastic_engine)
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, covariates: Any = None
@@ -269,8 +254,10 @@ class SupervisedEstimator(TopicEstimator):
         if self._engine().at_mode:
             raise ValueError("partial_fit: inference='pc' holds out some of all documents; use fit, or inference='svi'")
         corpus, first = self._read_batch(X)
+        if self._learns_nothing(corpus, first):
+            return self
         if first:
-            self._targets = self._first_targets(y, len(corpus), classes)
+            self._targets = first_targets(self, y, len(corpus), classes)
             self.supervision_ = float(self._supervision())
         numbers = self._new_labels(y, len(corpus))
         self._response().check(numbers)
@@ -283,15 +270,6 @@ class SupervisedEstimator(TopicEstimator):
         training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
         model = self._check_model(corpus, batch=True)
         return self._partial_step(model, training.batch(self.n_topics, self.supervision_), first)
-
-    def _first_targets(self, y: Any, n_documents: int, classes: Any) -> list[Target]:
-        """What y is, from a first batch and the classes there will be."""
-        table, names = as_table(y, n_documents, type(self).__name__)
-        if classes is not None:
-            more = np.empty((len(classes), table.shape[1]), dtype=object)
-            more[:] = np.asarray(list(classes), dtype=object)[:, None]
-            table = np.concatenate([table, more])
-        return self._read_targets(table, names)[1]
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -430,19 +408,7 @@ class SupervisedEstimator(TopicEstimator):
 
     def _explain_words(self, doc: Any) -> pd.DataFrame:
         """With columns of contributions behind word and count."""
-        frame = super()._explain_words(doc)
-        given = (frame.filter(like="topic ").to_numpy(), frame["count"].to_numpy())
-        shares = prediction.response_shares(self._point_model(), *given)
-        coef = self._columns_coef
-        contribution = frame["count"].to_numpy()[:, None] * (shares @ coef.T) / frame["count"].sum()
-        if hasattr(self, "word_coef_"):
-            counts = self._as_corpus([doc] if isinstance(doc, str) else doc).counts
-            features = word_features(counts, self._word_scale)
-            own = features.data[:, None] * self.word_coef_[:, features.indices].T
-            contribution += own[np.argsort(-counts.data, kind="stable")]
-        for place, (name, column) in enumerate(zip(self._column_names(), contribution.T, strict=True)):
-            frame.insert(2 + place, f"contribution {name}".strip(), column)
-        return by_contribution(frame)
+        return with_contributions(self, doc, super()._explain_words(doc))
 
     def topics(self, n: int = 10) -> pd.DataFrame:
         """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one."""
@@ -450,6 +416,35 @@ class SupervisedEstimator(TopicEstimator):
         for place, (name, column) in enumerate(zip(self._column_names(), self._columns_coef, strict=True)):
             frame.insert(1 + place, f"coef {name}".strip(), column)
         return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
+
+    def summary(self, n: int = 6, probability: float = 0.9) -> pd.DataFrame:
+        """A table of the coefficients: a row for the intercept, for each topic and for each covariate.
+
+        Columns are coef, its standard error std, the ends lower and upper of an interval that holds it with the given
+        probability, the share of a topic, and its words; std, lower and upper where the model has errors. Topics with
+        the largest coefficients come first. Several responses, or classes with coefficients of their own, follow one
+        another. `coef_cov_` is the covariance.
+        """
+        check_is_fitted(self, "_state")
+        if not 0 < probability < 1:
+            raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
+        return coefficient_table(self, n, probability)
+
+    def _coef_ends(
+        self, coef: np.ndarray, errors: np.ndarray | None, probability: float
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """The ends of intervals, each (C, n), for the intercepts and coefficients (C, n)."""
+        return normal_ends(coef, errors, probability)
+
+    @property
+    def coef_cov_(self) -> Any:
+        """The covariance of the intercept and the coefficients of topics and covariates, given the topics: a frame with
+        the rows of `summary` as rows and columns; a dict of them, by response or class, where there are several.
+        """
+        check_is_fitted(self, "_state")
+        if getattr(self, "coef_std_", None) is None:
+            raise AttributeError(f"coef_cov_: this {type(self).__name__} has no errors of its coefficients")
+        return covariance_frames(self)
 
     # --- keeping ------------------------------------------------------------------------------------------------
 
@@ -462,62 +457,30 @@ class SupervisedEstimator(TopicEstimator):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        self._derive_draws()
-        found = self._effects(self._state.coef, self._state.dispersion)
+        derive_draws(self)
+        found = self._effects(self._state.coef, self._state.dispersion, self._average_shares())
         error = np.sqrt(np.maximum(np.diagonal(self._effects_covariance(), axis1=1, axis2=2), 0.0))
         self._columns_intercept, self._columns_coef = found.intercept, found.topics
         self._columns_intercept_std, self._columns_std = error[:, 0], error[:, 1 : 1 + self.n_topics]
         if self._n_covariates:
             self._name_covariates(found.others, error[:, 1 + self.n_topics :])
         if hasattr(self, "_word_coef"):
-            self.word_coef_ = self._word_coef.astype(np.float64)
-            for _, part in self._parts():
-                if part.response.shares_shift:
-                    self.word_coef_[part.columns] -= self.word_coef_[part.columns].mean(axis=0)
-                self.word_coef_[part.columns] *= units_of(part.response, self._state.dispersion[part.numbers])
+            self.word_coef_ = word_effects(self)
 
     def _name_covariates(self, coef: np.ndarray, error: np.ndarray) -> None:
-        """The coefficients of the covariates: arrays, or frames where the covariates have names."""
-        labels = self._columns.labels
-        self.covariate_names_ = labels or [f"x{place}" for place in range(coef.shape[1])]
-        self.covariate_references_, self.covariate_mean_ = self._columns.references, self._scaling.mean
-        if labels:
-            rows = [name or self._targets[0].name for name in self._column_names()]
-            coef, error = (pd.DataFrame(one, index=rows, columns=labels) for one in (coef, error))
-            self.covariate_mean_ = pd.Series(self._scaling.mean, index=labels)
-        self.covariate_coef_, self.covariate_std_ = coef, error
-
-    def _derive_draws(self) -> None:
-        """The draws of the coefficients in the meaning of `coef_`, and those of the intercepts."""
-        own = self.__dict__.pop("_own_draws", None)
-        if own is not None:
-            found = [self._effects(*pair) for pair in zip(own, self.draws_["dispersion"], strict=True)]
-            coef = np.stack([np.hstack([one.topics, one.others]) for one in found])
-            self.draws_ = {**self.draws_, "coef": coef, "intercept": np.stack([one.intercept for one in found])}
-        elif "coef" in self.draws_ and "intercept" not in self.draws_:
-            self._centre_draws()
+        name_covariates(self, coef, error)
 
     def _centre_draws(self) -> None:
-        """Draws of a file of an earlier version, where the coefficients of the topics have the intercept in them."""
-        prior, shares, coef = self._coef_prior(), self._average_shares(), self.draws_["coef"].copy()
-        zero = self._effects(np.zeros_like(self._state.coef), self._state.dispersion).intercept
-        topics = coef[..., : self.n_topics]  # a view
-        level = np.stack([prior.origin(one - zero[:, None], shares) for one in topics]) + zero
-        topics -= level[..., None]
-        self.draws_ = {**self.draws_, "coef": coef, "intercept": level}
+        centre_draws(self)
 
-    def _effects(self, coef: np.ndarray, dispersion: np.ndarray) -> Effects:
-        """What users see of a model's own coefficients (C, K + P)."""
-        shares = self._average_shares()
+    def _effects(self, coef: np.ndarray, dispersion: np.ndarray, shares: np.ndarray) -> Effects:
+        """What users see of a model's own coefficients (C, K + P); shares (K,) of the average document."""
         found = find_effects(self._response(), self._coef_prior(), coef, dispersion, shares)
         return replace(found, others=self._scaling.users(found.others))
 
     def _effects_covariance(self) -> np.ndarray:
         """(C, 1 + K + P, 1 + K + P) of the intercept, the topics' coefficients and those of the covariates."""
-        state = self._state
-        given = (self._response(), self._coef_prior(), state.information, state.dispersion, self._average_shares())
-        unit = np.concatenate([np.ones(1 + self.n_topics), self._scaling.users(np.ones(self._n_covariates))])
-        return effects_covariance(*given) * np.outer(unit, unit)
+        return covariance(self)
 
     def _saved(self) -> dict[str, Any]:
         targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]

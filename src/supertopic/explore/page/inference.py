@@ -107,6 +107,8 @@ def _deviations(estimator: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:
     if isinstance(found, dict):
         facts["facets"] = _facets(found, np.asarray(background, dtype=np.float64))
         found = sp.csr_matrix(found["topic"].sparse.to_coo().T) if "topic" in found else None
+    elif not sp.issparse(found):
+        found = sp.csr_matrix(np.asarray(found))
     if found is None or found.nnz > _MOST_DEVIATIONS:
         return {}
     found = sp.csr_matrix(found)

@@ -22,6 +22,8 @@ _BY_TOPIC = ("coef", "inclusion", "alpha", "shares")  # draws whose last axis be
 def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n_chains: int) -> Fit:
     """The State and trace of the best chain, and the draws of all chains, in the order of the best chain's topics.
 
+    The draws of the best chain come first.
+
     Topics are not averaged over chains, because chains may be at different modes and the mean of two modes need not be
     one. `log_joint` and `alpha` are those of the best chain.
     """
@@ -40,12 +42,14 @@ def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n
         one.finish()
     found = [fit for fit in fits if fit is not None]
     best = max(found, key=lambda fit: fit.trace[-1])
+    found = [best, *(fit for fit in found if fit is not best)]
     watch.trace[:] = best.trace
     aligned = [_in_order(fit.draws, _match(best, fit)) for fit in found]
     draws = dict(best.draws)
     for name in ("coef", "dispersion", "coef_scale"):
         draws[name] = np.concatenate([one[name] for one in aligned])
     if "inclusion" in draws:
+        draws["best_inclusion"] = best.draws["inclusion"]
         draws["inclusion"] = np.mean([one["inclusion"] for one in aligned], axis=0)
     return replace(best, draws=draws)
 

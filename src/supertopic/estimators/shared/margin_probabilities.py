@@ -1,0 +1,55 @@
+"""Probabilities from the decision values of a max-margin model: Platt's scaling, on documents left out.
+
+The margin of a training document is what the fit has made it. Decision values of documents that a fit has not seen
+are those of new documents: fits without a fold each give them. One slope, and a level for each class,
+
+    P(y = c) = softmax(level + slope·decision)_c,     of two classes  1 / (1 + exp(-level - slope·decision))
+
+are fitted to them by maximum likelihood.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from supertopic.corpus import Corpus
+from supertopic.estimators.shared.training import Training
+from supertopic.inference.after.calibration import calibrate
+from supertopic.progress import track
+from supertopic.responses.base import registry
+
+_LEAST = 5  # labelled documents of a fold
+
+
+def fit_scaling(estimator: Any, training: Training, n_folds: int) -> np.ndarray:
+    """(C + 1,) the levels and the slope."""
+    rows = np.flatnonzero(~np.isnan(training.y) & (training.weight > 0))
+    if len(rows) < _LEAST * n_folds:
+        raise ValueError(
+            f"cross_fit: got {n_folds} folds of {len(rows)} documents with a label, expected {_LEAST} in each fold"
+        )
+    fold = np.full(len(training.y), -1)  # documents without a label are in every fit
+    fold[np.random.default_rng([estimator._seed(), 7]).permutation(rows)] = np.arange(len(rows)) % n_folds
+    score = np.zeros((len(fold), estimator._response().n_columns))
+    with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
+        for number in range(n_folds):
+            out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+            other = estimator._sibling(training.rows(rest), words=estimator.words)
+            score[out] = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out]).score
+            report(number + 1)
+    n_classes = len(estimator.classes_)
+    response = registry()["logit" if n_classes == 2 else "softmax"](n_classes)
+    found = calibrate(response, training.y[rows], training.weight[rows], score[rows], np.zeros(0))
+    return np.append(found.intercept, found.slope[0])
+
+
+def scaled_probabilities(scaling: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """(D, number of classes) of decision values (D, C)."""
+    line = scaling[:-1] + scaling[-1] * score
+    if line.shape[1] > 1:
+        return softmax(line, axis=1)
+    second = expit(line[:, 0])
+    return np.column_stack([1.0 - second, second])
