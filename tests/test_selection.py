@@ -219,7 +219,7 @@ REFUSED = {
         "y: the class 'b' has 2 documents, fewer than cv=5",
     ),
     "an unlabelled fold": (
-        {"y": [1.0, 2.0] + [np.nan] * 88, "cv": [(np.arange(2), np.arange(2, 4))]},
+        {"y": [1.0, 2.5] + [np.nan] * 88, "cv": [(np.arange(2), np.arange(2, 4))]},
         "y: a fold has no document with a label; take fewer folds",
     ),
     "a stream": (

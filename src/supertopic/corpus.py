@@ -33,6 +33,8 @@ __all__ = [
 # squares of counts of this size are far from the largest number.
 LARGEST_COUNT = 1e9
 
+WORDS = "supertopic_words"  # the attribute of a sparse matrix from `Vectorizer` that holds the words of its columns
+
 
 class EmptyDocumentWarning(UserWarning):
     """Some documents contain no word of the vocabulary."""
@@ -266,7 +268,7 @@ def _from_texts(X: Any, vectorizer: Any | None, name: str) -> Corpus:
 
 
 def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
-    vocabulary = index = None
+    vocabulary, index = getattr(X, WORDS, None), None
     frame = _narwhals(X)
     if isinstance(frame, nw.DataFrame):
         if all(isinstance(column, str) for column in frame.columns):

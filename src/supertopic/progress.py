@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar at a terminal, or one line per step."""
+"""Progress on standard error: a bar at a terminal, a line now and then elsewhere, or one line per step."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 _screen = threading.Lock()  # nested or parallel fits draw no second bar
+_FIRST_LINE, _NEXT_LINE = 10.0, 30.0  # seconds until lines where no bar can be drawn
 
 
 class Progress(Protocol):
@@ -32,15 +33,19 @@ def track(description: str, total: int | None, verbose: int | bool) -> Iterator[
     total : int or None
         The number of steps, if known.
     verbose : int or bool
-        0: silent. 1 or True: a bar, where standard error is a terminal (or a notebook). 2: a line per step.
+        0: silent. 1 or True: a bar, where standard error is a terminal (or a notebook that can draw one), and a line
+        now and then elsewhere: after ten seconds, and then every half minute. 2: a line per step.
     """
     stream = _Unbreakable(sys.stderr)
     if verbose >= 2:
         yield _lines(description, total, stream)
-    elif verbose and _can_draw(stream) and _screen.acquire(blocking=False):
+    elif verbose and _screen.acquire(blocking=False):
         try:
-            with _bar(description, total, stream) as report:
-                yield report
+            if _can_draw(stream):
+                with _bar(description, total, stream) as report:
+                    yield report
+            else:
+                yield _now_and_then(_lines(description, total, stream))
         finally:
             _screen.release()
     else:
@@ -49,6 +54,19 @@ def track(description: str, total: int | None, verbose: int | bool) -> Iterator[
 
 def _silence(step: int, **values: Any) -> None:
     pass
+
+
+def _now_and_then(report: Progress) -> Progress:
+    """Few of the reports: logs of long fits should show that they go on, and short ones need no log."""
+    due = time.monotonic() + _FIRST_LINE
+
+    def seldom(step: int, **values: Any) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _NEXT_LINE
+            report(step, **values)
+
+    return seldom
 
 
 def _lines(description: str, total: int | None, stream: _Unbreakable) -> Progress:

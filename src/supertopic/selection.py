@@ -23,6 +23,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import StratifiedKFold, check_cv
 
 from supertopic.corpus import Corpus, EmptyDocumentWarning, as_corpus, as_texts, holds_text
+from supertopic.estimators.shared.labels import guess_response
 from supertopic.html_tables import curve_svg, frame_html
 from supertopic.metrics import coherence, perplexity, stability
 from supertopic.plots_of import draw
@@ -99,7 +100,7 @@ def select_topics(
     measures: Iterable[str] | None = None,
     random_state: int = 0,
     n_seeds: int = 3,
-    verbose: int = 0,
+    verbose: int = 1,
 ) -> TopicSelection:
     """Fit an estimator for each K on the same folds, and measure it on the held-out documents.
 
@@ -124,7 +125,7 @@ def select_topics(
     n_seeds : int
         Number of fits on all documents whose topics are compared for "stability"; 1 leaves it out.
     verbose : int
-        1: a progress bar over the fits; 2: a line per fit.
+        1: a progress bar over the fits (a line now and then where no bar can be drawn); 2: a line per fit; 0: silent.
     """
     topics = _check_topics(n_topics)
     scoring = "accuracy" if is_classifier(estimator) else "R²" if is_regressor(estimator) else ""
@@ -185,6 +186,12 @@ class _Trials:
             if self.y.shape != (n,):
                 raise ValueError(f"y has shape {self.y.shape}; expected one value for each of the {n} documents")
         self.known = np.ones(n, dtype=bool) if self.y is None else ~pd.isna(self.y)
+        if str(getattr(self.estimator, "response", "")) == "auto" and self.known.any():
+            # once for all fits: a fold alone might be taken for something else
+            kinds = ("class",) if is_classifier(self.estimator) else ("number",)
+            column = np.asarray(self.y, dtype=object)
+            found = guess_response(column, "y", type(self.estimator).__name__, kinds)
+            self.estimator = clone(self.estimator).set_params(response=found)
 
     def folds(self, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return (train, test) rows; a number gives shuffled folds, stratified by class and missing labels."""

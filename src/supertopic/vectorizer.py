@@ -15,12 +15,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.corpus import as_texts
+from supertopic.corpus import WORDS, as_texts
 from supertopic.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
@@ -42,7 +44,7 @@ _CONTRACTIONS = frozenset(
 )
 
 
-class Vectorizer(TransformerMixin, BaseEstimator):
+class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Convert strings to counts n[d, v], with defaults for corpora from three documents to millions.
 
     Parameters
@@ -111,7 +113,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         table, texts = TermTable(limit=None), as_texts(X)[0]
         blocks = list(table.add(texts, self._tokenizer()))
         new_id = self._choose(table)
-        return sp.vstack([renumber(block, new_id, len(self.vocabulary_)) for block in blocks], format="csr")
+        counts = sp.vstack([renumber(block, new_id, len(self.vocabulary_)) for block in blocks], format="csr")
+        return self._output(counts, X)
 
     def fit_stream(self, batches: Iterable[Any]) -> Vectorizer:
         """Choose the vocabulary from batches of strings; keeps the terms in memory, not the documents."""
@@ -146,7 +149,25 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """Return the counts of the known words, float32 CSR of shape (n_documents, n_words)."""
-        return self.count(as_texts(X)[0])[0]
+        return self._output(self.count(as_texts(X)[0])[0], X)
+
+    def set_output(self, *, transform: str | None = None) -> Vectorizer:
+        """`transform="pandas"` makes frames of sparse columns, named by the words; "default" a sparse matrix."""
+        if transform not in (None, "default", "pandas"):
+            raise ValueError(f"transform: got {transform!r}, expected 'default' or 'pandas'")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _output(self, counts: sp.csr_matrix, X: Any) -> Any:
+        """The counts with their words, so that the next step of a pipeline knows them."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
+        if asked == "pandas":
+            index = getattr(X, "index", None)
+            frame = pd.DataFrame.sparse.from_spmatrix(counts, columns=self.get_feature_names_out())
+            return frame if index is None or callable(index) else frame.set_axis(index)
+        setattr(counts, WORDS, self.get_feature_names_out())
+        return counts
 
     def count(self, texts: Iterable[str]) -> tuple[sp.csr_matrix, int]:
         """Return the counts and the number of unknown tokens (not counting stop words and `ignored_` words)."""

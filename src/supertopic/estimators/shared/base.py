@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from inspect import isfunction
 from numbers import Integral
 from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
@@ -23,6 +24,7 @@ from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
 from supertopic.estimators.shared import saving
+from supertopic.estimators.shared.by_batches import METHODS, by_batches
 from supertopic.estimators.shared.chains import to_arviz
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.explanation import explained
@@ -70,6 +72,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         saving.ESTIMATORS[cls.__name__] = cls
+        for name in METHODS:
+            if isfunction(cls.__dict__.get(name)):
+                setattr(cls, name, by_batches(cls.__dict__[name]))
 
     def _model(self) -> Model:
         """The cell of the grid that the parameters describe; refuses parameters that make no sense."""
@@ -185,7 +190,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     # --- using --------------------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> np.ndarray:
-        """Topic shares of each document: (D, K), rows sum to one. One without a known word gets the prior mean."""
+        """Topic shares of each document: (D, K), rows sum to one. One without a known word gets the prior mean.
+
+        Of a Stream, an iterator over frames, one for each batch; `predict` and `predict_proba` do the same.
+        """
         corpus = self._as_corpus(X)
         warn_empty(corpus)
         with self._backend() as backend:
@@ -307,6 +315,21 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         meaning of `intercept_` and `coef_`.
         """
         return to_arviz(self)
+
+    def name_words(self, names: Any) -> Self:
+        """Give names to the columns of counts that came without, for `topics`, `top_words` and `explain`.
+
+        names : the words, or what has them: a fitted vectorizer, or the steps of a pipeline before this one. Counts of
+            `supertopic.Vectorizer` and frames bring their words along; those of scikit-learn's vectorizers do not:
+            ``pipeline[-1].name_words(pipeline[:-1])``
+        """
+        check_is_fitted(self, "_state")
+        words = names.get_feature_names_out() if hasattr(names, "get_feature_names_out") else names
+        words = np.asarray([str(word) for word in words], dtype=object)
+        if len(words) != self.n_features_in_:
+            raise ValueError(f"names: got {len(words)} words, expected {self.n_features_in_}, one for each column")
+        self.feature_names_in_ = words
+        return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""
@@ -467,3 +490,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _repr_html_(self) -> str:
         return model_html(self) if hasattr(self, "_state") else super()._repr_html_()
+
+
+TopicEstimator.transform = by_batches(TopicEstimator.transform)  # type: ignore[method-assign]

@@ -1,0 +1,66 @@
+"""`transform` and `predict` of a Stream: a frame for every batch, so that a corpus is never held whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from supertopic.streams import Stream
+
+METHODS = ("transform", "predict", "predict_proba")
+
+
+def by_batches(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which for a Stream is an iterator over frames, one for each batch."""
+
+    @wraps(method)
+    def over(self: Any, X: Any, *args: Any, **params: Any) -> Any:
+        if not isinstance(X, Stream):
+            return method(self, X, *args, **params)
+        check_is_fitted(self, "_state")
+        if hasattr(self, "_as_sentences"):
+            raise ValueError(f"X: got a Stream, but a {type(self).__name__} needs sentences; give documents")
+        if params.get("covariates") is not None or getattr(self, "_n_covariates", 0) > 0:
+            raise ValueError(
+                "X: got a Stream, which brings no covariates; give documents and covariates batch by batch"
+            )
+        return _frames(self, method, X, args, params)
+
+    return over
+
+
+def _frames(
+    estimator: Any, method: Callable[..., Any], stream: Stream, args: tuple[Any, ...], params: dict[str, Any]
+) -> Iterator[pd.DataFrame]:
+    start = 0
+    for corpus in stream.batches(estimator.vectorizer_, n_features=estimator.n_features_in_):
+        found = _as_frame(estimator, method.__name__, method(estimator, corpus, *args, **params))
+        yield found.set_axis(pd.RangeIndex(start, start + len(corpus), name="document"))
+        start += len(corpus)
+
+
+def _as_frame(estimator: Any, name: str, found: Any) -> pd.DataFrame:
+    """What a method gives, with names: topics, classes, responses, prediction."""
+    if isinstance(found, pd.DataFrame):
+        return found
+    if isinstance(found, dict):  # probabilities of several responses
+        return pd.concat(found, axis=1)
+    if isinstance(found, tuple):  # with the ends of intervals
+        frames = [_as_frame(estimator, name, part) for part in found]
+        single = len(frames[0].columns) == 1
+        for end, frame in zip(("lower", "upper"), frames[1:], strict=True):
+            frame.columns = [end if single else f"{column} {end}" for column in frame]
+        return pd.concat(frames, axis=1)
+    found = np.asarray(found)
+    if found.ndim == 1:
+        return pd.DataFrame({"prediction": found})
+    if name == "transform":
+        return pd.DataFrame(found, columns=estimator.get_feature_names_out())
+    if name == "predict_proba":
+        return pd.DataFrame(found, columns=estimator.classes_)
+    return pd.DataFrame(found, columns=[target.name for target in estimator._targets])
