@@ -58,14 +58,16 @@ class LDA(TopicEstimator):
     n_jobs : int, optional
         Threads; the result does not depend on it.
     random_state : int, RandomState or None
+        Seed of first topics and draws: the same number gives the same result.
     verbose : int
-        1: a progress bar on a terminal; 2: a line per iteration.
+        1: a progress bar on a terminal, and a line now and then elsewhere; 2: a line per iteration.
     warm_start : bool
         Go on from the last fit's topics.
     checkpoint : path or Checkpoint, optional
         A fit that was killed and is started again with the same data and parameters goes on from here. A path is
         written every 30 seconds, ``supertopic.Checkpoint(path, every_seconds)`` as often as it says.
-    backend : "threads"
+    backend : {"threads"}
+        Where the work is done.
 
     Attributes
     ----------
@@ -76,6 +78,15 @@ class LDA(TopicEstimator):
         priors one larger, comparable where alpha is the same; "gibbs": log p(words, topics) every tenth sweep)
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     draws_ : dict of ndarray ("gibbs": log_joint and alpha, every tenth sweep)
+
+    Examples
+    --------
+    >>> from supertopic import LDA
+    >>> model = LDA(2).fit(["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10)
+    >>> model.transform(["dog cat"]).shape
+    (1, 2)
+    >>> sorted(model.topics(2)["words"])  # doctest: +SKIP
+    ['bond, stock', 'cat, dog']
     """
 
     engines: ClassVar[dict[str, Engine]] = {

@@ -199,9 +199,12 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         out, and stand at the mean of their counts); or a collapsed Gibbs sampler with exp(-C loss) as likelihood.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default as in `SLDARegressor`.
-    topic_word_prior, max_iter, tol, init, n_init, max_doc_iter, doc_tol
-        As in `SLDARegressor`; `max_iter` is 40 EM steps by default, and it stops when five of them together gain less
-        than `tol`; or 100 sweeps of the sampler.
+    max_iter : int, optional
+        EM steps (default 40) or sweeps of the sampler (100).
+    tol : float
+        Stop when five steps together gain less than this share of the objective.
+    topic_word_prior, init, n_init, max_doc_iter, doc_tol
+        As in `SLDARegressor`.
     burn_in, thin : int
         Of the sampler: sweeps before any is kept (half of them), and every how many-th is.
     exact : bool

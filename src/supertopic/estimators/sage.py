@@ -127,6 +127,8 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         Counts the words when X is text; travels with the saved model.
     n_jobs : int, optional
         Threads; the result does not depend on it.
+    backend : {"threads"}
+        Where the work is done.
 
     Attributes
     ----------

@@ -226,8 +226,10 @@ class SLDARegressor(RegressorMixin, SLDA):
         exponential prior; "vb" and "svi" only).
     own_terms : deprecated
         The former name of `per_token`.
-    topic_word_prior, max_iter, tol, batch_size, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
-        As in `LDA`; `max_iter` is 60 EM steps, 10 epochs, 500 sweeps, or at most 40 epochs ("pc") by default.
+    max_iter : int, optional
+        EM steps (default 60), epochs (10; for "pc" at most 40) or sweeps (500).
+    topic_word_prior, tol, batch_size, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
+        As in `LDA`.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
@@ -258,6 +260,20 @@ class SLDARegressor(RegressorMixin, SLDA):
         agree, and how many independent draws they are worth
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; for "pc", `bound_` is the mean log-likelihood of the labels held out, up to the epoch that is kept.
+
+    Examples
+    --------
+    >>> from supertopic import SLDARegressor
+    >>> texts = ["superb funny film", "dull boring plot", "funny warm superb story", "boring dull waste"] * 10
+    >>> stars = [4.5, 1.5, 4.0, 1.0] * 10
+    >>> model = SLDARegressor(2).fit(texts, stars)
+    >>> model.predict(["superb and funny", "a boring waste"]).round()
+    array([4., 1.])
+    >>> low, high = model.coef_.min(), model.coef_.max()  # what the two topics add to the average, intercept_
+    >>> bool(low < 0 < high)
+    True
+    >>> model.explain("superb and unheard of")["word"].tolist()  # what each word adds; unknown words at the end
+    ['superb', 'and', 'unheard', 'of']
     """
 
     link: str = "auto"
@@ -335,6 +351,14 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     draws_ : dict of ndarray ("gibbs"), as in `SLDARegressor`
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
+
+    Examples
+    --------
+    >>> from supertopic import SLDAClassifier
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> model = SLDAClassifier(2).fit(texts, ["pets", "money", "pets", "money"] * 10)
+    >>> model.predict(["a dog and a cat", "stock market"]).tolist()
+    ['pets', 'money']
     """
 
     class_weight: Mapping[Any, float] | str | None = None
