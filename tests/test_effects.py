@@ -1,5 +1,7 @@
 """What users see of the coefficients: an intercept, what topics add to it, errors of both, and explanations."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -156,7 +158,20 @@ def test_the_level_is_where_most_documents_are():
     assert CoefPrior("laplace", 1.0).origin(np.array([[1.0, 2.0, 2.0, 5.0]]), SHARES)[0] == 0
 
 
-# --- batches ----------------------------------------------------------------------------------------------------------
+# --- files and batches ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["slda-gaussian-gibbs", "slda-softmax-gibbs", "sstm-regressor", "medlda-classes-gibbs"]
+)
+def test_draws_of_files_of_before_have_the_new_meaning(name):
+    model = load(Path(__file__).parent / "golden" / "fits" / f"{name}.supertopic")
+    coef, intercept = model.draws_["coef"], model.draws_["intercept"]
+    assert intercept.shape == coef.shape[:2]
+    if not name.startswith("sstm"):
+        np.testing.assert_allclose(coef @ model.doc_topic_.mean(axis=0), 0, atol=1e-5 * np.abs(coef).max())
+    else:
+        np.testing.assert_allclose(intercept, model.intercept_)
 
 
 def test_a_fit_forgets_the_shares_of_the_one_before():
