@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.corpus import as_corpus
 from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.words_beside import scored
 from supertopic.inference.after.words import word_scale
 
 RNG = np.random.default_rng(4)
@@ -200,8 +201,8 @@ def test_linear_predictors_in_the_units_of_another_fit(response):
     pilot = SLDARegressor(K, **kind).fit(X, np.where(np.arange(D) % 4, y, np.nan), covariates=LINE)
     whole = SLDARegressor(K, **kind).fit(X, y, covariates=LINE)
     training = Training(as_corpus(X), y, np.ones(D), np.asarray(LINE, dtype=float).reshape(D, -1))
-    scored, scale = pilot._scored(training), word_scale(X)
-    own, new = (pilot._word_step()._problem(scored, scale, model._state.dispersion) for model in (pilot, whole))
+    documents, scale = scored(pilot, training), word_scale(X)
+    own, new = (pilot._word_step()._problem(documents, scale, model._state.dispersion) for model in (pilot, whole))
     (_, part), none = pilot._parts()[0], np.zeros(D)
     users = [
         part.response.unscale((labels.topics + labels.others)[:, 0], none, labels.dispersion)[0]

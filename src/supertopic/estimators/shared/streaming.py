@@ -53,8 +53,14 @@ def fit_stream(estimator: Any, stream: Stream, settings: Any) -> Any:
     return estimator
 
 
-def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any) -> Any:
-    """Fit an estimator with a response, whose labels come with the stream."""
+def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any, beside: dict[str, Any]) -> Any:
+    """Fit an estimator with a response, whose labels come with the stream.
+
+    beside : further arguments of `fit`, which have to be None
+    """
+    for name, value in beside.items():
+        if value is not None:
+            raise ValueError(f"{name}: got a value beside a Stream, which brings its own; expected None")
     labels = LabelSurvey()
     found = _survey(estimator, stream, labels)
     estimator._n_covariates, estimator._columns, estimator._scaling = 0, Columns(), Scaling()

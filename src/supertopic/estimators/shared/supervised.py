@@ -95,9 +95,9 @@ class SupervisedEstimator(TopicEstimator):
         self._check_words()
         self._honest_share()  # refuses what does not go together, before any work
         if isinstance(X, Stream):
+            self._check_batches()
             beside = {"y": y, "sample_weight": sample_weight, "covariates": covariates}
-            self._check_stream(beside)
-            return fit_labelled_stream(self, X, settings)
+            return fit_labelled_stream(self, X, settings, beside)
         corpus = self._read(X)
         numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
@@ -221,12 +221,6 @@ class SupervisedEstimator(TopicEstimator):
         return fit_pilot
 
     # --- batches as they come -----------------------------------------------------------------------------------
-
-    def _check_stream(self, beside: dict[str, Any]) -> None:
-        for name, value in beside.items():
-            if value is not None:
-                raise ValueError(f"{name}: got a value beside a Stream, which brings its own; expected None")
-        self._check_batches()
 
     def _check_batches(self) -> None:
         """Refuses what needs all documents at once."""

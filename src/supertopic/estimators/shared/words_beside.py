@@ -1,4 +1,4 @@
-"""Words beside topics in an estimator's linear predictor (`words=True`): what `supertopic.inference.after.words` needs."""
+"""Words beside topics in an estimator's linear predictor (`words=True`)."""
 
 from __future__ import annotations
 
