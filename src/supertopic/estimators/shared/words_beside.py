@@ -1,4 +1,4 @@
-"""Words beside topics in an estimator's linear predictor (`words=True`)."""
+"""Words beside topics in an estimator's linear predictor (`words=True`), by `supertopic.inference.after.words`."""
 
 from __future__ import annotations
 
