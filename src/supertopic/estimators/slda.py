@@ -38,7 +38,7 @@ from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.prediction_constrained import PredictionStep, fit_prediction
 from supertopic.inference.variational.stochastic import fit_stochastic
-from supertopic.model import CoefStep, Model
+from supertopic.model import CoefStep, DocumentTerms, Model
 from supertopic.responses.base import Response, registry
 
 DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
@@ -147,6 +147,9 @@ class SLDA(SupervisedEstimator):
     def _coef_step(self, response: Response) -> CoefStep:
         return PredictionStep() if self._engine().at_mode else GLMStep()
 
+    def _start_terms(self, n_documents: int) -> DocumentTerms | None:
+        return getattr(self, "_terms", None) if self._engine().at_mode else None
+
     def _coef_prior(self) -> CoefPrior:
         return CoefPrior.parse(self.coef_prior, self.coef_scale, self.n_topics)
 
@@ -207,7 +210,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         words of a document).
     validation_fraction : float
         "pc" only: the share of labelled documents that are held out whole. They say when to stop, and `dispersion_` is
-        that of their labels. 0 holds out none, and trains for `max_iter` epochs.
+        that of their labels; then a few last epochs go over all documents. 0 holds out none, and trains for `max_iter`
+        epochs. Of a stream, 10,000 documents at most are held out, and of the batches of `partial_fit` none.
     burn_in, thin : int
         "gibbs" only: sweeps before the first draw that is kept (default: half), and between two of them.
     n_chains : int

@@ -67,6 +67,8 @@ KEPT = {
     "_member_topics": Spec("gVW", _SINGLE, needed=False),
     "_member_coef": Spec("gCN", _SINGLE, needed=False),
     "_scaled": Spec("z", needed=False),
+    "_climb": Spec("4VW", _SINGLE, needed=False),
+    "_climb_steps": Spec("1", _WHOLE, least=0.0, needed=False),
     "dual_coef_": Spec("DC", needed=False),
     "_support": Spec("D", ("bool",), needed=False),
     "n_support_": Spec("s", _WHOLE, least=0.0, needed=False),
@@ -117,6 +119,8 @@ def check_arrays(estimator: Any, model: Model, kept: Mapping[str, np.ndarray]) -
         raise ValueError("the arrays _word_coef and _word_scale belong together")
     if ("_member_topics" in kept) != ("_member_coef" in kept):
         raise ValueError("the arrays _member_topics and _member_coef belong together")
+    if ("_climb" in kept) != ("_climb_steps" in kept):
+        raise ValueError("the arrays _climb and _climb_steps belong together")
     for name, array in estimator.draws_.items():
         _check(f"draws.{name}", array, DRAWS.get(name, _UNKNOWN), sizes)
     _check_covariance(estimator._state, sizes)

@@ -1,7 +1,8 @@
 """Fits of streams, which are read again and again and never held whole.
 
 A first pass chooses the vocabulary where documents are text, a second one counts documents and surveys labels; then
-come the epochs of stochastic inference, and for a response one more pass that infers topics without y, for the refit.
+come the epochs of stochastic inference or of prediction-constrained training, and for a response one more pass that
+infers topics without y, for the refit.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from supertopic.estimators.shared.labels import LabelSurvey, Target, as_table
 from supertopic.estimators.shared.training import Training
 from supertopic.inference.after.refit import SpilledDocuments
 from supertopic.inference.batches import Batch
-from supertopic.inference.task import run
+from supertopic.inference.task import Fit, run
+from supertopic.inference.variational.prediction_constrained import Climb
+from supertopic.inference.variational.prediction_stream import fit_partial, fit_prediction_stream
 from supertopic.inference.variational.stochastic import fit_epochs
 from supertopic.model import Model
 from supertopic.streams import Stream
@@ -107,8 +110,9 @@ def first_targets(estimator: Any, y: Any, n_documents: int, classes: Any) -> lis
 def _survey(estimator: Any, stream: Stream, labels: LabelSurvey | None = None) -> Survey:
     """One pass: the first batch, the number of documents and tokens, and what the labels are."""
     inference, name = estimator._inference(), type(estimator).__name__
-    if inference != "svi":
-        raise ValueError(f"inference: got {inference!r}, but a Stream is fitted with inference='svi' only")
+    if inference not in ("svi", "pc"):
+        which = "'svi' or 'pc'" if "pc" in estimator.engines else "'svi'"
+        raise ValueError(f"inference: got {inference!r}, but a Stream is fitted with inference={which} only")
     texts = stream.holds_text()
     estimator.vectorizer_ = clone(estimator._vectorizer()).fit_stream(stream.texts()) if texts else None
     n_documents, n_tokens, sample = 0, 0.0, None
@@ -133,7 +137,8 @@ def _run(
 ) -> None:  # fmt: skip
     """The epochs, and what they found."""
     task = replace(estimator._task(model, sample, settings), n_documents=found.n_documents, labels=labels)
-    engine = partial(fit_epochs, epoch=epoch, n_documents=found.n_documents, n_tokens=found.n_tokens)
+    fit = fit_prediction_stream if estimator._engine().at_mode else fit_epochs
+    engine = partial(fit, epoch=epoch, n_documents=found.n_documents, n_tokens=found.n_tokens)
     with task.backend:
         estimator._keep(model, run(engine, task, type(estimator).__name__))
     estimator._forget_shares()
@@ -156,3 +161,29 @@ def _refit(estimator: Any, stream: Stream) -> None:
         spilled.close()
     estimator._average = total / total.sum()
     estimator._derive(model)
+
+
+def fit_partial_prediction(estimator: Any, model: Model, batch: Batch, first: bool) -> Any:
+    """`partial_fit` of an estimator with inference="pc"; `_climb` and `_climb_steps` keep the optimiser's state."""
+    task = estimator._task(model, batch, estimator._engine().read(estimator))
+    learning = estimator.engines["svi"].read(estimator).learning
+    estimator._n_seen += len(batch)
+    n_documents = max(estimator.total_documents or estimator._n_seen, len(batch))
+    state = None if first else estimator._state
+    climb = None
+    if hasattr(estimator, "_climb"):
+        climb = Climb(*estimator._climb.copy())
+        climb.steps = int(estimator._climb_steps[0])
+    with task.backend:
+        relative = partial(_relative, learning)
+        state, climb, value = fit_partial(task, state, climb, n_documents, relative)
+    estimator._climb = np.stack(list(climb.arrays().values()))
+    estimator._climb_steps = np.array([climb.steps])
+    trace = [value] if first else [*estimator.bound_, value]
+    estimator._keep(model, Fit(state, trace, len(trace)))
+    estimator._derive(model)
+    return estimator
+
+
+def _relative(learning: Any, step: int) -> float:
+    return float(learning.rate(step) / learning.rate(0))

@@ -26,7 +26,7 @@ from supertopic.estimators.shared.cross_fit import cross_fit
 from supertopic.estimators.shared.effects import Effects, find_effects
 from supertopic.estimators.shared.honest import fit_coefficients, set_aside, without_labels
 from supertopic.estimators.shared.labels import Target, as_table
-from supertopic.estimators.shared.streaming import first_targets, fit_labelled_stream
+from supertopic.estimators.shared.streaming import first_targets, fit_labelled_stream, fit_partial_prediction
 from supertopic.estimators.shared.summaries import coefficient_table, covariance_frames, normal_ends
 from supertopic.estimators.shared.supervision import choose_supervision
 from supertopic.estimators.shared.training import Training
@@ -55,7 +55,9 @@ from supertopic.streams import Stream
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
 
-    _kept_arrays: ClassVar[tuple[str, ...]] = ("_average", "_word_coef", "_word_scale", "_conformal", *ensemble.KEPT)
+    _kept_arrays: ClassVar[tuple[str, ...]] = (
+        "_average", "_word_coef", "_word_scale", "_conformal", "_climb", "_climb_steps", *ensemble.KEPT
+    )  # fmt: skip
 
     _targets: list[Target]
     _n_covariates: int = 0
@@ -80,7 +82,7 @@ class SupervisedEstimator(TopicEstimator):
 
         Parameters
         ----------
-        X : counts, strings, a Corpus, or (``inference="svi"``) a Stream of documents with their responses
+        X : counts, strings, a Corpus, or (``inference="svi"`` or ``"pc"``) a Stream of documents with their responses
         y : (D,), or (D, M) for several responses; None or NaN: missing. A Stream has its own.
         sample_weight : (D,) weights of the documents' responses
         covariates : (D, P) numbers, or a frame, that join the topics in the linear predictor, on any scale: they are
@@ -205,7 +207,8 @@ class SupervisedEstimator(TopicEstimator):
 
     def _forget_words(self) -> None:
         """An earlier fit's words, levels and other members have no part in this one."""
-        for name in ("_word_coef", "_word_scale", "word_coef_", "_conformal", *ensemble.KEPT):
+        own = ("_word_coef", "_word_scale", "word_coef_", "_conformal", "_climb", "_climb_steps", *ensemble.KEPT)
+        for name in own:
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -245,8 +248,6 @@ class SupervisedEstimator(TopicEstimator):
         """
         self._check_supervision()
         self._check_batches()
-        if self._engine().at_mode:
-            raise ValueError("partial_fit: inference='pc' holds out some of all documents; use fit, or inference='svi'")
         corpus, first = self._read_batch(X)
         if self._learns_nothing(corpus, first):
             return self
@@ -263,7 +264,10 @@ class SupervisedEstimator(TopicEstimator):
         self._n_covariates = extra.shape[1]
         training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
         model = self._check_model(corpus, batch=True)
-        return self._partial_step(model, training.batch(self.n_topics, self.supervision_), first)
+        batch = training.batch(self.n_topics, self.supervision_)
+        if self._engine().at_mode:
+            return fit_partial_prediction(self, model, batch, first)
+        return self._partial_step(model, batch, first)
 
     # --- reading ------------------------------------------------------------------------------------------------
 

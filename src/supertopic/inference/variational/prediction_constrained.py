@@ -12,9 +12,10 @@ curvature: d log p/ds = slope - curvature·s in a quadratic column, slope - curv
 first term's gradient is EM's, since theta is at its maximum; `supertopic.kernels.map_shares` has that of the second.
 
 The local step (`prediction_local`) turns documents into statistics that add. The engine climbs along them in
-mini-batches, by Adam on log b, and solves for the coefficients after every epoch. Some labelled documents are held out
-whole: the epoch whose topics predict their labels best is the result, and the dispersion is that of their labels, which
-the topics cannot have learned by heart.
+mini-batches, by Adam on log b, and solves for the coefficients after every epoch. Topics are averages of log b over the
+last steps, which predict better than where single steps end. Some labelled documents are held out whole. They choose
+the epoch whose topics predict their labels best, and give the dispersion, since the topics cannot have learned their
+labels by heart. From that epoch's topics, a few last epochs go over all documents, those held out too.
 """
 
 from __future__ import annotations
@@ -51,8 +52,11 @@ class Climbing(NamedTuple):
     rate: float = 0.05  # of Adam in the first step; it falls linearly to zero
     momentum: float = 0.9
     memory: float = 0.99  # of Adam's squares
-    dropped: float = 0.4  # part of a document's distinct words that a step leaves out at random, against overfitting
+    dropped: float = 0.5  # part of a document's distinct words that a step leaves out at random, against overfitting
+    memory_of_topics: float = 0.98  # of the average of log b
     patience: int = 10  # epochs without a gain before training stops
+    last_epochs: float = 0.3  # epochs over all documents at the end, as a part of those up to the best one
+    last_rate: float = 0.25  # of Adam in the first of them at least, as a part of `rate`
     batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
     batch_size: int = 256  # documents of a batch at most
 
@@ -61,7 +65,7 @@ SETTINGS = Climbing()
 _START = LocalLimits(30, 1e-2)
 _SHARES = LocalLimits(20, 1e-3)  # in a step; documents start from where the epoch before left them
 _SETTLED = LocalLimits(200, 1e-4)  # of documents held out, as at prediction
-_ADJOINT = LocalLimits(12, 3e-2)
+ADJOINT = LocalLimits(12, 3e-2)
 _COEF_TURNS, _COEF_TOL = 50, 1e-6
 
 
@@ -92,17 +96,21 @@ class Climb:
     logits: np.ndarray
     mean: np.ndarray
     square: np.ndarray
+    average: np.ndarray  # of the logits over the last steps
     steps: int = 0
 
     @classmethod
     def of(cls, topics: np.ndarray) -> Climb:
         logits = np.log(topics + np.float32(1e-12))
-        return cls(logits, np.zeros_like(logits), np.zeros_like(logits))
+        return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy())
 
     def topics(self) -> np.ndarray:
-        """b (V, K), columns sum to one."""
-        found = np.exp(self.logits - self.logits.max(axis=0))
-        return found / found.sum(axis=0, dtype=np.float64).astype(np.float32)
+        """b (V, K) where the last step ended, columns sum to one."""
+        return _distributions(self.logits)
+
+    def averaged(self) -> np.ndarray:
+        """b (V, K) of the average over the last steps."""
+        return _distributions(self.average)
 
     def step(self, topics: np.ndarray, gradient: np.ndarray, prior: float, rate: float) -> None:
         """One step of Adam; gradient and prior as for `logit_gradient`."""
@@ -114,6 +122,22 @@ class Climb:
         np.sqrt(np.divide(self.square, np.float32(second), out=gradient), out=gradient)
         gradient += np.float32(1e-8)
         self.logits += np.float32(rate / first) * self.mean / gradient
+        keep = min(SETTINGS.memory_of_topics, self.steps / (self.steps + 10.0))  # the start is soon forgotten
+        self.average += np.float32(1.0 - keep) * (self.logits - self.average)
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], steps: int) -> Climb:
+        """From what `arrays` gave, which is taken out of `arrays`."""
+        logits, mean, square, average = (arrays.pop(name) for name in ("logits", "mean", "square", "average"))
+        return cls(logits, mean, square, average, steps)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"logits": self.logits, "mean": self.mean, "square": self.square, "average": self.average}
+
+
+def _distributions(logits: np.ndarray) -> np.ndarray:
+    found = np.exp(logits - logits.max(axis=0))
+    return found / found.sum(axis=0, dtype=np.float64).astype(np.float32)
 
 
 def logit_gradient(topics: np.ndarray, gradient: np.ndarray, prior: float) -> np.ndarray:
@@ -136,9 +160,11 @@ class Trainer:
     held: Batch
     state: State
     climb: Climb
+    rate: float  # of Adam in the first step; it falls to zero …
+    n_epochs: int  # … in so many epochs
 
     def __post_init__(self) -> None:
-        task, labels = self.task, _labelled(self.train)
+        task, labels = self.task, labelled(self.train)
         self.spread, self.held_spread = (task.backend.spread(part) for part in (self.train, self.held))
         self.n_tokens = max(float(self.train.counts.data.sum(dtype=np.float64)), 1.0)
         self.n_labels = max(int(labels.sum()), 1)
@@ -149,7 +175,7 @@ class Trainer:
         """Settle all training documents; return the State with the coefficients that fit them best."""
         limits = _SETTLED if first else _SHARES
         self.spread.map(settle_step, self.state.alpha, topics, limits)
-        return self._regress(partial(_over_shares, self.spread), self.state)
+        return self._regress(partial(over_shares, self.spread), self.state)
 
     def _regress(self, documents: Total, state: State) -> State:
         model = self.task.model
@@ -164,19 +190,19 @@ class Trainer:
         whole documents are larger; topics would move closer together to make up for that, the coefficients grow, and
         so on.
         """
-        task, settings, values = self.task, self.task.settings, 0.0
+        task, values = self.task, 0.0
         shares = gather(self.spread)
         seen = np.empty_like(shares)
-        n_steps = settings.max_iter * -(-len(self.train) // self.size)
-        for rows, batch in _mini_batches(self.train, self.size, task.seed, number):
+        n_steps = self.n_epochs * -(-len(self.train) // self.size)
+        for rows, batch in mini_batches(self.train, self.size, [task.seed, 7, number]):
             scale = len(self.train) / len(batch)
             spread = task.backend.spread(batch)
             spread.map(continue_from, shares[rows], 0)
-            scales = Scales(scale / self.n_tokens, scale / self.n_labels, _SHARES, _ADJOINT)
+            scales = Scales(scale / self.n_tokens, scale / self.n_labels, _SHARES, ADJOINT)
             stats = total(spread.map(prediction_step, task.model, self.state, topics, scales))
             seen[rows] = gather(spread)
-            rate = SETTINGS.rate * (1.0 - self.climb.steps / n_steps)
-            self.climb.step(topics, stats.topics, _prior(task.model) / self.n_tokens, rate)
+            rate = self.rate * (1.0 - self.climb.steps / n_steps)
+            self.climb.step(topics, stats.topics, topic_prior(task.model) / self.n_tokens, rate)
             topics = self.climb.topics()
             values += stats.words / self.n_tokens + stats.labels / self.n_labels
         train = self.train
@@ -188,7 +214,7 @@ class Trainer:
         """The mean log-likelihood of the labels held out, at their own dispersion, and the State with the latter."""
         model = self.task.model
         self.held_spread.map(settle_step, state.alpha, topics, _SETTLED)
-        over, coef = partial(_over_shares, self.held_spread), state.coef.astype(np.float64)
+        over, coef = partial(over_shares, self.held_spread), state.coef.astype(np.float64)
         found = state.dispersion
         for _ in range(5):  # some responses search for theirs step by step
             found = model.response.update(over(dispersion_summary, model.response, coef, found), found, 1.0)
@@ -197,45 +223,133 @@ class Trainer:
         weight = float(self.held.weight.sum())
         return float(over(log_likelihood, model.response, coef, state.dispersion)) / weight, state
 
+    def keep_dispersion(self, state: State, own: State) -> State:
+        """The State with the dispersion of `own`, where that is the noise of a number."""
+        return replace(state, dispersion=_of_numbers(self.task.model.response, own.dispersion, state.dispersion))
+
     def result(self, topics: np.ndarray, state: State) -> State:
         """The State with these topics as pseudo-counts: each topic has as many as the training documents give it."""
         lengths = np.where(np.isfinite(self.train.lengths), self.train.lengths, 0.0)
         size = np.maximum(lengths @ gather(self.spread), 1.0).astype(np.float32)
         return replace(state, word_topic=topics * size)
 
+    def over_all(self, state: State, climb: Climb, rate: float, n_epochs: int) -> Trainer:
+        """A Trainer of all documents, none of them held out."""
+        task, nobody = self.task, self.task.batch.rows(np.zeros(0, dtype=np.int64))
+        return Trainer(task, task.batch, nobody, state, climb, rate, n_epochs)
+
     def arrays(self, best: State) -> dict[str, np.ndarray]:
         """What it takes to continue."""
         kept = {f"best_{name}": value for name, value in best.arrays().items()}
-        climb = {"logits": self.climb.logits, "mean": self.climb.mean, "square": self.climb.square}
         held = gather(self.held_spread) if len(self.held) else np.zeros((0, self.task.model.n_topics), np.float32)
         shares = {"shares": gather(self.spread), "held_shares": held}
-        return {**self.state.arrays(), **kept, **climb, **shares}
+        return {**self.state.arrays(), **kept, **self.climb.arrays(), **shares}
+
+
+class Searched(DocumentTerms):
+    """The topics of the best epoch, which have not seen the documents held out: a warm start goes on from there."""
+
+    def __init__(self, topics: np.ndarray) -> None:
+        self.topics = topics
+
+
+@dataclass
+class Course:
+    """How far a fit is: what a checkpoint keeps beside the arrays."""
+
+    trainer: Trainer
+    best: State | None = None  # of the epochs so far
+    done: int = 0  # epochs
+    best_at: int = 0  # epochs done at the best
+    last: int = 0  # of the epochs over all documents; 0 while some are held out
+
+    def searched(self) -> np.ndarray:
+        """b (V, K) of the best epoch."""
+        assert self.best is not None
+        return self.trainer.task.model.emission.probabilities(self.best.word_topic, by_word=True)
+
+    def watch(self, watch: Watch) -> None:
+        assert self.best is not None
+        numbers = {"best_at": self.best_at, "last": self.last, "steps": self.trainer.climb.steps}
+        watch.step(self.done, partial(self.trainer.arrays, self.best), **numbers)
 
 
 def fit_prediction(task: Task, watch: Watch) -> Fit:
-    """Epochs until several in a row predict the labels held out no better; `trace` has what they predicted.
+    """Epochs until several in a row predict the labels held out no better, and a few last ones over all documents.
 
-    Without documents held out, the last epoch is the result, and the trace has the objective.
+    The trace has what the former predicted. Without documents held out, the last epoch is the result, and the trace has
+    the objective.
     """
-    _check(task)
-    trainer, best, first, best_at = _start(task, watch)
-    for done in range(first, task.settings.max_iter):
-        if len(trainer.held) and done - best_at >= SETTINGS.patience:
+    train, held = _split(task)
+
+    def make(state: State, climb: Climb) -> Trainer:
+        return Trainer(task, train, held, state, climb, SETTINGS.rate, task.settings.max_iter)
+
+    return fit_course(task, watch, train, make)
+
+
+def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb], Trainer]) -> Fit:
+    """A fit with the Trainer that `make` makes; the topics start from those of `train`."""
+    check_task(task)
+    course = _start(task, watch, train, make)
+    if not course.last:
+        _search(course, watch, task.settings.max_iter)
+        if len(course.trainer.held):
+            course.trainer, course.last = _over_all(course), 1
+    searched = course.searched()
+    result = _finish(course, watch) if course.last else course.best
+    assert result is not None
+    return Fit(result, watch.trace[: course.best_at], course.best_at, terms=Searched(searched))
+
+
+def _search(course: Course, watch: Watch, max_iter: int) -> None:
+    """Find the epoch that predicts the labels held out best."""
+    trainer = course.trainer
+    while course.done < max_iter:
+        if len(trainer.held) and course.done - course.best_at >= SETTINGS.patience:
             break  # first, since a fit may be killed right after its last step
-        value = trainer.epoch(done, trainer.climb.topics())
-        topics = trainer.climb.topics()
+        value = trainer.epoch(course.done, trainer.climb.topics())
+        topics = trainer.climb.averaged()
         state = trainer.solve(topics)
         if len(trainer.held):
             value, state = trainer.judge(topics, state)
+        course.done += 1
         watch.trace.append(value)
-        if not len(trainer.held) or best is None or watch.trace[-1] > max(watch.trace[:-1], default=-np.inf):
-            best, best_at = trainer.result(topics, state), done + 1
-        watch.step(done + 1, partial(trainer.arrays, best), best_at=best_at, steps=trainer.climb.steps)
+        if not len(trainer.held) or course.best is None or value > max(watch.trace[:-1], default=-np.inf):
+            course.best, course.best_at = trainer.result(topics, state), course.done
+        course.watch(watch)
+
+
+def _over_all(course: Course) -> Trainer:
+    """A Trainer of all documents that goes on from the best epoch."""
+    task, best = course.trainer.task, course.best
     assert best is not None
-    return Fit(best, watch.trace[:best_at], best_at)
+    rate = SETTINGS.rate * max(1.0 - course.best_at / task.settings.max_iter, SETTINGS.last_rate)
+    climb = Climb.of(course.searched())
+    state = replace(best, word_topic=best.word_topic[:0])
+    trainer = course.trainer.over_all(state, climb, rate, _n_last(course.best_at))
+    trainer.state = trainer.keep_dispersion(trainer.solve(trainer.climb.topics(), first=True), best)
+    return trainer
 
 
-def _check(task: Task) -> None:
+def _n_last(best_at: int) -> int:
+    return max(1, round(SETTINGS.last_epochs * best_at))
+
+
+def _finish(course: Course, watch: Watch) -> State:
+    """The State after the last epochs; the dispersion stays that of the documents that were held out."""
+    trainer, best = course.trainer, course.best
+    assert best is not None
+    while course.last <= _n_last(course.best_at):
+        trainer.epoch(course.done, trainer.climb.topics())
+        trainer.state = trainer.keep_dispersion(trainer.state, best)
+        course.done, course.last = course.done + 1, course.last + 1
+        course.watch(watch)
+    topics = trainer.climb.averaged()
+    return trainer.result(topics, trainer.keep_dispersion(trainer.solve(topics), best))
+
+
+def check_task(task: Task) -> None:
     """Refuse what this engine cannot train."""
     model = task.model
     if type(model.emission) is not DirichletTopics:
@@ -248,41 +362,47 @@ def _check(task: Task) -> None:
         raise ValueError("per_token: got True, but inference='pc' infers topics without y; expected False")
 
 
-def _start(task: Task, watch: Watch) -> tuple[Trainer, State | None, int, int]:
-    """(Trainer, best State so far, epochs done, the best of them), of a killed fit or of a new one."""
-    train, held = _split(task)
+def _start(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb], Trainer]) -> Course:
+    """Of a killed fit, or of a new one."""
     resumed = watch.resume()
     if resumed is None:
-        topics, state = _first_topics(task, train), _first_state(task)
-        trainer = Trainer(task, train, held, state, Climb.of(topics))
+        topics, state = first_topics(task, train), first_prediction_state(task)
+        trainer = make(state, Climb.of(topics))
         trainer.state = trainer.solve(trainer.climb.topics(), first=True)
-        return trainer, None, 0, 0
+        return Course(trainer)
     about, arrays = resumed
     shares, held_shares = arrays.pop("shares"), arrays.pop("held_shares")
-    climb = Climb(arrays.pop("logits"), arrays.pop("mean"), arrays.pop("square"), about["steps"])
+    climb = Climb.restore(arrays, about["steps"])
     kept = {name.removeprefix("best_"): arrays.pop(name) for name in list(arrays) if name.startswith("best_")}
-    trainer = Trainer(task, train, held, restore_state(arrays), climb)
+    progress = (restore_state(kept), about["done"], about["best_at"], about["last"])
+    trainer = make(restore_state(arrays), climb)
+    if about["last"]:
+        state = trainer.state
+        trainer = _over_all(Course(trainer, *progress))
+        trainer.state, trainer.climb = state, climb
     trainer.spread.map(continue_from, shares, 0)
     trainer.held_spread.map(continue_from, held_shares, 0)
-    return trainer, restore_state(kept), about["done"], about["best_at"]
+    return Course(trainer, *progress)
 
 
 def _split(task: Task) -> tuple[Batch, Batch]:
     """Documents to train on, and labelled documents held out whole."""
-    known = np.flatnonzero(_labelled(task.batch))
+    known = np.flatnonzero(labelled(task.batch))
     n_held = round(task.settings.validation_fraction * len(known))
     held = np.zeros(len(task.batch), dtype=bool)
     held[np.random.default_rng([task.seed, 6]).permutation(known)[:n_held]] = True
     return task.batch.rows(np.flatnonzero(~held)), task.batch.rows(np.flatnonzero(held))
 
 
-def _labelled(batch: Batch) -> np.ndarray:
+def labelled(batch: Batch) -> np.ndarray:
     """(D,) which documents have a label that counts."""
     return (batch.weight > 0) & ~np.isnan(batch.y.reshape(len(batch), -1)).all(axis=1)
 
 
-def _first_topics(task: Task, train: Batch) -> np.ndarray:
+def first_topics(task: Task, train: Batch) -> np.ndarray:
     """b (V, K): LDA's topics after a few steps of EM, or those of an earlier fit."""
+    if isinstance(task.start_terms, Searched):
+        return task.start_terms.topics
     if task.start is not None:
         return task.model.emission.probabilities(task.start.word_topic, by_word=True)
     model = replace(task.model, response=NoResponse(), coef_step=NoCoefStep(), n_covariates=0)
@@ -296,19 +416,19 @@ def _first_topics(task: Task, train: Batch) -> np.ndarray:
     return model.emission.probabilities(state.word_topic, by_word=True)
 
 
-def _first_state(task: Task) -> State:
+def first_prediction_state(task: Task) -> State:
     """Coefficients and dispersion before the first solve; the State's topics stay empty until the result."""
     model, response = task.model, task.model.response
-    labels = response.describe(task.y, task.weight)
+    labels = response.describe(task.y, task.weight) if task.labels is None else task.labels
     dispersion = response.start(labels)
     state = State.first(model, np.zeros((0, model.n_topics), dtype=np.float32), dispersion=dispersion)
     state.coef[:, : model.n_topics] = response.start_coef(labels, dispersion)[:, None]
     return state
 
 
-def _mini_batches(batch: Batch, size: int, seed: int, epoch: int) -> Iterator[tuple[np.ndarray, Batch]]:
-    """(rows, documents) of one epoch's batches; some of their words are dropped. Seed and epoch decide both."""
-    rng = np.random.default_rng([seed, 7, epoch])
+def mini_batches(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
+    """(rows, documents) of one epoch's batches; some of their words are dropped. The seed decides both."""
+    rng = np.random.default_rng(seed)
     order = rng.permutation(len(batch))
     for first in range(0, len(order), size):
         rows = np.sort(order[first : first + size])
@@ -318,13 +438,13 @@ def _mini_batches(batch: Batch, size: int, seed: int, epoch: int) -> Iterator[tu
         yield rows, some
 
 
-def _prior(model: Model) -> float:
+def topic_prior(model: Model) -> float:
     """The exponent of b in the topics' prior, as in collapsed inference: the mode under Dirichlet(prior + 1)."""
     assert isinstance(model.emission, DirichletTopics)
     return model.emission.prior
 
 
-def _over_shares(
+def over_shares(
     spread: Spread, function: Callable[..., Any], *arguments: Any, combine: Callable[[Any, Any], Any] = add
 ) -> Any:
     """The `Total` of documents in partitions, at the shares that the last local step found."""
