@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.corpus import as_corpus
+from supertopic.estimators.shared import supervision
 from supertopic.estimators.shared.training import Training
 from supertopic.estimators.shared.words_beside import scored
 from supertopic.inference.after.words import word_scale
@@ -124,11 +125,30 @@ def test_class_weight_moves_the_border():
 def test_supervision_is_chosen_on_the_training_documents():
     model = SLDARegressor(K, supervision="auto", max_iter=5).fit(X, NUMBER)
     assert set(model.supervision_scores_) == {1.0, 3.0, 10.0, 30.0, 100.0}
-    assert model.supervision_ == max(model.supervision_scores_, key=model.supervision_scores_.get)
+    assert model.supervision_scores_[model.supervision_] >= model.supervision_scores_[1.0]
     fixed = SLDARegressor(K, supervision=model.supervision_, max_iter=5).fit(X, NUMBER)
     np.testing.assert_array_equal(fixed.coef_, model.coef_)
     with pytest.raises(ValueError, match="supervision: got 'much', expected a number >= 0, or 'auto'"):
         SLDARegressor(K, supervision="much").fit(X, NUMBER)
+
+
+def test_a_higher_weight_is_taken_where_it_gains_more_than_noise():
+    noise = np.array([[0.50, 0.52, 0.49], [0.50, 0.47, 0.51], [0.50, 0.52, 0.51]])
+    assert supervision._best(noise) == 0
+    assert supervision._best(noise + np.array([0.0, 0.1, 0.1])) == 1
+    assert supervision._best(noise + np.array([0.0, 0.1, 0.3])) == 2
+
+
+def test_choosing_supervision_costs_about_two_fits(monkeypatch):
+    steps, fit = [], SLDARegressor._fit_training
+
+    def count(self, training):
+        fit(self, training)
+        steps.append(len(self.bound_) * len(training.y))
+
+    monkeypatch.setattr(SLDARegressor, "_fit_training", count)
+    SLDARegressor(K, supervision="auto", max_iter=12, tol=0, cross_fit=0).fit(X, NUMBER)
+    assert len(steps) == 16 and sum(steps[:-1]) <= 2 * steps[-1]
 
 
 def test_restarts_keep_the_highest_bound():
