@@ -129,6 +129,16 @@ def test_a_sampler_within_its_budget_keeps_together_what_y_is_about():
     assert all(np.count_nonzero(model.coef_) <= 2 for model in found)
 
 
+def test_a_budget_has_defaults_of_its_own(labels):
+    y = labels.y.astype(int)
+    model = SSTMClassifier(6, max_nonzero=2, max_iter=4).fit(labels.counts, y)
+    assert model.supervision_ == 10 and np.allclose(model.alpha_, 0.25 / 6) and model._engine().max_iter == 200
+    model = SSTMClassifier(6, sparsity=0.3, max_iter=4, doc_topic_prior=0.3, supervision=2).fit(labels.counts, y)
+    assert model.supervision_ == 2 and np.allclose(model.alpha_, 0.3)
+    model = SSTMClassifier(6, max_iter=4).fit(labels.counts, y)
+    assert model.supervision_ == 1 and np.allclose(model.alpha_, 0.1) and model._engine().max_iter == 500
+
+
 def test_one_topic_needs_an_intercept(labels):
     y = labels.y.astype(int)
     params = dict(max_iter=60, max_nonzero=1, coef_scale=1.0)

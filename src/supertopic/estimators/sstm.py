@@ -33,6 +33,7 @@ from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised
 from supertopic.inference.settings import Engine, GibbsSettings
 from supertopic.model import Model
 
+_BUDGET_ALPHA, _BUDGET_SUPERVISION, _BUDGET_SWEEPS = 0.25, 10.0, 200  # where few topics have to tell classes apart
 _FIRST = 0.1  # topic_word_prior before it is learned
 
 
@@ -309,7 +310,10 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         drawn given it, which is faster by the sweep and mixes more slowly.
     fit_intercept : bool
         Of two classes: the paper has no intercept, which leaves one topic alone nothing to say. More always have one.
-    n_topics, doc_topic_prior, topic_word_prior, supervision, max_nonzero, sparsity, concentrate, refit, ...
+    doc_topic_prior, supervision, max_iter : optional
+        By default 0.1, 1 and 500 sweeps, which is the paper's model. With `max_nonzero` or `sparsity`, which ask for
+        few topics that predict, 0.25/K, 10 and 200: a document then has one or two topics, and these follow its class.
+    n_topics, topic_word_prior, max_nonzero, sparsity, concentrate, refit, ...
         As in `SSTMRegressor`.
 
     Attributes
@@ -322,6 +326,22 @@ class SSTMClassifier(ClassifierMixin, SSTM):
     """
 
     fit_intercept: bool = False
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
+    supervision: float | None = None
+
+    def _engine(self) -> Engine:
+        engine = super()._engine()
+        return engine if self._budget() is None else replace(engine, max_iter=_BUDGET_SWEEPS)
+
+    def _alpha(self) -> Any:
+        if self.doc_topic_prior is not None:
+            return self.doc_topic_prior
+        return 0.1 if self._budget() is None else _BUDGET_ALPHA / self.n_topics
+
+    def _supervision(self) -> Any:
+        if self.supervision is not None:
+            return self.supervision
+        return 1.0 if self._budget() is None else _BUDGET_SUPERVISION
 
     def _sigma(self) -> float:
         return 1.0 if self.sigma == "auto" else float(self.sigma)
