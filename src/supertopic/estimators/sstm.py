@@ -47,9 +47,9 @@ class SSTM(SupervisedEstimator):
     n_topics: int = field(default=20, kw_only=False)
     coef_scale: float | str = "auto"
     sigma: float | str = "auto"
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray = 0.1
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = 0.1
     topic_word_prior: float | str = 0.1
-    supervision: float = 1.0
+    supervision: float | None = 1.0
     collapsed: bool = True
     max_nonzero: int | None = None
     sparsity: float | None = None
