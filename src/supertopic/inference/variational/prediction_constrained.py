@@ -29,19 +29,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supertopic.backends.base import Spread, total
+from supertopic.coefficients import CoefPrior
+from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.regression import Total, dispersion_summary, information, log_likelihood, regress
+from supertopic.inference.settings import EMSettings
 from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.inference.variational.m_step_margin import MarginStep
 from supertopic.inference.variational.prediction_local import Scales, of_shares, prediction_step, settle_step
 from supertopic.inference.variational.step import global_step
 from supertopic.model import DocumentTerms, Model, NoCoefStep, State, restore_state
 from supertopic.responses.base import NoResponse, Response
+from supertopic.responses.classes import Softmax
+from supertopic.responses.margin import Hinge
 from supertopic.responses.several import parts_of
 
 
@@ -49,6 +56,7 @@ class Climbing(NamedTuple):
     """How the topics are trained; tried on movie, hotel and restaurant reviews and on talks."""
 
     start_steps: int = 10  # of EM without y, from which the topics start
+    margin_steps: int = 60  # of max-margin EM at most, from which those of a softmax start
     rate: float = 0.05  # of Adam in the first step; it falls linearly to zero
     momentum: float = 0.9
     memory: float = 0.99  # of Adam's squares
@@ -400,11 +408,13 @@ def labelled(batch: Batch) -> np.ndarray:
 
 
 def first_topics(task: Task, train: Batch) -> np.ndarray:
-    """b (V, K): LDA's topics after a few steps of EM, or those of an earlier fit."""
+    """b (V, K): LDA's topics after a few steps of EM, max-margin topics for a softmax, or those of an earlier fit."""
     if isinstance(task.start_terms, Searched):
         return task.start_terms.topics
     if task.start is not None:
         return task.model.emission.probabilities(task.start.word_topic, by_word=True)
+    if isinstance(task.model.response, Softmax):
+        return _margin_topics(task, train)
     model = replace(task.model, response=NoResponse(), coef_step=NoCoefStep(), n_covariates=0)
     batch = Batch(train.counts, np.full(len(train), np.nan), np.zeros(len(train)), model.n_topics)
     state = first_state(replace(task, model=model, batch=batch, labels=None))
@@ -414,6 +424,25 @@ def first_topics(task: Task, train: Batch) -> np.ndarray:
         stats = total(spread.map(local_step, model, state, weights, _START, terms, step == 0))
         state, _ = global_step(model, state, stats, spread, terms, task.backend)
     return model.emission.probabilities(state.word_topic, by_word=True)
+
+
+def _margin_topics(task: Task, train: Batch) -> np.ndarray:
+    """b (V, K) of a max-margin model with `MedLDAClassifier`'s defaults: quick topics that tell many classes apart.
+
+    From LDA's topics, a softmax of many classes ends far below them.
+    """
+    hinge, known = Hinge(task.model.response.n_classes, C=4.0, cost=64.0), labelled(train)
+    prior = DocTopicPrior(np.full(task.model.n_topics, 0.5), "nothing")
+    model = replace(
+        task.model, response=hinge, coef_step=MarginStep(hinge), coef_prior=CoefPrior("normal", 1.0),
+        doc_topic_prior=prior, n_covariates=0,
+    )  # fmt: skip
+    weight = np.where(known, train.weight / max(float(train.weight[known].mean()), 1e-300), 0.0)
+    batch = Batch(train.counts, train.y, weight, model.n_topics)
+    settings = EMSettings(max_iter=SETTINGS.margin_steps, tol=1e-3, doc_tol=5e-2)
+    own = replace(task, model=model, batch=batch, settings=settings, labels=None, start_terms=None, checkpoint=None)
+    found = fit_batch(own, Watch(lambda *_, **__: None, None))
+    return model.emission.probabilities(found.state.word_topic, by_word=True)
 
 
 def first_prediction_state(task: Task) -> State:
