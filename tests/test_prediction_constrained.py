@@ -207,6 +207,25 @@ def test_classes(response):
     assert model.score(NEW, np.digitize(NEW_TOLD, cuts)) > {2: 0.8, 3: 0.6}[n_classes]
 
 
+def test_a_softmax_starts_from_max_margin_topics_of_the_training_documents(monkeypatch):
+    starts, margin_topics = [], prediction_constrained._margin_topics
+
+    def margin(task, train):
+        starts.append((len(train), margin_topics(task, train)))
+        return starts[-1][1]
+
+    monkeypatch.setattr(prediction_constrained, "_margin_topics", margin)
+    codes = np.digitize(TOLD, [0.2, 0.4, 0.6, 0.8]).astype(float)
+    codes[:100] = np.nan
+    given = {"inference": "pc", "cross_fit": 0, "max_iter": 2}
+    SLDAClassifier(6, **given).fit(X, codes)
+    ((n_train, topics),) = starts
+    assert n_train == 450 and topics.shape == (60, 6)  # an eighth of 400 labelled documents is held out
+    np.testing.assert_allclose(topics.sum(axis=0), 1.0, rtol=1e-5)
+    plain = SLDAClassifier(6, response="ordinal", **given).fit(X, codes)
+    assert len(starts) == 1 and plain.n_iter_ > 0
+
+
 @pytest.mark.parametrize("response", ["poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"])
 def test_numbers_of_every_kind(response):
     rng = np.random.default_rng(0)

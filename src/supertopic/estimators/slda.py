@@ -336,7 +336,10 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         0, 1, … are then the classes.
     class_weight : dict, "balanced" or None
         Weights of the classes' responses.
-    n_topics, supervision, refit, coef_prior, coef_scale, per_token, inference, ...
+    inference : {"vb", "svi", "gibbs", "pc"}
+        As in `SLDARegressor`. "pc" tells classes apart better than "vb", many classes above all: there it starts from
+        the topics of a quick max-margin fit (`MedLDAClassifier`).
+    n_topics, supervision, refit, coef_prior, coef_scale, per_token, ...
         As in `SLDARegressor`.
 
     Attributes
