@@ -40,8 +40,7 @@ class Watched:
 
 def start_browser() -> Any:
     """(playwright, browser); the test is skipped, with a reason, where there is no Chromium."""
-    required = "browser" in os.environ.get("SUPERTOPIC_REQUIRE", "").split(",")
-    missing = pytest.fail if required else pytest.skip
+    missing = pytest.fail if "browser" in os.environ.get("SUPERTOPIC_REQUIRE", "").split(",") else pytest.skip
     chromium = find_chromium()
     if chromium is None:
         missing("needs a browser: no Chromium on the path")

@@ -1,14 +1,18 @@
 """Fixtures shared by all test files.
 
-If ``SUPERTOPIC_REQUIRE`` is set (in CI, to ``data``), a run fails when a test was skipped because something is missing.
-Only a GPU may be missing, unless ``SUPERTOPIC_REQUIRE`` names it too (``data,gpu``).
+If ``SUPERTOPIC_REQUIRE`` is set (in CI, to ``data,browser``), a run fails when a test was skipped because something is
+missing. A GPU or a browser may be missing, unless ``SUPERTOPIC_REQUIRE`` names it too (``data,browser,gpu``).
 """
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.browser import Watched, start_browser
 
 # Files whose tests take more than six seconds or so in all: `make test-fast` leaves them out.
 LONG = {
@@ -17,11 +21,15 @@ LONG = {
     "test_experiments", "test_experiments_quick", "test_faceted", "test_facets", "test_house", "test_invalid_input",
     "test_kernels_e_step_words", "test_kernels_gibbs", "test_kernels_gibbs_documents", "test_labelled_streams",
     "test_medlda", "test_medlda_estimators", "test_medlda_gibbs", "test_metrics_heldout", "test_notebook",
-    "test_plots", "test_plots_predictions", "test_regression",
+    "test_page_predictions", "test_page_sizes", "test_page_views", "test_plots", "test_plots_predictions",
+    "test_regression",
     "test_sage", "test_saved_params", "test_slda", "test_slda_estimators", "test_slda_many", "test_slda_registry",
     "test_sstm", "test_supervised_gibbs", "test_supervised_gibbs_estimators", "test_supervised_gibbs_groups",
     "test_vectorizer",
 }  # fmt: skip
+# What may be missing unless it is required, by words of the reasons of skips. scikit-learn skips its check of other
+# array libraries if they are not enabled; we support none.
+OPTIONAL = {"gpu": "gpu|cuda|array_api", "browser": "needs a browser"}
 REQUIRED = [part for part in os.environ.get("SUPERTOPIC_REQUIRE", "").split(",") if part]
 
 
@@ -33,6 +41,25 @@ def data_dir() -> Path:
         missing = pytest.fail if "data" in REQUIRED else pytest.skip
         missing("needs the corpora: SUPERTOPIC_DATA is not set")
     return Path(where)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium; the test is skipped, with a reason, if there is none."""
+    playwright, found = start_browser()
+    yield found
+    found.close()
+    playwright.stop()
+
+
+@pytest.fixture
+def watched(browser: Any) -> Iterator[Watched]:
+    """A page in which no error, no message on the console, no dialog and no request may happen."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = Watched(context.new_page())
+    yield page
+    context.close()
+    assert page.problems == []
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,13 +74,9 @@ def not_to_be_skipped(config: pytest.Config) -> list[str]:
     if not REQUIRED or reporter is None:
         return []
     skips = [(report.nodeid, str(report.longrepr)) for report in reporter.stats.get("skipped", [])]
-    # scikit-learn skips its check of other array libraries if they are not enabled; we support none
-    may_be_missing = re.compile("gpu|cuda|array_api", re.IGNORECASE)
-    return [
-        f"{test}: {reason}"
-        for test, reason in skips
-        if "gpu" in REQUIRED or not may_be_missing.search(reason.rsplit(",", 1)[-1])
-    ]
+    excused = [words for part, words in OPTIONAL.items() if part not in REQUIRED]
+    may_be_missing = re.compile("|".join(excused) or "(?!)", re.IGNORECASE)
+    return [f"{test}: {reason}" for test, reason in skips if not may_be_missing.search(reason.rsplit(",", 1)[-1])]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

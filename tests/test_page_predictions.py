@@ -1,0 +1,153 @@
+"""The page predicts what Python predicts: typed text, intervals, contributions of words, documents of the corpus."""
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+
+from supertopic import SLDARegressor
+from supertopic.explore.page import inference as page_inference
+from tests.page_models import KINDS, NEW, fitted, labels, reviews
+
+ALL = list(KINDS)
+
+
+def expected(model, texts):
+    """What Python says, in the form of `supertopic.predictText`: a list of outcomes for each text."""
+    if hasattr(model, "_targets") and len(model._targets) > 1 and hasattr(model.predict(texts), "columns"):
+        numbers, chances = model.predict(texts), model.predict_proba(texts)
+        return [[[numbers["rating"].iloc[i]], chances["verdict"].iloc[i].tolist()] for i in range(len(texts))]
+    if hasattr(model, "predict_proba"):
+        return [[row.tolist()] for row in model.predict_proba(texts)]
+    if hasattr(model, "classes_"):
+        return [[row.tolist()] for row in model.decision_function(texts)]
+    mean, low, high = model.predict(texts, return_interval=0.9)
+    return [[[mean[i], low[i], high[i]]] for i in range(len(texts))]
+
+
+def flat(answer):
+    if "chances" in answer:
+        return answer["chances"]
+    return [answer["mean"], *answer["ends"]]
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+def test_typed_text_is_predicted_as_in_python(kind, watched, tmp_path):
+    model, frame = fitted(kind), reviews()
+    file = tmp_path / "report.html"
+    model.report(file, frame["text"].tolist()[:20], labels(frame[:20], KINDS[kind][1]))
+    page = watched.open(file)
+    texts = [*NEW, *frame["text"].tolist()[:3]]
+    if kind == "lda":
+        found = page.evaluate("texts => texts.map(text => supertopic.sharesOfText(text))", texts)
+        np.testing.assert_allclose(found, model.transform(texts), atol=1e-4)
+        return
+    found = page.evaluate("texts => texts.map(text => supertopic.predictText(text))", texts)
+    for text, got, want in zip(texts, found, expected(model, texts), strict=True):
+        assert len(got) == len(want)
+        for answer, numbers in zip(got, want, strict=True):
+            values = flat(answer)
+            np.testing.assert_allclose(values[: len(numbers)], numbers, atol=1e-3, err_msg=f"{kind}: {text!r}")
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "softmax", "words", "pc", "poisson", "sage", "sstm"])
+def test_waterfall_and_words_add_up(kind, watched, tmp_path):
+    model, frame = fitted(kind), reviews()
+    file = tmp_path / "report.html"
+    model.report(file, frame["text"].tolist()[:10], labels(frame[:10], KINDS[kind][1]))
+    page = watched.open(file)
+    found = page.evaluate("text => supertopic.explainText(text, 0)", NEW[0])
+    fall = found["waterfall"]
+    total = fall["start"] + sum(topic["value"] for topic in fall["topics"]) + fall["words"] + fall["rest"]
+    assert fall["end"] == pytest.approx(total, abs=1e-9)
+    assert fall["rest"] == pytest.approx(0.0, abs=1e-6)  # there are no covariates
+    # as exact as inference is: it ends when shares change by less than its tolerance
+    assert sum(word["value"] for word in found["words"]) == pytest.approx(fall["end"] - fall["start"], abs=1e-4)
+
+
+def test_hidden_counts_give_the_stored_scores(watched, tmp_path):
+    """Word counts of documents survive packing: the page infers what Python inferred."""
+    model, frame = fitted("gaussian"), reviews()
+    file = tmp_path / "report.html"
+    model.report(file, frame["text"].tolist(), frame["rating"])
+    page = watched.open(file)
+    found = page.evaluate("rows => rows.map(d => supertopic.scoreOfDocument(d)[0])", list(range(0, 120, 7)))
+    scores = model._predicted(frame["text"].tolist())[1].score[::7, 0]
+    np.testing.assert_allclose(found, scores, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+def test_rounded_topics_are_exact_enough(monkeypatch, watched, tmp_path):
+    """Large models have topics in 16 bits."""
+    monkeypatch.setattr(page_inference, "_ALL_EXACT", 0)
+    model, frame = fitted("gaussian"), reviews()
+    file = tmp_path / "report.html"
+    model.report(file, frame["text"].tolist()[:5], frame["rating"][:5])
+    page = watched.open(file)
+    assert page.evaluate("supertopic.data.arrays.far.data.constructor.name") == "Uint16Array"
+    found = page.evaluate("texts => texts.map(text => supertopic.predictText(text)[0].mean)", NEW)
+    np.testing.assert_allclose(found, model.predict(NEW), atol=1e-3)
+
+
+def test_covariates_move_the_prediction(watched, tmp_path):
+    frame = reviews()
+    extra = np.column_stack([frame["year"], np.arange(len(frame)) % 3])
+    model = SLDARegressor(4, cross_fit=0, max_iter=6).fit(frame["text"].tolist(), frame["rating"], covariates=extra)
+    file = tmp_path / "report.html"
+    model.report(file, frame["text"].tolist(), frame["rating"], covariates=extra)
+    page = watched.open(file, "text")
+    page.fill("#typed", NEW[0])
+    inputs = page.locator("input[type=number]:visible")
+    inputs.nth(0).fill("2010")
+    inputs.nth(1).fill("2")
+    page.wait_for_timeout(300)
+    found = page.evaluate("text => supertopic.predictText(text)[0].mean", NEW[0])
+    assert found == pytest.approx(model.predict([NEW[0]], covariates=[[2010, 2]])[0], abs=1e-3)
+    assert found != pytest.approx(model.predict([NEW[0]], covariates=[[1990, 0]])[0], abs=1e-3)
+
+
+def test_tokens_are_those_of_the_vectorizer(watched, tmp_path):
+    texts = [
+        "Don’t STOP: naïve café's mp3 n_samples _x_ 20th 1999 o'neill's rock'n'roll",
+        "Ελληνικά ΣΟΦΟΣ Русский текст עברית العربية 日本語テキスト 한국어 ①② x²",
+        "Emoji 🎬film🎬 a\u0301 e\u0301te\u0301 ﬁne ǅ İstanbul",
+        "tab\tnew\nline\u2028sep\u00a0nbsp under_score__ trailing_ 's it's",
+    ]
+    rng = np.random.default_rng(0)
+    texts += ["".join(chr(c) for c in rng.choice([39, 95, 32, *range(48, 58), *range(97, 123)], 80)) for _ in range(40)]
+    model = SLDARegressor(2, cross_fit=0, max_iter=2).fit(texts, np.arange(len(texts), dtype=float))
+    file = tmp_path / "report.html"
+    model.report(file, texts)
+    page = watched.open(file)
+    counts = model.vectorizer_.transform(texts)
+    for i, text in enumerate(texts):
+        found = page.evaluate("text => supertopic.countsOfText(text)", text)
+        row = counts[i].sorted_indices()
+        assert found["ids"] == row.indices.tolist(), text
+        assert found["counts"] == row.data.tolist(), text
+
+
+def test_special_functions(watched, tmp_path):
+    model, frame = fitted("gaussian"), reviews()
+    file = tmp_path / "report.html"
+    model.report(file, frame["text"].tolist()[:5])
+    page = watched.open(file)
+
+    def call(name, *given):
+        return page.evaluate(f"given => supertopic.special.{name}(...given)", list(given))
+
+    for x in (-38.0, -9.0, -5.0, -4.9, -1.3, 0.0, 0.4, 3.0, 8.5):
+        assert call("normalCdf", x) == pytest.approx(scipy.special.ndtr(x), rel=1e-9)
+    for p in (1e-8, 0.025, 0.5, 0.9, 0.9999):
+        assert call("normalQuantile", p) == pytest.approx(scipy.special.ndtri(p), abs=1e-9)
+    for a, x in ((0.3, 0.1), (2.5, 9.0), (40.0, 30.0), (300.0, 310.0)):
+        assert call("gammaP", a, x) == pytest.approx(scipy.special.gammainc(a, x), rel=1e-9)
+        assert call("digamma", a) == pytest.approx(scipy.special.psi(a), rel=1e-10)
+        assert call("logGamma", a) == pytest.approx(scipy.special.gammaln(a), rel=1e-10, abs=1e-12)
+        for p in (0.05, 0.95):
+            assert call("gammaQuantile", p, a) == pytest.approx(scipy.stats.gamma.ppf(p, a), rel=1e-7)
+            assert call("poissonQuantile", p, x) == scipy.stats.poisson.ppf(p, x)
+            assert call("negativeBinomialQuantile", p, a, x) == scipy.stats.nbinom.ppf(p, a, a / (a + x))
+            want = scipy.stats.invgauss.ppf(p, 0.7, scale=x)  # mean 0.7 x, shape x
+            assert call("inverseGaussianQuantile", p, 0.7 * x, x) == pytest.approx(want, rel=1e-6)
