@@ -31,6 +31,7 @@ from supertopic.estimators.shared.explanation import explained
 from supertopic.estimators.shared.notebook import model_html
 from supertopic.estimators.shared.streaming import fit_stream, unlabelled
 from supertopic.estimators.shared.topic_info import topic_info
+from supertopic.estimators.shared.topic_labels import read_labels
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
@@ -66,6 +67,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     n_features_in_: int
     feature_names_in_: np.ndarray
+    topic_labels_: list[str | None] | None  # what `set_topic_labels` was given
     _state: State
     _n_seen: int = 0  # documents that partial fits have seen
 
@@ -331,6 +333,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.feature_names_in_ = words
         return self
 
+    def set_topic_labels(self, labels: Any) -> Self:
+        """Give names to topics; the page of `report` shows them, and a saved model keeps them.
+
+        labels : K names, a mapping of topics to names, or the file of names that the page saves; None: no name
+        """
+        check_is_fitted(self, "_state")
+        self.topic_labels_ = read_labels(labels, len(self.components_))
+        return self
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""
         saving.save(self, path)
@@ -357,6 +368,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _remember_words(self, corpus: Corpus) -> None:
         self.n_features_in_ = corpus.n_words
+        self.topic_labels_ = None  # names belong to the topics of the fit before
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if corpus.vocabulary is not None:

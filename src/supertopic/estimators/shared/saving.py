@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_whole
 from supertopic.estimators.shared import file_checks
+from supertopic.estimators.shared.topic_labels import read_labels
 from supertopic.model import Model, State, restore_state
 from supertopic.persistence import is_storable, read_model, write_model
 from supertopic.plain_values import decode, encode
@@ -60,6 +61,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "n_seen": estimator._n_seen,
         "words": None if names is None else [str(name) for name in names],
         "vectorizer": None if vectorizer is None else _vectorizer_to_dict(vectorizer),
+        "topic_labels": getattr(estimator, "topic_labels_", None),
         **estimator._saved(),
     }
     write_model(path, manifest, arrays)
@@ -164,6 +166,8 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     model = estimator._model()
     _check_numbers(estimator, model, grouped[""])
     estimator._derive(model)
+    labels = manifest.get("topic_labels")
+    estimator.topic_labels_ = None if labels is None else read_labels(labels, len(estimator.components_))
     return estimator
 
 

@@ -116,9 +116,10 @@ function drawEffects(width, c) {
     ]);
   });
   const zero = svg("line", { x1: x(0), x2: x(0), y1: 0, y2: bottom - 4, stroke: paint("muted"), "stroke-dasharray": "2 3" });
+  const { isClass } = columnMeaning(c);
   const sides = [
-    label(x(0) - 8, bottom + 34, "← lowers", { "text-anchor": "end", fill: paint("down"), "font-size": 12 }),
-    label(x(0) + 8, bottom + 34, "raises →", { fill: paint("up"), "font-size": 12 }),
+    label(x(0) - 8, bottom + 34, isClass ? "← less likely" : "← lowers", { "text-anchor": "end", fill: paint("down"), "font-size": 12 }),
+    label(x(0) + 8, bottom + 34, isClass ? "more likely →" : "raises →", { fill: paint("up"), "font-size": 12 }),
   ];
   return { parts: [bottomAxis(x, bottom, bottom), zero, ...rows, ...sides], height: bottom + 44 };
 }

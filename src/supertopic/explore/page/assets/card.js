@@ -31,12 +31,11 @@ function cardFacts(k) {
 
 function effectSentence(k, c) {
   const effect = effectOf(k, c);
-  const name = el("em", {}, said(app.data.effects.names[c]));
-  if (effect.value === 0) return ["Its coefficient for ", name, " is exactly zero: it has no effect."];
-  const verb = effect.value > 0 ? "raises" : "lowers";
+  if (effect.value === 0) return ["Its coefficient is exactly zero: it has no effect on ", el("em", {}, said(columnMeaning(c).name)), "."];
   const spread = Number.isNaN(effect.low) ? "" : ` (90 % interval ${number(effect.low)} to ${number(effect.high)})`;
   const doubt = Number.isNaN(effect.low) || isClear(effect) ? "" : " The interval includes zero, so that the effect may be none.";
-  return [`Compared with an average document, it ${verb} `, name, ` by ${number(Math.abs(effect.value))}${spread}.${doubt}`];
+  const size = columnMeaning(c).isClass ? `: coefficient ${number(effect.value)}` : ` by ${number(Math.abs(effect.value))}`;
+  return ["Compared with an average document, it ", ...effectPhrase(c, effect.value > 0, true), `${size}${spread}.${doubt}`];
 }
 
 function cardOrders(k) {
@@ -59,7 +58,7 @@ function cardOrders(k) {
     shown.replaceChildren(orderNote());
     slider.parentNode.hidden = card.order !== "relevance";
   });
-  return [el("div", { class: "tools" }, chosen, el("label", { class: "field" }, el("span", {}, "λ"), slider)), shown];
+  return [el("div", { class: "tools" }, chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider)), shown];
 }
 
 function orderNote() {

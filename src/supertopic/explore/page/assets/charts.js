@@ -34,8 +34,8 @@ function ticks(low, high, wanted = 5) {
   const power = Math.pow(10, Math.floor(Math.log10(rough)));
   const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(i * step);
-  return found;
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(i * step || 0);
+  return found.length < 3 && wanted < 12 ? ticks(low, high, wanted + 2) : found;
 }
 
 /* A function from values to places; `low` and `high` are its ends. */
@@ -75,7 +75,8 @@ function range(values) {
 function figure(name, title, note, draw, rows, more = {}) {
   const place = el("div", { class: "drawing" });
   const save = saveButtons(name, title, () => place.querySelector("svg"), rows);
-  const caption = el("figcaption", {}, el("h3", {}, title), save, note ? el("p", { class: "note" }, note) : null);
+  const line = el("div", { class: "caption" }, el("h3", {}, title), save);
+  const caption = el("figcaption", {}, line, note ? el("p", { class: "note" }, note) : null);
   const whole = el("figure", { class: "figure", "data-figure": name }, caption, place);
   let drawn = 0;
   const redraw = () => {

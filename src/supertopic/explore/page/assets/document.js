@@ -46,7 +46,7 @@ function explainDocument(document) {
   if (document.found) pieces.push(...wordsFigure(document, c));
   else pieces.push(plainText(document));
   if (found) {
-    const name = app.data.effects.names[c];
+    const { name } = columnMeaning(c);
     pieces.push(figure(
       document.d < 0 ? "typed_waterfall" : `document_${document.d}_waterfall`,
       `From an average document to this one: ${cut(name, 60)}`,
@@ -129,7 +129,7 @@ function paintWords(document, c, place, legend) {
     const k = topics[j];
     const strength = shownWords.by === "topic" ? 0.25 * document.found.phi[j][k] + 0.05 : Math.pow(Math.abs(values[j]) / most, 1.4) * (isDark() ? 0.5 : 0.6);
     const color = shownWords.by === "topic" ? topicColor(k) : paint(values[j] < 0 ? "down" : "up");
-    node.style.backgroundColor = blend(paint("surface"), color, strength);
+    node.style.backgroundColor = blend(paint("raised"), color, strength);
     if (shownWords.by === "topic") node.style.borderBottomColor = color;
     else if (strength > 0.2) node.style.borderBottom = `2px ${values[j] < 0 ? "dotted" : "solid"} ${color}`;
     node.title = `${topicTitle(k)} (${percent(document.found.phi[j][k])})${app.data.effects ? `, adds ${signed(values[j])}` : ""}`;
@@ -177,7 +177,7 @@ function wordList(document, mark) {
 
 function drawLegend(legend, document, topics) {
   if (shownWords.by !== "topic") {
-    const name = app.data.effects ? app.data.effects.names[app.column] : "";
+    const name = app.data.effects ? columnMeaning(app.column).name : "its class";
     legend.replaceChildren(
       el("span", {}, arrow("up"), "blue, solid line: raises ", said(cut(name, 40))),
       el("span", {}, arrow("down"), "orange, dotted line: lowers it")
@@ -205,7 +205,7 @@ function answerParts(place, answer, probability = 0.9) {
     const off = known ? answer.mean - answer.y : 0;
     const inside = known && answer.y >= low && answer.y <= high;
     return [
-      el("p", { class: "answer" }, "Predicted ", name, ": ", el("strong", {}, number(answer.mean)), ` (${number(low)} to ${number(high)} holds ${percent(probability)})`),
+      el("p", { class: "answer" }, "Predicted ", name, ": ", el("strong", {}, number(answer.mean)), ` (${percent(probability)} interval ${number(low)} to ${number(high)})`),
       known ? el("p", { class: "truth" }, `In truth ${number(answer.y)}: the prediction is ${number(Math.abs(off))} too ${off > 0 ? "high" : "low"}, ${inside ? "within" : "outside"} the interval.`) : null,
       intervalFigure(place, answer),
     ];

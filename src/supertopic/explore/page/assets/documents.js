@@ -113,8 +113,9 @@ function drawDocument(place) {
     place.replaceChildren(el("p", { class: "note" }, "Choose a document to see its words and the reasons for its prediction."));
     return;
   }
-  const list = place.parentNode && place.parentNode.querySelector(".list");
-  if (list) markCurrent(list);
+  const list = place.parentNode.querySelector(".list");
+  markCurrent(list);
+  place.parentNode.classList.add("chosen");
   const document = readDocument(d);
   const outcome = currentOutcome();
   const title = app.data.documents.names ? `${documentName(d)} (row ${d})` : `Document ${d}`;

@@ -30,8 +30,9 @@ function fitParts(i, known) {
 }
 
 function measures(rows) {
-  const cells = rows.map(([name, value, about]) => el("div", { class: "measure" }, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "note" }, about)));
-  return el("section", {}, saveButtons("measures", "measures", null, () => [["measure", "value"], ...rows.map(([name, value]) => [name, value])]), el("dl", { class: "measures" }, cells));
+  const boxes = rows.map(([name, value, about]) => el("div", { class: "measure" }, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "note" }, about)));
+  const save = saveButtons("measures", "measures", null, () => [["measure", "value"], ...rows.map((cells) => cells.slice(0, 2))]);
+  return el("section", {}, el("div", { class: "caption" }, el("h3", {}, "In numbers"), save), el("dl", { class: "measures" }, boxes));
 }
 
 function mean(values) {

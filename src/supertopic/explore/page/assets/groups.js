@@ -1,6 +1,6 @@
 /* Topics by group: classes or tenths of the response, values of a metadata column, time. */
 
-const groups = { by: "", first: 0, second: 1 };
+const groups = { by: "", first: 0, second: Infinity };
 
 function drawGroups(root) {
   const options = groupings();
@@ -10,7 +10,7 @@ function drawGroups(root) {
   }
   if (!options.some(([value]) => value === groups.by)) groups.by = options[0][0];
   const choose = field("Group documents by", chooser(options, groups.by, (value) => {
-    Object.assign(groups, { by: value, first: 0, second: 1 });
+    Object.assign(groups, { by: value, first: 0, second: Infinity });
     announce("groups");
   }));
   const place = el("div", {});
@@ -44,7 +44,7 @@ function binned(values, form, n = 10) {
   const edges = [...new Set(Array.from({ length: n - 1 }, (_, i) => known[Math.floor(((i + 1) * known.length) / n)]))].filter((edge) => edge > known[0]);
   const codes = Float64Array.from(values, (value) => (Number.isNaN(value) ? NaN : edges.filter((edge) => value >= edge).length));
   const starts = [known[0], ...edges];
-  const names = starts.map((start, i) => (i + 1 < starts.length ? `from ${form(start)}` : `${form(start)} and more`));
+  const names = starts.map((start, i) => (i + 1 < starts.length ? `${form(start)} to ${form(starts[i + 1])}` : `from ${form(start)}`));
   return { names, codes, inOrder: true };
 }
 
@@ -113,7 +113,7 @@ function topicByGroup({ names, inOrder }, means, counts) {
     const x = scale(0, Math.max(names.length - 1, 1), 50, width - 20);
     const y = scale(0, Math.max(...values, 1e-9), 190, 14);
     const path = values.map((value, g) => `${g ? "L" : "M"}${x(g)} ${y(value)}`).join("");
-    const marks = names.map((name, g) => label(x(g), 206, fitText(name.replace(/^from /, "").replace(/ and more$/, "+"), (width - 60) / names.length, 10), { "font-size": 10, "text-anchor": "middle", fill: paint("muted") }));
+    const marks = names.map((name, g) => label(x(g), 206, fitText(name.replace(/^from /, "").replace(/ to .*$/, ""), (width - 60) / names.length, 10), { "font-size": 10, "text-anchor": "middle", fill: paint("muted") }));
     return { parts: [leftAxis(y, 50, width - 70, percent), svg("path", { d: path, fill: "none", stroke: topicColor(k), "stroke-width": 2 }), ...values.map((value, g) => svg("circle", { cx: x(g), cy: y(value), r: 4, fill: topicColor(k) })), ...marks], height: 216 };
   };
   return figure("topic_by_group", title, "", draw, rows);

@@ -87,6 +87,9 @@ function mapFigure() {
         onclick: (event) => { event.stopPropagation(); chooseTopic(k); go("topics", k); }, onkeydown: (event) => event.key === "Enter" && go("topics", k) },
         svg("circle", { cx, cy, r: 7 + 12 * Math.sqrt(meanShares()[k] / biggest), fill: paint("surface"), "fill-opacity": 0.75, stroke: topicColor(k), "stroke-width": app.topic === k ? 4 : 2 }),
         label(cx, cy + 4, String(k), { "text-anchor": "middle", "font-size": 12, "font-weight": 600 }),
+        nTopics() > 40 ? null : label(cx, cy + 19 + 12 * Math.sqrt(meanShares()[k] / biggest), fitText(topicName(k, 2), 110, 11), {
+          "text-anchor": "middle", "font-size": 11, fill: paint("muted"), stroke: paint("surface"), "stroke-width": 3, "paint-order": "stroke",
+        }),
         svg("title", {}, topicName(k, 6)));
     });
     return { parts: [pointImage(points, width, size, nDocuments() > 5000 ? 1.3 : 2.4, 0.55), ...marks], height: size };

@@ -144,6 +144,45 @@ function currentOutcome() {
   return app.data.outcomes.length ? outcomeOfColumn(app.column).place : -1;
 }
 
+/* What a column of coefficients is about: {name, isClass}; "good" for a class, "rating" for a number or a grade. */
+function columnMeaning(c) {
+  const { place, code } = outcomeOfColumn(c);
+  const outcome = app.data.outcomes[place];
+  const grade = outcome.parts.some(({ response }) => response === "ordinal");
+  if (outcome.kind === "number" || grade) return { name: cut(outcome.name, 60), isClass: false };
+  return { name: cut(outcome.classes[code < 0 ? outcome.classes.length - 1 : code], 60), isClass: true };
+}
+
+/* "raise rating" or "make good more likely", as nodes; `one` is for a single topic. */
+function effectPhrase(c, up, one) {
+  const { name, isClass } = columnMeaning(c);
+  const shown = el("em", {}, said(name));
+  const s = one ? "s" : "";
+  return isClass ? [`make${s} `, shown, up ? " more likely" : " less likely"] : [up ? `raise${s} ` : `lower${s} `, shown];
+}
+
+/* On which scale coefficients are, in words. */
+function scaleSentence(c) {
+  const { place } = outcomeOfColumn(c);
+  const { response, link } = app.data.outcomes[place].parts[0];
+  const logs = "They are on the log scale: +0.69 doubles the expected value.";
+  return {
+    gaussian: "They are in the unit of the response.",
+    epsilon_insensitive: "They are in the unit of the response.",
+    poisson: logs,
+    negative_binomial: logs,
+    gamma: link === "canonical" ? "They are on the scale of one over the expected value." : logs,
+    inverse_gaussian: link === "canonical" ? "They are on the scale of one over the squared expected value." : logs,
+    weibull: logs,
+    logit: "They are log-odds.",
+    softmax: "They are log-odds against the mean of the classes.",
+    probit: "They are in standard deviations of the latent variable (probit).",
+    ordinal: "They are in standard deviations of the latent variable behind the grades.",
+    hinge: "They are scores of the class; the highest score wins.",
+    hinge_each: "They are scores of the class; the highest score wins.",
+  }[response] ?? "They are on the scale of the linear predictor.";
+}
+
 /* The prediction and the truth of a document: {y, mean, ends} or {y, chances, decided}. */
 function answerOf(place, d) {
   const { arrays, outcomes } = app.data;

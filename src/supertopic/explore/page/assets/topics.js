@@ -16,7 +16,7 @@ function drawTopics(root) {
 function columnChooser() {
   const { effects } = app.data;
   if (!effects || effects.names.length < 2) return null;
-  return field("Effect on", chooser(effects.names.map((name, c) => [c, cut(name, 50)]), app.column, (c) => chooseColumn(Number(c))));
+  return field("Look at", chooser(effects.names.map((_, c) => [c, columnMeaning(c).name]), app.column, (c) => chooseColumn(Number(c))));
 }
 
 /* Sentences that say what the picture shows. */
@@ -32,14 +32,12 @@ function drawLead(place) {
   const clear = order.filter((k) => isClear(effectOf(k, c)) || (Number.isNaN(effectOf(k, c).low) && effectOf(k, c).value !== 0));
   const up = clear.filter((k) => effectOf(k, c).value > 0).slice(0, 3);
   const down = clear.filter((k) => effectOf(k, c).value < 0).reverse().slice(0, 3);
-  const name = el("em", {}, said(effects.names[c]));
-  const lines = [];
-  if (up.length) lines.push(el("p", { class: "headline" }, arrow("up"), "Topics that raise ", name, ": ", ...listed(up.map((k) => topicLink(k))), "."));
-  if (down.length) {
-    const other = el("em", {}, said(effects.names[c]));
-    lines.push(el("p", { class: "headline" }, arrow("down"), "Topics that lower ", other, ": ", ...listed(down.map((k) => topicLink(k))), "."));
-  }
-  if (!lines.length) lines.push(el("p", { class: "headline" }, "No topic has a clear effect on ", name, "."));
+  const line = (side, topics) => {
+    const links = listed(topics.map((k) => topicLink(k)));
+    return el("p", { class: "headline" }, arrow(side), "Topics that ", ...effectPhrase(c, side === "up"), ": ", ...links, ".");
+  };
+  const lines = [up.length ? line("up", up) : null, down.length ? line("down", down) : null].filter(Boolean);
+  if (!lines.length) lines.push(el("p", { class: "headline" }, "No topic has a clear effect on ", said(columnMeaning(c).name), "."));
   place.replaceChildren(...lines);
 }
 
@@ -50,7 +48,7 @@ function arrow(side) {
 function drawAxisFigure(place) {
   const c = app.column;
   const note = app.data.effects
-    ? `How much a document that is all of one topic differs from an average one. Lines are 90 % intervals; an empty circle has zero in its interval${app.data.effects.prior === "laplace" || app.data.effects.prior === "jeffreys" ? ", a grey one is exactly zero" : ""}; large circles are topics with many words. Choose a topic to see its words.`
+    ? `How much a document that is all of one topic differs from an average one. Lines are 90 % intervals; an empty circle has zero in its interval${app.data.effects.prior === "laplace" || app.data.effects.prior === "jeffreys" ? ", a grey one is exactly zero" : ""}; large circles are topics with many words. ${scaleSentence(c)} Choose a topic to see its words.`
     : "How much of the documents each topic has. Choose a topic to see its words.";
   const made = figure("topics", app.data.effects ? "Effects of the topics" : "Topics by their share", note, (width) => drawAxis(width, c), () => axisRows(c), { role: "group" });
   place.replaceChildren(...[columnChooser(), made].filter(Boolean));

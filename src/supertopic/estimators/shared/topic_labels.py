@@ -1,0 +1,59 @@
+"""Names that people give to topics."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LONGEST = 200  # characters of a name
+
+
+def read_labels(labels: Any, n_topics: int) -> list[str | None]:
+    """One name for each topic, None where it has none.
+
+    labels : a list of K names, a mapping of topics to names, or the JSON file that the page of `report` saves
+    """
+    if isinstance(labels, (str, os.PathLike)):
+        labels = _read_file(labels)
+    if isinstance(labels, Mapping):
+        return _of_mapping(labels.get("labels", labels), n_topics)
+    if not isinstance(labels, Sequence) or len(labels) != n_topics:
+        what = f"{len(labels)} names" if isinstance(labels, Sequence) else type(labels).__name__
+        raise ValueError(f"labels: got {what}, expected {n_topics} names, a mapping of topics to names, or a file")
+    return [_name(label) for label in labels]
+
+
+def _read_file(path: str | os.PathLike[str]) -> Mapping[str, Any]:
+    with open(path, encoding="utf-8") as file:
+        try:
+            found = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"labels: {os.fspath(path)} holds no JSON, expected a file of the page") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"labels: {os.fspath(path)} holds {type(found).__name__}, expected names by topic")
+    return found
+
+
+def _of_mapping(labels: Any, n_topics: int) -> list[str | None]:
+    if not isinstance(labels, Mapping):
+        raise ValueError(f"labels: got {type(labels).__name__}, expected a mapping of topics to names")
+    found: list[str | None] = [None] * n_topics
+    for key, label in labels.items():
+        try:
+            topic = int(key)
+        except (TypeError, ValueError):
+            topic = -1
+        if not 0 <= topic < n_topics:
+            raise ValueError(f"labels: got a name for topic {key!r}, expected a number from 0 to {n_topics - 1}")
+        found[topic] = _name(label)
+    return found
+
+
+def _name(label: Any) -> str | None:
+    if label is None:
+        return None
+    if not isinstance(label, str):
+        raise ValueError(f"labels: got {label!r}, expected a text")
+    return label.strip()[:LONGEST] or None
