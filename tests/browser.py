@@ -34,7 +34,7 @@ class Watched:
     def open(self, path: Path, view: str = "") -> Any:
         """The page, once it has drawn itself."""
         self.page.goto(path.as_uri() + (f"#{view}" if view else ""))
-        self.page.wait_for_function("globalThis.supertopic !== undefined", timeout=30_000)
+        self.page.wait_for_function("() => globalThis.supertopic !== undefined", timeout=30_000)
         return self.page
 
 

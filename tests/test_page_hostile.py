@@ -69,7 +69,7 @@ def test_texts_are_shown_as_they_are(report, watched):
     assert page.inner_text("#document .text").startswith(ATTACKS["script"])
     assert ATTACKS["closing"] in page.inner_text("#document table.facts")
     page.goto(report.as_uri() + "#documents/2")
-    page.wait_for_function("document.querySelector('#document-title').textContent.includes('onerror')")
+    page.wait_for_function("() => document.querySelector('#document-title').textContent.includes('onerror')")
     assert page.inner_text("#document .text").startswith(ATTACKS["image"])
 
 

@@ -196,10 +196,9 @@ def _add_documents(
 
 def _add_checks(payload: Payload, estimator: Any, corpus: Corpus, shares: np.ndarray) -> None:
     """What is said about the fit itself, and about what was left out."""
-    kept = getattr(estimator, "doc_topic_", None)
-    training = kept is not None and kept.shape == shares.shape and np.allclose(kept, shares, atol=1e-3)
+    training = _are_those_of_the_fit(estimator, corpus, shares)
     payload.facts["checks"] = {
-        "training": bool(training),
+        "training": training,
         "empty": corpus.n_empty,
         "unknown": int(corpus.n_unknown),
         "tokens": corpus.n_tokens,
@@ -214,6 +213,16 @@ def _add_checks(payload: Payload, estimator: Any, corpus: Corpus, shares: np.nda
         support = np.zeros(len(corpus), dtype=np.uint8)
         support[np.asarray(estimator.support_)] = 1
         payload.arrays["support"] = support
+
+
+def _are_those_of_the_fit(estimator: Any, corpus: Corpus, shares: np.ndarray) -> bool:
+    """Whether the documents have the shares that the fit has kept; those of responses lack the prior's part."""
+    kept = getattr(estimator, "doc_topic_", None)
+    if kept is None or kept.shape != shares.shape:
+        return False
+    alpha, lengths = np.asarray(estimator.alpha_), corpus.lengths[:, None]
+    smoothed = (alpha + lengths * shares) / (alpha.sum() + lengths)
+    return any(np.allclose(kept, found, atol=1e-3) for found in (shares, smoothed))
 
 
 def _engine_name(estimator: Any) -> str:

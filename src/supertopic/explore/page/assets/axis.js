@@ -28,7 +28,14 @@ function axisOrder(c) {
 
 function axisRows(c) {
   const head = ["topic", "label", "words", "share"];
-  const rows = axisOrder(c).map((k) => [k, app.labels[k] || "", topWords(k, 10).map((w) => app.data.words[w]).join(" "), meanShares()[k]]);
+  const rows = axisOrder(c).map((k) => [
+    k,
+    app.labels[k] || "",
+    topWords(k, 10)
+      .map((w) => app.data.words[w])
+      .join(" "),
+    meanShares()[k],
+  ]);
   if (!app.data.effects) return [head, ...rows];
   const more = rows.map(([k]) => [effectOf(k, c).value, effectOf(k, c).low, effectOf(k, c).high]);
   return [[...head, "coefficient", "low_90", "high_90"], ...rows.map((cells, i) => [...cells, ...more[i]])];
@@ -56,18 +63,22 @@ function axisRow(k, i, height, width, said, children) {
       onkeydown: moveAlong,
     },
     hit,
-    children
+    children,
   );
 }
 
 function pickRow(target) {
-  const rows = [...target.parentNode.querySelectorAll(".row")];
-  for (const other of rows) {
-    other.setAttribute("aria-pressed", String(other === target));
-    other.setAttribute("tabindex", other === target ? 0 : -1);
-  }
-  target.focus();
   chooseTopic(Number(target.dataset.topic));
+  target.focus();
+}
+
+/* Shows which topic is chosen, without drawing anew: the focus stays where it is. */
+function markRows(place) {
+  for (const other of place.querySelectorAll(".row")) {
+    const chosen = Number(other.dataset.topic) === app.topic;
+    other.setAttribute("aria-pressed", String(chosen));
+    other.setAttribute("tabindex", chosen ? 0 : -1);
+  }
 }
 
 function moveAlong(event) {
@@ -98,27 +109,52 @@ function drawEffects(width, c) {
   const rows = order.map((k, i) => {
     const effect = found[i];
     const color = effect.value === 0 ? paint("zero") : paint(effect.value > 0 ? "up" : "down");
-    const faint = effect.value === 0 ? color : blend(paint("surface"), color, 0.45 + (0.55 * Math.abs(effect.value)) / strongest);
+    const faint =
+      effect.value === 0 ? color : blend(paint("surface"), color, 0.45 + (0.55 * Math.abs(effect.value)) / strongest);
     const radius = 3 + 6 * Math.sqrt(meanShares()[k] / biggest);
     const clear = isClear(effect);
-    const spoken = `${topicTitle(k)}, ${topicName(k)}: coefficient ${number(effect.value)}` +
+    const spoken =
+      `${topicTitle(k)}, ${topicName(k)}: coefficient ${number(effect.value)}` +
       (Number.isNaN(effect.low) ? "" : `, 90 % interval ${number(effect.low)} to ${number(effect.high)}`) +
       `, ${percent(meanShares()[k])} of the words`;
     return axisRow(k, i, height, width, spoken, [
       rowName(k, left),
-      Number.isNaN(effect.low) ? null : svg("line", {
-        x1: x(effect.low), x2: x(effect.high), y1: 13, y2: 13, stroke: faint, "stroke-width": 2, "stroke-linecap": "round",
-      }),
+      Number.isNaN(effect.low)
+        ? null
+        : svg("line", {
+            x1: x(effect.low),
+            x2: x(effect.high),
+            y1: 13,
+            y2: 13,
+            stroke: faint,
+            "stroke-width": 2,
+            "stroke-linecap": "round",
+          }),
       svg("circle", {
-        cx: x(effect.value), cy: 13, r: radius, stroke: faint, "stroke-width": 2,
+        cx: x(effect.value),
+        cy: 13,
+        r: radius,
+        stroke: faint,
+        "stroke-width": 2,
         fill: clear || effect.value === 0 || Number.isNaN(effect.low) ? faint : paint("surface"),
       }),
     ]);
   });
-  const zero = svg("line", { x1: x(0), x2: x(0), y1: 0, y2: bottom - 4, stroke: paint("muted"), "stroke-dasharray": "2 3" });
+  const zero = svg("line", {
+    x1: x(0),
+    x2: x(0),
+    y1: 0,
+    y2: bottom - 4,
+    stroke: paint("muted"),
+    "stroke-dasharray": "2 3",
+  });
   const { isClass } = columnMeaning(c);
   const sides = [
-    label(x(0) - 8, bottom + 34, isClass ? "← less likely" : "← lowers", { "text-anchor": "end", fill: paint("down"), "font-size": 12 }),
+    label(x(0) - 8, bottom + 34, isClass ? "← less likely" : "← lowers", {
+      "text-anchor": "end",
+      fill: paint("down"),
+      "font-size": 12,
+    }),
     label(x(0) + 8, bottom + 34, isClass ? "more likely →" : "raises →", { fill: paint("up"), "font-size": 12 }),
   ];
   return { parts: [bottomAxis(x, bottom, bottom), zero, ...rows, ...sides], height: bottom + 44 };
@@ -133,9 +169,16 @@ function drawPrevalence(width) {
   const rows = order.map((k, i) =>
     axisRow(k, i, height, width, `${topicTitle(k)}, ${topicName(k)}: ${percent(meanShares()[k])} of the words`, [
       rowName(k, left),
-      svg("rect", { x: x(0), y: 6, width: Math.max(x(meanShares()[k]) - x(0), 1), height: 14, rx: 2, fill: topicColor(k) }),
+      svg("rect", {
+        x: x(0),
+        y: 6,
+        width: Math.max(x(meanShares()[k]) - x(0), 1),
+        height: 14,
+        rx: 2,
+        fill: topicColor(k),
+      }),
       label(x(meanShares()[k]) + 6, 17, percent(meanShares()[k]), { "font-size": 11, fill: paint("muted") }),
-    ])
+    ]),
   );
   return { parts: [bottomAxis(x, bottom, bottom, percent), ...rows], height: bottom + 28 };
 }

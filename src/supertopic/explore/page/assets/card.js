@@ -31,15 +31,27 @@ function cardFacts(k) {
 
 function effectSentence(k, c) {
   const effect = effectOf(k, c);
-  if (effect.value === 0) return ["Its coefficient is exactly zero: it has no effect on ", el("em", {}, said(columnMeaning(c).name)), "."];
+  if (effect.value === 0)
+    return ["Its coefficient is exactly zero: it has no effect on ", el("em", {}, said(columnMeaning(c).name)), "."];
   const spread = Number.isNaN(effect.low) ? "" : ` (90 % interval ${number(effect.low)} to ${number(effect.high)})`;
-  const doubt = Number.isNaN(effect.low) || isClear(effect) ? "" : " The interval includes zero, so that the effect may be none.";
-  const size = columnMeaning(c).isClass ? `: coefficient ${number(effect.value)}` : ` by ${number(Math.abs(effect.value))}`;
-  return ["Compared with an average document, it ", ...effectPhrase(c, effect.value > 0, true), `${size}${spread}.${doubt}`];
+  const doubt =
+    Number.isNaN(effect.low) || isClear(effect) ? "" : " The interval includes zero, so that the effect may be none.";
+  const size = columnMeaning(c).isClass
+    ? `: coefficient ${number(effect.value)}`
+    : ` by ${number(Math.abs(effect.value))}`;
+  return [
+    "Compared with an average document, it ",
+    ...effectPhrase(c, effect.value > 0, true),
+    `${size}${spread}.${doubt}`,
+  ];
 }
 
 function cardOrders(k) {
-  const orders = [["relevance", "Relevant"], ["probability", "Most probable"], ["frex", "Exclusive"]];
+  const orders = [
+    ["relevance", "Relevant"],
+    ["probability", "Most probable"],
+    ["frex", "Exclusive"],
+  ];
   if (app.data.arrays.deviation_rows) orders.push(["deviation", "Deviations"]);
   const redraw = () => announce("card");
   const chosen = switcher("Order of the words", orders, card.order, (order) => {
@@ -47,7 +59,12 @@ function cardOrders(k) {
     redraw();
   });
   const slider = el("input", {
-    type: "range", min: 0, max: 1, step: 0.05, value: card.lambda, "aria-label": "Lambda of relevance",
+    type: "range",
+    min: 0,
+    max: 1,
+    step: 0.05,
+    value: card.lambda,
+    "aria-label": "Lambda of relevance",
     oninput: (event) => {
       card.lambda = Number(event.target.value);
       announce("card");
@@ -58,13 +75,16 @@ function cardOrders(k) {
     shown.replaceChildren(orderNote());
     slider.parentNode.hidden = card.order !== "relevance";
   });
-  return [el("div", { class: "tools" }, chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider)), shown];
+  return [
+    el("div", { class: "tools" }, chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider)),
+    shown,
+  ];
 }
 
 function orderNote() {
   return {
     probability: "Words by their probability in the topic.",
-    relevance: `λ = ${number(card.lambda, 2)}: near 1 frequent words come first, near 0 words that few other topics have.`,
+    relevance: `λ = ${number(card.lambda, 2)}: near 1 frequent words come first, near 0 words of few topics.`,
     frex: "Words that are both frequent in the topic and rare in others (FREX).",
     deviation: "What the topic adds to (blue) or takes from (orange) the background, on the log scale.",
   }[card.order];
@@ -87,8 +107,10 @@ function cardFigure(k) {
     const shown = items().map(({ word, value }) => ({ name: wordName(word), value, color: color(value) }));
     return bars(width, shown, card.order === "deviation" ? { form: signed } : {});
   };
-  const rows = () => [["word", card.order === "deviation" ? "deviation" : "probability"],
-    ...items().map(({ word, value }) => [app.data.words[word], value])];
+  const rows = () => [
+    ["word", card.order === "deviation" ? "deviation" : "probability"],
+    ...items().map(({ word, value }) => [app.data.words[word], value]),
+  ];
   const made = figure(`topic_${k}_words`, "Words", "", draw, rows);
   panelOnce(made, k, () => made.isConnected && made.redraw());
   return made;
@@ -102,11 +124,18 @@ function facetLists(k) {
       `topic_${k}_facet`,
       title,
       "",
-      (width) => bars(width, words.slice(0, 8).map(([w, value]) => ({
-        name: wordName(w), value, color: paint(value < 0 ? "down" : "up"),
-      })), { form: signed }),
-      () => [["word", "deviation"], ...words.map(([w, value]) => [app.data.words[w], value])]
-    )
+      (width) =>
+        bars(
+          width,
+          words.slice(0, 8).map(([w, value]) => ({
+            name: wordName(w),
+            value,
+            color: paint(value < 0 ? "down" : "up"),
+          })),
+          { form: signed },
+        ),
+      () => [["word", "deviation"], ...words.map(([w, value]) => [app.data.words[w], value])],
+    ),
   );
 }
 
@@ -131,8 +160,9 @@ function typicalDocuments(k) {
   return el(
     "section",
     { class: "typical" },
-    el("h3", {}, "Most typical documents "), saveButtons(`topic_${k}_documents`, "typical documents", null, rows),
-    el("ol", { class: "plain" }, items)
+    el("h3", {}, "Most typical documents "),
+    saveButtons(`topic_${k}_documents`, "typical documents", null, rows),
+    el("ol", { class: "plain" }, items),
   );
 }
 
@@ -143,6 +173,6 @@ function documentLink(d, fact) {
     { href: `#documents/${d}`, class: "document-link" },
     el("span", { class: "who" }, said(documentName(d))),
     el("span", { class: "fact" }, fact),
-    el("span", { class: "snippet", dir: "auto" }, snippet(d))
+    el("span", { class: "snippet", dir: "auto" }, snippet(d)),
   );
 }

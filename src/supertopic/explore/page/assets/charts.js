@@ -19,7 +19,12 @@ function fitText(text, width, size = 12) {
     if (textWidth(shown.slice(0, middle) + "…", size) <= width) low = middle;
     else high = middle - 1;
   }
-  return low ? shown.slice(0, low).toWellFormed().replace(/\ufffd$/, "") + "…" : "";
+  return low
+    ? shown
+        .slice(0, low)
+        .toWellFormed()
+        .replace(/\ufffd$/, "") + "…"
+    : "";
 }
 
 function label(x, y, text, attributes = {}) {
@@ -47,17 +52,29 @@ function scale(low, high, from, to) {
 
 function bottomAxis(x, y, height, form = number) {
   const wanted = Math.max(2, Math.min(7, Math.floor(Math.abs(x.to - x.from) / 70)));
-  return svg("g", {}, ticks(x.low, x.high, wanted).map((value) => [
-    svg("line", { x1: x(value), x2: x(value), y1: y - height, y2: y, stroke: paint("line") }),
-    label(x(value), y + 16, form(value), { "text-anchor": "middle", "font-size": 11, fill: paint("muted") }),
-  ]).flat());
+  return svg(
+    "g",
+    {},
+    ticks(x.low, x.high, wanted)
+      .map((value) => [
+        svg("line", { x1: x(value), x2: x(value), y1: y - height, y2: y, stroke: paint("line") }),
+        label(x(value), y + 16, form(value), { "text-anchor": "middle", "font-size": 11, fill: paint("muted") }),
+      ])
+      .flat(),
+  );
 }
 
 function leftAxis(y, x, width, form = number) {
-  return svg("g", {}, ticks(y.low, y.high, 5).map((value) => [
-    svg("line", { x1: x, x2: x + width, y1: y(value), y2: y(value), stroke: paint("line") }),
-    label(x - 6, y(value) + 4, form(value), { "text-anchor": "end", "font-size": 11, fill: paint("muted") }),
-  ]).flat());
+  return svg(
+    "g",
+    {},
+    ticks(y.low, y.high, 5)
+      .map((value) => [
+        svg("line", { x1: x, x2: x + width, y1: y(value), y2: y(value), stroke: paint("line") }),
+        label(x - 6, y(value) + 4, form(value), { "text-anchor": "end", "font-size": 11, fill: paint("muted") }),
+      ])
+      .flat(),
+  );
 }
 
 function range(values) {
@@ -102,7 +119,7 @@ function saveButtons(name, title, drawing, rows) {
     { class: "save" },
     rows ? button("CSV", () => download(`${name}.csv`, csvOf(rows()), "text/csv")) : null,
     drawing ? button("SVG", () => download(`${name}.svg`, svgText(drawing()), "image/svg+xml")) : null,
-    drawing ? button("PNG", async () => download(`${name}.png`, await pngOf(drawing()), "image/png")) : null
+    drawing ? button("PNG", async () => download(`${name}.png`, await pngOf(drawing()), "image/png")) : null,
   );
 }
 
@@ -129,7 +146,7 @@ function bars(width, items, { low, high, form = number, height = 22, share = 0.3
         rx: 2,
         fill: item.color || paint("accent"),
       }),
-      label(Math.max(zero, end) + 5, y + height / 2 + 4, form(item.value), { "font-size": 11, fill: paint("muted") })
+      label(Math.max(zero, end) + 5, y + height / 2 + 4, form(item.value), { "font-size": 11, fill: paint("muted") }),
     );
   });
   const line = svg("line", { x1: zero, x2: zero, y1: 0, y2: items.length * height, stroke: paint("muted") });

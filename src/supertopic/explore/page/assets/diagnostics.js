@@ -10,8 +10,17 @@ function drawChecked(place) {
   const { bound, log_joint: joint, r_hat: rHat } = app.data.arrays;
   const parts = [measures(checkRows())];
   const traces = [];
-  if (bound && bound.data.length > 1) traces.push(traceFigure("bound", "Objective by iteration", "It should rise and level off.", bound.data));
-  if (joint) traces.push(traceFigure("log_joint", "Log joint probability of the draws", "It should wander around a level, without a trend.", joint.data));
+  if (bound && bound.data.length > 1)
+    traces.push(traceFigure("bound", "Objective by iteration", "It should rise and level off.", bound.data));
+  if (joint)
+    traces.push(
+      traceFigure(
+        "log_joint",
+        "Log joint probability of the draws",
+        "It should wander around a level, without a trend.",
+        joint.data,
+      ),
+    );
   if (traces.length) parts.push(el("div", { class: "two even" }, traces));
   if (rHat) parts.push(rHatFigure());
   parts.push(flagList(), labelTools(), parameterTable());
@@ -25,7 +34,11 @@ function checkRows() {
     ["documents", whole(nDocuments()), checks.training ? "those that the model was fitted to" : "not those of the fit"],
     ["empty documents", whole(checks.empty), "without a known word; they get the mean shares"],
     ["words", whole(words.length), "in the vocabulary"],
-    ["unknown words", percent(checks.unknown / Math.max(seen, 1)), `${whole(checks.unknown)} of ${whole(seen)} were dropped`],
+    [
+      "unknown words",
+      percent(checks.unknown / Math.max(seen, 1)),
+      `${whole(checks.unknown)} of ${whole(seen)} were dropped`,
+    ],
     ["iterations", whole(checks.iterations), `of the engine “${checks.inference}”`],
   ];
 }
@@ -35,43 +48,112 @@ function traceFigure(name, title, note, values) {
     const x = scale(1, Math.max(values.length, 2), 70, width - 12);
     const y = scale(...range(values), 180, 12);
     const path = Array.from(values, (value, i) => `${i ? "L" : "M"}${x(i + 1)} ${y(value)}`).join("");
-    return { parts: [leftAxis(y, 70, width - 82, (v) => number(v, 5)), bottomAxis(x, 180, 0, whole), svg("path", { d: path, fill: "none", stroke: paint("accent"), "stroke-width": 2 })], height: 204 };
+    return {
+      parts: [
+        leftAxis(y, 70, width - 82, (v) => number(v, 5)),
+        bottomAxis(x, 180, 0, whole),
+        svg("path", { d: path, fill: "none", stroke: paint("accent"), "stroke-width": 2 }),
+      ],
+      height: 204,
+    };
   };
-  return figure(name, title, note, draw, () => [["iteration", "value"], ...Array.from(values, (value, i) => [i + 1, value])]);
+  return figure(name, title, note, draw, () => [
+    ["iteration", "value"],
+    ...Array.from(values, (value, i) => [i + 1, value]),
+  ]);
 }
 
 function rHatFigure() {
   const { r_hat: rHat } = app.data.arrays;
   const values = Array.from(row(rHat, Math.min(app.column, rHat.shape[0] - 1)));
-  const items = values.map((value, k) => ({ name: `${k}  ${topicName(k)}`, value: Number.isFinite(value) ? value : 1, color: value > 1.1 ? paint("down") : paint("accent") }));
+  const items = values.map((value, k) => ({
+    name: `${k}  ${topicName(k)}`,
+    value: Number.isFinite(value) ? value : 1,
+    color: value > 1.1 ? paint("down") : paint("accent"),
+  }));
   items.sort((a, b) => b.value - a.value);
-  return figure("r_hat", "R-hat of the coefficients", "Near 1 the chains agree. Above 1.1 (orange) more sweeps are needed.", (width) => bars(width, items.slice(0, 30), { low: 0 }), () => [["topic", "r_hat"], ...values.map((value, k) => [k, value])]);
+  return figure(
+    "r_hat",
+    "R-hat of the coefficients",
+    "Near 1 the chains agree. Above 1.1 (orange) more sweeps are needed.",
+    (width) => bars(width, items.slice(0, 30), { low: 0 }),
+    () => [["topic", "r_hat"], ...values.map((value, k) => [k, value])],
+  );
 }
 
 function flagList() {
-  const found = app.data.topics.flatMap(({ dead, twins }, k) => [
-    dead ? el("li", {}, topicLink(k, topicTitle(k)), " is hardly used.") : null,
-    twins.some((other) => other > k) ? el("li", {}, topicLink(k, topicTitle(k)), " has nearly the words of ", ...listed(twins.filter((other) => other > k).map((other) => topicLink(other, topicTitle(other)))), ".") : null,
-  ]).filter(Boolean);
-  return el("section", {}, el("h3", {}, "Topics to look at twice"), found.length ? el("ul", {}, found) : el("p", { class: "note" }, "None: every topic is used, and no two have nearly the same words."));
+  const found = app.data.topics
+    .flatMap(({ dead, twins }, k) => [
+      dead ? el("li", {}, topicLink(k, topicTitle(k)), " is hardly used.") : null,
+      twins.some((other) => other > k)
+        ? el(
+            "li",
+            {},
+            topicLink(k, topicTitle(k)),
+            " has nearly the words of ",
+            ...listed(twins.filter((other) => other > k).map((other) => topicLink(other, topicTitle(other)))),
+            ".",
+          )
+        : null,
+    ])
+    .filter(Boolean);
+  return el(
+    "section",
+    {},
+    el("h3", {}, "Topics to look at twice"),
+    found.length
+      ? el("ul", {}, found)
+      : el("p", { class: "note" }, "None: every topic is used, and no two have nearly the same words."),
+  );
 }
 
 function labelTools() {
-  const input = el("input", { type: "file", accept: ".json,application/json", "aria-label": "Read names from a file", onchange: async (event) => {
-    const [file] = event.target.files;
-    if (!file) return;
-    try {
-      await importLabels(file);
-    } catch {
-      event.target.insertAdjacentElement("afterend", el("p", { class: "flag", role: "alert" }, "The file holds no names of topics."));
-    }
-  } });
-  return el("section", {}, el("h3", {}, "Names of the topics"),
-    el("p", { class: "note" }, "Names that you give are kept in this browser. Save them to a file to give them to others, or back to the model with ", el("code", {}, 'model.set_topic_labels("topic_labels.json")'), "."),
-    el("div", { class: "tools" }, el("button", { type: "button", onclick: exportLabels }, "Save names"), field("Read names", input)));
+  const input = el("input", {
+    type: "file",
+    accept: ".json,application/json",
+    "aria-label": "Read names from a file",
+    onchange: async (event) => {
+      const [file] = event.target.files;
+      if (!file) return;
+      try {
+        await importLabels(file);
+      } catch {
+        event.target.insertAdjacentElement(
+          "afterend",
+          el("p", { class: "flag", role: "alert" }, "The file holds no names of topics."),
+        );
+      }
+    },
+  });
+  return el(
+    "section",
+    {},
+    el("h3", {}, "Names of the topics"),
+    el(
+      "p",
+      { class: "note" },
+      "Names that you give are kept in this browser. ",
+      "Save them to a file to give them to others, or back to the model with ",
+      el("code", {}, 'model.set_topic_labels("topic_labels.json")'),
+      ".",
+    ),
+    el(
+      "div",
+      { class: "tools" },
+      el("button", { type: "button", onclick: exportLabels }, "Save names"),
+      field("Read names", input),
+    ),
+  );
 }
 
 function parameterTable() {
-  const rows = Object.entries(app.data.parameters).map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, said(value))));
-  return el("details", {}, el("summary", {}, "All settings of the model"), el("table", { class: "facts" }, el("caption", {}, app.data.estimator), el("tbody", {}, rows)));
+  const rows = Object.entries(app.data.parameters).map(([name, value]) =>
+    el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, said(value))),
+  );
+  return el(
+    "details",
+    {},
+    el("summary", {}, "All settings of the model"),
+    el("table", { class: "facts" }, el("caption", {}, app.data.estimator), el("tbody", {}, rows)),
+  );
 }

@@ -4,7 +4,8 @@
 function readDocument(d) {
   const known = countsOf(d);
   const text = documentText(d);
-  if (!known || !app.model.kind) return { d, text, ids: null, counts: null, found: null, predictor: storedPredictor(d) };
+  if (!known || !app.model.kind)
+    return { d, text, ids: null, counts: null, found: null, predictor: storedPredictor(d) };
   const found = scoreDocument(app.model, known.ids, known.counts, null);
   return { d, text, ...known, found, predictor: storedPredictor(d) };
 }
@@ -47,13 +48,15 @@ function explainDocument(document) {
   else pieces.push(plainText(document));
   if (found) {
     const { name } = columnMeaning(c);
-    pieces.push(figure(
-      document.d < 0 ? "typed_waterfall" : `document_${document.d}_waterfall`,
-      `From an average document to this one: ${cut(name, 60)}`,
-      "Each bar is the share of a topic times its coefficient. Together they lead to the linear predictor of this document.",
-      (width) => drawWaterfall(width, found),
-      () => waterfallRows(found)
-    ));
+    pieces.push(
+      figure(
+        document.d < 0 ? "typed_waterfall" : `document_${document.d}_waterfall`,
+        `From an average document to this one: ${cut(name, 60)}`,
+        "Each bar is the share of a topic times its coefficient. Together they lead to the linear predictor.",
+        (width) => drawWaterfall(width, found),
+        () => waterfallRows(found),
+      ),
+    );
   }
   pieces.push(sharesFigure(document));
   return pieces;
@@ -63,9 +66,17 @@ function sharesFigure(document) {
   const shares = sharesOf(document);
   const order = bestPlaces(shares, 8).filter((k) => shares[k] > 0.005);
   const name = document.d < 0 ? "typed_shares" : `document_${document.d}_shares`;
-  return figure(name, "Topics of this document", "", (width) =>
-    bars(width, order.map((k) => ({ name: `${k}  ${topicName(k)}`, value: shares[k], color: topicColor(k) })), { form: percent, low: 0 }),
-    () => [["topic", "label", "share"], ...Array.from(shares, (share, k) => [k, topicName(k), share])]
+  return figure(
+    name,
+    "Topics of this document",
+    "",
+    (width) =>
+      bars(
+        width,
+        order.map((k) => ({ name: `${k}  ${topicName(k)}`, value: shares[k], color: topicColor(k) })),
+        { form: percent, low: 0 },
+      ),
+    () => [["topic", "label", "share"], ...Array.from(shares, (share, k) => [k, topicName(k), share])],
   );
 }
 
@@ -73,7 +84,8 @@ function sharesFigure(document) {
 function reasons(document, found, c) {
   const topics = waterfallBars(found, 40).filter(({ topic }) => topic !== undefined);
   const total = found.end - found.start;
-  const side = (sign) => topics.filter(({ value }) => sign * value > 0.05 * Math.max(Math.abs(total), 1e-9)).slice(0, 2);
+  const side = (sign) =>
+    topics.filter(({ value }) => sign * value > 0.05 * Math.max(Math.abs(total), 1e-9)).slice(0, 2);
   const words = document.found ? contributions(document, c) : [];
   const strong = (sign) => words.filter(({ value }) => sign * value > 0).slice(0, 3);
   words.sort((a, b) => b.value - a.value);
@@ -85,7 +97,12 @@ function reasons(document, found, c) {
     if (!names.length && !few.length) return null;
     const verb = sign > 0 ? "What raises it: " : "What lowers it: ";
     const said1 = listed(names.map(({ topic, value }) => el("span", {}, topicLink(topic), ` (${signed(value, 2)})`)));
-    const said2 = few.length ? [names.length ? "; words such as " : "words such as ", ...listed(few.map(({ id }) => el("q", {}, said(wordName(id)))))] : [];
+    const said2 = few.length
+      ? [
+          names.length ? "; words such as " : "words such as ",
+          ...listed(few.map(({ id }) => el("q", {}, said(wordName(id))))),
+        ]
+      : [];
     return el("p", { class: "reason" }, arrow(sign > 0 ? "up" : "down"), verb, ...said1, ...said2, ".");
   };
   return [line(1, up), line(-1, down)].filter(Boolean);
@@ -103,7 +120,13 @@ function wordsFigure(document, c) {
   const place = el("div", { class: "reading" });
   const legend = el("div", { class: "legend" });
   const draw = () => paintWords(document, c, place, legend);
-  const options = app.data.effects || app.model.kind === "one_topic" ? [["effect", "What it adds"], ["topic", "Topic"]] : [["topic", "Topic"]];
+  const options =
+    app.data.effects || app.model.kind === "one_topic"
+      ? [
+          ["effect", "What it adds"],
+          ["topic", "Topic"],
+        ]
+      : [["topic", "Topic"]];
   if (options.length === 1) shownWords.by = "topic";
   const chosen = switcher("Colour of the words", options, shownWords.by, (by) => {
     shownWords.by = by;
@@ -112,11 +135,20 @@ function wordsFigure(document, c) {
   const rows = () => [["word", "count", "contribution", "topic"], ...wordRows(document, c)];
   const name = document.d < 0 ? "typed_words" : `document_${document.d}_words`;
   draw();
-  return [el("div", { class: "tools" }, el("h3", {}, "Words"), chosen, saveButtons(name, "words", null, rows)), place, legend];
+  return [
+    el("div", { class: "tools" }, el("h3", {}, "Words"), chosen, saveButtons(name, "words", null, rows)),
+    place,
+    legend,
+  ];
 }
 
 function wordRows(document, c) {
-  return contributions(document, c).map(({ id, value, count }, j) => [app.data.words[id], count, value, largest(document.found.phi[j])]);
+  return contributions(document, c).map(({ id, value, count }, j) => [
+    app.data.words[id],
+    count,
+    value,
+    largest(document.found.phi[j]),
+  ]);
 }
 
 function paintWords(document, c, place, legend) {
@@ -127,16 +159,22 @@ function paintWords(document, c, place, legend) {
   const mark = (j, text) => {
     const node = el("mark", {}, text);
     const k = topics[j];
-    const strength = shownWords.by === "topic" ? 0.25 * document.found.phi[j][k] + 0.05 : Math.pow(Math.abs(values[j]) / most, 1.4) * (isDark() ? 0.5 : 0.6);
+    const strength =
+      shownWords.by === "topic"
+        ? 0.25 * document.found.phi[j][k] + 0.05
+        : Math.pow(Math.abs(values[j]) / most, 1.4) * (isDark() ? 0.5 : 0.6);
     const color = shownWords.by === "topic" ? topicColor(k) : paint(values[j] < 0 ? "down" : "up");
     node.style.backgroundColor = blend(paint("raised"), color, strength);
     if (shownWords.by === "topic") node.style.borderBottomColor = color;
     else if (strength > 0.2) node.style.borderBottom = `2px ${values[j] < 0 ? "dotted" : "solid"} ${color}`;
-    node.title = `${topicTitle(k)} (${percent(document.found.phi[j][k])})${app.data.effects ? `, adds ${signed(values[j])}` : ""}`;
+    const adds = app.data.effects ? `, adds ${signed(values[j])}` : "";
+    node.title = `${topicTitle(k)} (${percent(document.found.phi[j][k])})${adds}`;
     return node;
   };
   place.classList.toggle("by-topic", shownWords.by === "topic");
-  place.replaceChildren(...(document.text === null ? wordList(document, mark) : markedText(document.text, places, mark)));
+  place.replaceChildren(
+    ...(document.text === null ? wordList(document, mark) : markedText(document.text, places, mark)),
+  );
   drawLegend(legend, document, topics);
   if (document.d >= 0 && document.text !== null && document.text.length === app.data.documents.limit) {
     place.append(el("p", { class: "note" }, "The text is cut here. The prediction is that of the whole text."));
@@ -180,7 +218,7 @@ function drawLegend(legend, document, topics) {
     const name = app.data.effects ? columnMeaning(app.column).name : "its class";
     legend.replaceChildren(
       el("span", {}, arrow("up"), "blue, solid line: raises ", said(cut(name, 40))),
-      el("span", {}, arrow("down"), "orange, dotted line: lowers it")
+      el("span", {}, arrow("down"), "orange, dotted line: lowers it"),
     );
     return;
   }
@@ -192,7 +230,19 @@ function drawLegend(legend, document, topics) {
 
 function plainText(document) {
   const why = "The words of this document are not part of the page, which holds those of a part of the documents only.";
-  return el("div", { class: "reading" }, document.text === null ? null : el("p", { class: "text", dir: "auto" }, document.text), el("p", { class: "note" }, why));
+  return el(
+    "div",
+    { class: "reading" },
+    document.text === null ? null : el("p", { class: "text", dir: "auto" }, document.text),
+    el("p", { class: "note" }, why),
+  );
+}
+
+function truthSentence({ y, mean: predicted, ends: [low, high] }) {
+  const off = predicted - y;
+  const where = y >= low && y <= high ? "within" : "outside";
+  const side = off > 0 ? "high" : "low";
+  return `In truth ${number(y)}: the prediction is ${number(Math.abs(off))} too ${side}, ${where} the interval.`;
 }
 
 /* The prediction in a sentence, and the classes as bars. */
@@ -202,11 +252,17 @@ function answerParts(place, answer, probability = 0.9) {
   const known = answer.y !== undefined && !Number.isNaN(answer.y);
   if (outcome.kind === "number") {
     const [low, high] = answer.ends;
-    const off = known ? answer.mean - answer.y : 0;
-    const inside = known && answer.y >= low && answer.y <= high;
     return [
-      el("p", { class: "answer" }, "Predicted ", name, ": ", el("strong", {}, number(answer.mean)), ` (${percent(probability)} interval ${number(low)} to ${number(high)})`),
-      known ? el("p", { class: "truth" }, `In truth ${number(answer.y)}: the prediction is ${number(Math.abs(off))} too ${off > 0 ? "high" : "low"}, ${inside ? "within" : "outside"} the interval.`) : null,
+      el(
+        "p",
+        { class: "answer" },
+        "Predicted ",
+        name,
+        ": ",
+        el("strong", {}, number(answer.mean)),
+        ` (${percent(probability)} interval ${number(low)} to ${number(high)})`,
+      ),
+      known ? el("p", { class: "truth" }, truthSentence(answer)) : null,
       intervalFigure(place, answer),
     ];
   }
@@ -219,9 +275,30 @@ function answerParts(place, answer, probability = 0.9) {
     color: code === answer.decided ? paint("accent") : paint("zero"),
   }));
   return [
-    el("p", { class: "answer" }, "Predicted ", name, ": ", el("strong", {}, said(cut(outcome.classes[answer.decided], 60)))),
-    known ? el("p", { class: "truth" }, "In truth ", said(cut(outcome.classes[answer.y], 60)), `: the prediction is ${verdict}.`) : null,
-    figure(`classes_${place}`, outcome.kind === "score" ? "Scores of the classes" : "Probabilities of the classes", "", (width) => bars(width, items, outcome.kind === "score" ? { form } : { form, low: 0, high: 1 }), () => [["class", "value"], ...Array.from(answer.chances, (value, code) => [outcome.classes[code], value])]),
+    el(
+      "p",
+      { class: "answer" },
+      "Predicted ",
+      name,
+      ": ",
+      el("strong", {}, said(cut(outcome.classes[answer.decided], 60))),
+    ),
+    known
+      ? el(
+          "p",
+          { class: "truth" },
+          "In truth ",
+          said(cut(outcome.classes[answer.y], 60)),
+          `: the prediction is ${verdict}.`,
+        )
+      : null,
+    figure(
+      `classes_${place}`,
+      outcome.kind === "score" ? "Scores of the classes" : "Probabilities of the classes",
+      "",
+      (width) => bars(width, items, outcome.kind === "score" ? { form } : { form, low: 0, high: 1 }),
+      () => [["class", "value"], ...Array.from(answer.chances, (value, code) => [outcome.classes[code], value])],
+    ),
   ];
 }
 
@@ -235,16 +312,35 @@ function intervalFigure(place, answer) {
     const x = scale(low, high, 16, width - 16);
     const parts = [
       bottomAxis(x, 30, 24),
-      svg("line", { x1: x(clip(answer.ends[0])), x2: x(clip(answer.ends[1])), y1: 16, y2: 16, stroke: paint("accent"), "stroke-width": 6, "stroke-linecap": "round", opacity: 0.35 }),
+      svg("line", {
+        x1: x(clip(answer.ends[0])),
+        x2: x(clip(answer.ends[1])),
+        y1: 16,
+        y2: 16,
+        stroke: paint("accent"),
+        "stroke-width": 6,
+        "stroke-linecap": "round",
+        opacity: 0.35,
+      }),
       svg("circle", { cx: x(answer.mean), cy: 16, r: 6, fill: paint("accent") }),
     ];
     if (answer.y !== undefined && !Number.isNaN(answer.y)) {
       const at = x(answer.y);
-      parts.push(svg("path", { d: `M${at} 8l6 8l-6 8l-6 -8z`, fill: paint("surface"), stroke: paint("ink"), "stroke-width": 2 }));
+      parts.push(
+        svg("path", { d: `M${at} 8l6 8l-6 8l-6 -8z`, fill: paint("surface"), stroke: paint("ink"), "stroke-width": 2 }),
+      );
     }
     return { parts, height: 52 };
   };
   const known = answer.y !== undefined && !Number.isNaN(answer.y);
-  return figure(`prediction_${place}`, "Prediction", `Dot: predicted. Band: interval.${known ? " Diamond: the truth." : ""}`, draw,
-    () => [["predicted", "low", "high", "true"], [answer.mean, ...answer.ends, answer.y]]);
+  return figure(
+    `prediction_${place}`,
+    "Prediction",
+    `Dot: predicted. Band: interval.${known ? " Diamond: the truth." : ""}`,
+    draw,
+    () => [
+      ["predicted", "low", "high", "true"],
+      [answer.mean, ...answer.ends, answer.y],
+    ],
+  );
 }

@@ -20,9 +20,33 @@ function filterForm() {
   const place = currentOutcome();
   const outcome = place < 0 ? null : app.data.outcomes[place];
   const controls = [
-    field("Text holds", el("input", { type: "search", value: filters.text, oninput: later((event) => change("text", event.target.value), 150) })),
-    field("Topic", chooser([["", "any"], ...axisOrder(app.column).map((k) => [k, `${k} ${cut(topicName(k), 40)}`])], filters.topic, (v) => change("topic", v))),
-    field("with a share from", el("input", { type: "number", min: 0, max: 1, step: 0.05, value: filters.least, oninput: (event) => change("least", Number(event.target.value) || 0) })),
+    field(
+      "Text holds",
+      el("input", {
+        type: "search",
+        value: filters.text,
+        oninput: later((event) => change("text", event.target.value), 150),
+      }),
+    ),
+    field(
+      "Topic",
+      chooser(
+        [["", "any"], ...axisOrder(app.column).map((k) => [k, `${k} ${cut(topicName(k), 40)}`])],
+        filters.topic,
+        (v) => change("topic", v),
+      ),
+    ),
+    field(
+      "with a share from",
+      el("input", {
+        type: "number",
+        min: 0,
+        max: 1,
+        step: 0.05,
+        value: filters.least,
+        oninput: (event) => change("least", Number(event.target.value) || 0),
+      }),
+    ),
   ];
   if (outcome) controls.push(...outcomeFilters(outcome));
   return el("form", { class: "filters", onsubmit: (event) => event.preventDefault() }, controls);
@@ -32,12 +56,49 @@ function outcomeFilters(outcome) {
   const found = [];
   if (outcome.kind !== "number") {
     const classes = [["", "any"], ...outcome.classes.map((name, code) => [code, cut(name, 40)])];
-    found.push(field("True class", chooser(classes, filters.truth, (v) => change("truth", v), { id: "filter-truth" })));
-    found.push(field("Predicted class", chooser(classes, filters.decided, (v) => change("decided", v), { id: "filter-decided" })));
+    found.push(
+      field(
+        "True class",
+        chooser(classes, filters.truth, (v) => change("truth", v), { id: "filter-truth" }),
+      ),
+    );
+    found.push(
+      field(
+        "Predicted class",
+        chooser(classes, filters.decided, (v) => change("decided", v), { id: "filter-decided" }),
+      ),
+    );
   }
   const wrong = outcome.kind === "number" ? "outside the interval" : "wrong class";
-  found.push(field("Prediction", chooser([["", "any"], ["yes", wrong], ["no", "right"]], filters.wrong, (v) => change("wrong", v))));
-  found.push(field("Sort by", chooser([["row", "row number"], ["error", "largest error"], ["predicted", "prediction"], ["topic", "share of the topic"]], filters.sort, (v) => change("sort", v))));
+  found.push(
+    field(
+      "Prediction",
+      chooser(
+        [
+          ["", "any"],
+          ["yes", wrong],
+          ["no", "right"],
+        ],
+        filters.wrong,
+        (v) => change("wrong", v),
+      ),
+    ),
+  );
+  found.push(
+    field(
+      "Sort by",
+      chooser(
+        [
+          ["row", "row number"],
+          ["error", "largest error"],
+          ["predicted", "prediction"],
+          ["topic", "share of the topic"],
+        ],
+        filters.sort,
+        (v) => change("sort", v),
+      ),
+    ),
+  );
   return found;
 }
 
@@ -79,22 +140,51 @@ function sorted(found, place, topic) {
   };
   const key = filters.sort === "row" || (place < 0 && filters.sort !== "topic") ? null : keys[filters.sort];
   if (!key) return found;
-  return found.map((d) => [d, key(d)]).sort((a, b) => b[1] - a[1]).map(([d]) => d);
+  return found
+    .map((d) => [d, key(d)])
+    .sort((a, b) => b[1] - a[1])
+    .map(([d]) => d);
 }
 
 function drawList(place) {
   const outcome = currentOutcome();
   const found = filtered();
-  const rows = () => [["row", "name", "true", "predicted", "text"],
-    ...filtered().map((d) => [d, documentName(d), ...(outcome < 0 ? ["", ""] : answerCells(outcome, d)), documentText(d) ?? ""])];
-  const items = found.slice(0, filters.shown).map((d) => el("li", {}, documentLink(d, outcome < 0 ? "" : answerSentence(outcome, d))));
-  const more = found.length > filters.shown
-    ? el("button", { type: "button", onclick: () => { filters.shown += 100; drawList(place); } }, "Show more")
-    : null;
+  const rows = () => [
+    ["row", "name", "true", "predicted", "text"],
+    ...filtered().map((d) => [
+      d,
+      documentName(d),
+      ...(outcome < 0 ? ["", ""] : answerCells(outcome, d)),
+      documentText(d) ?? "",
+    ]),
+  ];
+  const items = found
+    .slice(0, filters.shown)
+    .map((d) => el("li", {}, documentLink(d, outcome < 0 ? "" : answerSentence(outcome, d))));
+  const more =
+    found.length > filters.shown
+      ? el(
+          "button",
+          {
+            type: "button",
+            onclick: () => {
+              filters.shown += 100;
+              drawList(place);
+            },
+          },
+          "Show more",
+        )
+      : null;
   place.replaceChildren(
-    el("p", { class: "count", role: "status" }, `Showing ${whole(Math.min(found.length, filters.shown))} of ${whole(found.length)} that match, ${whole(nDocuments())} in all. `, saveButtons("documents", "documents", null, rows)),
+    el(
+      "p",
+      { class: "count", role: "status" },
+      `Showing ${whole(Math.min(found.length, filters.shown))} of ${whole(found.length)} that match, `,
+      `${whole(nDocuments())} in all. `,
+      saveButtons("documents", "documents", null, rows),
+    ),
     el("ol", { class: "plain" }, items),
-    more ?? ""
+    more ?? "",
   );
   markCurrent(place);
 }
@@ -110,7 +200,9 @@ function markCurrent(place) {
 function drawDocument(place) {
   const d = app.document;
   if (d < 0 || d >= nDocuments()) {
-    place.replaceChildren(el("p", { class: "note" }, "Choose a document to see its words and the reasons for its prediction."));
+    place.replaceChildren(
+      el("p", { class: "note" }, "Choose a document to see its words and the reasons for its prediction."),
+    );
     return;
   }
   const list = place.parentNode.querySelector(".list");
@@ -122,13 +214,15 @@ function drawDocument(place) {
   const answer = outcome < 0 ? [] : answerParts(outcome, answerOf(outcome, d));
   place.replaceChildren(
     el("h2", { tabindex: -1, id: "document-title" }, said(title)),
-    ...[columnChooser(), ...answer, ...explainDocument(document), metadataTable(d)].filter(Boolean)
+    ...[columnChooser(), ...answer, ...explainDocument(document), metadataTable(d)].filter(Boolean),
   );
 }
 
 function metadataTable(d) {
   if (!app.data.metadata.length) return null;
-  const rows = app.data.metadata.map((column, place) => el("tr", {}, el("th", { scope: "row" }, said(cut(column.name, 60))), el("td", {}, said(metadataValue(place, d)))));
+  const rows = app.data.metadata.map((column, place) =>
+    el("tr", {}, el("th", { scope: "row" }, said(cut(column.name, 60))), el("td", {}, said(metadataValue(place, d)))),
+  );
   return el("table", { class: "facts" }, el("caption", {}, "Metadata"), el("tbody", {}, rows));
 }
 

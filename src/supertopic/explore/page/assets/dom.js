@@ -87,8 +87,8 @@ function switcher(label, options, chosen, change) {
           change(value);
         },
       },
-      text
-    )
+      text,
+    ),
   );
   return el("div", { class: "switch", role: "group", "aria-label": label }, buttons);
 }

@@ -5,14 +5,19 @@ const groups = { by: "", first: 0, second: Infinity };
 function drawGroups(root) {
   const options = groupings();
   if (!options.length) {
-    root.replaceChildren(el("p", { class: "note" }, "There is nothing to group the documents by: give y or metadata to report()."));
+    root.replaceChildren(
+      el("p", { class: "note" }, "There is nothing to group the documents by: give y or metadata to report()."),
+    );
     return;
   }
   if (!options.some(([value]) => value === groups.by)) groups.by = options[0][0];
-  const choose = field("Group documents by", chooser(options, groups.by, (value) => {
-    Object.assign(groups, { by: value, first: 0, second: Infinity });
-    announce("groups");
-  }));
+  const choose = field(
+    "Group documents by",
+    chooser(options, groups.by, (value) => {
+      Object.assign(groups, { by: value, first: 0, second: Infinity });
+      announce("groups");
+    }),
+  );
   const place = el("div", {});
   root.replaceChildren(el("div", { class: "tools" }, choose), place);
   panel(place, ["groups", "topic", "labels", "theme"], drawGrouped);
@@ -21,7 +26,10 @@ function drawGroups(root) {
 function groupings() {
   const found = app.data.outcomes.map((outcome, i) => [`y${i}`, `${cut(outcome.name, 50)} (true)`, `y_${i}`]);
   const known = found.filter(([, , array]) => app.data.arrays[array].data.some((value) => !Number.isNaN(value)));
-  return [...known, ...app.data.metadata.map(({ name }, i) => [`m${i}`, cut(name, 60)])].map(([value, text]) => [value, text]);
+  return [...known, ...app.data.metadata.map(({ name }, i) => [`m${i}`, cut(name, 60)])].map(([value, text]) => [
+    value,
+    text,
+  ]);
 }
 
 /* {names, codes, inOrder}: the group of every document, NaN for none. */
@@ -40,11 +48,19 @@ function grouping(by) {
 
 /* Ten groups of about the same number of documents; fewer where values are the same. */
 function binned(values, form, n = 10) {
-  const known = Array.from(values).filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
-  const edges = [...new Set(Array.from({ length: n - 1 }, (_, i) => known[Math.floor(((i + 1) * known.length) / n)]))].filter((edge) => edge > known[0]);
-  const codes = Float64Array.from(values, (value) => (Number.isNaN(value) ? NaN : edges.filter((edge) => value >= edge).length));
+  const known = Array.from(values)
+    .filter((value) => !Number.isNaN(value))
+    .sort((a, b) => a - b);
+  const edges = [
+    ...new Set(Array.from({ length: n - 1 }, (_, i) => known[Math.floor(((i + 1) * known.length) / n)])),
+  ].filter((edge) => edge > known[0]);
+  const codes = Float64Array.from(values, (value) =>
+    Number.isNaN(value) ? NaN : edges.filter((edge) => value >= edge).length,
+  );
   const starts = [known[0], ...edges];
-  const names = starts.map((start, i) => (i + 1 < starts.length ? `${form(start)} to ${form(starts[i + 1])}` : `from ${form(start)}`));
+  const names = starts.map((start, i) =>
+    i + 1 < starts.length ? `${form(start)} to ${form(starts[i + 1])}` : `from ${form(start)}`,
+  );
   return { names, codes, inOrder: true };
 }
 
@@ -68,7 +84,7 @@ function drawGrouped(place) {
   const { means, counts } = groupMeans(grouped);
   place.replaceChildren(
     groupHeatmap(grouped, means, counts),
-    el("div", { class: "two even" }, topicByGroup(grouped, means, counts), contrastFigure(grouped, means))
+    el("div", { class: "two even" }, topicByGroup(grouped, means, counts), contrastFigure(grouped, means)),
   );
 }
 
@@ -81,25 +97,61 @@ function groupHeatmap({ names }, means, counts) {
     const head = 74;
     const parts = names.map((name, g) => {
       const x = left + 8 + (g + 0.5) * cell;
-      return label(x, head - 8, fitText(name, 90, 11), { "font-size": 11, fill: paint("muted"), transform: `rotate(-38 ${x} ${head - 8})` });
+      return label(x, head - 8, fitText(name, 90, 11), {
+        "font-size": 11,
+        fill: paint("muted"),
+        transform: `rotate(-38 ${x} ${head - 8})`,
+      });
     });
     order.forEach((k, i) => {
       const y = head + i * height;
       const most = Math.max(...means.map((mean) => mean[k]), 1e-9);
-      parts.push(svg("g", { class: "row", role: "button", tabindex: 0, "aria-label": `${topicTitle(k)}, ${topicName(k)}`, "data-topic": k,
-        onclick: () => chooseTopic(k), onkeydown: (event) => event.key === "Enter" && chooseTopic(k) },
-        svg("rect", { x: 0, y, width, height, fill: "transparent", class: "hit" }),
-        label(left, y + 15, fitText(`${k}  ${topicName(k)}`, left - 4), { "text-anchor": "end", "font-weight": app.topic === k ? 700 : 400 }),
-        ...means.map((mean, g) => {
-          const box = svg("rect", { x: left + 8 + g * cell, y: y + 1, width: Math.max(cell - 2, 2), height: height - 2, fill: sequential(0.9 * (mean[k] / most)) });
-          box.append(svg("title", {}, `${names[g]}: ${percent(mean[k])} (${whole(counts[g])} documents)`));
-          return box;
-        })));
+      parts.push(
+        svg(
+          "g",
+          {
+            class: "row",
+            role: "button",
+            tabindex: 0,
+            "aria-label": `${topicTitle(k)}, ${topicName(k)}`,
+            "data-topic": k,
+            onclick: () => chooseTopic(k),
+            onkeydown: (event) => event.key === "Enter" && chooseTopic(k),
+          },
+          svg("rect", { x: 0, y, width, height, fill: "transparent", class: "hit" }),
+          label(left, y + 15, fitText(`${k}  ${topicName(k)}`, left - 4), {
+            "text-anchor": "end",
+            "font-weight": app.topic === k ? 700 : 400,
+          }),
+          ...means.map((mean, g) => {
+            const box = svg("rect", {
+              x: left + 8 + g * cell,
+              y: y + 1,
+              width: Math.max(cell - 2, 2),
+              height: height - 2,
+              fill: sequential(0.9 * (mean[k] / most)),
+            });
+            box.append(svg("title", {}, `${names[g]}: ${percent(mean[k])} (${whole(counts[g])} documents)`));
+            return box;
+          }),
+        ),
+      );
     });
     return { parts, height: head + order.length * height + 6 };
   };
-  const rows = () => [["topic", "label", ...names], ["", "documents", ...counts], ...order.map((k) => [k, topicName(k), ...means.map((mean) => mean[k])])];
-  return figure("groups", "Mean share of each topic by group", "Each row is shaded from nothing to its own largest value. Choose a topic to see its shares below.", draw, rows, { role: "group" });
+  const rows = () => [
+    ["topic", "label", ...names],
+    ["", "documents", ...counts],
+    ...order.map((k) => [k, topicName(k), ...means.map((mean) => mean[k])]),
+  ];
+  return figure(
+    "groups",
+    "Mean share of each topic by group",
+    "Each row is shaded from nothing to its own largest value. Choose a topic to see its shares below.",
+    draw,
+    rows,
+    { role: "group" },
+  );
 }
 
 /* The share of the chosen topic by group: a line where groups have an order, bars otherwise. */
@@ -108,13 +160,39 @@ function topicByGroup({ names, inOrder }, means, counts) {
   const values = means.map((mean) => mean[k]);
   const title = `Share of ${cut(topicName(k), 50)}`;
   const rows = () => [["group", "documents", "share"], ...names.map((name, g) => [name, counts[g], values[g]])];
-  if (!inOrder) return figure("topic_by_group", title, "", (width) => bars(width, names.map((name, g) => ({ name, value: values[g], color: topicColor(k) })), { form: percent, low: 0 }), rows);
+  if (!inOrder)
+    return figure(
+      "topic_by_group",
+      title,
+      "",
+      (width) =>
+        bars(
+          width,
+          names.map((name, g) => ({ name, value: values[g], color: topicColor(k) })),
+          { form: percent, low: 0 },
+        ),
+      rows,
+    );
   const draw = (width) => {
     const x = scale(0, Math.max(names.length - 1, 1), 50, width - 20);
     const y = scale(0, Math.max(...values, 1e-9), 190, 14);
     const path = values.map((value, g) => `${g ? "L" : "M"}${x(g)} ${y(value)}`).join("");
-    const marks = names.map((name, g) => label(x(g), 206, fitText(name.replace(/^from /, "").replace(/ to .*$/, ""), (width - 60) / names.length, 10), { "font-size": 10, "text-anchor": "middle", fill: paint("muted") }));
-    return { parts: [leftAxis(y, 50, width - 70, percent), svg("path", { d: path, fill: "none", stroke: topicColor(k), "stroke-width": 2 }), ...values.map((value, g) => svg("circle", { cx: x(g), cy: y(value), r: 4, fill: topicColor(k) })), ...marks], height: 216 };
+    const marks = names.map((name, g) =>
+      label(x(g), 206, fitText(name.replace(/^from /, "").replace(/ to .*$/, ""), (width - 60) / names.length, 10), {
+        "font-size": 10,
+        "text-anchor": "middle",
+        fill: paint("muted"),
+      }),
+    );
+    return {
+      parts: [
+        leftAxis(y, 50, width - 70, percent),
+        svg("path", { d: path, fill: "none", stroke: topicColor(k), "stroke-width": 2 }),
+        ...values.map((value, g) => svg("circle", { cx: x(g), cy: y(value), r: 4, fill: topicColor(k) })),
+        ...marks,
+      ],
+      height: 216,
+    };
   };
   return figure("topic_by_group", title, "", draw, rows);
 }
@@ -123,13 +201,34 @@ function topicByGroup({ names, inOrder }, means, counts) {
 function contrastFigure({ names }, means) {
   const last = names.length - 1;
   const [a, b] = [Math.min(groups.first, last), Math.min(groups.second, last)];
-  const choice = (name, value) => chooser(names.map((text, g) => [g, cut(text, 40)]), value, (g) => {
-    groups[name] = Number(g);
-    announce("groups");
-  });
-  const items = means[a].length ? Array.from(means[a], (_, k) => ({ k, name: `${k}  ${topicName(k)}`, value: means[b][k] - means[a][k] })) : [];
+  const choice = (name, value) =>
+    chooser(
+      names.map((text, g) => [g, cut(text, 40)]),
+      value,
+      (g) => {
+        groups[name] = Number(g);
+        announce("groups");
+      },
+    );
+  const items = means[a].length
+    ? Array.from(means[a], (_, k) => ({ k, name: `${k}  ${topicName(k)}`, value: means[b][k] - means[a][k] }))
+    : [];
   items.sort((p, q) => Math.abs(q.value) - Math.abs(p.value));
-  const shown = items.slice(0, 12).sort((p, q) => q.value - p.value).map((item) => ({ ...item, color: paint(item.value < 0 ? "down" : "up") }));
-  const made = figure("contrast", "Two groups compared", "Blue: more in the second group. Orange: more in the first.", (width) => bars(width, shown, { form: (v) => signed(100 * v, 2) + " pp" }), () => [["topic", "label", "difference"], ...items.map(({ k, value }) => [k, topicName(k), value])]);
-  return el("div", {}, el("div", { class: "tools" }, field("First group", choice("first", a)), field("Second group", choice("second", b))), made);
+  const shown = items
+    .slice(0, 12)
+    .sort((p, q) => q.value - p.value)
+    .map((item) => ({ ...item, color: paint(item.value < 0 ? "down" : "up") }));
+  const made = figure(
+    "contrast",
+    "Two groups compared",
+    "Blue: more in the second group. Orange: more in the first.",
+    (width) => bars(width, shown, { form: (v) => signed(100 * v, 2) + " pp" }),
+    () => [["topic", "label", "difference"], ...items.map(({ k, value }) => [k, topicName(k), value])],
+  );
+  return el(
+    "div",
+    {},
+    el("div", { class: "tools" }, field("First group", choice("first", a)), field("Second group", choice("second", b))),
+    made,
+  );
 }

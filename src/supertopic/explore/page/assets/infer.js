@@ -181,7 +181,12 @@ function meanMoment(coef, isProduct, found, counts, mean) {
 /* The tf-idf features of a document, of length one. */
 function wordFeatures(model, ids, counts) {
   const values = ids.map((id, j) => Math.max(1 + Math.log(Math.max(counts[j], 1e-12)), 0) * model.wordScale[id]);
-  const length = Math.sqrt(Math.max(values.reduce((sum, v) => sum + v * v, 0), 1e-300));
+  const length = Math.sqrt(
+    Math.max(
+      values.reduce((sum, v) => sum + v * v, 0),
+      1e-300,
+    ),
+  );
   return values.map((v) => v / length);
 }
 

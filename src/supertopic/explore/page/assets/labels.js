@@ -9,7 +9,8 @@ function labelStore() {
 function fingerprint() {
   let sum = 7;
   const { data } = app.data.arrays.top;
-  for (let i = 0; i < data.length; i += 1 + (data.length >> 9)) sum = (sum * 31 + Math.round(data[i] * 1e9)) % 2147483647;
+  for (let i = 0; i < data.length; i += 1 + (data.length >> 9))
+    sum = (sum * 31 + Math.round(data[i] * 1e9)) % 2147483647;
   return sum;
 }
 
@@ -47,7 +48,8 @@ function checkLabels(found) {
   const kept = {};
   for (const [key, text] of Object.entries(names || {})) {
     const k = Number(key);
-    if (Number.isInteger(k) && k >= 0 && k < app.data.topics.length && typeof text === "string") kept[k] = cut(text, 200);
+    if (Number.isInteger(k) && k >= 0 && k < app.data.topics.length && typeof text === "string")
+      kept[k] = cut(text, 200);
   }
   return kept;
 }
@@ -84,7 +86,7 @@ function topicLink(k, text) {
         go("topics", k);
       },
     },
-    said(text || topicName(k))
+    said(text || topicName(k)),
   );
 }
 
@@ -92,6 +94,6 @@ function swatch(k) {
   return svg(
     "svg",
     { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" },
-    svg("circle", { cx: 5, cy: 5, r: 5, fill: topicColor(k) })
+    svg("circle", { cx: 5, cy: 5, r: 5, fill: topicColor(k) }),
   );
 }

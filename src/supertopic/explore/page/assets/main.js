@@ -20,7 +20,9 @@ async function start() {
     app.model = makeModel(app.data);
     app.tokenizer = app.data.inference.tokens ? makeTokenizer(app.data.inference.tokens, app.data.words) : null;
   } catch (error) {
-    main.replaceChildren(el("p", { class: "flag" }, `The page could not be read: ${error.message} A browser of 2023 or later is needed.`));
+    main.replaceChildren(
+      el("p", { class: "flag" }, `The page could not be read: ${error.message} A browser of 2023 or later is needed.`),
+    );
     return;
   }
   readLabels();
@@ -43,20 +45,54 @@ async function start() {
 function strongestTopic() {
   const order = axisOrder(0);
   if (!app.data.effects) return order[0];
-  return order.reduce((best, k) => (Math.abs(effectOf(k, 0).value) > Math.abs(effectOf(best, 0).value) ? k : best), order[0]);
+  return order.reduce(
+    (best, k) => (Math.abs(effectOf(k, 0).value) > Math.abs(effectOf(best, 0).value) ? k : best),
+    order[0],
+  );
 }
 
 function drawHead() {
   const { data } = app;
-  const predicts = data.outcomes.map(({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${parts[0].response.replaceAll("_", " ")})` : ""}`);
-  const facts = [data.estimator, `${whole(nTopics())} topics`, `${whole(nDocuments())} documents`, `${whole(data.words.length)} words`];
-  const theme = el("button", { type: "button", class: "quiet", id: "theme", "aria-label": "Change between light and dark", onclick: changeTheme }, "◐");
-  document.getElementById("top").replaceChildren(
-    el("div", { class: "head" },
-      el("h1", { dir: "auto" }, data.title), theme),
-    el("p", { class: "facts-line" }, facts.join(" · "), ...(predicts.length ? [" · predicts ", ...listed(predicts.slice(0, 4).map((text) => said(text)))] : []))
+  const predicts = data.outcomes.map(
+    ({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${parts[0].response.replaceAll("_", " ")})` : ""}`,
   );
-  document.getElementById("foot").replaceChildren(el("p", { class: "note" }, `Made with supertopic ${data.version}. This file is complete: it loads nothing from the network.`));
+  const facts = [
+    data.estimator,
+    `${whole(nTopics())} topics`,
+    `${whole(nDocuments())} documents`,
+    `${whole(data.words.length)} words`,
+  ];
+  const theme = el(
+    "button",
+    {
+      type: "button",
+      class: "quiet",
+      id: "theme",
+      "aria-label": "Change between light and dark",
+      onclick: changeTheme,
+    },
+    "◐",
+  );
+  document
+    .getElementById("top")
+    .replaceChildren(
+      el("div", { class: "head" }, el("h1", { dir: "auto" }, data.title), theme),
+      el(
+        "p",
+        { class: "facts-line" },
+        facts.join(" · "),
+        ...(predicts.length ? [" · predicts ", ...listed(predicts.slice(0, 4).map((text) => said(text)))] : []),
+      ),
+    );
+  document
+    .getElementById("foot")
+    .replaceChildren(
+      el(
+        "p",
+        { class: "note" },
+        `Made with supertopic ${data.version}. This file is complete: it loads nothing from the network.`,
+      ),
+    );
 }
 
 function drawTabs() {
@@ -103,7 +139,8 @@ function revealDocument() {
   const title = document.getElementById("document-title");
   if (!title) return;
   title.focus({ preventScroll: true });
-  if (title.getBoundingClientRect().top < 0 || title.getBoundingClientRect().top > innerHeight - 200) title.scrollIntoView({ block: "start" });
+  if (title.getBoundingClientRect().top < 0 || title.getBoundingClientRect().top > innerHeight - 200)
+    title.scrollIntoView({ block: "start" });
 }
 
 function changeTheme() {
@@ -132,7 +169,8 @@ function outside() {
   const read = (text) => readTyped(text, typedCovariates());
   return {
     data: app.data,
-    predictText: (text, probability = 0.9) => app.data.outcomes.map((outcome) => predictOutcome(outcome, read(text).found, probability)),
+    predictText: (text, probability = 0.9) =>
+      app.data.outcomes.map((outcome) => predictOutcome(outcome, read(text).found, probability)),
     sharesOfText: (text) => Array.from(read(text).found.shares),
     countsOfText: (text) => countText(app.tokenizer, text),
     explainText: (text, c = 0) => {
@@ -142,7 +180,17 @@ function outside() {
     scoreOfDocument: (d) => Array.from(readDocument(d).found.score || []),
     answerOf,
     topicColor,
-    special: { normalCdf, normalQuantile, gammaP, logGamma, digamma, gammaQuantile, poissonQuantile, negativeBinomialQuantile, inverseGaussianQuantile },
+    special: {
+      normalCdf,
+      normalQuantile,
+      gammaP,
+      logGamma,
+      digamma,
+      gammaQuantile,
+      poissonQuantile,
+      negativeBinomialQuantile,
+      inverseGaussianQuantile,
+    },
     relevance,
     frex,
     topWords,

@@ -12,7 +12,7 @@ function expOfProduct(score, moment, power) {
   return Math.exp(Math.min(power * score + 0.5 * power * power * productVariance(score, moment), 300));
 }
 
-/* By the name of a response: mean(part, score, moment) for numbers, chances(…) for classes. Arrays are the part's own. */
+/* By the name of a response: mean(part, score, moment) for numbers, chances(…) for classes. */
 const RESPONSES = {
   gaussian: { mean: ({ dispersion: d }, [s]) => d[1] + d[2] * s, interval: gaussianInterval },
   epsilon_insensitive: { mean: ({ dispersion: d }, [s]) => d[1] + d[2] * s, interval: gaussianInterval },
@@ -27,7 +27,9 @@ const RESPONSES = {
     mean: ({ dispersion: d }, [s], [m]) => d[1] * Math.exp(logGamma(1 + 1 / d[0])) * expOfProduct(s, m, -1 / d[0]),
     interval: weibullInterval,
   },
-  logit: { chances: (part, [s], [m]) => pair(1 / (1 + Math.exp(-s / Math.sqrt(1 + (Math.PI / 8) * plainVariance(s, m))))) },
+  logit: {
+    chances: (part, [s], [m]) => pair(1 / (1 + Math.exp(-s / Math.sqrt(1 + (Math.PI / 8) * plainVariance(s, m))))),
+  },
   probit: { chances: (part, [s], [m]) => pair(normalCdf(s / Math.sqrt(1 + plainVariance(s, m)))) },
   softmax: { chances: softmaxChances },
   ordinal: { chances: ordinalChances, decide: medianClass },
@@ -46,7 +48,7 @@ function gaussianInterval({ dispersion: d }, [s], [m], level) {
 function poissonInterval(part, [s], [mean], level) {
   const doubt = Math.expm1(Math.min(productVariance(s, mean), 300));
   return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) =>
-    doubt > 1e-9 ? negativeBinomialQuantile(tail, 1 / doubt, mean) : poissonQuantile(tail, mean)
+    doubt > 1e-9 ? negativeBinomialQuantile(tail, 1 / doubt, mean) : poissonQuantile(tail, mean),
   );
 }
 
@@ -65,7 +67,8 @@ function gammaMean({ dispersion: d, link }, [s], [m]) {
 function gammaInterval(part, [s], [m], level) {
   const d = part.dispersion;
   const mean = gammaMean(part, [s], [m]);
-  const doubt = part.link === "canonical" ? Math.max(m / (s * s) - 1, 0) : Math.expm1(Math.min(productVariance(s, m), 300));
+  const doubt =
+    part.link === "canonical" ? Math.max(m / (s * s) - 1, 0) : Math.expm1(Math.min(productVariance(s, m), 300));
   const shape = 1 / ((1 + 1 / d[0]) * (1 + doubt) - 1);
   return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => (gammaQuantile(tail, shape) * mean) / shape);
 }
@@ -134,7 +137,7 @@ function partMoments(part, found) {
   return [found.score.slice(first, last), found.moment.slice(first, last)];
 }
 
-/* What an outcome predicts: {mean, ends} of a number; {chances, decided} of classes; null if its response is unknown. */
+/* What an outcome predicts: {mean, ends} of a number; {chances, decided} of classes; null: unknown. */
 function predictOutcome(outcome, found, probability = 0.9) {
   if (!outcome.parts.length) return { chances: Array.from(found.shares), decided: largest(found.shares) };
   if (outcome.parts.some((part) => !RESPONSES[part.response])) return null;
@@ -152,7 +155,9 @@ function predictOutcome(outcome, found, probability = 0.9) {
 }
 
 function oneAgainstRest(outcome, found) {
-  const each = outcome.parts.map((part) => RESPONSES[part.response].chances(part, ...partMoments(part, found))[1] + 1e-300);
+  const each = outcome.parts.map(
+    (part) => RESPONSES[part.response].chances(part, ...partMoments(part, found))[1] + 1e-300,
+  );
   const total = each.reduce((sum, value) => sum + value, 0);
   const chances = each.map((value) => value / total);
   return { chances, decided: largest(chances) };

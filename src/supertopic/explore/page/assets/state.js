@@ -117,11 +117,25 @@ function documentName(d) {
 
 function snippet(d, length = 120) {
   const text = documentText(d);
-  if (text !== null) return cut(text.slice(0, 4 * length).replace(/\s+/g, " ").trim(), length) || "(empty)";
+  if (text !== null)
+    return (
+      cut(
+        text
+          .slice(0, 4 * length)
+          .replace(/\s+/g, " ")
+          .trim(),
+        length,
+      ) || "(empty)"
+    );
   const found = countsOf(d);
   if (!found) return "";
   const order = found.ids.map((id, j) => [id, found.counts[j]]).sort((a, b) => b[1] - a[1]);
-  return order.slice(0, 12).map(([id]) => wordName(id)).join(" · ") || "(empty)";
+  return (
+    order
+      .slice(0, 12)
+      .map(([id]) => wordName(id))
+      .join(" · ") || "(empty)"
+  );
 }
 
 function wordName(id) {
@@ -158,7 +172,9 @@ function effectPhrase(c, up, one) {
   const { name, isClass } = columnMeaning(c);
   const shown = el("em", {}, said(name));
   const s = one ? "s" : "";
-  return isClass ? [`make${s} `, shown, up ? " more likely" : " less likely"] : [up ? `raise${s} ` : `lower${s} `, shown];
+  return isClass
+    ? [`make${s} `, shown, up ? " more likely" : " less likely"]
+    : [up ? `raise${s} ` : `lower${s} `, shown];
 }
 
 /* On which scale coefficients are, in words. */
@@ -166,21 +182,23 @@ function scaleSentence(c) {
   const { place } = outcomeOfColumn(c);
   const { response, link } = app.data.outcomes[place].parts[0];
   const logs = "They are on the log scale: +0.69 doubles the expected value.";
-  return {
-    gaussian: "They are in the unit of the response.",
-    epsilon_insensitive: "They are in the unit of the response.",
-    poisson: logs,
-    negative_binomial: logs,
-    gamma: link === "canonical" ? "They are on the scale of one over the expected value." : logs,
-    inverse_gaussian: link === "canonical" ? "They are on the scale of one over the squared expected value." : logs,
-    weibull: logs,
-    logit: "They are log-odds.",
-    softmax: "They are log-odds against the mean of the classes.",
-    probit: "They are in standard deviations of the latent variable (probit).",
-    ordinal: "They are in standard deviations of the latent variable behind the grades.",
-    hinge: "They are scores of the class; the highest score wins.",
-    hinge_each: "They are scores of the class; the highest score wins.",
-  }[response] ?? "They are on the scale of the linear predictor.";
+  return (
+    {
+      gaussian: "They are in the unit of the response.",
+      epsilon_insensitive: "They are in the unit of the response.",
+      poisson: logs,
+      negative_binomial: logs,
+      gamma: link === "canonical" ? "They are on the scale of one over the expected value." : logs,
+      inverse_gaussian: link === "canonical" ? "They are on the scale of one over the squared expected value." : logs,
+      weibull: logs,
+      logit: "They are log-odds.",
+      softmax: "They are log-odds against the mean of the classes.",
+      probit: "They are in standard deviations of the latent variable (probit).",
+      ordinal: "They are in standard deviations of the latent variable behind the grades.",
+      hinge: "They are scores of the class; the highest score wins.",
+      hinge_each: "They are scores of the class; the highest score wins.",
+    }[response] ?? "They are on the scale of the linear predictor."
+  );
 }
 
 /* The prediction and the truth of a document: {y, mean, ends} or {y, chances, decided}. */

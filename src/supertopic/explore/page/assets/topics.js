@@ -6,9 +6,10 @@ function drawTopics(root) {
   const side = el("div", { class: "card", id: "card", "aria-live": "polite" });
   root.replaceChildren(
     panel(el("div", { class: "lead" }), ["column", "labels", "theme"], drawLead),
-    el("div", { class: "two first" }, axis, side, worst)
+    el("div", { class: "two first" }, axis, side, worst),
   );
   panel(axis, ["column", "labels", "theme"], drawAxisFigure);
+  panel(axis, ["topic"], markRows);
   panel(worst, ["column", "theme"], drawWorst);
   panel(side, ["topic", "column", "labels", "theme"], drawCard);
 }
@@ -16,28 +17,54 @@ function drawTopics(root) {
 function columnChooser() {
   const { effects } = app.data;
   if (!effects || effects.names.length < 2) return null;
-  return field("Look at", chooser(effects.names.map((_, c) => [c, columnMeaning(c).name]), app.column, (c) => chooseColumn(Number(c))));
+  return field(
+    "Look at",
+    chooser(
+      effects.names.map((_, c) => [c, columnMeaning(c).name]),
+      app.column,
+      (c) => chooseColumn(Number(c)),
+    ),
+  );
 }
 
 /* Sentences that say what the picture shows. */
 function drawLead(place) {
   const { effects } = app.data;
   if (!effects) {
-    const top = axisOrder(0).slice(0, 3).map((k) => topicLink(k));
-    place.replaceChildren(el("p", { class: "headline" }, "Most words of these documents belong to ", ...listed(top), "."));
+    const top = axisOrder(0)
+      .slice(0, 3)
+      .map((k) => topicLink(k));
+    place.replaceChildren(
+      el("p", { class: "headline" }, "Most words of these documents belong to ", ...listed(top), "."),
+    );
     return;
   }
   const c = app.column;
   const order = axisOrder(c);
-  const clear = order.filter((k) => isClear(effectOf(k, c)) || (Number.isNaN(effectOf(k, c).low) && effectOf(k, c).value !== 0));
+  const clear = order.filter(
+    (k) => isClear(effectOf(k, c)) || (Number.isNaN(effectOf(k, c).low) && effectOf(k, c).value !== 0),
+  );
   const up = clear.filter((k) => effectOf(k, c).value > 0).slice(0, 3);
-  const down = clear.filter((k) => effectOf(k, c).value < 0).reverse().slice(0, 3);
+  const down = clear
+    .filter((k) => effectOf(k, c).value < 0)
+    .reverse()
+    .slice(0, 3);
   const line = (side, topics) => {
     const links = listed(topics.map((k) => topicLink(k)));
-    return el("p", { class: "headline" }, arrow(side), "Topics that ", ...effectPhrase(c, side === "up"), ": ", ...links, ".");
+    return el(
+      "p",
+      { class: "headline" },
+      arrow(side),
+      "Topics that ",
+      ...effectPhrase(c, side === "up"),
+      ": ",
+      ...links,
+      ".",
+    );
   };
   const lines = [up.length ? line("up", up) : null, down.length ? line("down", down) : null].filter(Boolean);
-  if (!lines.length) lines.push(el("p", { class: "headline" }, "No topic has a clear effect on ", said(columnMeaning(c).name), "."));
+  if (!lines.length)
+    lines.push(el("p", { class: "headline" }, "No topic has a clear effect on ", said(columnMeaning(c).name), "."));
   place.replaceChildren(...lines);
 }
 
@@ -45,12 +72,27 @@ function arrow(side) {
   return el("span", { class: `arrow ${side}`, "aria-hidden": "true" }, side === "up" ? "▲" : "▼");
 }
 
+function axisNote(c) {
+  if (!app.data.effects) return "How much of the documents each topic has. Choose a topic to see its words.";
+  const zeros = ["laplace", "jeffreys"].includes(app.data.effects.prior) ? ", a grey one is exactly zero" : "";
+  return (
+    "How much a document that is all of one topic differs from an average one. Lines are 90 % intervals; " +
+    `an empty circle has zero in its interval${zeros}; large circles are topics with many words. ` +
+    `${scaleSentence(c)} Choose a topic to see its words.`
+  );
+}
+
 function drawAxisFigure(place) {
   const c = app.column;
-  const note = app.data.effects
-    ? `How much a document that is all of one topic differs from an average one. Lines are 90 % intervals; an empty circle has zero in its interval${app.data.effects.prior === "laplace" || app.data.effects.prior === "jeffreys" ? ", a grey one is exactly zero" : ""}; large circles are topics with many words. ${scaleSentence(c)} Choose a topic to see its words.`
-    : "How much of the documents each topic has. Choose a topic to see its words.";
-  const made = figure("topics", app.data.effects ? "Effects of the topics" : "Topics by their share", note, (width) => drawAxis(width, c), () => axisRows(c), { role: "group" });
+  const note = axisNote(c);
+  const made = figure(
+    "topics",
+    app.data.effects ? "Effects of the topics" : "Topics by their share",
+    note,
+    (width) => drawAxis(width, c),
+    () => axisRows(c),
+    { role: "group" },
+  );
   place.replaceChildren(...[columnChooser(), made].filter(Boolean));
 }
 
@@ -61,7 +103,10 @@ function worstOf(place, n) {
     const error = errorOf(place, d);
     if (!Number.isNaN(error) && error !== 0) found.push([d, Math.abs(error)]);
   }
-  return found.sort((a, b) => b[1] - a[1]).slice(0, n).map(([d]) => d);
+  return found
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, n)
+    .map(([d]) => d);
 }
 
 function drawWorst(place) {
@@ -72,12 +117,19 @@ function drawWorst(place) {
     return;
   }
   const items = found.map((d) => el("li", {}, documentLink(d, answerSentence(outcome, d))));
-  const rows = () => [["row", "name", "true", "predicted"], ...worstOf(outcome, 200).map((d) => [d, documentName(d), ...answerCells(outcome, d)])];
+  const rows = () => [
+    ["row", "name", "true", "predicted"],
+    ...worstOf(outcome, 200).map((d) => [d, documentName(d), ...answerCells(outcome, d)]),
+  ];
   place.replaceChildren(
-    el("section", { class: "worst" },
-      el("h2", {}, "Predictions that are most wrong"), saveButtons("most_wrong", "most wrong", null, rows),
+    el(
+      "section",
+      { class: "worst" },
+      el("h2", {}, "Predictions that are most wrong"),
+      saveButtons("most_wrong", "most wrong", null, rows),
       el("p", { class: "note" }, "Open one to see which topics and words led there."),
-      el("ol", { class: "plain" }, items))
+      el("ol", { class: "plain" }, items),
+    ),
   );
 }
 

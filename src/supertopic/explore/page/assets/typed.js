@@ -11,21 +11,38 @@ function drawTyped(root) {
   const result = el("div", { class: "result", "aria-live": "polite" });
   const again = later(() => announce("typed"), 120);
   const area = el("textarea", {
-    id: "typed", rows: 7, dir: "auto", spellcheck: false, placeholder: "Type or paste a text here.", value: typed.text,
+    id: "typed",
+    rows: 7,
+    dir: "auto",
+    spellcheck: false,
+    placeholder: "Type or paste a text here.",
+    value: typed.text,
     oninput: (event) => {
       typed.text = event.target.value;
       again();
     },
   });
   root.replaceChildren(
-    el("div", { class: "two typed" },
-      el("div", {},
+    el(
+      "div",
+      { class: "two typed" },
+      el(
+        "div",
+        {},
         field("Your text", area),
         el("div", { class: "tools" }, probabilityChooser(), columnChooser(), exampleButton(area)),
         ...covariateFields(again),
-        el("p", { class: "note" }, "Nothing leaves this page: topics and prediction are computed here, as Python computes them.",
-          inference.tokens.is_default ? " The model was fitted to counts; the page splits text by the default rules." : "")),
-      result)
+        el(
+          "p",
+          { class: "note" },
+          "Nothing leaves this page: topics and prediction are computed here, as Python computes them.",
+          inference.tokens.is_default
+            ? " The model was fitted to counts; the page splits text by the default rules."
+            : "",
+        ),
+      ),
+      result,
+    ),
   );
   panel(result, ["typed", "column", "labels", "theme"], drawResult);
 }
@@ -33,10 +50,13 @@ function drawTyped(root) {
 function probabilityChooser() {
   if (!app.data.outcomes.some(({ kind }) => kind === "number")) return null;
   const options = [0.5, 0.8, 0.9, 0.95].map((p) => [p, percent(p)]);
-  return field("Interval", chooser(options, typed.probability, (value) => {
-    typed.probability = Number(value);
-    announce("typed");
-  }));
+  return field(
+    "Interval",
+    chooser(options, typed.probability, (value) => {
+      typed.probability = Number(value);
+      announce("typed");
+    }),
+  );
 }
 
 function exampleButton(area) {
@@ -54,10 +74,18 @@ function covariateFields(again) {
   const covariates = app.data.effects ? app.data.effects.covariates : [];
   typed.covariates = covariates.map(({ mean }) => mean);
   return covariates.map(({ name, mean }, p) =>
-    field(cut(name, 40), el("input", { type: "number", step: "any", value: Number(mean.toPrecision(6)), oninput: (event) => {
-      typed.covariates[p] = event.target.value === "" ? mean : Number(event.target.value);
-      again();
-    } }))
+    field(
+      cut(name, 40),
+      el("input", {
+        type: "number",
+        step: "any",
+        value: Number(mean.toPrecision(6)),
+        oninput: (event) => {
+          typed.covariates[p] = event.target.value === "" ? mean : Number(event.target.value);
+          again();
+        },
+      }),
+    ),
   );
 }
 
@@ -73,11 +101,15 @@ function drawResult(place) {
   }
   const document = readTyped(typed.text, typedCovariates());
   const known = document.ids.length
-    ? `The model knows ${whole(document.found.nTokens)} of these words, ${whole(document.unknown)} it does not count or know.`
+    ? `The model knows ${whole(document.found.nTokens)} of these words, ${whole(document.unknown)} it does not count.`
     : "The model knows none of these words: what follows is what it says without any text.";
   const answers = app.data.outcomes.flatMap((outcome, i) => {
     const answer = predictOutcome(outcome, document.found, typed.probability);
-    return answer ? answerParts(i, answer, typed.probability) : [el("p", { class: "note" }, "The page does not know this response.")];
+    return answer
+      ? answerParts(i, answer, typed.probability)
+      : [el("p", { class: "note" }, "The page does not know this response.")];
   });
-  place.replaceChildren(...[...answers, el("p", { class: "note" }, known), ...explainDocument(document)].filter(Boolean));
+  place.replaceChildren(
+    ...[...answers, el("p", { class: "note" }, known), ...explainDocument(document)].filter(Boolean),
+  );
 }

@@ -2,7 +2,12 @@
 
 /* Bars {name, value} in order of size; small ones are put together. */
 function waterfallBars(found, most = 9) {
-  const topics = found.topics.map(({ topic, share, value }) => ({ topic, name: `${topic}  ${topicName(topic)}`, share, value }));
+  const topics = found.topics.map(({ topic, share, value }) => ({
+    topic,
+    name: `${topic}  ${topicName(topic)}`,
+    share,
+    value,
+  }));
   topics.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const shown = topics.slice(0, most).filter(({ value }) => value !== 0);
   const rest = topics.slice(shown.length).reduce((sum, { value }) => sum + value, 0);
@@ -27,7 +32,15 @@ function drawWaterfall(width, found) {
   const pad = (high - low || 1) * 0.04;
   const x = scale(low - pad, high + pad, left + 12, width - 60);
   const total = (steps.length + 2) * height;
-  const line = (value, y) => svg("line", { x1: x(value), x2: x(value), y1: y, y2: y + height + 6, stroke: paint("muted"), "stroke-dasharray": "2 2" });
+  const line = (value, y) =>
+    svg("line", {
+      x1: x(value),
+      x2: x(value),
+      y1: y,
+      y2: y + height + 6,
+      stroke: paint("muted"),
+      "stroke-dasharray": "2 2",
+    });
   const end = (name, value, i) => [
     label(left, i * height + 16, name, { "text-anchor": "end", "font-weight": 600 }),
     svg("circle", { cx: x(value), cy: i * height + 12, r: 5, fill: paint("ink") }),
@@ -35,18 +48,30 @@ function drawWaterfall(width, found) {
   ];
   const parts = steps.map(({ name, value, from, to }, i) => {
     const y = (i + 1) * height;
-    return svg("g", {},
+    return svg(
+      "g",
+      {},
       line(from, y - 9),
       label(left, y + 16, fitText(name, left - 4), { "text-anchor": "end" }),
       svg("rect", {
-        x: Math.min(x(from), x(to)), y: y + 4, width: Math.max(Math.abs(x(to) - x(from)), 1), height: height - 8, rx: 2,
+        x: Math.min(x(from), x(to)),
+        y: y + 4,
+        width: Math.max(Math.abs(x(to) - x(from)), 1),
+        height: height - 8,
+        rx: 2,
         fill: paint(value < 0 ? "down" : "up"),
       }),
-      label(Math.max(x(from), x(to)) + 5, y + 16, signed(value), { "font-size": 11, fill: paint("muted") })
+      label(Math.max(x(from), x(to)) + 5, y + 16, signed(value), { "font-size": 11, fill: paint("muted") }),
     );
   });
   return {
-    parts: [bottomAxis(x, total + 4, total + 4), ...end("average document", found.start, 0), ...parts, line(at, steps.length * height + 12), ...end("this document", found.end, steps.length + 1)],
+    parts: [
+      bottomAxis(x, total + 4, total + 4),
+      ...end("average document", found.start, 0),
+      ...parts,
+      line(at, steps.length * height + 12),
+      ...end("this document", found.end, steps.length + 1),
+    ],
     height: total + 28,
   };
 }
