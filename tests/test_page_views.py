@@ -148,9 +148,7 @@ def test_order_of_words(pages, watched):
 
     def shown():
         page.wait_for_timeout(80)
-        return page.evaluate(
-            "[...document.querySelectorAll('[data-figure=topic_0_words] g')].map(g => g.querySelector('text').innerHTML)"
-        )
+        return page.locator(".card [data-figure=topic_0_words] g > text:first-child").all_text_contents()
 
     page.click(".card button:text-is('Most probable')")
     assert shown()[:5] == top

@@ -10,6 +10,7 @@ from scipy.spatial.distance import squareform
 
 _DUPLICATE = 0.15  # Jensen-Shannon divergence (in bits) below which two topics are nearly the same
 _DEAD = 0.1  # of the mean share, below which a topic is hardly used
+_NAMING, _LAMBDA = 10, 0.6  # words that a topic is called by; their order (Sievert & Shirley 2014)
 _MOST_ORDERED = 400  # topics up to which the best order of the leaves is searched for
 
 
@@ -57,3 +58,10 @@ def find_flags(divergence: np.ndarray, shares: np.ndarray) -> list[dict[str, Any
         }
         for k in range(len(shares))
     ]
+
+
+def naming_words(topics: np.ndarray, mean: np.ndarray) -> list[list[int]]:
+    """Words (by number) that each topic is called by: frequent in it, and less so in an average document (V,)."""
+    logs = np.log(np.maximum(topics, 1e-300))
+    relevance = logs - (1.0 - _LAMBDA) * np.log(np.maximum(mean, 1e-300))
+    return np.argsort(-relevance, axis=1, kind="stable")[:, :_NAMING].tolist()

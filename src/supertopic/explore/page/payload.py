@@ -18,7 +18,7 @@ from supertopic.estimators.shared.labels import as_table
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.documents import pack_counts, pack_texts
 from supertopic.explore.page.effects import Effects, effects_of, mean_shares, users_scores
-from supertopic.explore.page.geometry import divergences, find_flags, places_on_map, seriation
+from supertopic.explore.page.geometry import divergences, find_flags, naming_words, places_on_map, seriation
 from supertopic.explore.page.inference import describe_inference
 from supertopic.explore.page.outcomes import Outcome, outcomes_of
 
@@ -115,19 +115,22 @@ def _add_topics(payload: Payload, estimator: Any, shares: np.ndarray) -> None:
     topics = np.asarray(estimator.components_, dtype=np.float64)
     distance = divergences(topics)
     used = shares.mean(axis=0) if len(shares) else mean_shares(estimator)
+    average = _fit(mean_shares(estimator), len(topics), used)
+    mean = average @ topics
     given = getattr(estimator, "topic_labels_", None) or [None] * len(topics)
     classes = getattr(estimator, "classes_", None)
     if getattr(estimator, "membership_", "mixed") == "single" and classes is not None:
         given = [str(label) for label in classes]  # its topics are its classes
     payload.facts["topics"] = [
-        {"label": None if label is None else str(label)[:_LONGEST_LABEL], **flags}
-        for label, flags in zip(given, find_flags(distance, used), strict=True)
+        {"label": None if label is None else str(label)[:_LONGEST_LABEL], "words": words, **flags}
+        for label, words, flags in zip(given, naming_words(topics, mean), find_flags(distance, used), strict=True)
     ]
     payload.facts["order"] = [int(k) for k in seriation(distance)]
     payload.arrays |= {
         "divergence": np.rint(distance * 255).astype(np.uint8),
         "places": places_on_map(distance).astype(np.float32),
-        "mean_shares": _fit(mean_shares(estimator), len(topics), used).astype(np.float64),
+        "word_mean": mean.astype(np.float32),
+        "word_sum": topics.sum(axis=0).astype(np.float32),
     }
 
 

@@ -17,10 +17,17 @@ function topicWords(k) {
   return app.topicCache.get(k);
 }
 
+/* The places of the n largest values, the largest first. */
 function bestPlaces(values, n) {
-  const order = Array.from(values.keys());
-  order.sort((a, b) => values[b] - values[a] || a - b);
-  return order.slice(0, n);
+  const best = [];
+  for (let i = 0; i < values.length; i++) {
+    if (best.length === n && !(values[i] > values[best[n - 1]])) continue;
+    let at = best.length;
+    while (at > 0 && values[i] > values[best[at - 1]]) at -= 1;
+    best.splice(at, 0, i);
+    if (best.length > n) best.pop();
+  }
+  return best;
 }
 
 /* The n most probable words of a topic. */
@@ -30,34 +37,12 @@ function topWords(k, n) {
 
 /* The words that a topic is called by: frequent in it, and less so elsewhere. */
 function namingWords(k, n) {
-  app.names ??= [];
-  app.names[k] ??= bestPlaces(relevance(k, 0.6), 10);
-  return app.names[k].slice(0, n);
-}
-
-/* p(word) of an average document, and the sum over topics of p(word | topic). */
-function wordTotals() {
-  if (!app.totals) {
-    const { nWords, nTopics: width } = app.model;
-    const mean = new Float64Array(nWords);
-    const sum = new Float64Array(nWords);
-    const shares = app.data.arrays.mean_shares.data;
-    const weights = new Float64Array(width);
-    for (let w = 0; w < nWords; w++) {
-      wordRow(app.model, w, weights);
-      for (let k = 0; k < width; k++) {
-        mean[w] += shares[k] * weights[k];
-        sum[w] += weights[k];
-      }
-    }
-    app.totals = { mean, sum };
-  }
-  return app.totals;
+  return app.data.topics[k].words.slice(0, n);
 }
 
 /* λ log p(w | k) + (1 - λ) log p(w | k) / p(w)  (Sievert & Shirley 2014). */
 function relevance(k, lambda) {
-  const { mean } = wordTotals();
+  const mean = app.data.arrays.word_mean.data;
   return topicWords(k).map((p, w) => {
     const log = Math.log(Math.max(p, 1e-300));
     return lambda * log + (1 - lambda) * (log - Math.log(Math.max(mean[w], 1e-300)));
@@ -75,7 +60,7 @@ function ranks(values) {
 /* The harmonic mean of the ranks of frequency and exclusivity (Airoldi & Bischof 2016). */
 function frex(k, weight = 0.5) {
   const own = topicWords(k);
-  const { sum } = wordTotals();
+  const sum = app.data.arrays.word_sum.data;
   const frequent = ranks(own);
   const exclusive = ranks(own.map((p, w) => p / Math.max(sum[w], 1e-300)));
   return own.map((_, w) => 1 / (weight / exclusive[w] + (1 - weight) / frequent[w]));
