@@ -284,6 +284,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The plots of `supertopic.explore` as methods: `model.plot.topics()`; they need matplotlib."""
         return Plots(self)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""
+        saving.save(self, path)
+
     def report(
         self, path: str | os.PathLike[str], X: Any, y: Any = None, *, metadata: Any = None, texts: Any = None,
         names: Any = None, covariates: Any = None, title: str | None = None,
@@ -341,10 +345,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "_state")
         self.topic_labels_ = read_labels(labels, len(self.components_))
         return self
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""
-        saving.save(self, path)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
