@@ -116,7 +116,8 @@ def test_tokens_are_those_of_the_vectorizer(watched, tmp_path):
     ]
     rng = np.random.default_rng(0)
     texts += ["".join(chr(c) for c in rng.choice([39, 95, 32, *range(48, 58), *range(97, 123)], 80)) for _ in range(40)]
-    model = SLDARegressor(2, cross_fit=0, max_iter=2).fit(texts, np.arange(len(texts), dtype=float))
+    y = np.linspace(0.5, 1.5, len(texts))
+    model = SLDARegressor(2, cross_fit=0, max_iter=2).fit(texts, y)
     file = tmp_path / "report.html"
     model.report(file, texts)
     page = watched.open(file)

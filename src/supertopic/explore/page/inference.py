@@ -97,21 +97,18 @@ def _coefficients(estimator: Any) -> dict[str, np.ndarray]:
 def _deviations(estimator: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:
     """What topics add to a background (SAGE), as a sparse matrix; what facets add, as short lists of words."""
     facts["facets"] = []
-    found = getattr(estimator, "deviations_", None)
-    background = getattr(estimator, "background_", None)
-    if found is None and estimator._emission.name == "sage":
-        eta, background, _ = unpack(estimator._state.word_topic)
-        found = sp.csr_matrix(eta.T)
-    if found is None or background is None:
-        return {}
+    found, background = getattr(estimator, "deviations_", None), getattr(estimator, "background_", None)
     if isinstance(found, dict):
         facts["facets"] = _facets(found, np.asarray(background, dtype=np.float64))
-        found = sp.csr_matrix(found["topic"].sparse.to_coo().T) if "topic" in found else None
-    elif not sp.issparse(found):
-        found = sp.csr_matrix(np.asarray(found))
-    if found is None or found.nnz > _MOST_DEVIATIONS:
+        found = found["topic"].sparse.to_coo().T if "topic" in found else None
+    elif found is not None or estimator._emission.name == "sage":
+        eta, background, _ = unpack(estimator._state.word_topic)
+        found = eta.T
+    if found is None or background is None:
         return {}
     found = sp.csr_matrix(found)
+    if found.nnz > _MOST_DEVIATIONS:
+        return {}
     found.sort_indices()
     return {
         "background": np.asarray(background, dtype=np.float32),
