@@ -77,9 +77,10 @@ def mean_shares(estimator: Any) -> np.ndarray:
 
 
 def _mean_covariates(estimator: Any) -> np.ndarray:
-    """(1, P) covariates at their mean, as the state's coefficients take them."""
-    mean = estimator._scaling.mean
-    return np.asarray(estimator._read_covariates(mean[None] if len(mean) else None, 1), dtype=np.float64)
+    """(1, P) covariates at their mean, as the state's coefficients take them: zeros, and a constant behind them."""
+    n_covariates = len(estimator._scaling.mean)
+    n_constants = estimator._state.coef.shape[1] - estimator.n_topics - n_covariates
+    return np.concatenate([np.zeros(n_covariates), np.ones(n_constants)])[None]
 
 
 def _units(estimator: Any) -> np.ndarray:

@@ -38,7 +38,7 @@ function number(value, digits = 3) {
   const size = Math.abs(value);
   let text;
   if (size !== 0 && (size >= 1e6 || size < 1e-4)) text = value.toExponential(digits - 1);
-  else if (size >= 1000) text = Math.round(value).toLocaleString("en");
+  else if (size >= 1000) text = whole(value);
   else text = String(Number(value.toPrecision(digits)));
   return text.replace("-", "−");
 }
@@ -52,8 +52,9 @@ function percent(share) {
   return `${number(100 * share, share < 0.1 ? 2 : 3)} %`;
 }
 
+/* 1234567 as 1,234,567. */
 function whole(n) {
-  return Math.round(n).toLocaleString("en");
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /* "a, b and c" as nodes. */
