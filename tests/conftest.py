@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from tests.browser import Watched, start_browser
-
 # Files whose tests take more than six seconds or so in all: `make test-fast` leaves them out.
 LONG = {
     "test_backends", "test_checkpoint_owner", "test_cli_files", "test_cli_process", "test_cli_slda", "test_collapsed",
@@ -46,6 +44,8 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A headless Chromium; the test is skipped, with a reason, if there is none."""
+    from tests.browser import start_browser
+
     playwright, found = start_browser()
     yield found
     found.close()
@@ -53,8 +53,10 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def watched(browser: Any) -> Iterator[Watched]:
+def watched(browser: Any) -> Iterator[Any]:
     """A page in which no error, no message on the console, no dialog and no request may happen."""
+    from tests.browser import Watched
+
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = Watched(context.new_page())
     yield page

@@ -109,6 +109,8 @@ def test_every_public_name_exists():
         ("data", "needs the moon", 1),
         ("data", "needs a GPU", 0),
         ("gpu", "needs a GPU", 1),
+        ("data", "needs a browser", 0),
+        ("data,browser", "needs a browser", 1),
     ],
 )
 def test_ci_fails_when_a_needed_part_is_missing(tmp_path, require, reason, status):

@@ -105,7 +105,9 @@ function reasons(document, found, c) {
       : [];
     return el("p", { class: "reason" }, arrow(sign > 0 ? "up" : "down"), verb, ...said1, ...said2, ".");
   };
-  return [line(1, up), line(-1, down)].filter(Boolean);
+  const where = columnMeaning(c).isClass || !isPlainScale(c) ? "On the scale of the coefficients, an" : "An";
+  const level = `${where} average document stands at ${number(found.start)}, this one at ${number(found.end)}.`;
+  return [el("p", { class: "reason" }, level), line(1, up), line(-1, down)].filter(Boolean);
 }
 
 function contributions(document, c) {

@@ -102,7 +102,7 @@ function mapScales(width) {
   const size = Math.min(width, 560);
   const xs = range(Array.from({ length: nTopics() }, (_, k) => topics[2 * k]));
   const ys = range(Array.from({ length: nTopics() }, (_, k) => topics[2 * k + 1]));
-  return { x: scale(...xs, 34, width - 34), y: scale(...ys, size - 34, 34), size };
+  return { x: scale(...xs, 62, width - 62), y: scale(...ys, size - 46, 34), size };
 }
 
 function mapFigure() {

@@ -177,6 +177,12 @@ function effectPhrase(c, up, one) {
     : [up ? `raise${s} ` : `lower${s} `, shown];
 }
 
+/* Whether linear predictors are in the unit of the response. */
+function isPlainScale(c) {
+  const { response } = app.data.outcomes[outcomeOfColumn(c).place].parts[0];
+  return response === "gaussian" || response === "epsilon_insensitive";
+}
+
 /* On which scale coefficients are, in words. */
 function scaleSentence(c) {
   const { place } = outcomeOfColumn(c);
