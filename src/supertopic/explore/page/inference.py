@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from supertopic.emissions.sage import unpack
 from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.ensemble import has_members
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.explore.page.effects import effects_of
 from supertopic.explore.page.tokens import describe_tokens
@@ -43,6 +44,7 @@ def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.nda
     if isinstance(estimator, SupervisedEstimator):
         arrays |= _coefficients(estimator)
         facts["product"] = [bool(flag) for flag in estimator._response().is_product]
+        facts["members"] = len(_members(estimator))
         facts["uses_moments"] = bool(estimator._response().uses_moments)
     return facts, arrays
 
@@ -88,10 +90,21 @@ def _coefficients(estimator: Any) -> dict[str, np.ndarray]:
     """The inner coefficients, on whose scale responses predict; those of words where there are some."""
     inner = np.asarray(estimator._state.coef[:, : estimator.n_topics], dtype=np.float64)
     found = {"inner_coef": inner, "inner_offset": effects_of(estimator).offset}
+    for number, (word_topic, coef) in enumerate(_members(estimator)):
+        weights = np.asarray(estimator._emission.probabilities(word_topic, by_word=True), dtype=np.float64)
+        found |= {f"{name}_{number}": array for name, array in _pack_topics(weights, exact=False).items()}
+        found[f"inner_coef_{number}"] = np.asarray(coef[:, : estimator.n_topics], dtype=np.float64)
     if hasattr(estimator, "_word_coef"):
         found["word_coef"] = np.asarray(estimator._word_coef, dtype=np.float32)
         found["word_scale"] = np.asarray(estimator._word_scale, dtype=np.float64)
     return found
+
+
+def _members(estimator: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(topics, coefficients) of the further fits of an ensemble, whose linear predictors are averaged."""
+    if not has_members(estimator):
+        return []
+    return list(zip(estimator._member_topics, estimator._member_coef, strict=True))
 
 
 def _deviations(estimator: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
 from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.ensemble import covariate_coef
 from supertopic.estimators.shared.labels import as_table
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.documents import pack_counts, pack_texts
-from supertopic.explore.page.effects import Effects, effects_of, mean_shares, users_scores
+from supertopic.explore.page.effects import effects_of, mean_shares, users_scores
 from supertopic.explore.page.geometry import divergences, find_flags, naming_words, places_on_map, seriation
 from supertopic.explore.page.inference import describe_inference
 from supertopic.explore.page.outcomes import Outcome, outcomes_of
@@ -149,7 +150,7 @@ def _add_effects(payload: Payload, estimator: Any, scores: np.ndarray | None) ->
         "intercept": found.intercept.tolist(),
         "origin": found.origin.tolist(),
         "unit": found.unit.tolist(),
-        "covariates": _covariates(estimator, found),
+        "covariates": _covariates(estimator),
     }
     payload.arrays |= {
         "coef": found.coef,
@@ -164,17 +165,15 @@ def _add_effects(payload: Payload, estimator: Any, scores: np.ndarray | None) ->
         payload.arrays["coef_interval"] = ends.reshape(2, *found.coef.shape)
 
 
-def _covariates(estimator: Any, found: Effects) -> list[dict[str, Any]]:
+def _covariates(estimator: Any) -> list[dict[str, Any]]:
     """Mean and coefficients of the covariates, by which typed numbers change a prediction."""
-    if not hasattr(estimator, "covariate_coef_") or not len(estimator._scaling.mean):
-        return []
-    coef = np.atleast_2d(np.asarray(estimator.covariate_coef_, dtype=np.float64))
-    names = list(getattr(estimator, "covariate_names_", ())) or [f"covariate {p}" for p in range(coef.shape[1])]
+    mean, factor = estimator._scaling.mean, estimator._scaling.factor
+    inner = covariate_coef(estimator)[:, : len(mean)] * factor
+    names = list(getattr(estimator, "covariate_names_", ())) or [f"covariate {p}" for p in range(len(mean))]
     return [
-        {"name": str(names[p])[:_LONGEST_LABEL], "mean": float(estimator._scaling.mean[p]),
-         "inner": (coef[:, p] / found.unit).tolist()}
-        for p in range(coef.shape[1])
-    ]  # fmt: skip
+        {"name": str(names[p])[:_LONGEST_LABEL], "mean": float(mean[p]), "inner": inner[:, p].tolist()}
+        for p in range(len(mean))
+    ]
 
 
 def _add_outcomes(payload: Payload, found: list[Outcome]) -> None:

@@ -10,7 +10,7 @@ const WEIGHT_OFFSET = 1e-18;
 function makeModel(data) {
   const { arrays, inference } = data;
   const get = (name) => (arrays[name] ? arrays[name].data : null);
-  return {
+  const found = {
     ...inference,
     nTopics: arrays.far.shape[1],
     nWords: arrays.far.shape[0],
@@ -23,6 +23,14 @@ function makeModel(data) {
     wordCoef: arrays.word_coef || null,
     wordScale: get("word_scale"),
   };
+  found.others = Array.from({ length: inference.members || 0 }, (_, e) => ({
+    ...found,
+    top: get(`top_${e}`),
+    far: get(`far_${e}`),
+    reach: get(`reach_${e}`) ? get(`reach_${e}`)[0] : 0,
+    coef: arrays[`inner_coef_${e}`],
+  }));
+  return found;
 }
 
 /* log(p(word | topic) / its largest value over topics), for all topics. */
@@ -217,10 +225,22 @@ function shiftMoments(model, { score, moment }, added) {
   return shifted;
 }
 
+/* The mean over the fits of an ensemble, with the mean of their variances; shares are those of the first fit. */
+function withOthers(model, ids, counts, first) {
+  if (!model.others.length) return first;
+  const all = [first, ...model.others.map((other) => topicMoments(other, inferDocument(other, ids, counts), counts))];
+  const average = (value) => first.score.map((_, c) => all.reduce((sum, one) => sum + value(one, c), 0) / all.length);
+  const score = average((one, c) => one.score[c]);
+  const variance = average(({ score: s, moment: m }, c) => m[c] - s[c] * s[c]);
+  const logs = average((one, c) => Math.log(Math.max(one.moment[c], 1e-300)));
+  const moment = score.map((s, c) => (model.product[c] ? Math.exp(logs[c]) : s * s + variance[c]));
+  return { score, moment };
+}
+
 /* Everything about one document: shares, phi, score, moment. */
 function scoreDocument(model, ids, counts, covariates) {
   const found = inferDocument(model, ids, counts);
   if (!model.coef) return found;
-  const moments = topicMoments(model, found, counts);
+  const moments = withOthers(model, ids, counts, topicMoments(model, found, counts));
   return { ...found, ...shiftMoments(model, moments, otherParts(model, ids, counts, covariates)) };
 }

@@ -14,7 +14,7 @@ function waterfallBars(found, most = 9) {
   const items = [...shown];
   if (topics.length > shown.length && Math.abs(rest) > 1e-12) items.push({ name: "all other topics", value: rest });
   if (Math.abs(found.words) > 1e-12) items.push({ name: "the words themselves", value: found.words });
-  if (Math.abs(found.rest) > 1e-6) items.push({ name: "other columns", value: found.rest });
+  if (Math.abs(found.rest) > 1e-6) items.push({ name: restName(), value: found.rest });
   return items;
 }
 
@@ -82,7 +82,14 @@ function waterfallRows(found) {
     ["average document", "", found.start],
     ...found.topics.map(({ topic, share, value }) => [`topic ${topic}: ${topicName(topic)}`, share, value]),
     ["words", "", found.words],
-    ["other columns", "", found.rest],
+    [restName(), "", found.rest],
     ["this document", "", found.end],
   ];
+}
+
+/* What the topics that are shown do not explain. */
+function restName() {
+  const columns = app.data.effects.covariates.length > 0;
+  if (!app.model.others.length) return "other columns";
+  return columns ? "other fits and columns" : "other fits of the ensemble";
 }
