@@ -1,9 +1,9 @@
 """The command line. Heavy modules are imported only when a command runs.
 
-`fit`, `look` (topics, explain), `predict`, `evaluate`, `report`, `select` and `demo` are the commands. `models` is the
-table of models, `target` chooses a response, `response` makes tables of coefficients and predictions, `answers` scores
-predictions, `options` holds shared options, `documents` reads, `tables` writes, `show` prints, and `guard` turns errors
-into one sentence.
+`fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `select` and `demo` are the commands, one file each.
+`models` is the table of models, `learning` turns columns into y and covariates, `target` chooses a response, `outcomes` makes a table
+of predictions and `response` one of coefficients, `answers` scores predictions, `summary` tells of a fit, `options`
+holds options, `documents` reads, `tables` writes, `show` prints, and `guard` turns errors into one sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from supertopic.cli import demo, evaluate, fit, look, predict, report, select
+from supertopic.cli import demo, evaluate, explain, fit, predict, report, select, topics
 from supertopic.cli.guard import GuardedGroup
 from supertopic.cli.show import say
 
@@ -27,8 +27,8 @@ app = typer.Typer(
 for command in (
     demo.demo,
     fit.fit,
-    look.topics,
-    look.explain,
+    topics.topics,
+    explain.explain,
     predict.predict,
     evaluate.evaluate,
     report.report,

@@ -9,7 +9,7 @@ import typer
 
 from supertopic.cli.documents import Force, Jobs, check_writable
 from supertopic.cli.evaluate import Trial
-from supertopic.cli.look import show_explanation
+from supertopic.cli.explain import show_explanation
 from supertopic.cli.show import say, say_next, show, topics_table
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
 

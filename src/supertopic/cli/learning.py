@@ -129,3 +129,12 @@ def covariates_for(model: Any, given: str) -> list[str]:
     if n and not names:
         raise typer.BadParameter("the model was fitted with covariates: say which columns with --covariates.")
     return names
+
+
+def covariates_given(model: Any, given: str) -> Any:
+    """Return the covariates of one text from 'age=30,party=left': a row; those that are not given are at their mean."""
+    if not int(getattr(model, "_n_covariates", 0)):
+        if given:
+            raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
+        return None
+    return model.covariate_mean_[None]

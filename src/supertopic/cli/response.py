@@ -35,7 +35,7 @@ def coefficients(model: Any) -> pd.DataFrame | None:
     if not hasattr(model, "coef_"):
         return None
     coef = np.atleast_2d(model.coef_)
-    if len(coef) > 1:
+    if len(coef) > 1 or hasattr(model.coef_, "index"):
         return pd.DataFrame({f"coef_{label}": row for label, row in zip(row_names(model), coef, strict=True)})
     frame = pd.DataFrame({"coef": coef[0]})
     if getattr(model, "coef_std_", None) is not None:
@@ -44,7 +44,9 @@ def coefficients(model: Any) -> pd.DataFrame | None:
 
 
 def row_names(model: Any) -> list[str]:
-    """Return a name for each row of `coef_`: the class, or the row number if rows are not classes."""
+    """Return a name for each row of `coef_`: its target or class, or the row number if rows are neither."""
+    if hasattr(model.coef_, "index"):  # several targets
+        return [str(name) for name in model.coef_.index]
     labels = [str(label) for label in getattr(model, "classes_", [])]
     n_rows = len(model.coef_)
     return labels if len(labels) == n_rows else [str(row) for row in range(n_rows)]
@@ -53,8 +55,8 @@ def row_names(model: Any) -> list[str]:
 def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
     """Return columns for a table of topics, and the order of its rows (None without a response).
 
-    A single coefficient per topic is shown with its standard error. With several, only the class is shown whose
-    coefficient is highest above the mean of all classes.
+    A single coefficient per topic is shown with its standard error. Of several classes, only the one is shown whose
+    coefficient is highest above the mean of all classes. Several targets have a column each.
     """
     import numpy as np
 
@@ -71,6 +73,8 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
         if "coef_std" in frame:
             columns["± se"] = [f"{value:.{digits}f}" for value in frame["coef_std"]]
         return columns, order
+    if hasattr(model.coef_, "index"):
+        return {name.replace("coef_", "coef "): [f"{value:+.2f}" for value in frame[name]] for name in frame}, None
     above = frame.to_numpy() - frame.to_numpy().mean(axis=1, keepdims=True)
     best, height = above.argmax(axis=1), above.max(axis=1)
     names = np.array(row_names(model))[best]

@@ -53,6 +53,8 @@ def topics_table(model: Any, n_words: int) -> Table:
 
     topics = model.topics(n_words)
     more, order = coefficient_columns(model)
+    if "class" in topics:  # of disclda; a shared topic has none
+        more = {"class": ["shared" if label is None else str(label) for label in topics["class"]], **more}
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("topic", justify="right", style="bold")
     table.add_column("share", justify="right")
@@ -62,6 +64,30 @@ def topics_table(model: Any, n_words: int) -> Table:
     for topic in topics["share"].argsort(kind="stable")[::-1] if order is None else order:
         row, cells = topics.loc[topic], [column[topic] for column in more.values()]
         table.add_row(str(topic), f"{row['share']:.1%}", *cells, row["words"])
+    return table
+
+
+def parts_table(model: Any, n_words: int) -> Table | None:
+    """A table of what labels or regions add to the words of all topics; None for a model without them."""
+    if not (hasattr(model, "labels_") or hasattr(model, "regions_")):
+        return None
+    found = model.adds(n_words)
+    found = found[~found["part"].str.contains("topic")]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("label" if hasattr(model, "labels_") else "region", style="bold")
+    regions = getattr(model, "regions_", None)
+    if regions is not None:
+        for name in ("latitude", "longitude", "share"):
+            table.add_column(name, justify="right")
+    table.add_column("more frequent words", overflow="fold")
+    by_name = {key: ", ".join(rows["word"]) for key, rows in found.groupby(["part", "component"], sort=False)}
+    if regions is None:
+        for (part, component), words in by_name.items():
+            table.add_row(f"{part} = {component}", words)
+        return table
+    for region, row in regions.iterrows():
+        place = (f"{row['latitude']:.2f}", f"{row['longitude']:.2f}", f"{row['share']:.1%}")
+        table.add_row(str(region), *place, by_name.get(("region", str(region)), "–"))
     return table
 
 

@@ -13,10 +13,11 @@ from supertopic.cli.show import facts, say, show
 
 def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[str, Any]:
     """Return the figures of a fit by name, for JSON."""
-    tally, inference = estimator.vectorizer_, getattr(estimator, "inference", None)
+    tally, engines = estimator.vectorizer_, list(estimator.engines)
+    inference = getattr(estimator, "inference", engines[0] if engines else None)
     figures = {
         "model": type(estimator).__name__,
-        "inference": inference,  # models without latent topics have no such parameter
+        "inference": inference,  # None without latent topics
         "topics": len(estimator.components_),
         "seconds": round(seconds, 3),
         "documents": tally.n_documents_,

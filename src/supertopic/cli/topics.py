@@ -1,0 +1,52 @@
+"""supertopic topics: prints the topics of a model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from supertopic.cli.documents import ModelFile, load_model
+from supertopic.cli.options import Json
+from supertopic.cli.response import coefficients
+from supertopic.cli.show import parts_table, say, say_json, show, topics_table
+from supertopic.cli.tables import write_frames
+
+
+def topics(
+    model: ModelFile,
+    words: Annotated[int, typer.Option("--words", "-n", min=1, help="Words per topic.")] = 10,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV: topic, share, rank, word, probability.")] = False,
+) -> None:
+    """Print the topics of a model: their share of the documents, and their most probable words.
+
+    With a response also what each topic does to it, the coefficient and its standard error, the highest first.
+    """
+    if as_json and as_csv:
+        raise typer.BadParameter("choose one of --json and --csv.")
+    fitted = load_model(model)
+    if not (as_json or as_csv):
+        show(topics_table(fitted, words))
+        parts = parts_table(fitted, words)
+        if parts is not None:
+            say()
+            show(parts)
+        return
+    tidy = fitted.top_words(words)
+    about = fitted.topics(1)[["share"]]
+    coefs = coefficients(fitted)
+    about = about if coefs is None else about.join(coefs)
+    if as_csv:
+        write_frames("-", [tidy[["topic"]].join(about, on="topic").join(tidy.drop(columns="topic"))])
+        return
+    say_json(
+        [
+            {
+                "topic": int(topic),
+                **{name: float(value) for name, value in about.loc[topic].items()},
+                "words": rows[["word", "probability"]].to_dict("records"),
+            }
+            for topic, rows in tidy.groupby("topic")
+        ]
+    )
