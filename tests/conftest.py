@@ -14,7 +14,7 @@ import pytest
 
 # Files whose tests take more than six seconds or so in all: `make test-fast` leaves them out.
 LONG = {
-    "test_backends", "test_checkpoint_owner", "test_cli_files", "test_cli_process", "test_cli_slda", "test_collapsed",
+    "test_backends", "test_checkpoint_owner", "test_cli_files", "test_cli_models", "test_cli_process", "test_cli_slda", "test_collapsed",
     "test_crafted_files", "test_datasets", "test_disclda", "test_draws", "test_engines", "test_estimators",
     "test_experiments", "test_experiments_quick", "test_faceted", "test_facets", "test_house", "test_invalid_input",
     "test_kernels_e_step_words", "test_kernels_gibbs", "test_kernels_gibbs_documents", "test_labelled_streams",

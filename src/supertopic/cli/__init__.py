@@ -1,9 +1,9 @@
 """The command line. Heavy modules are imported only when a command runs.
 
 `fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `select` and `demo` are the commands, one file each.
-`models` is the table of models, `learning` turns columns into y and covariates, `target` chooses a response, `outcomes` makes a table
-of predictions and `response` one of coefficients, `answers` scores predictions, `summary` tells of a fit, `options`
-holds options, `documents` reads, `tables` writes, `show` prints, and `guard` turns errors into one sentence.
+`models` is the table of models, `learning` turns columns into y and covariates, `target` chooses a response, `outcomes`
+makes a table of predictions and `response` one of coefficients, `answers` scores predictions, `summary` tells of a fit,
+`options` holds options, `documents` reads, `tables` writes, `show` prints, and `guard` turns errors into one sentence.
 """
 
 from __future__ import annotations

@@ -1,0 +1,212 @@
+"""Every model on the command line, several targets, covariates, and what the fit tells in JSON."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import supertopic
+from supertopic.cli.models import MODELS
+from tests.cli_tools import fails, misused, run, write_rated
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """The rated documents with places in two towns, an age, a group, and two sentences a document."""
+    path = tmp_path_factory.mktemp("models") / "data.csv"
+    frame, rng = write_rated(path), np.random.default_rng(0)
+    north = frame["price"].fillna(5) > 5
+    frame = frame.assign(
+        lat=50 + 5 * north + 0.1 * rng.normal(size=len(frame)),
+        lon=8 + 0.1 * rng.normal(size=len(frame)),
+        age=rng.integers(20, 60, len(frame)),
+        group=rng.choice(["left", "right"], len(frame)),
+        body=[" ".join(text.split()[:15]) + ". " + " ".join(text.split()[15:]) + "." for text in frame["body"]],
+    )
+    frame["spent"] = frame["price"] + 0.5 * frame["age"] + 10 * (frame["group"] == "left")
+    frame.to_csv(path, index=False)
+    return path
+
+
+def fit(data, out, *options):
+    done = run("fit", data, "--text", "body", "--iterations", 8, "-q", "-o", out, *options)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+CASES = {
+    "lda": ([], "LDA"),
+    "mixture": ([], "MixtureOfCategoricals"),
+    "sage": ([], "SAGETopics"),
+    "sage-classifier": (["--target", "label"], "SAGEClassifier"),
+    "faceted-sage": (["--target", "label,id3"], "FacetedSAGE"),
+    "geo-sage": (["--target", "lat,lon", "--regions", 2], "GeoSAGE"),
+    "slda": (["--target", "price"], "SLDARegressor"),
+    "medlda": (["--target", "label"], "MedLDAClassifier"),
+    "sstm": (["--target", "price", "--chains", 2, "--max-nonzero", 1, "--iterations", 60], "SSTMRegressor"),
+    "disclda": (["--target", "label"], "DiscLDAClassifier"),
+    "htmm": ([], "HTMM"),
+}
+
+
+def test_the_cases_are_all_models():
+    assert set(CASES) == set(MODELS)
+
+
+@pytest.mark.filterwarnings("ignore:the 2 chains have not mixed")
+@pytest.mark.parametrize("name", CASES)
+def test_every_command_takes_every_model(tmp_path, data, name):
+    options, estimator = CASES[name]
+    out, topics = tmp_path / "m.supertopic", [] if name == "sage-classifier" else ["-k", 2]
+    told = json.loads(fit(data, out, "--model", name, *options, *topics, "--json").stdout)
+    assert (told["model"], told["documents"], told["tokens"], told["file"]) == (estimator, 120, 3600, str(out))
+    model = supertopic.load(out)
+    assert type(model).__name__ == estimator and told["topics"] == len(model.components_)
+    if name == "sstm":
+        assert (model.n_chains, model.max_nonzero) == (2, 1) and np.count_nonzero(model.coef_) <= 1
+        assert told["converged"] is None  # a sampler makes all its sweeps
+    rows = pd.read_csv(io.StringIO(run("predict", out, data, "--text", "body").stdout))
+    assert len(rows) == 120 and (rows["tokens"] == 30).all()
+    shares = rows.filter(regex=r"^topic_\d+$")
+    assert shares.shape[1] == 0 or shares.sum(axis=1).to_numpy() == pytest.approx(1, abs=1e-4)
+    assert run("topics", out).exit_code == run("explain", out, "money bank. A cat").exit_code == 0
+    words = json.loads(run("explain", out, "money bank. A cat", "--json").stdout)["words"]
+    assert {word["word"] for word in words} == {"money", "bank", "cat"}
+    done = run("evaluate", out, data, "--text", "body", *options[:2], "--json")
+    assert done.exit_code == 0, done.output
+    figures = json.loads(done.stdout)
+    figures |= figures.get("targets", {}).get("label", {})
+    assert 1 < figures["perplexity"] < 40
+    good = {"lat,lon": "median_km", "price": "correlation"}.get("".join(options[1:2]), "accuracy" if options else None)
+    assert good is None or (figures[good] < 300 if good == "median_km" else figures[good] > 0.5)
+
+
+def test_places_and_labels(tmp_path, data):
+    out, frame = tmp_path / "m.supertopic", pd.read_csv(data)
+    fit(data, out, "--model", "geo-sage", "--target", "lat,lon", "-k", 1, "--regions", 2)
+    rows = pd.read_csv(io.StringIO(run("predict", out, data, "--text", "body").stdout))
+    np.testing.assert_allclose(rows[["latitude", "longitude"]], supertopic.load(out).predict(frame["body"]), rtol=1e-5)
+    assert run("topics", out).stdout.count("50%") == 2 or "latitude" in run("topics", out).stdout
+    assert run("explain", out, "money bank").stdout.startswith("Prediction: latitude 5")
+    assert "give two columns" in fails("evaluate", out, data, "--text", "body", "--target", "lat")
+    fit(data, out, "--model", "faceted-sage", "--target", "label,id3", "-k", 1)
+    model = supertopic.load(out)
+    rows = pd.read_csv(io.StringIO(run("predict", out, data, "--text", "body").stdout))
+    assert rows["prediction_label"].tolist() == model.predict(frame["body"], "label").tolist()
+    assert rows["p_id3_2"].to_numpy() == pytest.approx(model.predict_proba(frame["body"], "id3")[:, 2], abs=1e-5)
+    assert "label = dear" in run("topics", out).stdout
+    assert "but the model predicts 'label', 'id3'" in fails(
+        "evaluate", out, data, "--text", "body", "--target", "price"
+    )
+
+
+def test_sentences(tmp_path, data):
+    out = tmp_path / "m.supertopic"
+    fit(data, out, "--model", "htmm", "-k", 2)
+    rows = pd.read_csv(io.StringIO(run("predict", out, data, "--text", "body", "--sentences", "--keep", "age").stdout))
+    assert list(rows) == ["age", "sentence", "topic", "probability", "fresh", "text"] and len(rows) == 240
+    assert rows["age"].tolist() == np.repeat(pd.read_csv(data)["age"], 2).tolist()
+    fit(data, out, "-k", 2)
+    assert "only a model htmm" in misused("predict", out, data, "--text", "body", "--sentences")
+
+
+def test_several_targets(tmp_path, data):
+    out, frame = tmp_path / "m.supertopic", pd.read_csv(data)
+    done = fit(data, out, "--target", "stars,price", "-k", 2)
+    assert "Fitting slda, since --target stars,price" in done.stderr
+    assert "taken as an ordered rating (ordinal)" in done.stderr and "taken as plain numbers (gaussian)" in done.stderr
+    model = supertopic.load(out)
+    assert type(model).__name__ == "TopicModel" and model.response == {"stars": "ordinal", "price": "gaussian"}
+    rows = pd.read_csv(io.StringIO(run("predict", out, data, "--text", "body").stdout))
+    assert {"prediction_stars", "p_stars_1", "p_stars_5", "prediction_price"} <= set(rows)
+    assert rows["prediction_price"].to_numpy() == pytest.approx(model.predict(frame["body"])["price"], rel=1e-4)
+    figures = json.loads(run("evaluate", out, data, "--text", "body", "--target", "stars,price", "--json").stdout)[
+        "targets"
+    ]
+    assert figures["price"]["r2"] > 0.7 and figures["stars"]["accuracy"] > figures["stars"]["largest_class"]
+    shown = run("evaluate", out, data, "--text", "body", "--target", "price").stdout
+    assert "Predictions of price" in shown and "Predictions of stars" not in shown
+    said = run("explain", out, "money bank").stdout
+    assert "Prediction of stars: " in said and "Prediction of price: " in said
+    header = run("topics", out).stdout.splitlines()[0]
+    assert "coef stars" in header and "coef price" in header
+    fit(data, out, "--target", "stars,price", "--response", "softmax,gaussian", "-k", 2)
+    assert supertopic.load(out).response == {"stars": "softmax", "price": "gaussian"}
+
+
+def test_a_target_alone_means_a_supervised_model(tmp_path, data):
+    out = tmp_path / "m.supertopic"
+    assert (
+        "Fitting slda, since --target price is to be predicted; another model with --model."
+        in fit(data, out, "--target", "price", "-k", 2).stderr
+    )
+    assert type(supertopic.load(out)).__name__ == "SLDARegressor"
+    assert "slda" not in fit(data, out, "--model", "medlda", "--target", "price", "-k", 2).stderr
+    select = ["--topics", "2", "--folds", 2, "--seeds", 1, "--iterations", 2, "--supervision", 3]
+    done = run("select", data, "--text", "body", "--target", "price", *select)
+    assert done.exit_code == 0 and "Fitting slda" in done.stderr
+
+
+def test_words_beside_topics(tmp_path, data):
+    out = tmp_path / "m.supertopic"
+    fit(data, out, "--target", "price", "-k", 2, "--words")
+    assert supertopic.load(out).words is True and hasattr(supertopic.load(out), "word_coef_")
+    assert "lda does not take it" in misused("fit", data, "--text", "body", "--words", "-o", out)
+
+
+BAD = {
+    "a place is two columns": (["--model", "geo-sage", "--target", "lat"], "as --target LATITUDE,LONGITUDE"),
+    "no place": (["--model", "geo-sage"], "learns from places: give two columns of degrees"),
+    "no labels": (["--model", "faceted-sage"], "say which column with --target"),
+    "one target": (
+        ["--model", "medlda", "--target", "price,stars"],
+        "the model medlda takes one column;",
+    ),
+    "names of responses": (["--target", "price,stars", "--response", "a,b,c"], "got 3 names for 2 columns"),
+    "no covariates": (["--covariates", "age"], "the model lda does not take them; slda and sstm do"),
+    "the target": (["--target", "price", "--covariates", "price"], "'price' is the target"),
+    "a stream": (["--target", "price", "--covariates", "age", "--stream"], "a stream has documents and targets only"),
+    "regions": (["--regions", "3"], "the model lda does not take it; geo-sage does"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_has_no_place_is_refused(tmp_path, data, name):
+    options, sentence = BAD[name]
+    assert sentence in misused("fit", data, "--text", "body", "-o", tmp_path / "m.supertopic", *options)
+
+
+def test_columns_that_are_no_places(tmp_path, data):
+    command = ["fit", data, "--text", "body", "-o", tmp_path / "m.supertopic"]
+    assert "column 'label' holds 'cheap', expected degrees" in fails(
+        *command, "--model", "geo-sage", "--target", "label,lon"
+    ).replace("'dear'", "'cheap'")
+    frame = pd.read_csv(data)
+    frame.assign(lat=1000 * frame["lat"]).to_csv(tmp_path / "far.csv", index=False)
+    far = ["fit", tmp_path / "far.csv", *command[2:], "--model", "geo-sage", "--target", "lat,lon"]
+    assert "a latitude beyond 90" in fails(*far)
+    assert "no column 'prise'; did you mean 'price'?" in fails(*command, "--model", "slda", "--target", "stars,prise")
+
+
+def test_predictions_as_json(tmp_path, data):
+    out = tmp_path / "m.supertopic"
+    fit(data, out, "-k", 2)
+    rows = [json.loads(line) for line in run("predict", out, data, "--text", "body", "--json").stdout.splitlines()]
+    assert len(rows) == 120 and set(rows[0]) == {"topic", "tokens", "topic_0", "topic_1"}
+    told = json.loads(run("predict", out, data, "--text", "body", "--json", "-o", tmp_path / "p.csv").stdout)
+    assert (told["file"], told["documents"], told["tokens"]) == (str(tmp_path / "p.csv"), 120, 3600)
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 120
+
+
+def test_the_package_is_a_command_and_completes_names():
+    done = subprocess.run([sys.executable, "-m", "supertopic", "--version"], capture_output=True, text=True)
+    assert done.stdout == f"supertopic {supertopic.__version__}\n"
+    env = {"_SUPERTOPIC_COMPLETE": "complete_bash", "COMP_WORDS": "supertopic fit --model fac", "COMP_CWORD": "3"}
+    command = [sys.executable, "-m", "supertopic"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env})
+    assert done.stdout.split() == ["faceted-sage"]
