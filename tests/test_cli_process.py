@@ -1,6 +1,8 @@
 """The command line as a process: exit codes, pipes, Ctrl-C, the demo, and a real corpus."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -71,17 +73,37 @@ def test_a_closed_pipe_is_silent_and_ctrl_c_is_a_sentence(tmp_path, data, model)
     assert not (tmp_path / "m.supertopic").exists()
 
 
-def test_the_demo_prints_topics_and_saves_a_model(tmp_path):
-    out = tmp_path / "demo.supertopic"
-    done = process("demo", "--topics", 5, "--packages", "numpy", "--out", out)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\x1b" not in done.stdout and "share   words" in done.stdout
-    mine, plain = done.stdout.split("as among ")[1].split()[0], done.stdout.split("alone, ")[1].split(".")[0]
-    assert int(mine.replace(",", "")) < 0.8 * int(plain.replace(",", ""))
-    assert "explained:" in done.stdout and len(supertopic.load(out).topics()) == 5
-    again = process("demo", "--topics", 5, "--packages", "numpy")
-    assert again.stdout.split("The topics")[1].split("Saved")[0].split("Next")[0] in done.stdout
-    assert "only 0 docstrings" in fails("demo", "--packages", "nosuchpackage")
+QUICK = ["demo", "--topics", "4", "--packages", "logging,email,asyncio", "--jobs", "1"]
+
+
+def test_the_demo_predicts_explains_and_measures(tmp_path):
+    done = process(*QUICK, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout and "speaks for" in done.stdout
+    for name in ("logging", "email", "asyncio"):
+        assert f" of {name}" in " ".join(done.stdout.split())
+    assert "Its reasons, the strongest first" in done.stdout and "words     for" in done.stdout
+    right = re.search(r"4 topics +([0-9.]+)% +([0-9.]+)", done.stdout)
+    least = re.search(r"always the same answer +([0-9.]+)% +([0-9.]+)", done.stdout)
+    linear = re.search(r"linear model on [0-9,]+ words +([0-9.]+)% +([0-9.]+)", done.stdout)
+    assert float(right[1]) > 2 * float(least[1]) and float(linear[1]) > 2 * float(least[1])
+    assert 0 < float(right[2]) < 1.5 * float(least[2])  # 300 texts and four topics hardly predict a count
+    model = supertopic.load(tmp_path / "demo.supertopic")
+    assert len(model.topics()) == 4 and not {"logging", "email", "asyncio"} & set(model.feature_names_in_)
+    assert "<html" in (tmp_path / "demo.html").read_text(encoding="utf-8")[:2000]
+    for command in re.findall(r"^  supertopic (topics .*)$", done.stdout, flags=re.M):
+        assert process(*command.split(), cwd=tmp_path).returncode == 0
+
+
+def test_the_demo_leaves_other_files_alone(tmp_path):
+    (tmp_path / "demo.html").write_text("mine", encoding="utf-8")
+    told = json.loads(process(*QUICK, "--json", cwd=tmp_path).stdout)
+    assert told["held_out"] == told["documents"] // 5 and told["accuracy"] > told["accuracy_of_the_largest"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.html"]
+    done = process(*QUICK, cwd=tmp_path)
+    assert "demo.html is not written: a file of this name is already there" in done.stderr
+    assert (tmp_path / "demo.html").read_text(encoding="utf-8") == "mine"
+    assert "only 0 docstrings in nosuchpackage" in fails("demo", "--packages", "email,nosuchpackage")
 
 
 @pytest.mark.data

@@ -38,6 +38,10 @@ def test_docstrings_are_the_same_twice_and_missing_packages_are_left_out():
     assert docstrings(["no_such_package"]).text == []
 
 
+def test_methods_that_cannot_be_read_off_their_class_are_left_out():
+    assert len(docstrings(["rich"]).text) > 50  # rich.style has such a descriptor
+
+
 def test_parameters_of_functions_in_c_are_read_from_the_docstring():
     def documented():
         """One line.

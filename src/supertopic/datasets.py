@@ -333,7 +333,9 @@ def _public_things(package: str) -> Iterator[tuple[str, Any]]:
             if inspect.isclass(thing):
                 for method in sorted(vars(thing)):
                     if not method.startswith("_") and inspect.isroutine(vars(thing)[method]):
-                        yield f"{module.__name__}.{name}.{method}", getattr(thing, method)
+                        found = _quietly(lambda: getattr(thing, method))  # noqa: B023
+                        if found is not None:  # a descriptor may refuse to be read off its class
+                            yield f"{module.__name__}.{name}.{method}", found
 
 
 def _public_modules(name: str, depth: int = 2) -> Iterator[types.ModuleType]:

@@ -1,115 +1,386 @@
-"""supertopic demo: fits topics to the docstrings of installed packages."""
+"""supertopic demo: topics that predict, on the docstrings of installed packages.
+
+Two questions are learned from the words of a docstring: which package it is from, and how many parameters the function
+has. The answers are explained, and measured on docstrings that were held out, beside a linear model on all words.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import textwrap
 import time
-from typing import Annotated, Any
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
+from rich.table import Table
 
-from supertopic.cli.documents import Force, Jobs, check_writable
-from supertopic.cli.evaluate import Trial
-from supertopic.cli.explain import show_explanation
-from supertopic.cli.show import say, say_next, show, topics_table
-from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
+from supertopic.cli.documents import Jobs
+from supertopic.cli.options import Json
+from supertopic.cli.response import coefficient_columns, contributions
+from supertopic.cli.show import note, say, say_commands, say_json, show
 
-# words that occur in docstrings on any subject
-DOCSTRING_WORDS = """
-    accept accepts achieved allowed api applied apply arg argmax args argument arguments array array_like
-    arrayapi arrays attribute attributes auto available axes axis backend backends behavior bool broadcast
-    broadcastable callable capabilities capability case cases casting class classes code combinations
-    compatible computation compute computed computes computing condition contain containing contains
-    convenience convert copy corresponding cpu created cupy current dask data default defaults deprecated
-    details determine dev device dict dimension dimensional dimensions discussion documentation doi dtype
-    dtypes element elements ensure environment equal equivalent estimator estimators example examples
-    expected experimental false features fit fits flag float float32 float64 following form func function
-    functions future general given gpu guide handling http https implementation implemented implements
-    include included including indicates info information input inputs instance instead int int64 integer
-    integers iterable jax jit just keyword kwargs large length like list locations main math means
-    metadata method methods mode module modulename multiple n_features n_samples named names nan ndarray
-    need needed new non nonlinear note notes np num number numbers numpy object objects obtained option
-    optional options org original otherwise output outputs pandas parameter parameters params pass passed
-    performed performs possible pp provide provided provides python pytorch raise raised raises read ref
-    reference references representing represents request requested required respectively result results
-    return returned returning returns routing row rows same same_kind sample_weight scalar scikit scipy
-    scipy_array_api second section self sequence set sets setting shape shaped signature similar simple
-    single size sklearn specific specified specifies specify standard step stored str string subclass
-    subok supplied support supported supports taken takes term testing times torch true tuple type types
-    typically ufunc unchanged unicode uninitialized updated use used useful user user_guide uses using
-    valid value values variable version versionadded versionchanged vol want warning way weights wide wise
-    work works www x0 x1 x2 xp zero zeros
-"""
+if TYPE_CHECKING:
+    import numpy as np
+
+SHARE_HELD_OUT = 0.2
+N_WORDS = 6  # in a list of words
 
 
 def demo(
-    topics: Annotated[int, typer.Option("--topics", "-k", min=1, help="How many topics.")] = 20,
+    topics: Annotated[int, typer.Option("--topics", "-k", min=2, help="How many topics.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same topics.")] = 0,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Save the model.", show_default=False)
-    ] = None,
-    jobs: Jobs = None,
-    force: Force = False,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The model of packages.")] = "demo.supertopic",
+    page: Annotated[str, typer.Option(metavar="FILE", help="The page about it.")] = "demo.html",
+    jobs: Jobs = -1,
+    as_json: Json = False,
     packages: Annotated[str, typer.Option(hidden=True)] = "numpy,scipy,sklearn",
 ) -> None:
-    """Try it out: topics of the docstrings of numpy, scipy and scikit-learn, in less than a minute."""
-    if out is not None:
-        check_writable(out, force=force, model=True)
+    """Try it out: topics that predict, on the help texts of numpy, scipy and scikit-learn, in less than a minute."""
     start = time.perf_counter()
+    names = packages.split(",")
+    _say_wait(names)
+    texts = Texts.read(names, seed)
+    trials = Trials(texts, topics, seed, jobs)
+    if as_json:
+        say_json(trials.figures())
+        return
+    _say_documents(texts)
+    _say_packages(trials)
+    _say_explained(trials)
+    _say_parameters(trials)
+    _say_figures(trials)
+    _write(trials, out, page)
+    note(f"\nAll this took {time.perf_counter() - start:.0f} s.")
+
+
+# --- the data and the models --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Docstrings with what is to be predicted, and which of them are held out."""
+
+    text: np.ndarray
+    name: np.ndarray
+    package: np.ndarray
+    n_parameters: np.ndarray
+    held_out: np.ndarray  # of bool
+
+    @classmethod
+    def read(cls, packages: list[str], seed: int) -> Texts:
+        import numpy as np
+
+        from supertopic import datasets
+
+        found = datasets.docstrings(packages)
+        counts = {name: int((found.package == name).sum()) for name in packages}
+        few = [name for name, n in counts.items() if n < 20]
+        if few or len(packages) < 2:
+            what = f"there are only {counts[few[0]]} docstrings in {few[0]}" if few else f"got {packages[0]} alone"
+            raise ValueError(f"packages: {what}, expected two packages or more with 20 docstrings each")
+        held_out = np.zeros(len(found.text), dtype=bool)
+        chosen = np.random.default_rng(seed).permutation(len(held_out))[: int(SHARE_HELD_OUT * len(held_out))]
+        held_out[chosen] = True
+        text, name = np.asarray(found.text), np.asarray(found.name)
+        return cls(text, name, found.package, found.n_parameters, held_out)
+
+    @cached_property
+    def log_length(self) -> np.ndarray:
+        """(D, 1) the logarithm of the number of words."""
+        import numpy as np
+
+        return np.log([[len(text.split())] for text in self.text])
+
+
+@dataclass
+class Trials:
+    """The two models with topics, the two linear models on all words, and their figures."""
+
+    texts: Texts
+    n_topics: int
+    seed: int
+    jobs: int | None
+
+    @cached_property
+    def classifier(self) -> Any:
+        """Topics that tell the packages apart."""
+        from supertopic import MedLDAClassifier
+
+        model = MedLDAClassifier(self.n_topics, vectorizer=self.vectorizer, **self._common())
+        return model.fit(self._train(self.texts.text), self._train(self.texts.package))
+
+    @cached_property
+    def regressor(self) -> Any:
+        """Topics that predict a count, beside the length of the text."""
+        from supertopic import SLDARegressor
+
+        model = SLDARegressor(
+            self.n_topics, response="negative_binomial", supervision=10, vectorizer=self.vectorizer, **self._common()
+        )
+        given = (self._train(self.texts.text), self._train(self.texts.n_parameters))
+        return model.fit(*given, covariates=self._train(self.texts.log_length))
+
+    @cached_property
+    def vectorizer(self) -> Any:
+        """Counts words, without the usual ones of docstrings and the names of the packages."""
+        from supertopic import Vectorizer
+        from supertopic.cli.demo_words import DOCSTRING_WORDS
+
+        english = Vectorizer(stop_words="english").fit(["a word"]).stop_words_
+        return Vectorizer(stop_words=sorted({*english, *DOCSTRING_WORDS.split(), *self.texts.package}))
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of all models on the documents held out, for JSON."""
+        import numpy as np
+
+        truth, counts = self.test(self.texts.package), self.test(self.texts.n_parameters)
+        classes, frequent = np.unique(self._train(self.texts.package), return_counts=True)
+        constant = classes[frequent.argmax()]
+        number, low, high = self.regressor.predict(
+            self.test(self.texts.text), 0.9, covariates=self.test(self.texts.log_length)
+        )
+        linear_class, linear_number = self._linear()
+        return {
+            "documents": len(self.texts.text),
+            "held_out": int(self.texts.held_out.sum()),
+            "topics": self.n_topics,
+            "words": self.classifier.n_features_in_,
+            "accuracy": float((self.guess == truth).mean()),
+            "accuracy_of_words": float((linear_class == truth).mean()),
+            "accuracy_of_the_largest": float((truth == constant).mean()),
+            "error": float(np.abs(number - counts).mean()),
+            "error_of_words": float(np.abs(linear_number - counts).mean()),
+            "error_of_the_mean": float(np.abs(self._train(self.texts.n_parameters).mean() - counts).mean()),
+            "coverage_90": float(((low <= counts) & (counts <= high)).mean()),
+        }
+
+    @cached_property
+    def guess(self) -> np.ndarray:
+        """The package of each docstring held out, by the topics."""
+        return self.classifier.predict(self.test(self.texts.text))
+
+    def test(self, values: np.ndarray) -> Any:
+        """Return the values of the documents held out; texts as a list."""
+        return _texts_or_array(values[self.texts.held_out])
+
+    def _train(self, values: np.ndarray) -> Any:
+        return _texts_or_array(values[~self.texts.held_out])
+
+    def _common(self) -> dict[str, Any]:
+        return {"n_jobs": self.jobs, "random_state": self.seed, "verbose": 1}
+
+    def _linear(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what linear models on tf-idf of all words predict: the package, and the number of parameters."""
+        import scipy.sparse as sp
+        from sklearn.feature_extraction.text import TfidfTransformer
+        from sklearn.linear_model import LogisticRegression, Ridge
+
+        weigh, count = TfidfTransformer(sublinear_tf=True), self.classifier.vectorizer_.transform
+        train = weigh.fit_transform(count(self._train(self.texts.text)))
+        test = weigh.transform(count(self.test(self.texts.text)))
+        package = LogisticRegression(C=10, max_iter=300).fit(train, self._train(self.texts.package)).predict(test)
+        with_length = [
+            sp.hstack([features, pick(self.texts.log_length)]).tocsr()
+            for features, pick in ((train, self._train), (test, self.test))
+        ]
+        ridge = Ridge(1.0).fit(with_length[0], self._train(self.texts.n_parameters))
+        return package, ridge.predict(with_length[1])
+
+
+def _texts_or_array(values: np.ndarray) -> Any:
+    return values.tolist() if values.dtype.kind == "U" else values
+
+
+# --- what is said -------------------------------------------------------------------------------------------------
+
+
+def _say_wait(packages: list[str]) -> None:
+    """Say on standard error what takes time before anything can be printed."""
+    import supertopic
+
+    cache = os.environ.get("NUMBA_CACHE_DIR") or str(Path(supertopic.__file__).parent / "kernels" / "__pycache__")
+    if not any(Path(cache).rglob("*.nbi")):
+        note("The first run compiles the numerical code, which takes a minute or two. It is kept for the next runs.")
+    note(f"Reading the help texts of {', '.join(packages)} …")
+
+
+def _say_documents(texts: Texts) -> None:
+    _prose(
+        "supertopic reads many texts and finds topics in them: groups of words that tend to stand in the same texts. It"
+        " finds topics that predict something you want to know, and shows why. Here is what that looks like."
+    )
+    _head("The texts")
+    counts = [f"{int((texts.package == name).sum()):,} of {name}" for name in dict.fromkeys(texts.package)]
+    n_held_out = int(texts.held_out.sum())
+    _prose(
+        f"{len(texts.text):,} help texts of functions, which are already on this machine: {', '.join(counts)}. Two"
+        " questions are to be answered from the words of such a text. Which package is it from? How many parameters"
+        f" does the function have? {n_held_out:,} texts, one in five, are set aside: the models never see them, so that"
+        " the figures at the end are honest. The names of the packages are taken out of all texts."
+    )
+
+
+def _say_packages(trials: Trials) -> None:
+    _head("Question 1: which package?")
+    _prose(
+        f"supertopic finds {trials.n_topics} topics that tell the packages apart. A text is a mixture of a few topics,"
+        " and its topics say where it is from. (The model is called MedLDA.)"
+    )
+    model = trials.classifier
+    columns, order = coefficient_columns(model)
+    shown = model.topics(N_WORDS)
+    package = columns.get("speaks for") or [str(model.classes_[int(c > 0)]) for c in model.coef_.ravel()]
+    table = _table("topic", "share", "speaks for", "its most frequent words")
+    for topic in order or shown.index:
+        table.add_row(str(topic), f"{shown.loc[topic, 'share']:.0%}", package[topic], shown.loc[topic, "words"])
+    say()
+    show(table)
+
+
+def _say_explained(trials: Trials) -> None:
+    """Print two of the texts that were set aside, one with a right and one with a wrong answer, and the reasons."""
+    texts, model = trials.texts, trials.classifier
+    text, name, truth = (trials.test(column) for column in (texts.text, texts.name, texts.package))
+    known = model._as_corpus(text).lengths
+    readable = [i for i in range(len(text)) if 200 <= len(text[i]) <= 700 and known[i] >= 15]
+    right = next((i for i in readable if trials.guess[i] == truth[i]), None)
+    wrong = next((i for i in readable if trials.guess[i] != truth[i]), None)
+    _head("Two texts, explained")
+    if right is not None:
+        say(f"{name[right]} was set aside. It begins:\n")
+        say(textwrap.indent(textwrap.fill(_beginning(text[right]), 84), "    "))
+        say(f"\nThe model says {trials.guess[right]}, and this is right. Its reasons, the strongest first:\n")
+        _say_reasons(model, text[right], trials.guess[right])
+    if wrong is not None:
+        share = float((trials.guess != truth).mean())
+        say()
+        _prose(
+            f"For {share:.0%} of these texts the answer is wrong. {name[wrong]}, for example, is from {truth[wrong]},"
+            f" and the model says {trials.guess[wrong]}. One can see why:"
+        )
+        say()
+        _say_reasons(model, text[wrong], trials.guess[wrong])
+
+
+def _beginning(text: str) -> str:
+    """Return the first sentences of a docstring as plain text, without marks of reStructuredText and parameters."""
+    text = re.sub(r":\w+:`([^`<]+)[^`]*`", r"\1", text.split("\nParameters\n")[0])
+    text = re.sub(r"^\s*\.\. .*$|`", "", text, flags=re.MULTILINE)
+    return textwrap.shorten(text, 300, placeholder=" …")
+
+
+def _say_reasons(model: Any, text: str, guess: Any) -> None:
+    """Print the words that speak for and against a class."""
+    frame = model._explain_words(text)
+    found = contributions(model, frame, guess)
+    assert found is not None
+    sign = -1 if len(model.classes_) == 2 and guess == model.classes_[0] else 1  # two classes have one predictor
+    ranked = sorted(zip(frame["word"], sign * found[0], strict=True), key=lambda pair: -abs(pair[1]))
+    for what, direction in (("for", 1), ("against", -1)):
+        words = [f"{word} {by:+.1f}" for word, by in ranked if direction * by >= 0.05][:N_WORDS]
+        say(f"    words {what:>7} {guess}:  {', '.join(words) or '–'}")
+
+
+def _say_parameters(trials: Trials) -> None:
+    """Print which topics raise and lower the predicted number of parameters."""
     import numpy as np
 
-    from supertopic import LDA, datasets
-
-    names = packages.split(",")
-    corpus = datasets.docstrings(names)
-    if len(corpus.text) < 20:
-        raise ValueError(f"there are only {len(corpus.text)} docstrings in {packages}, too few for topics")
-    order = np.random.default_rng(seed).permutation(len(corpus.text))
-    n_held_out = len(order) // 10
-    held_out, train = order[:n_held_out], order[n_held_out:]
-    say(
-        f"{len(order):,} docstrings of {', '.join(names)}, read in {time.perf_counter() - start:.1f} s;"
-        f" {n_held_out:,} of them are held out.\n"
+    model = trials.regressor
+    _head("Question 2: how many parameters does the function have?")
+    _prose(
+        "Now a number is to be predicted, and other topics are found: those that go with many or with few parameters. A"
+        " long text has more parameters, whatever it is about; so the length predicts beside the topics. (The model is"
+        " called sLDA, and the length is a covariate.)"
     )
-    documents = [corpus.text[i] for i in train]
-    start = time.perf_counter()
-    model = LDA(
-        topics, inference="gibbs", max_iter=300, vectorizer=_vectorizer(), random_state=seed, n_jobs=jobs, verbose=1
-    ).fit(documents)
-    say_fit(fit_figures(model, time.perf_counter() - start), model)
-    say("\nThe topics, and their share of the documents:\n")
-    show(topics_table(model, 8))
-    _say_held_out(model, LDA(1, vectorizer=_vectorizer(), max_iter=5).fit(documents), corpus, held_out)
-    if out is not None:
-        model.save(out)
-        say(f"\nSaved to {out}.")
-    file = out or "demo.supertopic"
-    say_next([
-        ["topics", file, "--words", "15"] if out else ["demo", "--out", file],
-        ["explain", file, "eigenvalues of a sparse matrix"],
-        ["fit", "your.csv", "--text", "your_column", "--out", "model.supertopic"],
+    factor, shown = np.exp(np.ravel(model.coef_)), model.topics(N_WORDS)["words"]
+    usual = float(np.exp(np.ravel(model.intercept_)[0]))
+    say()
+    _prose(
+        f"An average text has {usual:.1f} parameters. A text that is all about a single topic has so many times that:"
+    )
+    say()
+    table = _table("", "times", "topic", "its most frequent words")
+    order = np.argsort(-factor, kind="stable")
+    for topics, what in ((order[:4], "more"), (order[-4:], "fewer")):
+        for place, k in enumerate(topics):
+            table.add_row("" if place else what, f"× {factor[k]:.1f}", str(k), shown.loc[k])
+    show(table)
+
+
+def _say_figures(trials: Trials) -> None:
+    f = trials.figures()
+    _head("How good is it?")
+    say(f"On the {f['held_out']:,} texts that were set aside:\n")
+    table = _table("", "package right", "parameters off by, on average")
+    table.add_row("always the same answer", f"{f['accuracy_of_the_largest']:.1%}", f"{f['error_of_the_mean']:.2f}")
+    table.add_row(f"{f['topics']} topics", f"{f['accuracy']:.1%}", f"{f['error']:.2f}", style="bold")
+    table.add_row(
+        f"linear model on {f['words']:,} words", f"{f['accuracy_of_words']:.1%}", f"{f['error_of_words']:.2f}"
+    )
+    show(table)
+    worse = f["accuracy"] < f["accuracy_of_words"] and f["error"] > f["error_of_words"]
+    compared = (
+        "The linear model predicts better: it has a number for every word. The topics lose some of that, and can be"
+        if worse
+        else "The topics hold their own beside a number for every word, and can be"
+    )
+    say()
+    _prose(
+        f"{compared} read on a page. Where you want both, words=True (--words) lets words predict beside the topics. An"
+        " interval around each predicted number should hold the truth nine times out of ten; here"
+        f" {f['coverage_90']:.1%} do."
+    )
+
+
+def _write(trials: Trials, out: str, page: str) -> None:
+    """Write the model and the page, where that harms nothing, and say what to try next."""
+    texts = trials.texts
+    _head("What to try next")
+    saved = _may_write(out)
+    if saved:
+        trials.classifier.save(out)
+    if _may_write(page):
+        held_out = (trials.test(texts.text), trials.test(texts.package))
+        title = "Which package is this docstring from?"
+        trials.classifier.report(page, *held_out, names=trials.test(texts.name), title=title)
+        say(f"Open {page} in a browser: all topics and texts, with reasons, and predictions as you type.\n")
+    say("At the command line:")
+    say_commands([
+        *([["explain", out, "eigenvalues of a sparse matrix"], ["topics", out]] if saved else []),
+        ["fit", "your.csv", "--text", "column_of_texts", "--target", "column_to_predict", "--out", "model.supertopic"],
+        ["fit", "--help"],
     ])  # fmt: skip
 
 
-def _vectorizer() -> Any:
-    from supertopic.vectorizer import Vectorizer
+def _may_write(path: str) -> bool:
+    """Whether a file can be written and is not something else of the user's; a sentence says why not."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.access(folder, os.W_OK):
+        note(f"{path} is not written: its folder may not be written to.")
+        return False
+    if os.path.exists(path) and b"supertopic" not in Path(path).read_bytes():
+        note(f"{path} is not written: a file of this name is already there.")
+        return False
+    return True
 
-    english = Vectorizer(stop_words="english").fit(["a word"]).stop_words_
-    return tallying_vectorizer(stop_words=sorted(english.union(DOCSTRING_WORDS.split())))
+
+def _head(text: str) -> None:
+    say(f"\n── {text} {'─' * max(84 - len(text), 4)}\n")
 
 
-def _say_held_out(model: Any, one_topic: Any, corpus: Any, held_out: Any) -> None:
-    """Print the held-out likelihood against that of word frequencies alone, and explain one docstring."""
-    import numpy as np
+def _prose(text: str) -> None:
+    """Print a paragraph in lines of a readable length."""
+    say(textwrap.fill(" ".join(text.split()), 88))
 
-    documents = [corpus.text[i] for i in held_out]
-    mine, plain = (Trial(fitted, documents).perplexity for fitted in (model, one_topic))
-    say(
-        f"\nOn the {len(documents):,} held-out docstrings, half of each given, a word of the other half is as hard"
-        f"\nto guess as among {mine:,.0f} equally likely ones (perplexity); from word frequencies alone, {plain:,.0f}."
-    )
-    short = [i for i, text in enumerate(documents) if 400 <= len(text) <= 800] or [0]
-    words = model._as_corpus([documents[i] for i in short])
-    for_second_topic = np.sort(model.transform(words), axis=1)[:, -2:].min(axis=1) * words.lengths
-    chosen = short[int(for_second_topic.argmax())]  # a short docstring about two topics
-    say(f"\nOne of them, {corpus.name[held_out[chosen]]}, explained:\n")
-    show_explanation(model, documents[chosen])
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name in columns:
+        words = "words" in name and "share" not in name
+        table.add_column(name, justify="left" if words or name in ("", "speaks for") else "right", overflow="fold")
+    return table

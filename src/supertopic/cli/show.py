@@ -102,7 +102,12 @@ def facts(pairs: Mapping[str, str]) -> Table:
 
 
 def say_next(commands: Sequence[Sequence[str]]) -> None:
-    """Print commands to try next, quoted so that they can be copied."""
+    """Print commands to try next."""
     say("\nNext:")
+    say_commands(commands)
+
+
+def say_commands(commands: Sequence[Sequence[str]]) -> None:
+    """Print commands, quoted so that they can be copied."""
     for command in commands:
         say("  " + shlex.join(["supertopic", *command]))
