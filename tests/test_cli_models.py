@@ -159,6 +159,41 @@ def test_words_beside_topics(tmp_path, data):
     assert "lda does not take it" in misused("fit", data, "--text", "body", "--words", "-o", out)
 
 
+def test_covariates_are_numbers_and_categories(tmp_path, data):
+    out, frame = tmp_path / "m.supertopic", pd.read_csv(data)
+    fit(data, out, "--target", "spent", "--covariates", "age,group", "-k", 2)
+    model = supertopic.load(out)
+    expected = model.predict(frame["body"], covariates=frame[["age", "group"]])
+    rows = pd.read_csv(io.StringIO(run("predict", out, data, "--text", "body", "--keep", "age").stdout))
+    np.testing.assert_allclose(rows["prediction"], expected, rtol=1e-4)
+    figures = json.loads(run("evaluate", out, data, "--text", "body", "--target", "spent", "--json").stdout)
+    assert figures["r2"] > 0.9  # most of it is age and group
+    shown = run("topics", out).stdout
+    assert "covariate" in shown and "group=right" in shown
+    young, old = (
+        json.loads(run("explain", out, "money bank cat", "--json", "--covariates", f"age={age},group=left").stdout)
+        for age in (20, 60)
+    )
+    assert old["prediction"] - young["prediction"] == pytest.approx(20, abs=4)
+    for told in (young, old):
+        added = sum(word["contribution"] for word in told["words"]) + sum(told["covariates"].values())
+        assert told["average"] + added == pytest.approx(told["linear_predictor"])
+        assert told["linear_predictor"] == pytest.approx(told["prediction"], rel=1e-3)
+    assert "Covariates (age=" in run("explain", out, "money bank cat").stdout
+    assert "expected age=…, group=…" in misused("explain", out, "money", "--covariates", "agee=2")
+    assert "expected a number" in misused("explain", out, "money", "--covariates", "age=old")
+    frame.assign(age=[np.nan] + [30] * 119).to_csv(tmp_path / "gap.csv", index=False)
+    assert "column 'age' is empty in 1 of 120 rows (the first is 1)" in fails(
+        "predict", out, tmp_path / "gap.csv", "--text", "body", "-o", tmp_path / "p.csv"
+    )
+    frame.assign(group="up").to_csv(tmp_path / "new.csv", index=False)
+    assert "'up', which was not there in fit" in fails(
+        "predict", out, tmp_path / "new.csv", "--text", "body", "-o", tmp_path / "p.csv"
+    )
+    fit(data, out, "-k", 2)
+    assert "fitted without covariates" in misused("predict", out, data, "--text", "body", "--covariates", "age")
+
+
 BAD = {
     "a place is two columns": (["--model", "geo-sage", "--target", "lat"], "as --target LATITUDE,LONGITUDE"),
     "no place": (["--model", "geo-sage"], "learns from places: give two columns of degrees"),

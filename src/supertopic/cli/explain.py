@@ -15,7 +15,7 @@ from supertopic.cli.documents import ModelFile, load_model
 from supertopic.cli.learning import covariates_given
 from supertopic.cli.options import Json
 from supertopic.cli.outcomes import Outcome, outcomes_of, predict_frame
-from supertopic.cli.response import contributions, plain, shares_by_word, topics_are_classes
+from supertopic.cli.response import contributions, covariate_effects, plain, shares_by_word, topics_are_classes
 from supertopic.cli.show import COLOURS, note, say, say_json, show
 
 
@@ -50,8 +50,8 @@ def explain(
 def explanation(model: Any, text: str, covariates: Any = None) -> dict[str, Any]:
     """Return the topic shares of a text, the main topic of each word, and its contribution to a prediction.
 
-    The contributions of the words and `average`, the linear predictor of an average training document, add up to
-    `linear_predictor`.
+    The contributions of the words, those of the covariates, and `average`, the linear predictor of an average training
+    document, add up to `linear_predictor`.
     """
     shares, frame = _shares_and_words(model, text)
     top = model.top_words(10).groupby("topic")["word"].agg(list)
@@ -64,7 +64,9 @@ def explanation(model: Any, text: str, covariates: Any = None) -> dict[str, Any]
     told = {name: plain(predicted[name].iloc[0]) for name in predicted}
     found = contributions(model, frame, told["prediction"]) if "prediction" in told else None
     if found is not None:
-        told |= {"linear_predictor": float(found[0].sum()) + found[1], "average": found[1]}
+        beside = {} if covariates is None else covariate_effects(model, covariates, told["prediction"])
+        told |= {"linear_predictor": float(found[0].sum()) + found[1] + sum(beside.values()), "average": found[1]}
+        told |= {"covariates": beside} if beside else {}
         words = [{**word, "contribution": float(value)} for word, value in zip(words, found[0], strict=True)]
     return {
         **told,
@@ -110,7 +112,7 @@ def _say_predictions(model: Any, text: str, frame: Any, covariates: Any) -> None
     for outcome in outcomes:
         say(_prediction(outcome, predicted))
     if "prediction" in predicted:
-        _say_contributions(model, frame, plain(predicted["prediction"].iloc[0]))
+        _say_contributions(model, frame, plain(predicted["prediction"].iloc[0]), covariates)
     say()
 
 
@@ -127,17 +129,26 @@ def _prediction(outcome: Outcome, predicted: Any) -> str:
     return f"{name}: {label}" + (f" (probability {sure:.2f})" if sure is not None else "")
 
 
-def _say_contributions(model: Any, frame: Any, label: Any, n_words: int = 6) -> None:
+def _say_contributions(model: Any, frame: Any, label: Any, covariates: Any, n_words: int = 6) -> None:
     """Print the words with the largest contributions relative to an average document."""
     found = contributions(model, frame, label)
     if found is None:
         return
     moved, average = found
-    say(f"Linear predictor: {moved.sum() + average:.4g}, {moved.sum():+.2g} against an average document. Its words:")
+    beside = {} if covariates is None else covariate_effects(model, covariates, label)
+    by = moved.sum() + sum(beside.values())
+    say(f"Linear predictor: {by + average:.4g}, {by:+.2g} against an average document. Its words:")
     ranked = sorted(zip(frame["word"], moved, strict=True), key=lambda pair: -abs(pair[1]))
     for name, sign in (("raise it", 1), ("lower it", -1)):
         words = [f"{word} {by:+.2g}" for word, by in ranked if sign * by > 0][:n_words]
         say(f"  {name}   {', '.join(words) or '–'}")
+    if beside:
+        told = ", ".join(f"{name} {value:+.2g}" for name, value in beside.items())
+        say(f"Covariates ({', '.join(map(_given, covariates, covariates.iloc[0]))}): {told}")
+
+
+def _given(name: str, value: Any) -> str:
+    return f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
 
 
 def _names(model: Any) -> list[str]:

@@ -122,13 +122,12 @@ def fit(
         say_json({**figures, **learned.said})
         return
     say_fit(figures, estimator, learned.said)
-    _say_next(out, data, text, column, target, covariates)
+    _say_next(out, data, text, column, target)
 
 
-def _say_next(out: str, data: str, text: str | None, column: str, target: str | None, covariates: str) -> None:
+def _say_next(out: str, data: str, text: str | None, column: str, target: str | None) -> None:
     """Print commands that use the model."""
     given = [] if text is None and column == "text" else ["--text", column]
-    given += ["--covariates", covariates] if covariates else []
     again = "new.csv" if data == "-" else data
     say_next([
         ["topics", out],

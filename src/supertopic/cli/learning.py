@@ -21,7 +21,8 @@ Covariates = Annotated[
     typer.Option(
         "--covariates",
         metavar="COL,…",
-        help="Columns that predict beside the topics: numbers or categories, without empty cells.",
+        help="Columns that predict beside the topics: numbers or categories, without empty cells. A fitted model"
+        " remembers them.",
         show_default=False,
     ),
 ]
@@ -122,19 +123,54 @@ def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame |
 
 
 def covariates_for(model: Any, given: str) -> list[str]:
-    """Return the columns of --covariates for a fitted model; raise if it needs some, or takes none."""
-    names, n = split_names(given), int(getattr(model, "_n_covariates", 0))
-    if names and not n:
-        raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
-    if n and not names:
-        raise typer.BadParameter("the model was fitted with covariates: say which columns with --covariates.")
-    return names
-
-
-def covariates_given(model: Any, given: str) -> Any:
-    """Return the covariates of one text from 'age=30,party=left': a row; those that are not given are at their mean."""
+    """Return the columns of --covariates for a fitted model: by default those of the fit; raise if it takes none."""
+    names = split_names(given)
     if not int(getattr(model, "_n_covariates", 0)):
-        if given:
+        if names:
+            raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
+        return []
+    if not names and not model._columns.names:
+        raise typer.BadParameter("the model was fitted with covariates: say which columns with --covariates.")
+    return names or list(model._columns.names)
+
+
+def covariates_given(model: Any, given: str) -> pd.DataFrame | None:
+    """Return the covariates of one text from 'age=30,group=left', a row; None for a model without covariates.
+
+    What is not given is a usual value: the mean of numbers, the most frequent category.
+    """
+    pairs = [pair.partition("=") for pair in split_names(given)]
+    if not int(getattr(model, "_n_covariates", 0)):
+        if pairs:
             raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
         return None
-    return model.covariate_mean_[None]
+    import pandas as pd
+
+    usual = _usual(model)
+    for name, equals, value in pairs:
+        if not equals or name not in usual:
+            known = ", ".join(f"{known}=…" for known in usual)
+            raise typer.BadParameter(f"got {name + equals + value!r}, expected {known}.", param_hint="--covariates")
+        try:
+            usual[name] = value if name in model._columns.categories else float(value)
+        except ValueError:
+            raise typer.BadParameter(f"{name}: got {value!r}, expected a number.", param_hint="--covariates") from None
+    return pd.DataFrame({name: [value] for name, value in usual.items()})
+
+
+def _usual(model: Any) -> dict[str, Any]:
+    """Return the mean of each covariate, or its most frequent category."""
+    import numpy as np
+
+    columns, mean = model._columns, list(np.ravel(model.covariate_mean_))
+    if not columns.names:
+        return {str(place): float(value) for place, value in enumerate(mean)}
+    found: dict[str, Any] = {}
+    for name in columns.names:
+        values = columns.categories.get(name)
+        if values is None:
+            found[name] = float(mean.pop(0))
+        else:
+            shares = [mean.pop(0) for _ in values[1:]]
+            found[name] = values[int(np.argmax([1 - sum(shares), *shares]))]
+    return found

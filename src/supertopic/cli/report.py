@@ -19,6 +19,7 @@ from supertopic.cli.documents import (
     load_model,
     open_table,
 )
+from supertopic.cli.learning import Covariates, covariates_for, covariates_from, split_names
 from supertopic.cli.response import kind_of
 from supertopic.cli.show import note
 from supertopic.cli.target import ColumnValues, TargetColumn
@@ -36,10 +37,7 @@ def report(
         str,
         typer.Option(metavar="COL,COL", help="Further columns of DATA to group documents by.", show_default=False),
     ] = "",
-    covariates: Annotated[
-        str,
-        typer.Option(metavar="COL,COL", help="The columns of the covariates, as in fit.", show_default=False),
-    ] = "",
+    covariates: Covariates = "",
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")] = "report.html",
     title: Annotated[str | None, typer.Option(help="The heading of the page.", show_default=False)] = None,
     encoding: Encoding = "utf-8",
@@ -52,7 +50,7 @@ def report(
     """
     check_writable(out, inputs=[model, data], force=force)
     fitted = load_model(model, jobs)
-    more, extra = _names(metadata), _names(covariates)
+    more, extra = split_names(metadata), covariates_for(fitted, covariates)
     columns = [*([] if target is None else [target]), *more, *extra]
     name, batches = open_table(data, text, columns=columns, encoding=encoding)
     texts, frame = _read_all(batches, name)
@@ -61,14 +59,10 @@ def report(
         texts,
         None if target is None else _labels(fitted, frame[target], target),
         metadata=frame[more] if more else None,
-        covariates=frame[extra] if extra else None,
+        covariates=covariates_from(frame, extra),
         title=title,
     )
     note(f"Wrote {out}: {len(texts):,} documents, {os.path.getsize(out) / 1e6:.1f} MB. Open it in a browser.")
-
-
-def _names(listed: str) -> list[str]:
-    return [name for name in listed.split(",") if name]
 
 
 def _read_all(batches: Iterable[pd.DataFrame], text: str) -> tuple[list[str], pd.DataFrame]:

@@ -67,6 +67,27 @@ def topics_table(model: Any, n_words: int) -> Table:
     return table
 
 
+def covariates_table(model: Any) -> Table | None:
+    """A table of the coefficients of the covariates; None for a model without them."""
+    import numpy as np
+
+    from supertopic.cli.response import row_names
+
+    if not hasattr(model, "covariate_coef_"):
+        return None
+    coef, error = np.atleast_2d(model.covariate_coef_), np.atleast_2d(model.covariate_std_)
+    rows = row_names(model) if len(coef) > 1 else [""]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("covariate", style="bold")
+    for row in rows:
+        table.add_column(f"coef {row}".strip(), justify="right")
+        table.add_column("± se", justify="right")
+    for place, name in enumerate(model.covariate_names_):
+        cells = [f"{value[place]:.3g}" for pair in zip(coef, error, strict=True) for value in pair]
+        table.add_row(name, *cells)
+    return table
+
+
 def parts_table(model: Any, n_words: int) -> Table | None:
     """A table of what labels or regions add to the words of all topics; None for a model without them."""
     if not (hasattr(model, "labels_") or hasattr(model, "regions_")):

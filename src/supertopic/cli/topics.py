@@ -9,7 +9,7 @@ import typer
 from supertopic.cli.documents import ModelFile, load_model
 from supertopic.cli.options import Json
 from supertopic.cli.response import coefficients
-from supertopic.cli.show import parts_table, say, say_json, show, topics_table
+from supertopic.cli.show import covariates_table, parts_table, say, say_json, show, topics_table
 from supertopic.cli.tables import write_frames
 
 
@@ -28,10 +28,10 @@ def topics(
     fitted = load_model(model)
     if not (as_json or as_csv):
         show(topics_table(fitted, words))
-        parts = parts_table(fitted, words)
-        if parts is not None:
-            say()
-            show(parts)
+        for more in (covariates_table(fitted), parts_table(fitted, words)):
+            if more is not None:
+                say()
+                show(more)
         return
     tidy = fitted.top_words(words)
     about = fitted.topics(1)[["share"]]
