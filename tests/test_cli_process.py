@@ -73,6 +73,23 @@ def test_a_closed_pipe_is_silent_and_ctrl_c_is_a_sentence(tmp_path, data, model)
     assert not (tmp_path / "m.supertopic").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+def test_ctrl_c_with_a_checkpoint_says_what_is_kept(tmp_path, data):
+    kept = tmp_path / "fit.checkpoint"
+    command = ["fit", data, "--text", "body", "--inference", "gibbs", "--iterations", 10**8, "--verbose"]
+    command += ["--checkpoint", kept, "--checkpoint-every", 0, "--out", tmp_path / "m.supertopic"]
+    with subprocess.Popen([*SCRIPT, *map(str, command)], stderr=subprocess.PIPE, text=True) as running:
+        for line in running.stderr:
+            if line.startswith("LDA gibbs") and kept.exists():
+                break
+        running.send_signal(signal.SIGINT)
+        _, noted = running.communicate(timeout=60)
+    assert running.returncode == 130 and "Traceback" not in noted
+    said = f"Stopped; the last state is kept in {kept}: the same command goes on from it."
+    assert noted.splitlines()[-1] == said
+    assert kept.exists() and not (tmp_path / "m.supertopic").exists()
+
+
 QUICK = ["demo", "--topics", "4", "--packages", "logging,email,asyncio", "--jobs", "1"]
 
 
