@@ -49,8 +49,8 @@ def test_fit_says_what_it_did_and_commands_that_work(folder, data, model):
     assert pairs["iterations"] == f"{fitted.n_iter_} until converged"
     assert pairs["bound"] == f"{fitted.bound_[-1]:.4f} nats per token"
     commands = [line.split()[1:] for line in said.split("Next:")[1].splitlines() if "explain" not in line and line]
-    assert [command[0] for command in commands] == ["topics", "predict"]
-    commands[1][-1] = str(folder / "next.csv")
+    assert [command[0] for command in commands] == ["topics", "predict", "report"]
+    commands[1][-1], commands[2][-1] = str(folder / "next.csv"), str(folder / "next.html")
     for command in commands:
         assert run(*command).exit_code == 0
     noted = (folder / "noted.txt").read_text(encoding="utf-8").splitlines()

@@ -286,3 +286,12 @@ def test_streams_of_a_real_corpus(data_dir):
     frame = read_table(path, columns=["text", "num_comments"])
     assert vectorizer.vocabulary_ == Vectorizer().fit(text_column(frame, "text")).vocabulary_
     assert sum(len(corpus) for corpus in stream.batches(vectorizer)) == stream.n_documents == len(frame) == 2550
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_csv_may_have_semicolons_or_tabs(tmp_path, separator):
+    (tmp_path / "t.csv").write_text(f"text{separator}y\na cat, a dog{separator}1\n", encoding="utf-8")
+    frame = read_table(tmp_path / "t.csv")
+    assert frame.to_dict("records") == [{"text": "a cat, a dog", "y": 1}]
+    (tmp_path / "one.csv").write_text("text\na; b\n", encoding="utf-8")
+    assert read_table(tmp_path / "one.csv")["text"].tolist() == ["a; b"]

@@ -178,6 +178,7 @@ def _frames(files: list[Path], columns: list[str] | None, size: int | None, enco
 
 
 def _read_csv(handle: IO[str], name: str, size: int | None, separator: str = ",") -> Iterator[pd.DataFrame]:
+    separator = _separator(handle, separator)
     parts, doubled = None, _doubled_names(handle, separator)
     try:
         while True:
@@ -201,15 +202,30 @@ def _read_csv(handle: IO[str], name: str, size: int | None, separator: str = ","
         raise ValueError(f"{name} has rows that do not fit its header: {reason}.") from error
 
 
-def _doubled_names(handle: Any, separator: str) -> list[str]:
-    """Names that stand twice in the header, which pandas would call "name" and "name.1"; reads nothing."""
+def _header(handle: Any, separator: str) -> list[str]:
+    """The names in the first line of a table, where they can be had without reading; otherwise nothing."""
     if not hasattr(getattr(handle, "buffer", None), "peek"):
         return []
     opening = handle.buffer.peek(1 << 13).decode(handle.encoding, errors="ignore")
     try:
-        header = next(csv.reader(io.StringIO(opening), delimiter=separator), [])
+        return next(csv.reader(io.StringIO(opening), delimiter=separator), [])
     except csv.Error:
         return []
+
+
+def _separator(handle: Any, separator: str) -> str:
+    """The separator of a table: a semicolon or a tab, if the header of a CSV has one of them and no comma.
+
+    Spreadsheets write such files where the comma separates decimals.
+    """
+    if separator != "," or len(_header(handle, ",")) != 1:
+        return separator
+    return next((other for other in (";", "\t") if len(_header(handle, other)) > 1), separator)
+
+
+def _doubled_names(handle: Any, separator: str) -> list[str]:
+    """Names that stand twice in the header, which pandas would call "name" and "name.1"; reads nothing."""
+    header = _header(handle, separator)
     return [name for name, times in Counter(header).items() if name and times > 1]
 
 

@@ -67,8 +67,15 @@ def _is_usage(error: Exception) -> bool:
     return isinstance(error, (typer.Exit, typer.Abort)) or hasattr(error, "exit_code")
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+# how the library's messages name what is an option here
+IN_PYTHON = {"pass encoding='latin-1'": "give --encoding latin-1", "(max_iter)": "(--iterations)"}
+
+
+def _one_line(error: BaseException | Warning | str) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    for python, option in IN_PYTHON.items():
+        text = text.replace(python, option)
+    return text
 
 
 @contextmanager
@@ -77,7 +84,7 @@ def _short_warnings() -> Iterator[None]:
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        text = " ".join(str(message).split())
+        text = _one_line(message)
         if text not in shown:
             shown.add(text)
             note(f"Warning: {text}", "yellow")

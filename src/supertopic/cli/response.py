@@ -82,6 +82,27 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
     return {"speaks for": list(names), "by": [f"{value:+.2f}" for value in height]}, order
 
 
+UNITS = {
+    "gaussian": "in units of the target",
+    "epsilon_insensitive": "in units of the target",
+    "logit": "in log-odds",
+    "softmax": "in log-odds against the other classes",
+    "probit": "in standard deviations of a latent scale",
+    "ordinal": "on the latent scale of the grades",
+}
+
+
+def unit_of(model: Any) -> str:
+    """Return what the coefficients of the topics mean; empty for a model without them."""
+    if not hasattr(model, "coef_") or topics_are_classes(model):
+        return ""
+    response = getattr(model, "response_", getattr(model, "response", ""))
+    response = response if isinstance(response, str) else ""
+    log = response in ("poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull")
+    unit = "on the log scale (0.7 doubles it)" if log else UNITS.get(response, "on the scale of the linear predictor")
+    return f"coef: what a document all of this topic has above (or below) an average document, {unit}."
+
+
 def _digits(error: float) -> int:
     """Return the number of decimals that shows two significant digits of an error."""
     return min(max(1 - math.floor(math.log10(error)), 0), 6) if 0 < error < math.inf else 2

@@ -8,8 +8,8 @@ import typer
 
 from supertopic.cli.documents import ModelFile, load_model
 from supertopic.cli.options import Json
-from supertopic.cli.response import coefficients
-from supertopic.cli.show import covariates_table, parts_table, say, say_json, show, topics_table
+from supertopic.cli.response import coefficients, unit_of
+from supertopic.cli.show import covariates_table, note, parts_table, say, say_json, show, topics_table
 from supertopic.cli.tables import write_frames
 
 
@@ -32,6 +32,8 @@ def topics(
             if more is not None:
                 say()
                 show(more)
+        if unit_of(fitted):
+            note(f"\n{unit_of(fitted)}")
         return
     tidy = fitted.top_words(words)
     about = fitted.topics(1)[["share"]]
