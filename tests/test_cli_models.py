@@ -9,8 +9,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import supertopic
+from supertopic.cli import app
 from supertopic.cli.models import MODELS
 from tests.cli_tools import fails, misused, run, write_rated
 
@@ -77,6 +79,9 @@ def test_every_command_takes_every_model(tmp_path, data, name):
     assert run("topics", out).exit_code == run("explain", out, "money bank. A cat").exit_code == 0
     words = json.loads(run("explain", out, "money bank. A cat", "--json").stdout)["words"]
     assert {word["word"] for word in words} == {"money", "bank", "cat"}
+    page = run("report", out, data, "--text", "body", *options[:2], "--out", tmp_path / "r.html", "--json")
+    assert page.exit_code == 0, page.output
+    assert json.loads(page.stdout)["documents"] == 120 and (tmp_path / "r.html").stat().st_size > 10_000
     done = run("evaluate", out, data, "--text", "body", *options[:2], "--json")
     assert done.exit_code == 0, done.output
     figures = json.loads(done.stdout)
@@ -192,6 +197,11 @@ def test_covariates_are_numbers_and_categories(tmp_path, data):
     )
     fit(data, out, "-k", 2)
     assert "fitted without covariates" in misused("predict", out, data, "--text", "body", "--covariates", "age")
+
+
+def test_every_command_has_json():
+    for name, command in typer.main.get_command(app).commands.items():
+        assert "--json" in {option for p in command.params for option in p.opts}, name
 
 
 BAD = {

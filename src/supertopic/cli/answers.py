@@ -128,8 +128,8 @@ def answers_of(
     """Return the answers for the labelled documents by target, with labels in the type of the model's labels."""
     import numpy as np
 
+    check_targets(model, targets)
     outcomes = {outcome.name: outcome for outcome in outcomes_of(model)}
-    _check_targets(outcomes, targets)
     level = 0.9 if has_intervals(model) else None
     predicted = _silently(lambda: predict_frame(model, documents, level, covariates))
     found = {}
@@ -144,8 +144,9 @@ def answers_of(
     return found
 
 
-def _check_targets(outcomes: dict[str, Outcome], targets: Sequence[str]) -> None:
+def check_targets(model: Any, targets: Sequence[str]) -> None:
     """Raise if the columns are not those that the model predicts."""
+    outcomes = {outcome.name: outcome for outcome in outcomes_of(model)}
     if "place" in {outcome.kind for outcome in outcomes.values()}:
         if len(targets) != 2:
             raise ValueError("--target: the model predicts places; give two columns, LATITUDE,LONGITUDE")

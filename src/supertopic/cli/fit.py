@@ -129,11 +129,11 @@ def _say_next(out: str, data: str, text: str | None, column: str, target: str | 
     """Print commands that use the model."""
     given = [] if text is None and column == "text" else ["--text", column]
     again = "new.csv" if data == "-" else data
-    shown = ["--target", target] if target and "," not in target else []
+    shown = ["--target", target] if target else []
     say_next([
         ["topics", out],
         ["predict", out, again, *given, "--out", "predictions.csv"],
-        *([["evaluate", out, "new.csv", *given, "--target", target]] if target else []),
+        *([["evaluate", out, "new.csv", *given, *shown]] if target else []),
         ["explain", out, "a text of yours"],
         ["report", out, again, *given, *shown, "--out", "report.html"],
     ])  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from supertopic.cli.answers import check_targets
 from supertopic.cli.documents import (
     Data,
     Encoding,
@@ -20,8 +21,9 @@ from supertopic.cli.documents import (
     open_table,
 )
 from supertopic.cli.learning import Covariates, covariates_for, covariates_from, split_names
-from supertopic.cli.response import kind_of
-from supertopic.cli.show import note
+from supertopic.cli.options import Json
+from supertopic.cli.outcomes import Outcome, outcomes_of
+from supertopic.cli.show import note, say_json
 from supertopic.cli.target import ColumnValues, TargetColumn
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def report(
     encoding: Encoding = "utf-8",
     jobs: Jobs = None,
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Write a page that explains the model: topics, documents, predictions and their reasons, in one HTML file.
 
@@ -51,17 +54,21 @@ def report(
     check_writable(out, inputs=[model, data], force=force)
     fitted = load_model(model, jobs)
     more, extra = split_names(metadata), covariates_for(fitted, covariates)
-    columns = [*([] if target is None else [target]), *more, *extra]
+    targets = split_names(target)
+    columns = [*targets, *more, *extra]
     name, batches = open_table(data, text, columns=columns, encoding=encoding)
     texts, frame = _read_all(batches, name)
     fitted.report(
         out,
         texts,
-        None if target is None else _labels(fitted, frame[target], target),
+        _labels(fitted, frame, targets) if targets else None,
         metadata=frame[more] if more else None,
         covariates=covariates_from(frame, extra),
         title=title,
     )
+    if as_json:
+        say_json({"file": out, "documents": len(texts), "bytes": os.path.getsize(out)})
+        return
     note(f"Wrote {out}: {len(texts):,} documents, {os.path.getsize(out) / 1e6:.1f} MB. Open it in a browser.")
 
 
@@ -82,18 +89,29 @@ def _read_all(batches: Iterable[pd.DataFrame], text: str) -> tuple[list[str], pd
     return texts, pd.concat(frames, ignore_index=True)
 
 
-def _labels(model: Any, column: pd.Series, name: str) -> Any:
+def _labels(model: Any, frame: pd.DataFrame, targets: list[str]) -> Any:
     """y as the model takes it; a model without a response groups documents by it."""
+    import pandas as pd
+
+    outcomes = outcomes_of(model)
+    if not outcomes or outcomes[0].kind == "place":
+        return frame[targets[0]] if len(targets) == 1 else frame[targets]
+    check_targets(model, targets)
+    if len(outcomes) == 1:
+        return _column(outcomes[0], frame, targets[0])
+    found = {o.name: _column(o, frame, o.name) if o.name in targets else [None] * len(frame) for o in outcomes}
+    return pd.DataFrame(found)
+
+
+def _column(outcome: Outcome, frame: pd.DataFrame, name: str) -> pd.Series:
+    """The values of one outcome, labels in the type of the model's labels."""
     import numpy as np
     import pandas as pd
 
-    kind = kind_of(model)
-    if kind == "none":
-        return column
-    values = ColumnValues.of(column, name)
-    if kind == "number":
-        return pd.Series(values.as_numbers(str(getattr(model, "response", "gaussian"))), name=name)
-    labels = values.as_labels(str(getattr(model, "response", "softmax")))
-    if model.classes_.dtype.kind in "UO":
+    values = ColumnValues.of(frame[name], name)
+    if outcome.classes is None:
+        return pd.Series(values.as_numbers(outcome.response or "gaussian"), name=name)
+    labels = values.as_labels(outcome.response or "softmax")
+    if outcome.classes.dtype.kind in "UO":
         labels = np.array([None if label is None else str(label) for label in labels], dtype=object)
     return pd.Series(labels, name=name)
