@@ -67,6 +67,7 @@ def test_every_command_takes_every_model(tmp_path, data, name):
     out, topics = tmp_path / "m.supertopic", [] if name == "sage-classifier" else ["-k", 2]
     told = json.loads(fit(data, out, "--model", name, *options, *topics, "--json").stdout)
     assert (told["model"], told["documents"], told["tokens"], told["file"]) == (estimator, 120, 3600, str(out))
+    assert list(told["targets"]) == ("".join(options[1:2]).split(",") if options else [])
     model = supertopic.load(out)
     assert type(model).__name__ == estimator and told["topics"] == len(model.components_)
     if name == "sstm":

@@ -119,7 +119,7 @@ def fit(
     estimator.save(out)
     figures = fit_figures(estimator, time.perf_counter() - start, out)
     if as_json:
-        say_json({**figures, **learned.said})
+        say_json({**figures, "targets": learned.responses, "covariates": beside})
         return
     say_fit(figures, estimator, learned.said)
     _say_next(out, data, text, column, target)

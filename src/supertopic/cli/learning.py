@@ -30,12 +30,18 @@ Covariates = Annotated[
 
 @dataclass(frozen=True)
 class Learned:
-    """The kind of the target(s), y, the parameters of the estimator that follow, and a few words for the user."""
+    """The kind of the target(s), y, the parameters of the estimator that follow, and the response of each column."""
 
     kind: str = "none"
     y: Any = None
     params: dict[str, Any] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
+    responses: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def said(self) -> dict[str, str]:
+        """A line for the table of a fit."""
+        told = "; ".join(f"{response}, of column {name!r}" for name, response in self.responses.items())
+        return {"response": told} if told else {}
 
 
 def split_names(value: str | None) -> list[str]:
@@ -63,17 +69,16 @@ def learned_from(cells: pd.DataFrame, targets: Sequence[str], asked: str | None,
     names = (asked or "").split(",")
     each = names if len(names) > 1 else names * len(targets)
     pairs = [_response(cells[name], name, one or None, model) for name, one in zip(targets, each, strict=True)]
-    choices = dict(zip(targets, (choice for choice, _ in pairs), strict=True))
-    said = {"response": "; ".join(f"{choice.response}, of column {name!r}" for name, choice in choices.items())}
+    responses = dict(zip(targets, (choice.response for choice, _ in pairs), strict=True))
     if len(targets) == 1 and "labels" not in entry.estimators:
         choice, y = pairs[0]
-        return Learned(choice.kind, y, {"response": choice.response}, said)
+        return Learned(choice.kind, y, {"response": choice.response}, responses)
     import pandas as pd
 
     y = pd.DataFrame(dict(zip(targets, (y for _, y in pairs), strict=True)))
     if "labels" in entry.estimators:
-        return Learned("labels", y, {"facets": list(targets)}, said)
-    return Learned("several", y, {"response": {name: choice.response for name, choice in choices.items()}}, said)
+        return Learned("labels", y, {"facets": list(targets)}, responses)
+    return Learned("several", y, {"response": responses}, responses)
 
 
 def _response(cells: Any, name: str, asked: str | None, model: str) -> tuple[Choice, Any]:
@@ -100,7 +105,7 @@ def _places(cells: pd.DataFrame, targets: Sequence[str]) -> Learned:
     n = int(np.isnan(place).any(axis=1).sum())
     if n:
         note(f"{n:,} of {len(place):,} documents have no place, and take part with their words alone.")
-    return Learned("place", place, {}, {"places": f"of columns {', '.join(map(repr, targets))}"})
+    return Learned("place", place, {}, dict.fromkeys(targets, "degrees"))
 
 
 def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame | None:
