@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -29,8 +29,10 @@ from supertopic.estimators.shared.labels import (
     one_each,
     require_order,
 )
+from supertopic.estimators.shared.streaming import fit_partial_prediction
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.estimators.shared.training import Training
+from supertopic.inference.batches import Batch
 from supertopic.inference.gibbs.chains import fit_chains
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, PredictionSettings, StochasticSettings
@@ -146,6 +148,11 @@ class SLDA(SupervisedEstimator):
 
     def _coef_step(self, response: Response) -> CoefStep:
         return PredictionStep() if self._engine().at_mode else GLMStep()
+
+    def _partial_step(self, model: Model, batch: Batch, first: bool) -> Self:
+        if self._engine().at_mode:
+            return fit_partial_prediction(self, model, batch, first)
+        return super()._partial_step(model, batch, first)
 
     def _start_terms(self, n_documents: int) -> DocumentTerms | None:
         return getattr(self, "_terms", None) if self._engine().at_mode else None

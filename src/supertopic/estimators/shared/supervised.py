@@ -26,7 +26,7 @@ from supertopic.estimators.shared.cross_fit import cross_fit
 from supertopic.estimators.shared.effects import Effects, find_effects
 from supertopic.estimators.shared.honest import fit_coefficients, set_aside, without_labels
 from supertopic.estimators.shared.labels import Target, as_table
-from supertopic.estimators.shared.streaming import first_targets, fit_labelled_stream, fit_partial_prediction
+from supertopic.estimators.shared.streaming import first_targets, fit_labelled_stream
 from supertopic.estimators.shared.summaries import coefficient_table, covariance_frames, normal_ends
 from supertopic.estimators.shared.supervision import choose_supervision
 from supertopic.estimators.shared.training import Training
@@ -207,10 +207,8 @@ class SupervisedEstimator(TopicEstimator):
 
     def _forget_words(self) -> None:
         """An earlier fit's words, levels and other members have no part in this one."""
-        own = ("_word_coef", "_word_scale", "word_coef_", "_conformal", "_climb", "_climb_steps", *ensemble.KEPT)
-        for name in own:
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in ("_word_coef", "_word_scale", "word_coef_", "_conformal", "_climb", "_climb_steps", *ensemble.KEPT):
+            self.__dict__.pop(name, None)
 
     def _pilot_of(self, training: Training) -> Callable[[np.ndarray], ScoredDocuments]:
         """A function that scores all documents by a fit that has not seen the labels of those held out."""
@@ -264,10 +262,7 @@ class SupervisedEstimator(TopicEstimator):
         self._n_covariates = extra.shape[1]
         training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
         model = self._check_model(corpus, batch=True)
-        batch = training.batch(self.n_topics, self.supervision_)
-        if self._engine().at_mode:
-            return fit_partial_prediction(self, model, batch, first)
-        return self._partial_step(model, batch, first)
+        return self._partial_step(model, training.batch(self.n_topics, self.supervision_), first)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
