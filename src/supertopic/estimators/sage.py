@@ -28,6 +28,7 @@ from supertopic.estimators.shared.tempering import (
     cross_fitted_temperature,
     lengths_of,
 )
+from supertopic.estimators.shared.topic_info import ranked_words
 from supertopic.inference.settings import EMSettings, Engine, StochasticSettings
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.batch import fit_batch
@@ -80,18 +81,8 @@ class _Deviating(TopicEstimator):
         ranks = {"deviation": eta, "contribution": eta * own, "probability": own}
         if by not in ranks:
             raise ValueError(f"by: got {by!r}, expected one of {', '.join(map(repr, ranks))}")
-        n = min(n, self.n_features_in_)
         order = np.argsort(-ranks[by], axis=1, kind="stable")[:, :n]
-        topics = np.repeat(np.arange(len(order)), n)
-        return pd.DataFrame(
-            {
-                "topic": topics,
-                "rank": np.tile(np.arange(1, n + 1), len(order)),
-                "word": self._words()[order.ravel()],
-                "probability": own[topics, order.ravel()],
-                "deviation": eta[topics, order.ravel()],
-            }
-        )
+        return ranked_words(order, self._words(), probability=own, deviation=eta)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -28,10 +28,10 @@ from supertopic.estimators.shared.by_batches import METHODS, by_batches
 from supertopic.estimators.shared.chains import to_arviz
 from supertopic.estimators.shared.checks import require_whole
 from supertopic.estimators.shared.explanation import explained
+from supertopic.estimators.shared.names import read_labels, read_words
 from supertopic.estimators.shared.notebook import model_html
 from supertopic.estimators.shared.streaming import fit_stream, unlabelled
-from supertopic.estimators.shared.topic_info import topic_info
-from supertopic.estimators.shared.topic_labels import read_labels
+from supertopic.estimators.shared.topic_info import ranked_words, topic_info
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
@@ -217,18 +217,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def top_words(self, n: int = 10) -> pd.DataFrame:
         """The n most probable words of each topic: columns topic, rank, word, probability; a row per word."""
         check_is_fitted(self)
-        n = min(n, self.n_features_in_)
         order = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
-        topics = np.repeat(np.arange(len(order)), n)
-        words = self._words()[order.ravel()]
-        return pd.DataFrame(
-            {
-                "topic": topics,
-                "rank": np.tile(np.arange(1, n + 1), len(order)),
-                "word": words,
-                "probability": self.components_[topics, order.ravel()],
-            }
-        )
+        return ranked_words(order, self._words(), probability=self.components_)
 
     def topics(self, n: int = 10) -> pd.DataFrame:
         """One row per topic: its share of the training documents (where kept), and its n most probable words."""
@@ -330,11 +320,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ``pipeline[-1].name_words(pipeline[:-1])``
         """
         check_is_fitted(self, "_state")
-        words = names.get_feature_names_out() if hasattr(names, "get_feature_names_out") else names
-        words = np.asarray([str(word) for word in words], dtype=object)
-        if len(words) != self.n_features_in_:
-            raise ValueError(f"names: got {len(words)} words, expected {self.n_features_in_}, one for each column")
-        self.feature_names_in_ = words
+        self.feature_names_in_ = read_words(names, self.n_features_in_)
         return self
 
     def set_topic_labels(self, labels: Any) -> Self:

@@ -15,6 +15,17 @@ from supertopic.metrics import coherence, exclusivity, frex
 _FREQUENCY = 0.5  # the weight of frequency against exclusivity in FREX words, as in R's stm
 
 
+def ranked_words(order: np.ndarray, words: np.ndarray, **values: np.ndarray) -> pd.DataFrame:
+    """A row per topic and rank: columns topic, rank, word, and a column for each of the values (K, V).
+
+    order : (K, n) words of each topic, the first one first
+    """
+    topics, places = np.repeat(np.arange(len(order)), order.shape[1]), order.ravel()
+    ranks = np.tile(np.arange(1, order.shape[1] + 1), len(order))
+    columns = {name: value[topics, places] for name, value in values.items()}
+    return pd.DataFrame({"topic": topics, "rank": ranks, "word": words[places], **columns})
+
+
 def top_words_by(model: Any, n: int, by: str = "probability") -> list[list[str]]:
     """The n first words of each topic, by p(word | topic) or by FREX: words both frequent and exclusive."""
     rank = model.components_ if by == "probability" else frex(model.components_, _FREQUENCY)

@@ -1,4 +1,4 @@
-"""Names that people give to topics."""
+"""Names that people give to topics and to words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 LONGEST = 200  # characters of a name
+
+
+def read_words(names: Any, n_words: int) -> np.ndarray:
+    """(V,) the words, from a list of them, or from a fitted vectorizer or pipeline that has them."""
+    words = names.get_feature_names_out() if hasattr(names, "get_feature_names_out") else names
+    words = np.asarray([str(word) for word in words], dtype=object)
+    if len(words) != n_words:
+        raise ValueError(f"names: got {len(words)} words, expected {n_words}, one for each column")
+    return words
 
 
 def read_labels(labels: Any, n_topics: int) -> list[str | None]:
