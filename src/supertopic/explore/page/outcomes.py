@@ -74,12 +74,12 @@ def outcomes_of(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outc
 def _of_posterior(estimator: Any, corpus: Corpus, y: Any) -> Outcomes:
     """Classes whose probabilities the model gives itself."""
     chances = np.asarray(estimator.predict_proba(corpus))
-    codes = np.full(len(corpus), np.nan)
+    codes, name = np.full(len(corpus), np.nan), "class"
     if y is not None:
-        table, _ = as_table(y, len(corpus), "report")
-        codes = as_codes(table[:, 0], "report", estimator.classes_)[0]
+        table, names = as_table(y, len(corpus), "report")
+        codes, name = as_codes(table[:, 0], "report", estimator.classes_)[0], names[0]
     classes = [str(label) for label in estimator.classes_]
-    return Outcomes([Outcome("class", "class", classes, [], codes, chances, chances.argmax(axis=1))])
+    return Outcomes([Outcome(name, "class", classes, [], codes, chances, chances.argmax(axis=1))])
 
 
 def _of_responses(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outcomes:

@@ -50,8 +50,8 @@ def collect(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)  # the page counts them
         outcomes = outcomes_of(estimator, corpus, y, covariates)
-        if y is not None and not outcomes:
-            columns += _as_metadata(y, len(corpus))
+        if y is not None and outcomes.scores is None:  # one column at most is predicted; others are there to look at
+            columns += _as_metadata(y, len(corpus))[len(outcomes.found) :]
         shares = np.asarray(estimator.transform(corpus) if outcomes.shares is None else outcomes.shares)
     _add_model(payload, estimator, title, outcomes.found, len(corpus))
     _add_topics(payload, estimator, shares)

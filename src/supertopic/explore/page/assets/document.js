@@ -231,7 +231,9 @@ function drawLegend(legend, document, topics) {
 }
 
 function plainText(document) {
-  const why = "The words of this document are not part of the page, which holds those of a part of the documents only.";
+  const why = app.model.kind
+    ? "The words of this document are not part of the page, which holds those of a part of the documents only."
+    : "Inference of this model is not part of the page: its words have no colours.";
   return el(
     "div",
     { class: "reading" },
