@@ -36,6 +36,7 @@ def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.nda
         "kind": "variational" if point.shares is None else "one_topic",
         "collapsed": bool(point.collapsed),
         "at_mode": bool(point.at_mode),
+        "temperature": [float(number) for number in getattr(estimator, "temperature_", (1.0, 0.0))],
         "log_counts": getattr(estimator, "counts", "raw") == "log",
         "max_passes": LIMITS.max_passes,
         "tol": LIMITS.tol,

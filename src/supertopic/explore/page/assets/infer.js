@@ -119,21 +119,29 @@ function shareWords(rows, counts, theta) {
   return { phi, total };
 }
 
-/* All words of a document share one topic: its posterior. */
+/* All words of a document share one topic: its posterior, and the same with words that count less (`tempered`). */
 function inferOneTopic(model, ids, given) {
   const counts = model.log_counts ? given.map((c) => Math.log2(1 + c)) : given;
-  const logs = Float64Array.from(priorShares(model), Math.log);
+  const prior = Float64Array.from(priorShares(model), Math.log);
+  const words = new Float64Array(model.nTopics);
   const ratios = new Float64Array(model.nTopics);
   ids.forEach((id, j) => {
     logRatios(model, id, ratios);
-    for (let k = 0; k < model.nTopics; k++) logs[k] += counts[j] * ratios[k];
+    for (let k = 0; k < model.nTopics; k++) words[k] += counts[j] * ratios[k];
   });
-  const top = Math.max(...logs);
-  const shares = logs.map((value) => Math.exp(value - top));
-  const total = shares.reduce((sum, s) => sum + s, 0);
-  for (let k = 0; k < shares.length; k++) shares[k] /= total;
   const nTokens = given.reduce((sum, c) => sum + c, 0);
-  return { shares, mean: shares, phi: ids.map(() => shares), nTokens };
+  const [level, power] = model.temperature;
+  const heat = level * Math.max(nTokens, 1) ** power;
+  const shares = softmax(prior.map((log, k) => log + words[k]));
+  const tempered = softmax(prior.map((log, k) => log + words[k] / heat));
+  return { shares, mean: shares, phi: ids.map(() => shares), nTokens, tempered };
+}
+
+function softmax(logs) {
+  const top = Math.max(...logs);
+  const found = logs.map((value) => Math.exp(value - top));
+  const total = found.reduce((sum, value) => sum + value, 0);
+  return found.map((value) => value / total);
 }
 
 /* {score, moment}: E[s], and E[s²] of a quadratic or E[exp s] of a product column; topics only. */

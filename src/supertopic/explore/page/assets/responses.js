@@ -139,7 +139,7 @@ function partMoments(part, found) {
 
 /* What an outcome predicts: {mean, ends} of a number; {chances, decided} of classes; null: unknown. */
 function predictOutcome(outcome, found, probability = 0.9) {
-  if (!outcome.parts.length) return { chances: Array.from(found.shares), decided: largest(found.shares) };
+  if (!outcome.parts.length) return { chances: Array.from(found.tempered), decided: largest(found.tempered) };
   if (outcome.parts.some((part) => !RESPONSES[part.response])) return null;
   if (outcome.parts.length > 1) return oneAgainstRest(outcome, found);
   const part = outcome.parts[0];
