@@ -134,6 +134,9 @@ def test_several_targets(tmp_path, data):
     figures = json.loads(run("evaluate", out, data, "--text", "body", "--target", "stars,price", "--json").stdout)[
         "targets"
     ]
+    assert 0.8 < figures["price"]["coverage_90"] <= 1
+    wide = pd.read_csv(io.StringIO(run("predict", out, data, "--text", "body", "--interval", 0.9).stdout))
+    assert (wide["lower_price"] < wide["prediction_price"]).all() and "lower_stars" not in wide
     assert figures["price"]["r2"] > 0.7 and figures["stars"]["accuracy"] > figures["stars"]["largest_class"]
     shown = run("evaluate", out, data, "--text", "body", "--target", "price").stdout
     assert "Predictions of price" in shown and "Predictions of stars" not in shown

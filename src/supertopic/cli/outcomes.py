@@ -94,18 +94,17 @@ def predict_frame(
 def _several(
     model: Any, documents: Any, outcomes: list[Outcome], interval: float | None, given: dict[str, Any]
 ) -> pd.DataFrame:
-    """Return the predictions of a TopicModel: a frame, or with an interval three of them."""
+    """Return the predictions of a TopicModel; with an interval, those of numbers have a lower and an upper end."""
     import pandas as pd
 
-    names = ("prediction",) if interval is None else ("prediction", "lower", "upper")
-    found = model.predict(documents, **given) if interval is None else model.predict(documents, interval, **given)
-    frames = dict(zip(names, [found] if interval is None else found, strict=True))
+    found = model.predict(documents, return_interval=interval, **given)
     probability = model.predict_proba(documents, **given) if any(o.kind == "class" for o in outcomes) else {}
     columns = {}
     for outcome in outcomes:
-        for what, frame in frames.items():
-            if outcome.kind == "number" or what == "prediction":
-                columns[outcome.column(what)] = frame[outcome.name].to_numpy()
+        columns[outcome.column("prediction")] = found[outcome.name].to_numpy()
+        for end in ("lower", "upper"):
+            if f"{outcome.name} {end}" in found:
+                columns[outcome.column(end)] = found[f"{outcome.name} {end}"].to_numpy()
         if outcome.classes is not None:
             columns |= {outcome.probability(c): probability[outcome.name][c].to_numpy() for c in outcome.classes}
     return pd.DataFrame(columns)
