@@ -19,7 +19,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from supertopic.cli.documents import Jobs
+from supertopic.cli.documents import Force, Jobs, check_writable
 from supertopic.cli.options import Json
 from supertopic.cli.response import coefficient_columns, contributions
 from supertopic.cli.show import note, say, say_commands, say_json, show
@@ -27,6 +27,7 @@ from supertopic.cli.show import note, say, say_commands, say_json, show
 if TYPE_CHECKING:
     import numpy as np
 
+MODEL, PAGE = "demo.supertopic", "demo.html"  # what is written, by default
 SHARE_HELD_OUT = 0.2
 N_WORDS = 6  # in a list of words
 
@@ -34,13 +35,25 @@ N_WORDS = 6  # in a list of words
 def demo(
     topics: Annotated[int, typer.Option("--topics", "-k", min=2, help="How many topics.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same topics.")] = 0,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The model of packages.")] = "demo.supertopic",
-    page: Annotated[str, typer.Option(metavar="FILE", help="The page about it.")] = "demo.html",
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The model of packages: demo.supertopic by default.", show_default=False
+        ),
+    ] = None,
+    page: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The page about it: demo.html by default.", show_default=False)
+    ] = None,
     jobs: Jobs = -1,
+    force: Force = False,
     as_json: Json = False,
     packages: Annotated[str, typer.Option(hidden=True)] = "numpy,scipy,sklearn",
 ) -> None:
     """Try it out: topics that predict, on the help texts of numpy, scipy and scikit-learn, in less than a minute."""
+    if out is not None:
+        check_writable(out, force=force, model=True)
+    if page is not None:
+        check_writable(page, "--page", force=force)
     start = time.perf_counter()
     names = packages.split(",")
     _say_wait(names)
@@ -337,14 +350,15 @@ def _say_figures(trials: Trials) -> None:
     )
 
 
-def _write(trials: Trials, out: str, page: str) -> None:
-    """Write the model and the page, where that harms nothing, and say what to try next."""
+def _write(trials: Trials, out: str | None, page: str | None) -> None:
+    """Write the model and the page, under their usual names only where that harms nothing; say what to try next."""
     texts = trials.texts
     _head("What to try next")
-    saved = _may_write(out)
+    saved, shown = out is not None or _may_write(MODEL), page is not None or _may_write(PAGE)
+    out, page = out or MODEL, page or PAGE
     if saved:
         trials.classifier.save(out)
-    if _may_write(page):
+    if shown:
         held_out = (trials.test(texts.text), trials.test(texts.package))
         title = "Which package is this docstring from?"
         trials.classifier.report(page, *held_out, names=trials.test(texts.name), title=title)
