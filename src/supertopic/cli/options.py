@@ -105,7 +105,7 @@ Chains = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Chains of the sampler, from different seeds; the topics are those of the best (sstm).",
+        help="Chains of the sampler, from different seeds; the topics are those of the best (sstm; slda with gibbs).",
         show_default=False,
         rich_help_panel=FITTING,
     ),
