@@ -30,6 +30,8 @@ lint: $(VENV)/.test ## Check style, types and imports only
 	@$(BIN)/ruff format --quiet --check . || { echo "make format puts the files named above in order" >&2; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@cat src/supertopic/explore/page/assets/*.js >$(VENV)/page.js  # one program: a file uses functions of the others
+	@found=$$($(BIN)/oxlint --no-ignore --config .oxlintrc.json $(VENV)/page.js) || { echo "$$found" >&2; exit 1; }
 
 format: $(VENV)/.test ## Put the source in order
 	@$(BIN)/ruff check --quiet --fix .

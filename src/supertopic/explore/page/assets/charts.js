@@ -10,7 +10,7 @@ function textWidth(text, size = 12) {
 
 /* The text, cut so that it is at most `width` wide. */
 function fitText(text, width, size = 12) {
-  let shown = cut(text, 80);
+  const shown = cut(text, 80);
   if (textWidth(shown, size) <= width) return shown;
   let low = 0;
   let high = shown.length;

@@ -181,7 +181,7 @@ function tokenMoment(coef, isProduct, found, counts, mean) {
 }
 
 /* The moment of n tokens that all have the document's mean shares. */
-function meanMoment(coef, isProduct, found, counts, mean) {
+function meanMoment(coef, isProduct, found) {
   const n = found.nTokens;
   let first = 0;
   let square = 0;

@@ -41,11 +41,6 @@ function redrawStale() {
   for (const own of listeners) if (own.stale && isShown(own.place)) redrawPanel(own);
 }
 
-function redrawAll() {
-  for (const own of listeners) own.stale = true;
-  redrawStale();
-}
-
 function chooseTopic(k) {
   app.topic = k;
   announce("topic");
