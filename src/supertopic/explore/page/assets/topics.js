@@ -74,11 +74,13 @@ function arrow(side) {
 
 function axisNote(c) {
   if (!app.data.effects) return "How much of the documents each topic has. Choose a topic to see its words.";
-  const zeros = ["laplace", "jeffreys"].includes(app.data.effects.prior) ? ", a grey one is exactly zero" : "";
+  const { coef_std: std, coef_interval: interval } = app.data.arrays;
+  const known = interval || std.data.some(Number.isFinite); // a margin has no errors
+  const intervals = known ? "Lines are 90 % intervals; an empty circle has zero in its own. " : "";
+  const zeros = ["laplace", "jeffreys"].includes(app.data.effects.prior) ? "A grey circle is exactly zero. " : "";
   return (
-    "How much a document that is all of one topic differs from an average one. Lines are 90 % intervals; " +
-    `an empty circle has zero in its interval${zeros}; large circles are topics with many words. ` +
-    `${scaleSentence(c)} Choose a topic to see its words.`
+    "How much a document that is all of one topic differs from an average one. " +
+    `${intervals}${zeros}Large circles are topics with many words. ${scaleSentence(c)} Choose a topic to see its words.`
   );
 }
 
