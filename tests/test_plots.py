@@ -326,8 +326,8 @@ def test_words_and_covariates_have_bars(data):
     assert_adds_up(ax, model.predict(doc, covariates=own)[0])
     shown = {row[0]: float(row[1].replace("−", "-")) for row in at_rows(ax).values()}
     added = np.asarray(model.covariate_coef_)[0] * (own[0] - model.covariate_mean_)
-    assert shown["covariate 0"] == pytest.approx(added[0], abs=0.06)
-    assert shown["covariate 1"] == pytest.approx(added[1], abs=0.06)
+    assert shown["covariate x0"] == pytest.approx(added[0], abs=0.06)
+    assert shown["covariate x1"] == pytest.approx(added[1], abs=0.06)
     model = SLDARegressor(4, max_iter=4, words=True).fit(data.counts, data.y)
     for by in ("topics", "words"):
         ax = plot_document(model, doc, by=by)

@@ -30,7 +30,7 @@ def test_gibbs_and_variational_fits_agree(name):
     variational, _ = aligned(other, data)
     model = estimator(name, inference="gibbs", max_iter=160, thin=2).fit(data.counts, data.y)
     found, order = aligned(model, data)
-    draws = model.draws_["coef"][:, :, order]
+    draws = model.draws_["intercept"][:, :, None] + model.draws_["coef"][:, :, order]
     assert draws.shape == (40, *found.shape)
     draws = draws - draws.mean(axis=1, keepdims=True) if len(found) > 1 else draws
     deviation = draws.std(axis=0)
