@@ -14,7 +14,7 @@ from bench.corpus import ALPHA, BETA
 from supertopic import LDA
 from supertopic.backends.threads import Threads
 from supertopic.corpus import as_corpus
-from supertopic.estimators.shared.streaming import unlabelled
+from supertopic.estimators.shared.fitting.streaming import unlabelled
 from supertopic.inference.task import Watch
 from supertopic.inference.variational.local import LocalLimits
 from supertopic.inference.variational.step import take_step

@@ -19,7 +19,7 @@ from supertopic import (
 )
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.effects import effects_covariance, find_effects
+from supertopic.estimators.shared.results.effects import effects_covariance, find_effects
 from supertopic.responses.base import registry
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import HTMM, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.corpus import EmptyDocumentWarning
-from supertopic.estimators.shared.sentences import gather, split_sentences
+from supertopic.estimators.shared.reading.sentences import gather, split_sentences
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.htmm import Sentences, completion, infer_posterior, log_topics

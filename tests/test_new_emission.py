@@ -10,7 +10,7 @@ from supertopic.datasets import simulate
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import base
 from supertopic.emissions.dirichlet import DirichletTopics, integrable_prior
-from supertopic.estimators.shared import saving
+from supertopic.estimators.shared.files import saving
 from supertopic.metrics import align_topics
 from supertopic.model import Model
 

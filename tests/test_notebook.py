@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from supertopic import HTMM, LDA, MedLDAClassifier, MedLDAClassifierCV, SAGEClassifier, SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.coefficient_table import coefficients_of
+from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 from supertopic.html_tables import TopicFrame, dots_svg, frame_html, number, shown, with_error
 from supertopic.metrics import HeldOut, align_topics, coherence, exclusivity, frex
 from supertopic.selection import TopicSelection

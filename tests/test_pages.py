@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import supertopic
-from supertopic.estimators.shared.pages import parameters_told
+from supertopic.estimators.shared.results.pages import parameters_told
 
 ESTIMATORS = [
     getattr(supertopic, name)

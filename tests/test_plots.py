@@ -27,7 +27,7 @@ from supertopic import (
 )
 from supertopic.datasets import simulate
 from supertopic.emissions.sage import unpack
-from supertopic.estimators.shared.coefficient_table import coefficients_of
+from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 from supertopic.explore import (
     plot_deviations,
     plot_document,

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
 from supertopic.coefficients import CoefPrior
-from supertopic.estimators.shared.effects import effects_covariance, find_effects
+from supertopic.estimators.shared.results.effects import effects_covariance, find_effects
 from supertopic.inference.design import Design
 from supertopic.inference.regression import Labelled, contrast_information, regress
 from supertopic.responses.several import Several

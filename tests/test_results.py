@@ -24,7 +24,7 @@ from supertopic import (
     load,
 )
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.chains import by_chain
+from supertopic.estimators.shared.certainty.chains import by_chain
 
 DATA = simulate(240, 3, 60, 40, response="gaussian", seed=1)
 X, Y = DATA.counts.counts, DATA.y

@@ -7,9 +7,9 @@ import scipy.sparse as sp
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.corpus import as_corpus
-from supertopic.estimators.shared import supervision
-from supertopic.estimators.shared.training import Training
-from supertopic.estimators.shared.words_beside import scored
+from supertopic.estimators.shared.fitting import supervision
+from supertopic.estimators.shared.fitting.training import Training
+from supertopic.estimators.shared.fitting.words_beside import scored
 from supertopic.inference.after.words import word_scale
 
 RNG = np.random.default_rng(4)

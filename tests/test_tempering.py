@@ -6,7 +6,7 @@ from scipy.special import softmax
 
 from supertopic import DiscLDAClassifier, SAGEClassifier, load
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.tempering import Evidence, Temperature, fit_temperature
+from supertopic.estimators.shared.certainty.tempering import Evidence, Temperature, fit_temperature
 
 RNG = np.random.default_rng(0)
 CLASSIFIERS = {

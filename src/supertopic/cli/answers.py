@@ -117,7 +117,7 @@ class Answers:
 
     def km(self, of: Callable[[np.ndarray], Any]) -> float:
         """Return a summary of the distances between predicted and true places, in kilometres."""
-        from supertopic.estimators.shared.regions import distance_km
+        from supertopic.estimators.shared.reading.regions import distance_km
 
         return float(of(distance_km(self.predicted[["latitude", "longitude"]].to_numpy(), self.truth)))
 

@@ -17,17 +17,17 @@ from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.shared.answers import score_classes
 from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.checks import require_whole
-from supertopic.estimators.shared.labels import as_codes, as_table
-from supertopic.estimators.shared.tempering import (
+from supertopic.estimators.shared.certainty.tempering import (
     Evidence,
     Temperature,
     check_folds,
     cross_fitted_temperature,
     lengths_of,
 )
+from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.estimators.shared.reading.labels import as_codes, as_table
+from supertopic.estimators.shared.results.answers import score_classes
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.variational.disclda import ClassPosterior, Structure, fit_classes, infer_classes, word_shares

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.corpus import warn_empty
 from supertopic.emissions.facets import CellDesign
-from supertopic.estimators.shared.checks import require_number, require_whole
-from supertopic.estimators.shared.facets import FacetedEstimator
-from supertopic.estimators.shared.regions import Regions, distance_km, nearest_on_average
+from supertopic.estimators.shared.reading.checks import require_number, require_whole
+from supertopic.estimators.shared.reading.facets import FacetedEstimator
+from supertopic.estimators.shared.reading.regions import Regions, distance_km, nearest_on_average
 
 _COLUMNS = ("latitude", "longitude")
 

@@ -18,8 +18,8 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.checks import require_whole
-from supertopic.estimators.shared.sentences import Rows, gather
+from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.estimators.shared.reading.sentences import Rows, gather
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run

@@ -17,18 +17,18 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
-from supertopic.estimators.shared.answers import score_classes
 from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.checks import require_number, require_whole
-from supertopic.estimators.shared.labels import as_codes, as_table
-from supertopic.estimators.shared.tempering import (
+from supertopic.estimators.shared.certainty.tempering import (
     Evidence,
     Temperature,
     check_folds,
     cross_fitted_temperature,
     lengths_of,
 )
-from supertopic.estimators.shared.topic_info import ranked_words
+from supertopic.estimators.shared.reading.checks import require_number, require_whole
+from supertopic.estimators.shared.reading.labels import as_codes, as_table
+from supertopic.estimators.shared.results.answers import score_classes
+from supertopic.estimators.shared.results.topic_info import ranked_words
 from supertopic.inference.settings import EMSettings, Engine, StochasticSettings
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.batch import fit_batch

@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_whole
 from supertopic.coefficients import CoefPrior
-from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
-from supertopic.estimators.shared.chains import diagnose, warn_unmixed
-from supertopic.estimators.shared.checks import check_folds, require_whole
-from supertopic.estimators.shared.cross_fit import level
-from supertopic.estimators.shared.labels import (
+from supertopic.estimators.shared.certainty.chains import diagnose, warn_unmixed
+from supertopic.estimators.shared.certainty.cross_fit import level
+from supertopic.estimators.shared.fitting.streaming import fit_partial_prediction
+from supertopic.estimators.shared.fitting.training import Training
+from supertopic.estimators.shared.reading.checks import check_folds, require_whole
+from supertopic.estimators.shared.reading.labels import (
     Target,
     as_codes,
     as_numbers,
@@ -29,9 +30,8 @@ from supertopic.estimators.shared.labels import (
     one_each,
     require_order,
 )
-from supertopic.estimators.shared.streaming import fit_partial_prediction
+from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.supervised import SupervisedEstimator
-from supertopic.estimators.shared.training import Training
 from supertopic.inference.batches import Batch
 from supertopic.inference.gibbs.chains import fit_chains
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs

@@ -19,14 +19,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.coefficients import CoefPrior
-from supertopic.estimators.shared.answers import predict_numbers, score_classes, score_numbers, users_dispersion
-from supertopic.estimators.shared.chains import by_chain, diagnose, have_mixed, warn_unmixed
-from supertopic.estimators.shared.checks import require_whole
-from supertopic.estimators.shared.covariates import Scaling
-from supertopic.estimators.shared.effects import Effects
-from supertopic.estimators.shared.labels import Target, as_codes, as_numbers, as_table
+from supertopic.estimators.shared.certainty.chains import by_chain, diagnose, have_mixed, warn_unmixed
+from supertopic.estimators.shared.fitting.training import Training
+from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.estimators.shared.reading.covariates import Scaling
+from supertopic.estimators.shared.reading.labels import Target, as_codes, as_numbers, as_table
+from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
+from supertopic.estimators.shared.results.effects import Effects
 from supertopic.estimators.shared.supervised import SupervisedEstimator
-from supertopic.estimators.shared.training import Training
 from supertopic.inference.after.sparse_choice import choose_topics
 from supertopic.inference.gibbs.chains import fit_chains
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs

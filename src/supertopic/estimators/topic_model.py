@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from supertopic.estimators.shared.answers import intervals, r2_of_known, share_of_known
-from supertopic.estimators.shared.labels import (
+from supertopic.estimators.shared.reading.labels import (
     Target,
     as_codes,
     as_numbers,
@@ -20,6 +19,7 @@ from supertopic.estimators.shared.labels import (
     one_each,
     require_order,
 )
+from supertopic.estimators.shared.results.answers import intervals, r2_of_known, share_of_known
 from supertopic.estimators.slda import SLDA
 from supertopic.model import Model
 from supertopic.responses.base import registry

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from supertopic.corpus import Corpus
-from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
-from supertopic.estimators.shared.effects import units_of
-from supertopic.estimators.shared.ensemble import has_members
+from supertopic.estimators.shared.fitting.ensemble import has_members
+from supertopic.estimators.shared.results.coefficient_table import CoefficientTable, coefficients_of
+from supertopic.estimators.shared.results.effects import units_of
 from supertopic.inference.after import prediction
 from supertopic.inference.after.words import word_features, word_part
 

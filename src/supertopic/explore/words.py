@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from supertopic.checks import check_choice, check_whole
-from supertopic.estimators.shared.topic_info import top_words_by
+from supertopic.estimators.shared.results.topic_info import top_words_by
 
 
 def topic_words(model: Any, n: int, by: str = "probability") -> list[list[str]]:

@@ -23,15 +23,15 @@ from supertopic.backends import make_backend
 from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
-from supertopic.estimators.shared import saving
-from supertopic.estimators.shared.by_batches import METHODS, by_batches
-from supertopic.estimators.shared.chains import to_arviz
-from supertopic.estimators.shared.checks import require_whole
-from supertopic.estimators.shared.explanation import explained
-from supertopic.estimators.shared.names import read_labels, read_words
-from supertopic.estimators.shared.notebook import model_html
-from supertopic.estimators.shared.streaming import fit_stream, unlabelled
-from supertopic.estimators.shared.topic_info import ranked_words, topic_info
+from supertopic.estimators.shared.certainty.chains import to_arviz
+from supertopic.estimators.shared.files import saving
+from supertopic.estimators.shared.fitting.streaming import fit_stream, unlabelled
+from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.estimators.shared.reading.names import read_labels, read_words
+from supertopic.estimators.shared.results.by_batches import METHODS, by_batches
+from supertopic.estimators.shared.results.explanation import explained
+from supertopic.estimators.shared.results.notebook import model_html
+from supertopic.estimators.shared.results.topic_info import ranked_words, topic_info
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch

@@ -19,18 +19,19 @@ from supertopic.coefficients import CoefPrior
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import make_emission
-from supertopic.estimators.shared import ensemble
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
-from supertopic.estimators.shared.covariates import Columns, Scaling
-from supertopic.estimators.shared.cross_fit import cross_fit
-from supertopic.estimators.shared.effects import Effects, find_effects
-from supertopic.estimators.shared.honest import fit_coefficients, set_aside, without_labels
-from supertopic.estimators.shared.labels import Target, as_table
-from supertopic.estimators.shared.streaming import first_targets, fit_labelled_stream
-from supertopic.estimators.shared.summaries import coefficient_table, covariance_frames, normal_ends
-from supertopic.estimators.shared.supervision import choose_supervision
-from supertopic.estimators.shared.training import Training
-from supertopic.estimators.shared.users_view import (
+from supertopic.estimators.shared.certainty.cross_fit import cross_fit
+from supertopic.estimators.shared.certainty.honest import fit_coefficients, set_aside, without_labels
+from supertopic.estimators.shared.fitting import ensemble
+from supertopic.estimators.shared.fitting.streaming import first_targets, fit_labelled_stream
+from supertopic.estimators.shared.fitting.supervision import choose_supervision
+from supertopic.estimators.shared.fitting.training import Training
+from supertopic.estimators.shared.fitting.words_beside import add_words_beside, scored
+from supertopic.estimators.shared.reading.covariates import Columns, Scaling
+from supertopic.estimators.shared.reading.labels import Target, as_table
+from supertopic.estimators.shared.results.effects import Effects, find_effects
+from supertopic.estimators.shared.results.summaries import coefficient_table, covariance_frames, normal_ends
+from supertopic.estimators.shared.results.users_view import (
     centre_draws,
     covariance,
     derive_draws,
@@ -38,7 +39,6 @@ from supertopic.estimators.shared.users_view import (
     with_contributions,
     word_effects,
 )
-from supertopic.estimators.shared.words_beside import add_words_beside, scored
 from supertopic.inference.after import prediction
 from supertopic.inference.after.likelihood_words import LikelihoodWords
 from supertopic.inference.after.refit import with_known_shares

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from supertopic.emissions.sage import unpack
 from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.ensemble import has_members
+from supertopic.estimators.shared.fitting.ensemble import has_members
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.explore.page.effects import effects_of
 from supertopic.explore.page.tokens import describe_tokens

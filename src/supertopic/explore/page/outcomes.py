@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from supertopic.corpus import Corpus
-from supertopic.estimators.shared.cross_fit import level
-from supertopic.estimators.shared.labels import as_codes, as_table
+from supertopic.estimators.shared.certainty.cross_fit import level
+from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.explore.page.documents import wrong_classes, wrong_numbers
 

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
 from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.ensemble import covariate_coef
-from supertopic.estimators.shared.labels import as_table
+from supertopic.estimators.shared.fitting.ensemble import covariate_coef
+from supertopic.estimators.shared.reading.labels import as_table
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.documents import pack_counts, pack_texts
 from supertopic.explore.page.effects import effects_of, mean_shares, users_scores

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
+from supertopic.estimators.shared.results.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.explore.plots import style
 from supertopic.explore.plots.class_profiles import groups as grouped
 from supertopic.explore.plots.labels import place_labels

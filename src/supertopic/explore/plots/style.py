@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.estimators.shared.topic_info import topic_labels
+from supertopic.estimators.shared.results.topic_info import topic_labels
 
 COLUMN = 3.4  # inches, the width of a column of a paper
 TEXT, SMALL = 7.0, 6.0  # points

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.coefficient_table import coefficients_of
+from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 from supertopic.explore.plots import style
 
 _HIDDEN = ("inclusion", "log_joint")  # no draws; the same as "bound"

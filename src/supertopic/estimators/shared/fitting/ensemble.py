@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
-from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after import prediction
 from supertopic.responses.several import units
 

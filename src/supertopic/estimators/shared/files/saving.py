@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_whole
-from supertopic.estimators.shared import file_checks
-from supertopic.estimators.shared.names import read_labels
+from supertopic.estimators.shared.files import file_checks
+from supertopic.estimators.shared.reading.names import read_labels
 from supertopic.model import Model, State, restore_state
 from supertopic.persistence import is_storable, read_model, write_model
 from supertopic.plain_values import decode, encode

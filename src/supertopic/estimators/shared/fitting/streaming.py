@@ -16,9 +16,9 @@ import numpy as np
 from sklearn.base import clone
 
 from supertopic.corpus import Corpus
-from supertopic.estimators.shared.covariates import Columns, Scaling
-from supertopic.estimators.shared.labels import LabelSurvey, Target, as_table
-from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.fitting.training import Training
+from supertopic.estimators.shared.reading.covariates import Columns, Scaling
+from supertopic.estimators.shared.reading.labels import LabelSurvey, Target, as_table
 from supertopic.inference.after.refit import SpilledDocuments
 from supertopic.inference.batches import Batch
 from supertopic.inference.task import Fit, run

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared import ensemble
-from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.fitting import ensemble
+from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.words import ScoredDocuments, add_words
 
 

@@ -1,6 +1,6 @@
 """What an estimator with a response shows of its State: coefficients, draws and words, in the meaning that users know.
 
-`supertopic.estimators.shared.effects` has the meaning itself.
+`supertopic.estimators.shared.results.effects` has the meaning itself.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from supertopic.estimators.shared.effects import Effects, effects_covariance, units_of
-from supertopic.estimators.shared.explanation import by_contribution
+from supertopic.estimators.shared.results.effects import Effects, effects_covariance, units_of
+from supertopic.estimators.shared.results.explanation import by_contribution
 from supertopic.inference.after import prediction
 from supertopic.inference.after.words import word_features
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.cross_fit import keep_levels
-from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.certainty.cross_fit import keep_levels
+from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import Calibration
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.variational.m_step_glm import GLMStep

@@ -17,7 +17,7 @@ from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior
 from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.checks import require_whole
+from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from supertopic.corpus import Corpus
-from supertopic.estimators.shared.ensemble import move_members
-from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.fitting.ensemble import move_members
+from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.gibbs.chains import match_topics

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.coefficient_table import CoefficientTable, coefficients_of
-from supertopic.estimators.shared.topic_info import topic_labels
+from supertopic.estimators.shared.results.coefficient_table import CoefficientTable, coefficients_of
+from supertopic.estimators.shared.results.topic_info import topic_labels
 from supertopic.html_tables import bar_svg, dots_svg, number, shown, table_html, with_error, words_html
 
 _MOST_NUMBERS = 12  # columns of coefficients that are shown as numbers; more are dots only

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from supertopic.checks import check_whole
-from supertopic.estimators.shared.coefficient_table import coefficients_of
+from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 from supertopic.html_tables import TopicFrame
 from supertopic.metrics import coherence, exclusivity, frex
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.cross_fit import level
-from supertopic.estimators.shared.labels import as_numbers, as_table, missing
+from supertopic.estimators.shared.certainty.cross_fit import level
+from supertopic.estimators.shared.reading.labels import as_numbers, as_table, missing
 from supertopic.inference.after.prediction import Scores
 from supertopic.metrics import predictive_r2
 

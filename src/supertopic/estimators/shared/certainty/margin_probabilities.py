@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from supertopic.corpus import Corpus
-from supertopic.estimators.shared.training import Training
+from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import calibrate
 from supertopic.progress import track
 from supertopic.responses.base import registry

@@ -1,0 +1,1 @@
+"""What a model file holds, and what is checked when it is read."""

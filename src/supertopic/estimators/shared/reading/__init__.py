@@ -1,0 +1,1 @@
+"""What users give, as models take it: labels, covariates, names, sentences, places."""

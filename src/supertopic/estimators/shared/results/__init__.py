@@ -1,0 +1,1 @@
+"""What users see of a fitted model: coefficients, explanations, tables, notebooks, help."""
