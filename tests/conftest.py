@@ -14,18 +14,18 @@ import pytest
 
 # Files whose tests take more than six seconds or so in all: `make test-fast` leaves them out.
 LONG = {
-    "test_backends", "test_checkpoint_owner", "test_cli_files", "test_cli_models", "test_cli_process",
-    "test_cli_slda", "test_collapsed", "test_covariates", "test_crafted_files", "test_cross_fit", "test_datasets",
-    "test_disclda", "test_draws", "test_effects", "test_engines", "test_ensemble", "test_estimators",
-    "test_experiments", "test_experiments_quick", "test_faceted", "test_facets", "test_habits", "test_honest",
-    "test_house", "test_invalid_input", "test_kernels_e_step_words", "test_kernels_gibbs",
+    "test_backends", "test_base_rate", "test_checkpoint_owner", "test_cli_files", "test_cli_models",
+    "test_cli_process", "test_cli_slda", "test_collapsed", "test_covariates", "test_crafted_files", "test_cross_fit",
+    "test_datasets", "test_disclda", "test_draws", "test_effects", "test_engines", "test_ensemble",
+    "test_estimators", "test_experiments", "test_experiments_quick", "test_faceted", "test_facets", "test_habits",
+    "test_honest", "test_house", "test_invalid_input", "test_kernels_e_step_words", "test_kernels_gibbs",
     "test_kernels_gibbs_documents", "test_labelled_streams", "test_medlda", "test_medlda_estimators",
-    "test_medlda_gibbs", "test_metrics_heldout", "test_notebook", "test_page_hostile", "test_page_payload",
-    "test_page_predictions", "test_page_sizes", "test_page_views", "test_pages", "test_plots",
+    "test_medlda_gibbs", "test_metrics_heldout", "test_new_response", "test_notebook", "test_page_hostile",
+    "test_page_payload", "test_page_predictions", "test_page_sizes", "test_page_views", "test_pages", "test_plots",
     "test_plots_predictions", "test_prediction_constrained", "test_prediction_stream", "test_readme",
-    "test_regression", "test_results", "test_sage", "test_saved_params", "test_slda", "test_slda_estimators",
-    "test_slda_many", "test_slda_registry", "test_sstm", "test_supervised_gibbs", "test_supervised_gibbs_estimators",
-    "test_supervised_gibbs_groups", "test_tempering", "test_vectorizer",
+    "test_regression", "test_results", "test_sage", "test_saved_params", "test_selection", "test_slda",
+    "test_slda_estimators", "test_slda_many", "test_slda_registry", "test_sstm", "test_supervised_gibbs",
+    "test_supervised_gibbs_estimators", "test_supervised_gibbs_groups", "test_tempering", "test_vectorizer",
 }  # fmt: skip
 # What may be missing unless it is required, by words of the reasons of skips. scikit-learn skips its check of other
 # array libraries if they are not enabled; we support none.
