@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-_SPARSE = ("laplace", "jeffreys")
+from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,9 @@ class Effects:
 
 def effects_of(estimator: Any) -> Effects:
     """The effects of a fitted estimator with coefficients."""
-    intercept, coef, std = _users(estimator)
+    table = coefficients_of(estimator)
+    assert table is not None  # the estimator has coefficients
+    intercept, coef = table.intercept, table.coef
     inner = np.asarray(estimator._state.coef, dtype=np.float64)
     offset = _mean_covariates(estimator) @ inner[:, estimator.n_topics :].T
     unit = _units(estimator)
@@ -42,7 +44,7 @@ def effects_of(estimator: Any) -> Effects:
         names=[name or estimator._targets[0].name for name in estimator._column_names()],
         intercept=intercept,
         coef=coef,
-        std=std,
+        std=np.full_like(coef, np.nan) if table.std is None else table.std,
         origin=intercept + coef @ even - unit * score,
         unit=unit,
         offset=offset[0],
@@ -53,27 +55,6 @@ def effects_of(estimator: Any) -> Effects:
 def users_scores(estimator: Any, found: Effects, score: np.ndarray) -> np.ndarray:
     """(D, C) linear predictors on the user's scale."""
     return found.origin + found.unit * _centred(estimator, score)
-
-
-def _users(estimator: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(intercept (C,), coef (C, K), std (C, K))."""
-    coef = np.atleast_2d(np.asarray(estimator.coef_, dtype=np.float64))
-    std = getattr(estimator, "coef_std_", None)
-    std = np.full_like(coef, np.nan) if std is None else np.atleast_2d(np.asarray(std, dtype=np.float64))
-    if hasattr(estimator, "intercept_"):
-        intercept = np.broadcast_to(np.asarray(estimator.intercept_, dtype=np.float64).ravel(), (len(coef),))
-        return intercept, coef, std
-    if getattr(estimator, "coef_prior", "laplace") in _SPARSE:
-        return np.zeros(len(coef)), coef, std
-    level = coef @ mean_shares(estimator)
-    return level, coef - level[:, None], std
-
-
-def mean_shares(estimator: Any) -> np.ndarray:
-    """(K,) shares of an average training document."""
-    kept = getattr(estimator, "doc_topic_", None)
-    shares = np.asarray(estimator.alpha_ if kept is None else kept.mean(axis=0), dtype=np.float64)
-    return shares / shares.sum()
 
 
 def _mean_covariates(estimator: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ from supertopic.estimators.shared.fitting.ensemble import covariate_coef
 from supertopic.estimators.shared.reading.labels import as_table
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.documents import pack_counts, pack_texts
-from supertopic.explore.page.effects import effects_of, mean_shares, users_scores
+from supertopic.explore.page.effects import effects_of, users_scores
 from supertopic.explore.page.geometry import divergences, find_flags, naming_words, places_on_map, seriation
 from supertopic.explore.page.inference import describe_inference
 from supertopic.explore.page.outcomes import Outcome, outcomes_of
@@ -115,8 +115,8 @@ def _add_model(payload: Payload, estimator: Any, title: str | None, outcomes: li
 def _add_topics(payload: Payload, estimator: Any, shares: np.ndarray) -> None:
     topics = np.asarray(estimator.components_, dtype=np.float64)
     distance = divergences(topics)
-    used = shares.mean(axis=0) if len(shares) else mean_shares(estimator)
-    average = _fit(mean_shares(estimator), len(topics), used)
+    used = shares.mean(axis=0) if len(shares) else estimator._average_shares()
+    average = _fit(estimator._average_shares(), len(topics), used)
     mean = average @ topics
     given = getattr(estimator, "topic_labels_", None) or [None] * len(topics)
     classes = getattr(estimator, "classes_", None)
