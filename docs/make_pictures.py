@@ -49,7 +49,7 @@ def main() -> None:
     train, test = slice(0, N_TRAIN), slice(N_TRAIN, None)
     words = Vectorizer(stop_words="english", min_df=5, max_features=3000)
     classes = SLDAClassifier(20, vectorizer=words).fit(texts[train], package[train])
-    numbers = SLDARegressor(12, vectorizer=words, supervision=10).fit(texts[train], size[train])
+    numbers = SLDARegressor(12, vectorizer=words).fit(texts[train], size[train])
     save(numbers.plot.topics(), "plot_topics")
     save(classes.plot.topics(), "plot_topics_classes")
     save(numbers.plot.words(), "plot_words")

@@ -103,7 +103,7 @@ def lda_svm(n_topics: int, seed: int) -> Any:
 
 
 def slda(n_topics: int, seed: int, **more: Any) -> Any:
-    return SLDAClassifier(n_topics, n_jobs=1, random_state=seed, **more)
+    return SLDAClassifier(n_topics, inference="vb", n_jobs=1, random_state=seed, **more)
 
 
 def medlda(n_topics: int, seed: int, **more: Any) -> Any:

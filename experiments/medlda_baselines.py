@@ -93,7 +93,7 @@ def htmm(quick: bool) -> Outcome:
             for name, model in (("HTMM + SVR", sentences), ("LDA + SVR", lda)):
                 predicted = svr(model.doc_topic_, y[train]).predict(model.transform(new))
                 found[name][row, column] = predictive_r2(y[~train], predicted)
-            ours = SLDARegressor(n_topics, supervision=10, **given).fit(X, y[train])
+            ours = SLDARegressor(n_topics, inference="vb", supervision=10, **given).fit(X, y[train])
             found["sLDA"][row, column] = ours.score(new, y[~train])
     rows = [[f"{name}, R²", *(with_spread(v) for v in values.T)] for name, values in found.items()]
     rows.append(["ε of HTMM", *(with_spread(v) for v in renewed.T)])

@@ -36,7 +36,7 @@ def _topics_svr() -> Any:
 def _models(n_topics: int, quick: bool) -> dict[str, Any]:
     steps = {"max_iter": 12} if quick else {}
     return {
-        "sLDA": SLDARegressor(n_topics, supervision=10, n_jobs=1, **(steps or {"max_iter": 40})),
+        "sLDA": SLDARegressor(n_topics, inference="vb", supervision=10, n_jobs=1, **(steps or {"max_iter": 40})),
         "MedLDA": MedLDARegressor(n_topics, n_jobs=1, **steps),
     }
 

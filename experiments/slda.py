@@ -48,12 +48,14 @@ def classes(quick: bool) -> Outcome:
     """The weight is chosen at the first K and kept."""
     X, y, new, truth, _ = newsgroups(step=12 if quick else 1)
     sizes, steps, weights = ((20,), 8, (30.0,)) if quick else ((50, 80, 110), 20, WEIGHTS)
-    weight = choose(lambda w: SLDAClassifier(sizes[0], supervision=w, max_iter=15), X, y, accuracy, weights)
+    weight = choose(
+        lambda w: SLDAClassifier(sizes[0], inference="vb", supervision=w, max_iter=15), X, y, accuracy, weights
+    )
     found = {"LDA + SVM": np.zeros((1, len(sizes))), f"sLDA, supervision {weight:g}": np.zeros((1, len(sizes)))}
     plain, ours = found.values()
     for place, n_topics in enumerate(sizes):
         plain[0, place] = lda_svm(n_topics, X, y, new, truth, 0, steps if quick else None)
-        model = SLDAClassifier(n_topics, supervision=weight, max_iter=steps).fit(X, y)
+        model = SLDAClassifier(n_topics, inference="vb", supervision=weight, max_iter=steps).fit(X, y)
         ours[0, place] = accuracy(model, new, truth)
     note = (
         "20 Newsgroups, standard split, stop words and words of a single training document left out; one seed. "
@@ -74,11 +76,13 @@ def binary(quick: bool) -> Outcome:
     found = {name: np.zeros((len(seeds), len(sizes))) for name in ("LDA + SVM", "sLDA")}
     weights = []
     for column, n_topics in enumerate(sizes):
-        weight = 30.0 if quick else SLDAClassifier(n_topics, supervision="auto").fit(X, y).supervision_
+        weight = 30.0 if quick else SLDAClassifier(n_topics, inference="vb", supervision="auto").fit(X, y).supervision_
         weights.append(weight)
         for row, seed in enumerate(seeds):
             found["LDA + SVM"][row, column] = lda_svm(n_topics, X, y, new, truth, seed, steps)
-            model = SLDAClassifier(n_topics, supervision=weight, random_state=seed, max_iter=steps).fit(X, y)
+            model = SLDAClassifier(n_topics, inference="vb", supervision=weight, random_state=seed, max_iter=steps).fit(
+                X, y
+            )
             found["sLDA"][row, column] = accuracy(model, new, truth)
     rows = [[name, *(with_spread(v) for v in values.T)] for name, values in found.items()]
     rows.append(["supervision", *(f"{weight:g}" for weight in weights)])
@@ -114,7 +118,7 @@ def counts(quick: bool) -> Outcome:
             vectorizer = Vectorizer(max_features=5000, stop_words="english").fit([texts[i] for i in train])
             X, new = (vectorizer.transform([texts[i] for i in part]) for part in (train, test))
             for column, response in enumerate(responses):
-                model = SLDARegressor(20, response=response, max_iter=steps).fit(X, y[train])
+                model = SLDARegressor(20, inference="vb", response=response, max_iter=steps).fit(X, y[train])
                 figures[row, column] = model.log_density(new, y[test]).mean()
         found[name] = figures
     rows = [[name, *(with_spread(v, 2) for v in figures.T)] for name, figures in found.items()]
@@ -144,9 +148,13 @@ def grades(quick: bool) -> Outcome:
         return float(np.abs(model.predict(X) - y).mean())
 
     makes = {
-        "ordinal": lambda w: SLDAClassifier(n_topics, response="ordinal", supervision=w, max_iter=steps),
-        "softmax": lambda w: SLDAClassifier(n_topics, response="softmax", supervision=w, max_iter=steps),
-        "Gaussian": lambda w: SLDARegressor(n_topics, supervision=w, max_iter=steps),
+        "ordinal": lambda w: SLDAClassifier(
+            n_topics, inference="vb", response="ordinal", supervision=w, max_iter=steps
+        ),
+        "softmax": lambda w: SLDAClassifier(
+            n_topics, inference="vb", response="softmax", supervision=w, max_iter=steps
+        ),
+        "Gaussian": lambda w: SLDARegressor(n_topics, inference="vb", supervision=w, max_iter=steps),
     }
     rows, found = [], {}
     for name, make in makes.items():

@@ -43,7 +43,7 @@ def counted(texts: np.ndarray, *others: np.ndarray) -> tuple[np.ndarray, sp.csr_
 def figure1(quick: bool) -> Outcome:
     texts, y, _ = reviews(quick)
     terms, counts = counted(texts)
-    model = SLDARegressor(10, supervision=10, max_iter=10 if quick else 60).fit(counts, y)
+    model = SLDARegressor(10, inference="vb", supervision=10, max_iter=10 if quick else 60).fit(counts, y)
     frequency = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
     rows = []
     for k in np.argsort(model.coef_):
@@ -72,7 +72,7 @@ def figure2(quick: bool) -> Outcome:
         _, counts, new = counted(texts[train], texts[~train])
         halves = completion_split(new, seed=0)
         for column, n_topics in enumerate(sizes):
-            model = SLDARegressor(n_topics, supervision=10, max_iter=steps).fit(counts, y[train])
+            model = SLDARegressor(n_topics, inference="vb", supervision=10, max_iter=steps).fit(counts, y[train])
             lda = LDA(n_topics, max_iter=steps).fit(counts)
             ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(lda.transform(counts), y[train])
             r2["sLDA"][row, column] = model.score(new, y[~train])

@@ -43,7 +43,7 @@ def lasso(quick: bool) -> Outcome:
     texts, y, fold = reviews(quick)
     folds, n_topics, steps = ((0,), 10, 10) if quick else ((0, 1, 2, 3, 4), 20, 40)
     methods = {
-        "sLDA": SLDARegressor(n_topics, supervision=10, max_iter=steps),
+        "sLDA": SLDARegressor(n_topics, inference="vb", supervision=10, max_iter=steps),
         "lasso, word frequencies": lasso_on(Normalizer("l1")),
         "lasso, tf-idf": lasso_on(TfidfTransformer(sublinear_tf=True)),
     }
@@ -82,7 +82,7 @@ def choose(
     for n_topics in topics:
         scores = []
         for supervision in SUPERVISION:
-            model = SLDARegressor(n_topics, supervision=supervision, max_iter=steps)
+            model = SLDARegressor(n_topics, inference="vb", supervision=supervision, max_iter=steps)
             model.fit(counts[~held_out], y[~held_out])
             scores.append((model.score(counts[held_out], y[held_out]), supervision))
         found[n_topics] = max(scores)
@@ -105,13 +105,15 @@ def one_fold(texts: np.ndarray, y: np.ndarray, test: np.ndarray, topics: tuple[i
         lda = LDA(n_topics, max_iter=steps).fit(counts)
         ridge = RidgeCV(PENALTIES).fit(lda.transform(counts), y[~test])
         scores[f"LDA + ridge, K = {n_topics}"] = predictive_r2(y[test], ridge.predict(lda.transform(new)))
-        model = SLDARegressor(n_topics, supervision=chosen[n_topics][1], max_iter=steps).fit(counts, y[~test])
+        model = SLDARegressor(n_topics, inference="vb", supervision=chosen[n_topics][1], max_iter=steps).fit(
+            counts, y[~test]
+        )
         scores[f"sLDA, K = {n_topics}"] = model.score(new, y[test])
     best = max(topics, key=lambda k: chosen[k][0])
     scores["sLDA, K and supervision chosen inside"] = scores[f"sLDA, K = {best}"]
     scores["LDA + ridge, the same K"] = scores[f"LDA + ridge, K = {best}"]
     if not quick:
-        with_words = SLDARegressor(best, supervision=chosen[best][1], words=True).fit(counts, y[~test])
+        with_words = SLDARegressor(best, inference="vb", supervision=chosen[best][1], words=True).fit(counts, y[~test])
         scores["sLDA with words=True"] = with_words.score(new, y[test])
     return scores
 
@@ -158,7 +160,7 @@ def peers(quick: bool) -> Outcome:
     found = {
         f"sLDA, supervision {weight:g}": [
             float(
-                SLDARegressor(k, supervision=weight, max_iter=15 if quick else None)
+                SLDARegressor(k, inference="vb", supervision=weight, max_iter=15 if quick else None)
                 .fit(X, y[train])
                 .score(new, y[test])
             )

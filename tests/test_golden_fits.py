@@ -54,7 +54,8 @@ def with_missing(y):
     return y
 
 
-SLDA = {"n_topics": 3, "max_iter": 12}
+SMALL = {"n_topics": 3, "max_iter": 12}
+SLDA = {**SMALL, "inference": "vb"}
 GIBBS = {"n_topics": 3, "inference": "gibbs", "max_iter": 24, "burn_in": 8}
 SEVERAL = {"grade": "ordinal", "size": "gamma"}
 NUMBERS = ("gaussian", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull")
@@ -92,21 +93,21 @@ CASES = {
     },
     "slda-softmax-vb-words": ("SLDAClassifier", "softmax", {**SLDA, "words": True}),
     "slda-softmax5-vb": ("SLDAClassifier", "softmax5", SLDA),
-    "medlda-regressor-vb": ("MedLDARegressor", "gaussian", {**SLDA, "C": 2.0}),
-    "medlda-regressor-vb-lda": ("MedLDARegressor", "gaussian", {**SLDA, "C": 2.0, "likelihood": "lda"}),
-    "medlda-regressor-cvb0": ("MedLDARegressor", "gaussian", {**SLDA, "C": 2.0, "inference": "cvb0"}),
+    "medlda-regressor-vb": ("MedLDARegressor", "gaussian", {**SMALL, "C": 2.0}),
+    "medlda-regressor-vb-lda": ("MedLDARegressor", "gaussian", {**SMALL, "C": 2.0, "likelihood": "lda"}),
+    "medlda-regressor-cvb0": ("MedLDARegressor", "gaussian", {**SMALL, "C": 2.0, "inference": "cvb0"}),
     "medlda-regressor-gibbs": ("MedLDARegressor", "gaussian", {**GIBBS, "C": 2.0}),
-    "medlda-regressor-words": ("MedLDARegressor", "gaussian", {**SLDA, "C": 2.0, "words": True}),
-    "medlda-binary-cvb0": ("MedLDAClassifier", "logit", SLDA),
-    "medlda-binary-vb": ("MedLDAClassifier", "logit", {**SLDA, "inference": "vb"}),
-    "medlda-binary-one-slack": ("MedLDAClassifier", "logit", {**SLDA, "inference": "vb", "slack": "1"}),
-    "medlda-classes-cvb0": ("MedLDAClassifier", "softmax", SLDA),
-    "medlda-classes-vb": ("MedLDAClassifier", "softmax", {**SLDA, "inference": "vb"}),
-    "medlda-classes-vb-sage": ("MedLDAClassifier", "softmax", {**SLDA, "inference": "vb", "emission": "sage"}),
-    "medlda-classes-laplace": ("MedLDAClassifier", "softmax", {**SLDA, "coef_prior": "laplace"}),
-    "medlda-classes-exact": ("MedLDAClassifier", "softmax", {**SLDA, "inference": "vb", "exact": True, "max_iter": 4}),
+    "medlda-regressor-words": ("MedLDARegressor", "gaussian", {**SMALL, "C": 2.0, "words": True}),
+    "medlda-binary-cvb0": ("MedLDAClassifier", "logit", SMALL),
+    "medlda-binary-vb": ("MedLDAClassifier", "logit", {**SMALL, "inference": "vb"}),
+    "medlda-binary-one-slack": ("MedLDAClassifier", "logit", {**SMALL, "inference": "vb", "slack": "1"}),
+    "medlda-classes-cvb0": ("MedLDAClassifier", "softmax", SMALL),
+    "medlda-classes-vb": ("MedLDAClassifier", "softmax", {**SMALL, "inference": "vb"}),
+    "medlda-classes-vb-sage": ("MedLDAClassifier", "softmax", {**SMALL, "inference": "vb", "emission": "sage"}),
+    "medlda-classes-laplace": ("MedLDAClassifier", "softmax", {**SMALL, "coef_prior": "laplace"}),
+    "medlda-classes-exact": ("MedLDAClassifier", "softmax", {**SMALL, "inference": "vb", "exact": True, "max_iter": 4}),
     "medlda-classes-gibbs": ("MedLDAClassifier", "softmax", GIBBS),
-    "medlda-classes-words": ("MedLDAClassifier", "softmax", {**SLDA, "words": True}),
+    "medlda-classes-words": ("MedLDAClassifier", "softmax", {**SMALL, "words": True}),
     "sstm-regressor": ("SSTMRegressor", "gaussian", {"n_topics": 4, "max_iter": 30}),
     "sstm-regressor-budget": ("SSTMRegressor", "gaussian", {"n_topics": 6, "max_iter": 30, "max_nonzero": 2}),
     "sstm-classifier": ("SSTMClassifier", "logit", {"n_topics": 4, "max_iter": 30}),
@@ -124,6 +125,7 @@ CASES = {
     },
     "slda-gaussian-pc": ("SLDARegressor", "gaussian", {**SLDA, "inference": "pc", "max_iter": 4}),
     "slda-softmax-pc": ("SLDAClassifier", "softmax", {**SLDA, "inference": "pc", "max_iter": 4}),
+    "slda-softmax5-pc": ("SLDAClassifier", "softmax5", {**SLDA, "inference": "pc", "max_iter": 4}),
     "topic-model-pc": ("TopicModel", "several", {**SLDA, "inference": "pc", "max_iter": 4, "response": SEVERAL}),
     "slda-gaussian-vb-cross-fit": ("SLDARegressor", "gaussian", SLDA),
     "slda-gaussian-gibbs-cross-fit": ("SLDARegressor", "gaussian", GIBBS),

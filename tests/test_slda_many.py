@@ -170,7 +170,7 @@ def test_the_former_name_of_per_token_still_works(tmp_path):
 
 
 def test_terms_per_token_are_near_and_no_worse():
-    shared = SLDARegressor(K, max_iter=15, refit=False).fit(X, NUMBER)
+    shared = SLDARegressor(K, inference="vb", max_iter=15, refit=False).fit(X, NUMBER)
     own = SLDARegressor(K, max_iter=15, refit=False, per_token=True).fit(X, NUMBER)
     assert own.bound_[-1] > shared.bound_[-1]
     np.testing.assert_allclose(np.sort(own.coef_), np.sort(shared.coef_), atol=0.15)
@@ -256,11 +256,12 @@ def test_missing_classes_are_not_scored_when_supervision_is_chosen():
     assert max(model.supervision_scores_.values()) > 0.8
 
 
+@pytest.mark.parametrize("inference", ["vb", "pc"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_refit_of_few_classes_goes_on_to_the_end(n_classes):
+def test_a_refit_of_few_classes_goes_on_to_the_end(n_classes, inference):
     """The gradient of the posterior is zero there, also where classes are far apart and coefficients are large."""
     y = (LINE > 0).astype(int) if n_classes == 2 else SHARES.argmax(axis=1)
-    model = SLDAClassifier(K, response="softmax", max_iter=5, cross_fit=0).fit(X, y)
+    model = SLDAClassifier(K, response="softmax", inference=inference, max_iter=5, cross_fit=0).fit(X, y)
     shares = model._shares_without_y(Training(as_corpus(X), y.astype(float), np.ones(D), np.zeros((D, 0))))
     score = shares @ model._state.coef.T.astype(float)
     probabilities = np.exp(score - score.max(axis=1, keepdims=True))

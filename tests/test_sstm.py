@@ -122,6 +122,7 @@ def broad(n_documents=500):
 def test_a_sampler_within_its_budget_keeps_together_what_y_is_about():
     counts, y = broad()
     params = dict(max_iter=100, thin=2, max_nonzero=2, coef_scale=1.0, doc_topic_prior=0.02, supervision=5)
+    params["coef_prior"] = "laplace"  # without a budget in the sampler, all topics have a coefficient
     found = [SSTMClassifier(12, concentrate=one, **params).fit(counts[:300], y[:300]) for one in (True, False)]
     scores = [model.score(counts[300:], y[300:]) for model in found]
     assert scores[0] > 0.9 and scores[0] > scores[1] + 0.05, scores
@@ -142,9 +143,9 @@ def test_a_budget_has_defaults_of_its_own(labels):
 def test_one_topic_needs_an_intercept(labels):
     y = labels.y.astype(int)
     params = dict(max_iter=60, max_nonzero=1, coef_scale=1.0)
-    model = SSTMClassifier(6, fit_intercept=True, **params).fit(labels.counts, y)
+    model = SSTMClassifier(6, **params).fit(labels.counts, y)
     assert np.count_nonzero(model.coef_) == 1 and model.intercept_[0] * model.coef_.sum() < 0
-    without = SSTMClassifier(6, **params).fit(labels.counts, y)
+    without = SSTMClassifier(6, fit_intercept=False, **params).fit(labels.counts, y)
     assert len(set(without.predict(labels.counts))) == 1
     assert model.score(labels.counts, y) > without.score(labels.counts, y) + 0.1
 
@@ -152,6 +153,7 @@ def test_one_topic_needs_an_intercept(labels):
 @pytest.mark.parametrize("collapsed", [True, False])
 def test_the_classifier_finds_the_same_two_topics(labels, collapsed):
     params = dict(max_iter=160, thin=2, sparsity=0.34, collapsed=collapsed, coef_scale=0.5, sigma=0.5)
+    params["fit_intercept"] = False  # as y was made
     model = SSTMClassifier(6, **params).fit(labels.counts, np.array(["no", "yes"])[labels.y.astype(int)])
     found = order(model, labels)
     assert set(np.flatnonzero(model.coef_[0])) == set(found[:2])
@@ -225,6 +227,34 @@ def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeyp
     for name in ("coef_", "inclusion_", "components_"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(resumed, name))
     np.testing.assert_array_equal(whole.draws_["coef_scale"], resumed.draws_["coef_scale"])
+
+
+def test_inclusion_is_a_probability_and_zeros_are_zeros(numbers):
+    """Four of six topics have nothing to do with y: their coefficients are zero in most draws, and in `coef_`."""
+    model = SSTMRegressor(6, max_iter=160, thin=2).fit(numbers.counts, numbers.y)
+    found = order(model, numbers)
+    np.testing.assert_array_equal(model.inclusion_, (model.draws_["coef"][:, 0] != 0).mean(axis=0))
+    assert np.all(model.inclusion_[found[:2]] == 1) and model.inclusion_[found[2:]].max() < 0.5
+    assert set(np.flatnonzero(model.coef_)) == set(found[:2])
+    assert abs(model.intercept_) < 0.15  # that of topics without effect, where y has the mean -0.13
+    paper = SSTMRegressor(6, coef_prior="laplace", fit_intercept=False, max_iter=20).fit(numbers.counts, numbers.y)
+    assert np.all(paper.draws_["coef"] != 0) and paper.intercept_ == pytest.approx(numbers.y.mean())
+    with pytest.raises(ValueError, match="coef_prior: got 'spike', expected 'spike_slab' or 'laplace'"):
+        SSTMRegressor(6, coef_prior="spike").fit(numbers.counts, numbers.y)
+
+
+def test_noise_has_no_findings(numbers):
+    noise = np.random.default_rng(5).normal(size=400)
+    model = SSTMRegressor(6, max_iter=160, thin=2).fit(numbers.counts, noise)
+    assert model.inclusion_.max() < 0.9 and np.abs(model.predict(numbers.counts) - noise.mean()).max() < 0.35
+
+
+def test_errors_do_not_shrink_with_supervision(numbers):
+    """A label that pulls ten times as hard at the topics is still one label."""
+    one, ten = (SSTMRegressor(6, supervision=s, max_iter=80).fit(numbers.counts, numbers.y) for s in (1, 10))
+    active = [order(model, numbers)[:2] for model in (one, ten)]
+    ratio = ten.coef_std_[active[1]] / one.coef_std_[active[0]]
+    assert np.all((ratio > 0.7) & (ratio < 1.4)), ratio
 
 
 def test_chains_are_matched_and_compared(numbers):

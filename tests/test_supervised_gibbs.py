@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
-from scipy.special import log_ndtr
+from scipy.special import betaln, log_ndtr
 
 from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.gibbs.augmentation import SweepDraws
-from supertopic.inference.gibbs.coefficients import draw_support
+from supertopic.inference.gibbs.coefficients import draw_inclusion, draw_support
 from supertopic.inference.gibbs.groups import sweep_groups
 from supertopic.inference.gibbs.supervised import RATE_PRIOR, SamplerOptions, SupervisedSampler, prior_precision
 from supertopic.kernels import gibbs_layout, gibbs_likelihood
@@ -220,6 +220,9 @@ def simulated(name, prior, replicate, covariates=False, options=None, groups=Non
     if options is not None and options.budget is not None:
         for active in sampler.active:
             active[rng.choice(len(ALPHA), len(ALPHA) - options.budget, replace=False)] = False
+    if options is not None and options.spike:
+        for active in sampler.active:
+            active[: len(ALPHA)] = rng.random(len(ALPHA)) < rng.random()
     draw = rng.normal if prior[0] == "normal" else rng.laplace
     coef, dispersion = draw(scale=prior[1], size=sampler.coef.shape), prior_dispersion(name, rng)
     coef = np.where(sampler.active, coef, 0.0)
@@ -284,6 +287,38 @@ def test_sweeps_within_a_budget_keep_the_joint_distribution(name, monkeypatch):
     options = SamplerOptions(integrate_latents=True, learn_scale=name != "poisson", budget=2)
     z = joint_test(name, ("laplace", 1.0), 1500, 3, covariates=True, options=options)
     assert z.max() < 4.0, z
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gaussian", "probit"])
+def test_sweeps_with_a_spike_keep_the_joint_distribution(name):
+    """Each topic is in the active set or not, by a probability that is drawn."""
+    options = SamplerOptions(integrate_latents=True, learn_scale=True, spike=True)
+    z = joint_test(name, ("laplace", 1.0), 1500, 3, covariates=True, options=options)
+    assert z.max() < 4.0, z
+
+
+def test_inclusion_follows_its_enumerated_posterior():
+    """All sets of three topics, and a covariate: ∝ B(1 + in, 1 + out) sqrt(|prior_S| / |P_S|) exp(½ l' P_S^-1 l)."""
+    rng = np.random.default_rng(4)
+    root = rng.normal(size=(12, 4))
+    gram, cross, prior = root.T @ root / 4, rng.normal(size=4) * 2, rng.gamma(2.0, size=4)
+    sets = [own for size in range(4) for own in combinations(range(3), size)]
+    logs = []
+    for own in sets:
+        rows = [*own, 3]
+        precision = gram[np.ix_(rows, rows)] + np.diag(prior[rows])
+        fit = cross[rows] @ np.linalg.solve(precision, cross[rows])
+        logs.append(0.5 * (np.log(prior[rows]).sum() - np.linalg.slogdet(precision)[1] + fit))
+        logs[-1] += betaln(1 + len(own), 1 + 3 - len(own))
+    expected = np.exp(logs) / np.exp(logs).sum()
+    active, seen, n = np.ones(4, dtype=bool), np.zeros(len(sets)), 8000
+    for number in range(n):
+        active = draw_inclusion(gram, cross, prior, active, 3, SweepDraws(0, number))
+        assert active[3]
+        seen[sets.index(tuple(np.flatnonzero(active[:3])))] += 1
+    assert expected.max() < 0.9
+    np.testing.assert_allclose(seen / n, expected, atol=0.025)
 
 
 def test_the_support_follows_its_enumerated_posterior():

@@ -184,8 +184,11 @@ def _checkpoint(path: str, seconds: float, out: str) -> Any:
 def _check_stream(data: str, inference: str | None, model: str) -> str:
     if data == "-":
         raise typer.BadParameter("standard input can be read only once; give files.", param_hint="--stream")
-    if inference not in (None, "svi"):
-        raise typer.BadParameter(f"a stream is fitted with svi, not with {inference}.", param_hint="--inference")
-    if "svi" not in find_entry(model).load().engines:
+    estimator = find_entry(model).load()
+    able = [name for name in ("auto", "pc", "svi") if name in estimator.inference_names()]
+    if not able:
         raise typer.BadParameter(f"the model {model} holds its documents; leave it out.", param_hint="--stream")
-    return "svi"
+    if inference not in (None, *able):
+        names = " or ".join(able)
+        raise typer.BadParameter(f"a stream is fitted with {names}, not with {inference}.", param_hint="--inference")
+    return inference or able[0]

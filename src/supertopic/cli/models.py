@@ -138,8 +138,8 @@ def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
             others = [model for model, other in MODELS.items() if other.takes(option)]
             does = f"{', '.join(others) or 'no model'} {'do' if len(others) > 1 else 'does'}"
             raise typer.BadParameter(f"the model {name} does not take it; {does}.", param_hint=option)
-    if "--inference" in chosen and chosen["--inference"] not in estimator.engines:
-        refuse_choice("--inference", chosen["--inference"], list(estimator.engines))
+    if "--inference" in chosen and chosen["--inference"] not in estimator.inference_names():
+        refuse_choice("--inference", chosen["--inference"], estimator.inference_names())
     return chosen
 
 

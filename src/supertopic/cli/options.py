@@ -59,7 +59,7 @@ Inference = Annotated[
     typer.Option(
         help="vb: variational; cvb0: the same, collapsed; svi: in mini-batches; gibbs: sampling; pc: topics trained for"
         " the prediction (slda). Else the model's own.",
-        autocompletion=_one_of(lambda: ("vb", "cvb0", "svi", "gibbs", "pc")),
+        autocompletion=_one_of(lambda: ("auto", "pc", "vb", "cvb0", "svi", "gibbs")),
         show_default=False,
         rich_help_panel=FITTING,
     ),
@@ -68,7 +68,7 @@ Iterations = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="At most so many: 60 to 100 (vb), 10 epochs (svi) or some hundred sweeps (gibbs).",
+        help="At most so many: 60 to 100 (vb), 40 epochs (pc), 10 (svi) or some hundred sweeps (gibbs).",
         show_default=False,
         rich_help_panel=FITTING,
     ),

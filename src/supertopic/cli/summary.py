@@ -14,7 +14,7 @@ from supertopic.cli.show import facts, say, show
 def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[str, Any]:
     """Return the figures of a fit by name, for JSON."""
     tally, engines = estimator.vectorizer_, list(estimator.engines)
-    inference = getattr(estimator, "inference", engines[0] if engines else None)
+    inference = estimator._inference() if engines else None
     figures = {
         "model": type(estimator).__name__,
         "inference": inference,  # None without latent topics
@@ -47,7 +47,7 @@ def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] 
         "vocabulary": f"{figures['vocabulary']:,} words{left_out}",
         "tokens": f"{figures['tokens']:,}",
         "iterations": f"{figures['iterations']:,}{ended[figures['converged']]}",
-        "bound": f"{figures['bound']:.4f} nats per token",
+        "bound": f"{figures['bound']:.4f} nats per {'label held out' if inference == 'pc' else 'token'}",
         **(more or {}),
     }
     if "file" in figures:

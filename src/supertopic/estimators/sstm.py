@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from supertopic.checks import check_choice
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.certainty.chains import by_chain, diagnose, have_mixed, warn_unmixed
 from supertopic.estimators.shared.fitting.training import Training
@@ -42,9 +43,11 @@ class SSTM(SupervisedEstimator):
     """The parameters that `SSTMRegressor` and `SSTMClassifier` share, and the sparse estimate."""
 
     engines: ClassVar[dict[str, Engine]] = {"gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500)}
-    _best_first = True  # whether the draws of the best chain come first; in files of earlier versions they do not
+    # what files of earlier versions lack: draws of the best chain come first, and those of the constant stand apart
+    _best_first, _constant_apart = True, True
 
     n_topics: int = field(default=20, kw_only=False)
+    coef_prior: str = "spike_slab"
     coef_scale: float | str = "auto"
     sigma: float | str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = 0.1
@@ -54,6 +57,7 @@ class SSTM(SupervisedEstimator):
     max_nonzero: int | None = None
     sparsity: float | None = None
     concentrate: bool = True
+    fit_intercept: bool = True
     refit: bool = True
     max_iter: int | None = None
     burn_in: int | None = None
@@ -75,11 +79,18 @@ class SSTM(SupervisedEstimator):
             learn_scale=self._is_auto("coef_scale"),
             learn_topic_prior=self._is_auto("topic_word_prior"),
             budget=budget if self.concentrate else None,
+            late_constant=bool(self.fit_intercept) and self._n_classes() == 2,
+            spike=self._has_spike(),
         )
         self._is_auto("sigma")
         require_whole(self, "n_chains")
         chain = partial(fit_supervised_gibbs, options=options)
         return replace(super()._engine(), fit=partial(fit_chains, engine=chain, n_chains=int(self.n_chains)))
+
+    def _has_spike(self) -> bool:
+        """Whether the number of topics that have a coefficient is drawn, too."""
+        check_choice("coef_prior", self.coef_prior, ("spike_slab", "laplace"))
+        return self.coef_prior == "spike_slab" and not (self.concentrate and self._budget())
 
     def _is_auto(self, name: str) -> bool:
         """Whether a parameter is "auto"; refuses what is neither that nor a number above zero."""
@@ -125,7 +136,7 @@ class SSTM(SupervisedEstimator):
         return 1.0
 
     def _saved(self) -> dict[str, Any]:
-        return {**super()._saved(), "best_first": self._best_first}
+        return {**super()._saved(), "best_first": self._best_first, "intercept": self._has_intercept()}
 
     def _restore(self, saved: dict[str, Any]) -> None:
         super()._restore(saved)
@@ -143,7 +154,8 @@ class SSTM(SupervisedEstimator):
             self._response(), seen, unseen, training.y, weight, state.dispersion, scale, self.n_topics, self._budget(),
             used, self.refit,
         )  # fmt: skip
-        learned = {"information": information, "dispersion": dispersion}
+        # errors are those of labels that count once, however hard they pull at the topics
+        learned = {"information": information / max(self.supervision_, 1e-12), "dispersion": dispersion}
         self._state = replace(state, coef=coef.astype(np.float32), **learned)
         self._derive(self._model())
         warn_unmixed(
@@ -151,25 +163,58 @@ class SSTM(SupervisedEstimator):
         )
 
     def _mostly_used(self, column: int) -> np.ndarray:
-        """(K + P,) the topics that have a coefficient in most draws, within the budget; without one, all."""
+        """(K + P,) the topics to choose from, and all covariates.
+
+        With a budget, they are the topics that have a coefficient in most draws. Of a spike and slab prior they are
+        those that are in more than half of the draws (the median probability model), of a Laplace prior all.
+        """
         used = (self.draws_["coef"][:, column] != 0).mean(axis=0)
+        used = np.append(used, np.ones(int(self._has_intercept())))
+        if self._has_spike():
+            return (used > 0.5) | (np.arange(len(used)) >= self.n_topics)
         rank = np.argsort(np.argsort(-used[: self.n_topics], kind="stable"))
         used[: self.n_topics] *= rank < (self._budget() or self.n_topics) if self.concentrate else 1
         return used > 0
 
+    def _has_intercept(self) -> bool:
+        """Whether a constant stands behind the covariates."""
+        return bool(self.fit_intercept) or self._n_classes() > 2  # each of them is rarer than the rest
+
+    def _n_classes(self) -> int:
+        """0 where y holds numbers."""
+        return len(getattr(self, "classes_", ()))
+
+    def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
+        extra = super()._read_covariates(covariates, n_documents)
+        return np.hstack([extra, np.ones((n_documents, 1))]) if self._has_intercept() else extra
+
     def _effects(self, coef: np.ndarray, dispersion: np.ndarray, shares: np.ndarray) -> Effects:
-        """As elsewhere, in units of sigma."""
+        """As elsewhere, in units of sigma; the coefficient of the constant joins the intercept."""
         found = super()._effects(coef, dispersion, shares)
-        return replace(found, topics=found.topics * self._sigma(), others=found.others * self._sigma())
+        topics, others = found.topics * self._sigma(), found.others * self._sigma()
+        if not self._has_intercept():
+            return Effects(found.intercept, topics, others)
+        return Effects(found.intercept + others[:, -1], topics, others[:, :-1])
 
     def _effects_covariance(self) -> np.ndarray:
-        return super()._effects_covariance() * self._sigma() ** 2
+        found = super()._effects_covariance() * self._sigma() ** 2
+        if not self._has_intercept():
+            return found
+        order = [found.shape[1] - 1, *range(1, found.shape[1] - 1)]
+        return found[:, order][:, :, order]
 
     def _centre_draws(self) -> None:
-        """Draws of a file of an earlier version have the intercept apart already."""
+        """Draws of a file of an earlier version have the level of y apart already."""
         given = (np.zeros_like(self._state.coef), self._state.dispersion, self._average_shares())
         level = self._effects(*given).intercept
         self.draws_ = {**self.draws_, "intercept": np.tile(level, (len(self.draws_["coef"]), 1))}
+
+    def _join_constant(self) -> None:
+        """In files of an earlier version, the draws of the constant stand behind those of the covariates."""
+        if not self._constant_apart:
+            coef, level = self.draws_["coef"], self.draws_["intercept"]
+            self.draws_ = {**self.draws_, "coef": coef[..., :-1], "intercept": level + coef[..., -1]}
+            self._constant_apart = True
 
     def _coef_ends(
         self, coef: np.ndarray, errors: np.ndarray | None, probability: float
@@ -188,6 +233,7 @@ class SSTM(SupervisedEstimator):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
+        self._join_constant()
         self.coef_, self.coef_std_ = self._shape(self._columns_coef), self._shape(self._columns_std)
         r_hat, n_effective = diagnose(self)
         self.pooled_ = have_mixed(self, r_hat) or not self._best_first
@@ -208,16 +254,20 @@ class SSTM(SupervisedEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SSTMRegressor(RegressorMixin, SSTM):
-    """eta ~ Laplace(0, nu);  theta ~ Dirichlet(alpha);  z, w as in LDA;  y - intercept ~ N(eta·Zbar, sigma²).
+    """eta_k = 0 or ~ Laplace(0, nu);  theta ~ Dirichlet(alpha);  z, w as in LDA;  y - intercept ~ N(eta·Zbar, sigma²).
 
-    Collapsed Gibbs sampling as in the paper's section 3, with an intercept, the mean of y: the prior pulls towards it
-    and not towards zero. Draws of eta are never exactly zero, so `coef_` is another estimate: the posterior mode given
-    the averaged Zbar, which an ℓ1 penalty makes sparse.
+    Collapsed Gibbs sampling as in the paper's section 3, with an intercept: the prior pulls towards it and not towards
+    zero. Which coefficients are zero is drawn, too. `coef_` is one sparse estimate: topics that are in
+    more than half of the draws, with their posterior mode given the averaged Zbar under the Laplace prior.
 
     Parameters
     ----------
     n_topics : int
         K.
+    coef_prior : {"spike_slab", "laplace"}
+        A topic has a coefficient with a probability that is drawn (before the data, all numbers of topics with a
+        coefficient are equally likely), and the coefficient is then Laplace. "laplace" is the paper's prior: draws are
+        never exactly zero, the mode may be.
     coef_scale : float or "auto"
         nu, for y standardised; "auto" draws it too, 1/nu ~ Gamma(2, 1).
     sigma : float or "auto"
@@ -234,9 +284,12 @@ class SSTMRegressor(RegressorMixin, SSTM):
     concentrate : bool
         Keep to the budget while sampling: so many topics have a coefficient, which ones is sampled, too, and the other
         topics explain words only. The sampler starts with the first kind alone; the others join after half as many
-        sweeps as the burn-in. In this way, the subject of y stays in few topics. If False, all topics have a
-        coefficient while sampling, and the budget chooses among them at the end: nu is lowered until few enough are
+        sweeps as the burn-in. In this way, the subject of y stays in few topics. If False, the
+        sampler knows of no budget, which chooses among the topics at the end: nu is lowered until few enough are
         left, and their coefficients are then found again at nu itself.
+    fit_intercept : bool
+        The linear predictor of topics without effect is found with the coefficients. False is the paper's model: it is
+        the mean of y, or zero for two classes. More classes always have one.
     refit : bool
         Fit the coefficients of the chosen topics once more, on topic shares inferred without y, as at prediction.
     max_iter, burn_in, thin : int
@@ -252,7 +305,8 @@ class SSTMRegressor(RegressorMixin, SSTM):
     Attributes
     ----------
     coef_ : (K,) ndarray, or (M, K) for several responses: the sparse estimate; intercept_ : float or (M,)
-    inclusion_ : like `coef_`: in which part of the draws the mode of a coefficient, given all else, is not zero
+    inclusion_ : like `coef_`: the posterior probability that a coefficient is not zero. With coef_prior="laplace" it is
+        not a probability, but the part of the draws in which the mode of a coefficient, given all else, is not zero.
     sign_probability_ : like `coef_`: the posterior probability that a coefficient is positive
     coef_interval_ : (2, …) ends of intervals that hold nine of ten draws; coef_mean_ : their mean
     r_hat_, n_effective_ : like `coef_`: R̂ of the draws, near 1 where chains (and their halves) agree, and how many
@@ -269,6 +323,10 @@ class SSTMRegressor(RegressorMixin, SSTM):
         options = {} if self._is_auto("sigma") else {"sigma": float(self.sigma)}
         numbers = np.column_stack([as_numbers(column, type(self).__name__) for column in table.T])
         return numbers, [Target(name, "gaussian", options=options) for name in names]
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        super()._restore(saved)
+        self.fit_intercept = self.fit_intercept and "intercept" in saved  # files of earlier versions have none
 
     def _derive(self, model: Model) -> None:
         single = len(self._targets) == 1
@@ -308,8 +366,6 @@ class SSTMClassifier(ClassifierMixin, SSTM):
     collapsed : bool
         Integrate the probit's latent out of the topics' draws (the paper's partial collapse); otherwise topics are
         drawn given it, which is faster by the sweep and mixes more slowly.
-    fit_intercept : bool
-        Of two classes: the paper has no intercept, which leaves one topic alone nothing to say. More always have one.
     doc_topic_prior, supervision, max_iter : optional
         By default 0.1, 1 and 500 sweeps, which is the paper's model. With `max_nonzero` or `sparsity`, which ask for
         few topics that predict, 0.25/K, 10 and 200: a document then has one or two topics, and these follow its class.
@@ -325,7 +381,6 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         As in `SSTMRegressor`.
     """
 
-    fit_intercept: bool = False
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
     supervision: float | None = None
 
@@ -367,24 +422,9 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         table, _ = as_table(y, n_documents, type(self).__name__)
         return self._one_against_others(as_codes(table[:, 0], type(self).__name__, self.classes_)[0])
 
-    def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
-        """With a constant behind them where there is an intercept."""
-        extra = super()._read_covariates(covariates, n_documents)
-        return np.hstack([extra, np.ones((n_documents, 1))]) if self._has_intercept() else extra
-
-    def _has_intercept(self) -> bool:
-        return self.fit_intercept or len(self.classes_) > 2
-
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        if not self._has_intercept():
-            self.intercept_ = np.zeros(len(self._columns_coef))
-
-    def _name_covariates(self, coef: np.ndarray, error: np.ndarray) -> None:
-        """The constant behind the covariates is the intercept."""
-        if self._has_intercept():
-            self.intercept_, coef, error = coef[:, -1], coef[:, :-1], error[:, :-1]
-        super()._name_covariates(coef, error)
+        self.intercept_ = self._columns_intercept
 
     def _saved(self) -> dict[str, Any]:
         return {**super()._saved(), "classes": self.classes_.tolist()}
@@ -392,6 +432,7 @@ class SSTMClassifier(ClassifierMixin, SSTM):
     def _restore(self, saved: dict[str, Any]) -> None:
         super()._restore(saved)
         self.classes_ = np.asarray(saved["classes"])
+        self._constant_apart = "intercept" in saved or not self._has_intercept()
         if "scaling" not in saved:  # a file of an earlier version: all covariates but the intercept
             self._scaling = Scaling.restore(None, self._n_covariates - int(self._has_intercept()))
 

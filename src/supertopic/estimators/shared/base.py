@@ -376,12 +376,18 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # --- plumbing -----------------------------------------------------------------------------------------------
 
+    @classmethod
+    def inference_names(cls) -> list[str]:
+        """What the parameter `inference` may be."""
+        return list(cls.engines)
+
     def _inference(self) -> str:
         """The name of the engine: the parameter `inference`, which an estimator with one engine does not have."""
         if len(self.engines) == 1:
             return next(iter(self.engines))
         if self.inference not in self.engines:
-            raise ValueError(f"inference: got {self.inference!r}, expected one of {', '.join(map(repr, self.engines))}")
+            names = ", ".join(map(repr, self.inference_names()))
+            raise ValueError(f"inference: got {self.inference!r}, expected one of {names}")
         return str(self.inference)
 
     def _engine(self) -> Engine:

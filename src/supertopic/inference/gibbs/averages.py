@@ -20,6 +20,7 @@ class Sample(NamedTuple):
     gram: np.ndarray  # (C, K + P, K + P), of the normal equations of coef
     cross: np.ndarray  # (C, K + P), their right-hand side
     coef_prior: CoefPrior
+    selects: bool  # whether the coefficients of some topics are exactly zero, and which ones is drawn
 
 
 class Sums:
@@ -43,7 +44,7 @@ class Sums:
         self.gram += sample.gram
         self.scale.append(sample.coef_prior.scale)
         if self.sparse:
-            self.inclusion += _modes(sample) != 0
+            self.inclusion += (sample.coef if sample.selects else _modes(sample)) != 0
         self.coef.append(sample.coef.copy())
         self.dispersion.append(sample.dispersion.copy())
 

@@ -77,6 +77,50 @@ def draw_support(
     return active
 
 
+def draw_inclusion(
+    gram: np.ndarray, cross: np.ndarray, prior: np.ndarray, active: np.ndarray, n_topics: int, draw: SweepDraws
+) -> np.ndarray:
+    """Draw the active set of a spike and slab prior: each topic in turn is in or out, coefficients integrated out.
+
+    odds of k given the rest S   pi / (1 - pi) · sqrt(prior_k / p_k) exp(½ l_k² / p_k),   p_k, l_k as in `draw_support`
+    pi given the set before      Beta(1 + topics in, 1 + topics out): before the data, all numbers of topics are equally
+                                 likely
+
+    Sweeps of the matrix [[P, cross], [cross', 0]] over the active set leave p_k and l_k in the rows of the others
+    (Goodnight 1979). Putting a topic in or out is one more, so that all topics together cost one inversion.
+
+    Parameters
+    ----------
+    As for `draw_support`.
+    """
+    active, n_in = active.copy(), int(active[:n_topics].sum())
+    shapes = np.array([1.0 + n_in, 1.0 + n_topics - n_in])
+    weights = np.maximum(draw.gamma(shapes, np.ones(2)), 1e-300)
+    swept = np.block([[gram + np.diag(prior), cross[:, None]], [cross[None], np.zeros((1, 1))]])
+    for k in np.flatnonzero(active):
+        _sweep(swept, k)
+    turns, chances = draw.uniform(n_topics), draw.uniform(n_topics)
+    for k in np.argsort(turns):  # in random order, as above
+        if active[k]:
+            _sweep(swept, k)
+        own, pull = max(swept[k, k], 1e-300), swept[k, -1]
+        log_odds = np.log(weights[0] / weights[1]) + 0.5 * (np.log(prior[k] / own) + pull**2 / own)
+        active[k] = np.log(chances[k]) - np.log1p(-chances[k]) < log_odds
+        if active[k]:
+            _sweep(swept, k)
+    return active
+
+
+def _sweep(matrix: np.ndarray, k: int) -> None:
+    """Gauss-Jordan elimination of row and column k of a symmetric matrix, in place; a second one undoes the first."""
+    pivot = matrix[k, k]
+    sign = np.sign(pivot)  # that of an eliminated row is negative
+    row = matrix[k].copy()
+    matrix -= np.outer(row, row / pivot)
+    matrix[k] = matrix[:, k] = sign * row / pivot
+    matrix[k, k] = -1.0 / pivot
+
+
 def draw_center(values: np.ndarray, scale: float, draw: SweepDraws) -> float:
     """Draw l from exp(- sum_k |values_k - l| / scale), whose logarithm is linear between the values.
 

@@ -14,7 +14,7 @@ Casella 2008).
 
 With a budget, each column has an active set of B topics; the coefficients of all other topics are zero (a spike and
 slab prior with a known number of slabs). All sets of B topics are equally likely before the data, and the set is drawn,
-too (`draw_support`).
+too (`draw_support`). With `spike`, the number of active topics is not known either (`draw_inclusion`).
 
 Corpora of 50,000 tokens and more are swept by groups of documents and words, on the threads of the backend
 (`sweep_groups`). The number of groups depends on the corpus alone, and so do the draws: they are the same for every
@@ -28,7 +28,7 @@ from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import digamma, gammaln
+from scipy.special import betaln, digamma, gammaln
 
 from supertopic.backends import make_backend
 from supertopic.backends.base import Backend
@@ -37,7 +37,13 @@ from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.gibbs.augmentation import SweepDraws
 from supertopic.inference.gibbs.averages import Sample, Sums
-from supertopic.inference.gibbs.coefficients import draw_center, draw_coefficients, draw_log_linear, draw_support
+from supertopic.inference.gibbs.coefficients import (
+    draw_center,
+    draw_coefficients,
+    draw_inclusion,
+    draw_log_linear,
+    draw_support,
+)
 from supertopic.inference.gibbs.counts import require_whole_counts
 from supertopic.inference.gibbs.groups import sweep_groups
 from supertopic.inference.task import Fit, Task, Watch
@@ -60,6 +66,13 @@ class SamplerOptions:
     learn_scale: bool = False  # of a Laplace prior: 1/scale ~ Gamma(*RATE_PRIOR)
     learn_topic_prior: bool = False  # beta, by Minka's fixed point
     budget: int | None = None  # the number of topics per column that have a coefficient
+    late_constant: bool = False  # the last covariate, a constant, has no coefficient in the start with few topics
+    spike: bool = False  # each topic has a coefficient, or has none, by a probability that is drawn, too
+
+    @property
+    def selects(self) -> bool:
+        """Whether the topics that have a coefficient are drawn."""
+        return self.spike or self.budget is not None
 
 
 def fit_supervised_gibbs(
@@ -69,7 +82,8 @@ def fit_supervised_gibbs(
 
     The draws are `coef` (S, C, K + P), `dispersion` (S, …) and `coef_scale` (S,), and of every tenth sweep `log_joint`
     per token and `alpha`. `shares` holds the mean Zbar of each document. With a Laplace prior, `inclusion` (C, K + P)
-    is the share of the draws in which the mode of a coefficient, given all other variables, is not zero.
+    is the share of the draws in which a coefficient is not zero; where all of them are drawn, in which its mode, given
+    all other variables, is not.
     """
     model, settings = task.model, task.settings
     require_whole_counts(task.counts)
@@ -88,7 +102,7 @@ def fit_supervised_gibbs(
         sums.resume(found[1])
     elif task.start is not None:
         sampler.start(task.start.copy())
-        if options.budget is not None:
+        if options.selects:
             sampler.active[:, : model.n_topics] = task.start.coef[:, : model.n_topics] != 0
     elif options.budget is not None and options.budget < model.n_topics:
         start_concentrated(sampler, task)
@@ -125,7 +139,8 @@ def start_concentrated(sampler: SupervisedSampler, task: Task) -> None:
     not need. In the opposite order, the response would have to draw its words away from topics that already fit them
     closely, against the hundreds of words of each document. With several columns, the small model has a budget of
     topics for each column. All of them are active in all columns at first, and each column keeps those that explain
-    most of its predictor's variance. The small model runs for half as many sweeps as the burn-in.
+    most of its predictor's variance. The small model runs for half as many sweeps as the burn-in. It has no intercept
+    for two classes, so that both of them get topics; with one, the topics of one class would do.
     """
     model, budget = task.model, sampler.options.budget or task.model.n_topics
     n_columns = model.response.n_columns
@@ -135,6 +150,7 @@ def start_concentrated(sampler: SupervisedSampler, task: Task) -> None:
     data = (task.counts, task.y, task.weight, task.covariates)
     small = SupervisedSampler(few.model, *data, task.seed, sampler.options, task.backend)
     small.active[:, budget if n_columns == 1 else n_few : n_few] = False
+    small.active[:, small.coef.shape[1] - int(sampler.options.late_constant) :] = False
     small.start(first_state(few))
     small.coef[~small.active] = 0.0
     for number in range(max(1, task.settings.burn_in // 2)):
@@ -207,8 +223,9 @@ class SupervisedSampler:
     def sample(self) -> Sample:
         """The variables of this sweep that are averaged or kept."""
         return Sample(
-            self.word_topic, self.doc_topic, self.coef, self.dispersion, self.gram, self.cross, self.coef_prior
-        )
+            self.word_topic, self.doc_topic, self.coef, self.dispersion, self.gram, self.cross, self.coef_prior,
+            self.options.selects,
+        )  # fmt: skip
 
     def _make_design(self) -> np.ndarray:
         """(D, K + P): Zbar and the covariates. `design` keeps it until the topics are drawn again."""
@@ -246,9 +263,10 @@ class SupervisedSampler:
                 cross = columns.T @ (slope[:, c] - weight) + gram @ coef
             else:
                 linear, weight = (slope[:, c], curvature[:, c]) if own is None else own
-                if not active.all():
+                if self.options.spike or not active.all():
+                    draw_active = draw_inclusion if self.options.spike else draw_support
                     normal = (weighted_gram(design, weight), design.T @ linear, precision[c])
-                    active[:] = draw_support(*normal, active, self.model.n_topics, draw)
+                    active[:] = draw_active(*normal, active, self.model.n_topics, draw)
                 columns = design if active.all() else design[:, active]
                 gram, cross = weighted_gram(columns, weight), columns.T @ linear
                 stream = (self.seed, draw.sweep, draw.purpose())
@@ -353,7 +371,16 @@ class SupervisedSampler:
         documents += (gammaln(self.doc_topic + self.alpha) - gammaln(self.alpha)).sum()
         score = self.design @ self.coef.T
         labels = self.model.response.log_likelihood(self.y, score, self.weight, self.dispersion)
-        return float(words + documents) + labels + self.coef_prior.log_density(self.coef)
+        return float(words + documents) + labels + self.coef_prior.log_density(self.coef) + self._log_active()
+
+    def _log_active(self) -> float:
+        """log p(active set) of a spike and slab prior, and what normalises the slabs: their number varies."""
+        if not self.options.spike:
+            return 0.0
+        n_topics = self.model.n_topics
+        n_in = self.active[:, :n_topics].sum(axis=1)
+        slabs = -np.log(2.0 * self.coef_prior.scale) * n_in
+        return float((betaln(1.0 + n_in, 1.0 + n_topics - n_in) + slabs).sum())
 
 
 def weighted_gram(columns: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -75,9 +75,14 @@ class GLMStep:
     def refit(self, model: Model, state: State, terms: DocumentTerms, documents: Total) -> tuple[State, DocumentTerms]:
         response, prior = model.response, model.coef_prior
         limits: dict[str, Any] = {"max_iter": 1000, "tol": 1e-11, "together": True} if response.coupled else {}
-        coef, _, dispersion = regress(response, prior, documents, state.coef, state.dispersion, **limits)
+        coef, _, found = regress(response, prior, documents, state.coef, state.dispersion, **limits)
+        dispersion = self.refitted_dispersion(response, state.dispersion, found)
         precision = information_at(response, prior, documents, coef, dispersion)
         return replace(state, coef=coef.astype(np.float32), information=precision, dispersion=dispersion), terms
+
+    def refitted_dispersion(self, response: Response, before: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """The dispersion after a refit, from that before it and that of the regression."""
+        return found
 
 
 def information_at(

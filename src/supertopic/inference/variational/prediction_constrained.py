@@ -35,7 +35,7 @@ from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather
 from supertopic.inference.first_topics import first_state
-from supertopic.inference.regression import Total, dispersion_summary, information, log_likelihood, regress
+from supertopic.inference.regression import Total, dispersion_summary, log_likelihood, regress
 from supertopic.inference.settings import EMSettings
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
@@ -80,12 +80,8 @@ _COEF_TURNS, _COEF_TOL = 50, 1e-6
 class PredictionStep(GLMStep):
     """The coefficients once more on all documents; the dispersion stays that of the documents held out."""
 
-    def refit(self, model: Model, state: State, terms: DocumentTerms, documents: Total) -> tuple[State, DocumentTerms]:
-        response = model.response
-        coef, _, found = regress(response, model.coef_prior, documents, state.coef, state.dispersion)
-        dispersion = _of_numbers(response, state.dispersion, found)
-        learned = {"information": documents(information, response, coef, dispersion), "dispersion": dispersion}
-        return replace(state, coef=coef.astype(np.float32), **learned), terms
+    def refitted_dispersion(self, response: Response, before: np.ndarray, found: np.ndarray) -> np.ndarray:
+        return _of_numbers(response, before, found)
 
 
 def _of_numbers(response: Response, own: np.ndarray, others: np.ndarray) -> np.ndarray:

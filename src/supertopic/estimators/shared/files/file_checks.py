@@ -84,7 +84,7 @@ KEPT = {
 }
 DRAWS = {
     "alpha": Spec("aK", least=SMALLEST),
-    "coef": Spec("dCN"),
+    "coef": Spec("dCU"),
     "intercept": Spec("dC"),
     "coef_scale": Spec("d", finite=False),
     "dispersion": Spec("dQ"),
@@ -247,6 +247,8 @@ def _sizes(estimator: Any, model: Model) -> dict[str, int]:
     topics, columns = n_doc_topics(estimator, model), model.response.n_columns
     sizes = {"V": estimator.n_features_in_, "K": int(model.n_topics), "T": topics, "C": columns}
     sizes |= {"N": int(model.n_topics) + model.n_covariates, "Q": model.response.n_dispersion}
+    apart = hasattr(estimator, "_has_intercept") and estimator._has_intercept() and estimator._constant_apart
+    sizes["U"] = sizes["N"] - int(apart)  # coefficients of users, whose intercept is none of them
     width = {"dirichlet": topics, "sage": 2 * topics + 1}.get(model.emission.name)
     return sizes if width is None else {**sizes, "W": width}
 

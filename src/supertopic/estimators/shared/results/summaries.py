@@ -17,11 +17,7 @@ def terms(estimator: Any) -> list[str]:
 
 def covariances(estimator: Any) -> np.ndarray:
     """(C, n, n) of the terms of each column."""
-    found, n = estimator._effects_covariance(), len(terms(estimator))
-    if found.shape[1] > n:  # the intercept stands behind the covariates
-        order = [found.shape[1] - 1, *range(1, found.shape[1] - 1)]
-        found = found[:, order][:, :, order]
-    return found
+    return np.asarray(estimator._effects_covariance())
 
 
 def covariance_frames(estimator: Any) -> Any:
