@@ -55,7 +55,7 @@ def read_documents() -> Documents:
         counts, in_train = bunch.counts.counts, (bunch.frame["split"] == "train").to_numpy()
         return choose_terms("20 Newsgroups", counts[in_train], counts[~in_train])
     texts = docstrings().text
-    counts = Vectorizer().fit_transform(texts)
+    counts = Vectorizer(stop_words=None).fit_transform(texts)
     in_train = np.arange(len(texts)) % 3 > 0
     return choose_terms("docstrings", counts[in_train], counts[~in_train])
 

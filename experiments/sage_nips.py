@@ -32,7 +32,7 @@ MEASURES: dict[str, tuple[str, dict[str, int]]] = {
 def nips_documents(quick: bool) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """Training and held-out documents, with a tenth of the tokens."""
     texts = load("nips12", os.environ["SUPERTOPIC_DATA"]).text[:: 6 if quick else 1]
-    counts = Vectorizer(min_df=1, max_df=1.0).fit_transform(texts).tocsr()
+    counts = Vectorizer(stop_words=None, min_df=1, max_df=1.0).fit_transform(texts).tocsr()
     n_documents_of = np.bincount(counts.indices, minlength=counts.shape[1])
     counts = counts[:, np.sort(np.argsort(-n_documents_of, kind="stable")[: 3000 if quick else 10_000])]
     rng = np.random.default_rng(0)

@@ -140,7 +140,7 @@ def grades(quick: bool) -> Outcome:
     some = np.flatnonzero((data.frame["subset"] == "balanced5k").to_numpy())[:: 6 if quick else 1]
     train = (data.frame["split"] == "train").to_numpy()[some]
     texts, y = np.array(data.text, dtype=object)[some], data.frame["rating"].to_numpy()[some]
-    vectorizer = Vectorizer(max_features=5000, min_df=5).fit(list(texts[train]))
+    vectorizer = Vectorizer(stop_words=None, max_features=5000, min_df=5).fit(list(texts[train]))
     X, new = vectorizer.transform(list(texts[train])), vectorizer.transform(list(texts[~train]))
     n_topics, steps, weights = (10, 8, (10.0,)) if quick else (20, 30, WEIGHTS)
 

@@ -33,7 +33,7 @@ def reviews(quick: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def counted(texts: np.ndarray, *others: np.ndarray) -> tuple[np.ndarray, sp.csr_matrix, *tuple[sp.csr_matrix, ...]]:
     """Return the vocabulary of the texts, their counts, and the counts of the other texts."""
-    vectorizer = Vectorizer(max_features=5000, min_df=1, max_df=1.0)
+    vectorizer = Vectorizer(stop_words=None, max_features=5000, min_df=1, max_df=1.0)
     counts = vectorizer.fit_transform(texts.tolist())
     terms = np.asarray(vectorizer.get_feature_names_out())
     return terms, counts, *(vectorizer.transform(other.tolist()) for other in others)

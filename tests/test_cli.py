@@ -19,7 +19,8 @@ def folder(tmp_path_factory):
     """The small corpus and a model of it."""
     folder = tmp_path_factory.mktemp("cli")
     write_corpus(folder / "data.csv")
-    done = run("fit", folder / "data.csv", "--text", "body", "-k", 2, "--out", folder / "model.supertopic")
+    options = ["--text", "body", "-k", 2, "--stop-words", "english"]
+    done = run("fit", folder / "data.csv", *options, "--out", folder / "model.supertopic")
     assert done.exit_code == 0, done.output
     (folder / "said.txt").write_text(done.stdout, encoding="utf-8")
     (folder / "noted.txt").write_text(done.stderr, encoding="utf-8")
@@ -44,7 +45,7 @@ def test_fit_says_what_it_did_and_commands_that_work(folder, data, model):
     fitted = supertopic.load(model)
     pairs = dict(line.split(maxsplit=1) for line in said.splitlines()[2:8])
     assert pairs["documents"] == "80, 2 empty"
-    assert pairs["vocabulary"] == "16 words, english stop words left out"
+    assert pairs["vocabulary"] == "16 words, English stop words left out (--stop-words none keeps them)"
     assert int(pairs["tokens"]) == 78 * 12
     assert pairs["iterations"] == f"{fitted.n_iter_} until converged"
     assert pairs["bound"] == f"{fitted.bound_[-1]:.4f} nats per token"
@@ -152,6 +153,20 @@ def test_fit_of_a_stream_a_mixture_and_samples(tmp_path, data):
         assert len(json.loads(run("topics", tmp_path / "m.supertopic", "--json").stdout)) == 2
 
 
+def test_stop_words_are_left_out_as_in_python(tmp_path):
+    english = [f"the {word} of the zoo and that is all" for word in ANIMALS.split()]
+    german = [f"{word} in der Stadt, am Abend so schnell" for word in MONEY.split()]
+    for texts, left_out in ((english, True), (german, False)):
+        pd.DataFrame({"text": texts}).to_csv(tmp_path / "data.csv", index=False)
+        done = run("fit", tmp_path / "data.csv", "-k", 2, "--iterations", 2, "-o", tmp_path / "m.supertopic")
+        assert ("English stop words left out (--stop-words none keeps them)" in done.stdout) is left_out
+        mine = supertopic.LDA(2, max_iter=2).fit(texts)
+        fitted = supertopic.load(tmp_path / "m.supertopic")
+        assert fitted.feature_names_in_.tolist() == mine.feature_names_in_.tolist()
+        assert (mine.vectorizer_.stop_words_ == frozenset()) is not left_out
+        assert ("without stop words" in mine._repr_html_()) is left_out
+
+
 def test_options_reach_the_model(tmp_path, data):
     (tmp_path / "stop.txt").write_text("Cat\nbank\n", encoding="utf-8")
     done = run("fit", data, "--text", "body", "-k", 3, "--stop-words", tmp_path / "stop.txt", "--min-df", 2,
@@ -226,7 +241,7 @@ def test_documents_that_make_no_model(tmp_path, table, options, sentence):
         (["--supervision", "2"], "the model lda does not take it; slda, sstm do."),
         (["--model", "slda"], "the model slda learns from a response: say which column with --target."),
         (["--min-df", "few"], "'few' is neither a number nor 'auto'"),
-        (["--stop-words", "klingon"], "neither english nor none"),
+        (["--stop-words", "klingon"], "neither auto, english nor none"),
         (["--stream", "--inference", "gibbs"], "a stream is fitted with svi"),
     ],
 )

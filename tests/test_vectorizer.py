@@ -98,7 +98,7 @@ def test_counts_are_ready_for_a_corpus():
 
 @pytest.mark.parametrize("n", [1, 3, 5])
 def test_max_features_keeps_the_best_by_summed_tf_idf(n):
-    assert list(Vectorizer(max_features=n).fit(TEXTS).vocabulary_) == naive_tf_idf_choice(TEXTS, n)
+    assert list(Vectorizer(stop_words=None, max_features=n).fit(TEXTS).vocabulary_) == naive_tf_idf_choice(TEXTS, n)
 
 
 @pytest.mark.parametrize(("n_documents", "least"), [(49, 1), (50, 2), (999, 2), (1000, 5)])
@@ -131,6 +131,51 @@ def test_unknown_tokens_are_counted_without_stop_and_common_words():
     assert corpus.n_unknown == 5
     assert corpus.n_empty == 1
     assert corpus.lengths.tolist() == [1.0, 0.0]
+
+
+OTHER_LANGUAGES = {
+    "german": "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Ich war am Abend in der Stadt, so dass",
+    "french": "Tous les êtres humains naissent libres et égaux en dignité et en droits. On me dit que la fin de la",
+    "spanish": "Todos los seres humanos nacen libres e iguales en dignidad. He de decir que no me gusta la casa de mi",
+    "portuguese": "Todos os seres humanos nascem livres e iguais em dignidade. As casas do povo de Lisboa, no fim do",
+    "italian": "Tutti gli esseri umani nascono liberi ed eguali in dignità. Non so per quale motivo me lo dici con un",
+    "dutch": "Alle mensen worden vrij en gelijk in waardigheid geboren. Het is in de stad over het water dat we hem",
+    "danish": "Alle mennesker er født frie og lige i værdighed. Vi har for os at se, at de som er her, har det godt",
+    "russian": "Все люди рождаются свободными и равными в своем достоинстве и правах",
+}
+
+
+@pytest.mark.parametrize("language", OTHER_LANGUAGES)
+def test_texts_of_other_languages_keep_all_their_words(language):
+    texts = [OTHER_LANGUAGES[language]] * 3
+    vectorizer = Vectorizer().fit(texts)
+    assert vectorizer.stop_words_ == frozenset()
+    assert vectorizer.vocabulary_ == Vectorizer(stop_words=None).fit(texts).vocabulary_
+
+
+@pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2)])
+def test_english_texts_lose_their_stop_words_by_default(ngram_range):
+    texts = ["Solve a system of equations for the unknown", "the mean of a sample", "Markets fell as stocks closed", ""]
+    expected = Vectorizer(stop_words="english", ngram_range=ngram_range).fit(texts)
+    options = {"ngram_range": ngram_range}
+    stream = Vectorizer(**options).fit_stream([texts[3:], texts])  # a batch without a word does not decide
+    for found in (Vectorizer(**options).fit(texts), stream):
+        assert found.stop_words_ == expected.stop_words_
+        assert found.vocabulary_ == expected.vocabulary_
+    np.testing.assert_array_equal(
+        Vectorizer(**options).fit_transform(texts).toarray(), expected.transform(texts).toarray()
+    )
+    assert "the" in Vectorizer(stop_words=None).fit(texts).vocabulary_
+
+
+def test_saved_vectorizers_keep_the_stop_words_that_they_had():
+    english = Vectorizer().fit(["the cats of the house", "of mice and men"])
+    again = Vectorizer.from_dict(json.loads(json.dumps(english.to_dict())))
+    assert again.stop_words == "auto" and again.stop_words_ == english.stop_words_
+    assert again.count(["the cats"])[1] == 0  # a stop word is not unknown
+    older = {**english.to_dict(), "stop_words": []}
+    older["params"] = {**older["params"], "stop_words": None}  # as files of before hold it
+    assert Vectorizer.from_dict(older).stop_words_ == frozenset()
 
 
 def test_english_stop_words_hold_contractions():
@@ -169,7 +214,7 @@ def test_a_stream_of_too_many_terms_is_pruned_and_says_so():
 
 @given(
     st.lists(st.text(max_size=30), min_size=1, max_size=6),
-    st.sampled_from([None, "english", ["the"], {"a", "the"}]),
+    st.sampled_from([None, "auto", "english", ["the"], {"a", "the"}]),
     st.sampled_from([(1, 1), (1, 2)]),
     st.sampled_from([None, 3, np.int64(2)]),
 )
@@ -208,7 +253,7 @@ def test_clone_pickle_and_series():
         ({"stop_words": [1]}, "stop_words holds something that is no string"),
         ({"token_pattern": "("}, "no regular expression"),
         ({"token_pattern": "(a)b"}, "without capturing groups"),
-        ({"min_df": 4}, r"No word is left of 9: with min_df=4 and max_df=auto"),
+        ({"min_df": 4}, r"No word is left of 6: with min_df=4 and max_df=auto"),
         ({"token_pattern": "[0-9]+"}, "The 4 documents hold no word"),
     ],
 )
@@ -243,6 +288,6 @@ def test_real_corpora(data_dir, name):
 def test_five_thousand_terms_of_the_movie_reviews(data_dir):
     # the sLDA paper states 1.6 million words for its 5,000 terms
     texts = load("movie_reviews_scale", data_dir).text
-    counts = Vectorizer(max_features=5000, min_df=1, max_df=1.0).fit_transform(texts)
+    counts = Vectorizer(stop_words=None, max_features=5000, min_df=1, max_df=1.0).fit_transform(texts)
     assert counts.shape == (5006, 5000)
     assert 1.55e6 < counts.sum() < 1.75e6

@@ -19,10 +19,10 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.corpus import WORDS, as_texts
+from supertopic.stop_words import ENGLISH, are_english, stop_words_of
 from supertopic.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
@@ -31,18 +31,6 @@ __all__ = ["TOKEN_PATTERN", "Vectorizer"]
 # (don't, mp3, n_samples). A possessive 's is removed (film's -> film), and numbers (1999, 20th) are not words.
 TOKEN_PATTERN = r"(?<![^\W_])[^\W\d_](?:'(?!s\b))?\w+(?<!_)(?:'(?!s\b)\w+(?<!_))*"
 
-# scikit-learn's list has no contractions, since its tokeniser cuts them at the apostrophe
-_CONTRACTIONS = frozenset(
-    f"{stem}{ending}"
-    for stems, endings in (
-        ("are could did does do had has have is might must need should was were would", ["n't"]),
-        ("ca wo sha", ["n't"]),
-        ("i you he she it we they that there who", ["'d", "'ll", "'m", "'re", "'ve"]),
-    )
-    for stem in stems.split()
-    for ending in endings
-)
-
 
 class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Convert strings to counts n[d, v], with defaults for corpora from three documents to millions.
@@ -50,8 +38,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     Parameters
     ----------
     lowercase : bool
-    stop_words : None, "english" or list of str
-        Words to leave out ("english": scikit-learn's list and the usual contractions).
+    stop_words : "auto", "english", None or list of str
+        Words to leave out. "auto" leaves out English stop words if the texts are English (seen by how often words
+        such as "the" and "of" occur in 200 of the documents, or of the first batch of a stream), and none otherwise.
+        "english" is scikit-learn's list and the usual contractions; None keeps all words.
     min_df : "auto", int or float
         Smallest number (or share) of documents that a word must occur in. "auto" is 1 below 50 documents, 2 below
         1,000 and 5 otherwise: a word that occurs in one document does not inform a topic, but a small corpus has few
@@ -76,6 +66,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     ignored_ : frozenset of str
         Words removed by `max_df`; they are not counted as unknown.
     stop_words_ : frozenset of str
+        The words that were left out; empty if "auto" found texts of another language.
     n_documents_ : int
         Number of documents that the vocabulary was chosen from.
     n_pruned_ : int
@@ -88,7 +79,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self,
         *,
         lowercase: bool = True,
-        stop_words: str | Iterable[str] | None = None,
+        stop_words: str | Iterable[str] | None = "auto",
         min_df: str | float = "auto",
         max_df: str | float = "auto",
         max_features: int | None = None,
@@ -111,6 +102,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """Choose the vocabulary and return the counts, reading the text once."""
         self._check_params()
         table, texts = TermTable(limit=None), as_texts(X)[0]
+        self._choose_stop_words(texts)
         blocks = list(table.add(texts, self._tokenizer()))
         new_id = self._choose(table)
         counts = sp.vstack([renumber(block, new_id, len(self.vocabulary_)) for block in blocks], format="csr")
@@ -127,7 +119,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """Count the terms of one more batch; call `finish` after the last one."""
         if not hasattr(self, "_table"):
             self._reset()
-        for _ in self._table.add(as_texts(X)[0], self._tokenizer()):
+        texts = as_texts(X)[0]
+        if not len(self._table):  # the first batch with a word decides
+            self._choose_stop_words(texts)
+        for _ in self._table.add(texts, self._tokenizer()):
             pass
         return self
 
@@ -225,21 +220,30 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self._check_params()
         self._table = TermTable(limit=self.table_limit)
 
-    def _tokenizer(self) -> Callable[[str], list[str]]:
-        pattern, stop, (low, high), lowercase = (
-            self.token_pattern,
-            self.stop_words_,
-            self.ngram_range,
-            self.lowercase,
-        )
+    def _choose_stop_words(self, texts: list[str]) -> None:
+        """Take English stop words if `stop_words` is "auto" and the texts are English."""
+        if isinstance(self.stop_words, str) and self.stop_words == "auto":
+            self.stop_words_ = ENGLISH if are_english(texts, self._words()) else frozenset()
+
+    def _words(self) -> Callable[[str], list[str]]:
+        """The function that splits a text into words, stop words among them."""
+        pattern, lowercase = self.token_pattern, self.lowercase
         find = find_ascii = re.compile(pattern).findall
         if pattern.isascii() and "(?u" not in pattern:
             find_ascii = re.compile(pattern, re.ASCII).findall  # finds the same words in ASCII text in 0.7 of the time
 
-        def tokenise(text: str) -> list[str]:
+        def split(text: str) -> list[str]:
             text = text.replace("\u2019", "'")
             text = text.lower() if lowercase else text
-            words = find_ascii(text) if text.isascii() else find(text)
+            return find_ascii(text) if text.isascii() else find(text)
+
+        return split
+
+    def _tokenizer(self) -> Callable[[str], list[str]]:
+        split, stop, (low, high) = self._words(), self.stop_words_, self.ngram_range
+
+        def tokenise(text: str) -> list[str]:
+            words = split(text)
             if stop:
                 words = [word for word in words if word not in stop]
             if high == 1:
@@ -255,7 +259,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         if not len(table):
             raise ValueError(
                 f"The {n_documents} documents hold no word: token_pattern={self.token_pattern!r} found none"
-                + (" that is no stop word." if self.stop_words_ else ".")
+                + (" that is no stop word; stop_words=None keeps all words." if self.stop_words_ else ".")
             )
         low = _limit("min_df", self.min_df, n_documents, 1 if n_documents < 50 else 2 if n_documents < 1000 else 5)
         high = _limit("max_df", self.max_df, n_documents, 1.0 if n_documents < 50 else 0.5)
@@ -305,7 +309,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             raise ValueError(f"token_pattern is {self.token_pattern!r}, no regular expression: {error}.") from error
         if groups:
             raise ValueError(f"token_pattern is {self.token_pattern!r}; expected one without capturing groups.")
-        self.stop_words_ = _stop_words(self.stop_words)
+        self.stop_words_ = stop_words_of(self.stop_words)
 
 
 def _limit(name: str, value: Any, n_documents: int, automatic: float) -> float:
@@ -321,16 +325,3 @@ def _limit(name: str, value: Any, n_documents: int, automatic: float) -> float:
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-
-
-def _stop_words(value: Any) -> frozenset[str]:
-    if value is None:
-        return frozenset()
-    if isinstance(value, str):
-        if value != "english":
-            raise ValueError(f"stop_words is {value!r}; expected None, 'english' or a list of words.")
-        return ENGLISH_STOP_WORDS | _CONTRACTIONS
-    words = list(value)
-    if not all(isinstance(word, str) for word in words):
-        raise ValueError("stop_words holds something that is no string; expected a list of words.")
-    return frozenset(words)

@@ -141,9 +141,9 @@ class Trials:
         """Counts words, without the usual ones of docstrings and the names of the packages."""
         from supertopic import Vectorizer
         from supertopic.cli.demo_words import DOCSTRING_WORDS
+        from supertopic.stop_words import ENGLISH
 
-        english = Vectorizer(stop_words="english").fit(["a word"]).stop_words_
-        return Vectorizer(stop_words=sorted({*english, *DOCSTRING_WORDS.split(), *self.texts.package}))
+        return Vectorizer(stop_words=sorted({*ENGLISH, *DOCSTRING_WORDS.split(), *self.texts.package}))
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of all models on the documents held out, for JSON."""

@@ -46,7 +46,7 @@ def fit(
     covariates: Covariates = "",
     topics: opt.Topics = None,
     encoding: Encoding = "utf-8",
-    stop_words: opt.StopWords = "english",
+    stop_words: opt.StopWords = "auto",
     min_df: opt.MinDf = "auto",
     max_df: opt.MaxDf = "auto",
     max_features: opt.MaxFeatures = None,

@@ -42,7 +42,9 @@ Topics = Annotated[
 StopWords = Annotated[
     str,
     typer.Option(
-        metavar="english|none|FILE", help="Words to leave out; a file has one per line.", rich_help_panel=WORDS
+        metavar="auto|english|none|FILE",
+        help="Words to leave out; auto: English stop words of English texts; a file has one per line.",
+        rich_help_panel=WORDS,
     ),
 ]
 MinDf = Annotated[
@@ -181,8 +183,8 @@ def word_params(stop_words: str, min_df: str, max_df: str, max_features: int | N
 
 
 def _read_stop_words(value: str) -> str | list[str] | None:
-    """Return 'english', None, or the list of words in a file."""
-    if value in ("english", "none"):
+    """Return 'auto', 'english', None, or the list of words in a file."""
+    if value in ("auto", "english", "none"):
         return None if value == "none" else value
     try:
         with open(value, encoding="utf-8-sig") as file:
@@ -190,6 +192,6 @@ def _read_stop_words(value: str) -> str | list[str] | None:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text file in UTF-8"
         raise typer.BadParameter(
-            f"{value!r} is neither english nor none, and no file that can be read: {reason}.",
+            f"{value!r} is neither auto, english nor none, and no file that can be read: {reason}.",
             param_hint="--stop-words",
         ) from None

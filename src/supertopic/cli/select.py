@@ -58,7 +58,7 @@ def select(
         ),
     ] = None,
     encoding: Encoding = "utf-8",
-    stop_words: StopWords = "english",
+    stop_words: StopWords = "auto",
     min_df: MinDf = "auto",
     max_df: MaxDf = "auto",
     max_features: MaxFeatures = None,

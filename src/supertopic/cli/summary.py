@@ -13,6 +13,8 @@ from supertopic.cli.show import facts, say, show
 
 def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[str, Any]:
     """Return the figures of a fit by name, for JSON."""
+    from supertopic.stop_words import ENGLISH
+
     tally, engines = estimator.vectorizer_, list(estimator.engines)
     inference = estimator._inference() if engines else None
     figures = {
@@ -23,7 +25,7 @@ def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[
         "documents": tally.n_documents_,
         "empty_documents": tally.n_empty if tally.n_tallied == tally.n_documents_ else None,
         "vocabulary": estimator.n_features_in_,
-        "stop_words": tally.stop_words if isinstance(tally.stop_words, str) else len(tally.stop_words_),
+        "stop_words": "english" if tally.stop_words_ == ENGLISH else len(tally.stop_words_),
         "tokens": int(tally.n_tokens),
         "iterations": estimator.n_iter_,
         "converged": _converged(estimator, inference),
@@ -41,7 +43,9 @@ def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] 
     say(f"Fitted {name} with {n:,} {many} in {figures['seconds']:.1f} s.\n")
     ended = {None: "", True: " until converged", False: ", not yet converged: more with --iterations"}
     empty, stop_words = figures["empty_documents"], figures["stop_words"]
-    left_out = f", {stop_words} stop words left out" if stop_words else ""
+    left_out = {"english": ", English stop words left out (--stop-words none keeps them)", 0: ""}.get(
+        stop_words, f", {stop_words} stop words left out"
+    )
     pairs = {
         "documents": f"{figures['documents']:,}" + (f", {empty:,} empty" if empty else ""),
         "vocabulary": f"{figures['vocabulary']:,} words{left_out}",

@@ -63,6 +63,7 @@ class HTMM(TopicEstimator):
         Limits of a document's own inference within a step: passes, and the largest change of a share.
     vectorizer : Vectorizer, optional
         Counts the words when X is text. Its vocabulary is chosen from whole documents. It is saved with the model.
+        None: ``Vectorizer()``, which leaves out the stop words of English texts.
     n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 

@@ -54,7 +54,8 @@ class LDA(TopicEstimator):
     max_doc_iter, doc_tol
         Limits of a document's own inference in all but "gibbs": passes, and mean change of its topic counts.
     vectorizer : Vectorizer, optional
-        Counts the words when X is text; travels with the saved model.
+        Counts the words when X is text; travels with the saved model. None: ``Vectorizer()``, which leaves out the
+        stop words of English texts (``Vectorizer(stop_words=None)`` keeps them).
     n_jobs : int, optional
         Threads; the result does not depend on it.
     random_state : int, RandomState or None

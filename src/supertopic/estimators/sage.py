@@ -115,7 +115,8 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     max_iter, tol
         Newton steps at most; stop once the penalised log-likelihood gains less than `tol` a token.
     vectorizer : Vectorizer, optional
-        Counts the words when X is text; travels with the saved model.
+        Counts the words when X is text; travels with the saved model. None: ``Vectorizer()``, which leaves out the
+        stop words of English texts (``Vectorizer(stop_words=None)`` keeps them).
     n_jobs : int, optional
         Threads; the result does not depend on it.
     backend : {"threads"}

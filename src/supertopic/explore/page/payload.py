@@ -204,6 +204,7 @@ def _add_checks(payload: Payload, estimator: Any, corpus: Corpus, shares: np.nda
         "empty": corpus.n_empty,
         "unknown": int(corpus.n_unknown),
         "tokens": corpus.n_tokens,
+        "stop_words": len(getattr(getattr(estimator, "vectorizer_", None), "stop_words_", ())),
         "iterations": int(getattr(estimator, "n_iter_", 0)),
         "inference": _engine_name(estimator),
     }

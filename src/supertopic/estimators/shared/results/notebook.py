@@ -62,6 +62,8 @@ def _coefficients(model: Any, table: CoefficientTable, order: np.ndarray) -> dic
 def _facts(model: Any, table: CoefficientTable | None) -> str:
     """What was fitted to what, in a line."""
     facts = [f"{len(model.components_)} topics", f"{model.n_features_in_:,} words"]
+    if getattr(getattr(model, "vectorizer_", None), "stop_words_", None):
+        facts[-1] += " without stop words"
     if hasattr(model, "doc_topic_"):
         facts.append(f"{len(model.doc_topic_):,} documents")
     targets = getattr(model, "_targets", [])

@@ -33,7 +33,7 @@ function checkRows() {
   return [
     ["documents", whole(nDocuments()), checks.training ? "those that the model was fitted to" : "not those of the fit"],
     ["empty documents", whole(checks.empty), "without a known word; they get the mean shares"],
-    ["words", whole(words.length), "in the vocabulary"],
+    ["words", whole(words.length), `in the vocabulary${checks.stop_words ? ", stop words left out" : ""}`],
     [
       "unknown words",
       percent(checks.unknown / Math.max(seen, 1)),
