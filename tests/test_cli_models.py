@@ -188,7 +188,10 @@ def test_covariates_are_numbers_and_categories(tmp_path, data):
         added = sum(word["contribution"] for word in told["words"]) + sum(told["covariates"].values())
         assert told["average"] + added == pytest.approx(told["linear_predictor"])
         assert told["linear_predictor"] == pytest.approx(told["prediction"], rel=1e-3)
-    assert "Covariates (age=" in run("explain", out, "money bank cat").stdout
+    assert "Covariates: age=" in run("explain", out, "money bank cat").stdout
+    given = ["--target", "spent", "--covariates", "age,group", "-k", 2, "--folds", 2, "--seeds", 1, "--iterations", 3]
+    chosen = json.loads(run("select", data, "--text", "body", *given, "--json", "-q").stdout)
+    assert chosen["table"][0]["prediction"] > 0.8  # topics alone have less
     assert "expected age=…, group=…" in misused("explain", out, "money", "--covariates", "agee=2")
     assert "expected a number" in misused("explain", out, "money", "--covariates", "age=old")
     frame.assign(age=[np.nan] + [30] * 119).to_csv(tmp_path / "gap.csv", index=False)

@@ -83,6 +83,32 @@ def test_the_linear_predictor_is_what_the_coefficients_say(name):
     assert topics == pytest.approx(line(X[7], covariates=extra.mean(axis=0)[None])[0], rel=1e-4)
 
 
+@pytest.mark.parametrize("name", ["gaussian", "logit"])
+@pytest.mark.parametrize("ensemble", [1, 2])
+def test_explanations_with_covariates_add_up(name, ensemble):
+    frame = pd.DataFrame({"age": 30 + 10 * EXTRA[:, 0], "town": np.where(EXTRA[:, 1] > 0, "Rome", "Bonn")})
+    model = build("vb", name, ensemble=ensemble).fit(X, Y[name], covariates=frame)
+    line = model.decision_function if name == "logit" else model.predict
+    intercept = np.ravel(model.intercept_)[0]
+    for row in (7, 8):
+        told = model.explain(X[row], covariates=frame[row : row + 1])
+        total = intercept + told["contribution"].sum()
+        assert total == pytest.approx(line(X[row], covariates=frame[row : row + 1])[0], rel=1e-4, abs=1e-4)
+        assert list(told["word"][-2:]) == [f"age={frame.age[row]:.4g}", f"town={frame.town[row]}"]
+    by_name = model.explain(X[7], covariates={"town": "Rome"})
+    assert list(by_name["word"][-2:]) == [f"age={frame.age.mean():.4g}", "town=Rome"]
+    assert by_name["contribution"].iloc[-2] == pytest.approx(0, abs=1e-12)
+    with pytest.raises(ValueError, match="covariates: got 'wage', expected some of 'age', 'town'"):
+        model.explain(X[7], covariates={"wage": 3})
+    lines = repr(model.topics()).splitlines()[-1]
+    assert lines.startswith("Covariates, per unit: age ") and ", town=Rome " in lines
+    assert list(model.summary().index[-2:]) == ["age", "town=Rome"]
+    plain = build("vb", name).fit(X, Y[name])
+    assert "Covariates" not in repr(plain.topics())
+    with pytest.raises(ValueError, match="covariates: got 2 columns, expected 0 as in fit"):
+        plain.explain(X[7], covariates=EXTRA[:1])
+
+
 def test_draws_are_in_the_users_units():
     model = build("gibbs", "gaussian").fit(X, Y["gaussian"], covariates=EXTRA * 1e4)
     np.testing.assert_allclose(model.draws_["coef"][:, 0, K:].mean(axis=0) * 1e4, [0.8, -0.4], atol=0.15)

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import LDA, DiscLDAClassifier, load
+from supertopic import LDA, DiscLDAClassifier, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.corpus import as_corpus
 from supertopic.inference.batches import Batch
@@ -223,7 +223,8 @@ def test_shares_are_averaged_over_the_classes(labelled):
 
 
 def test_explanations_and_words(labelled):
-    model = DiscLDAClassifier(1, n_shared_topics=1, max_iter=10).fit(TEXTS, LABELS)
+    model = DiscLDAClassifier(1, n_shared_topics=1, max_iter=10, vectorizer=Vectorizer(stop_words=None))
+    model.fit(TEXTS, LABELS)
     frame = model.explain("goal team the law")
     np.testing.assert_allclose(frame.filter(like="topic ").sum(axis=1), 1, rtol=1e-5)
     assert list(frame.columns[:2]) == ["word", "count"] and set(frame["word"]) == {"goal", "team", "the", "law"}

@@ -52,6 +52,23 @@ def test_classes_and_products_average_linear_predictors():
     np.testing.assert_allclose(together.predict_proba(NEW), expected, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("inference", ["pc", "vb"])
+@pytest.mark.parametrize("words", [False, True])
+def test_explanations_add_up_to_the_mean(inference, words):
+    given = {"inference": inference, "words": words, "ensemble": 3, **QUICK}
+    model = SLDARegressor(4, **given).fit(X, Y, covariates=COVARIATE)
+    for row in range(3):
+        told = model.explain(NEW[row], covariates=NEW_COVARIATE[row : row + 1])
+        expected = model.predict(NEW[row], covariates=NEW_COVARIATE[row : row + 1])[0]
+        assert model.intercept_ + told["contribution"].sum() == pytest.approx(expected, rel=1e-5)
+        assert told["word"].iloc[-1] == f"x0={NEW_COVARIATE[row, 0]:.4g}"
+    y = np.digitize(Y, [95, 105])
+    classes = SLDAClassifier(4, ensemble=2, inference=inference, **QUICK).fit(X, y)
+    told = classes.intercept_ + classes.explain(NEW[0]).filter(like="contribution").sum().to_numpy()
+    expected = classes._predicted(NEW[0])[1].score[0]
+    np.testing.assert_allclose(told - told.mean(), expected - expected.mean(), rtol=1e-4, atol=1e-4)
+
+
 def test_cross_fitting_goes_over_the_mean():
     model = SLDARegressor(4, inference="pc", ensemble=2, max_iter=6, cross_fit=3).fit(X, Y)
     single = SLDARegressor(4, inference="pc", max_iter=6, cross_fit=3).fit(X, Y)

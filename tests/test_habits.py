@@ -6,7 +6,9 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from supertopic import HTMM, LDA, SLDAClassifier, SLDARegressor, Stream, TopicModel, Vectorizer, load, progress
@@ -46,14 +48,39 @@ def test_frames_carry_names_on():
         Vectorizer().set_output(transform="arrow")
 
 
-def test_words_of_other_vectorizers_are_given():
-    pipeline = make_pipeline(CountVectorizer(), LDA(2, max_iter=3)).fit(TEXTS)
-    assert set(pipeline[-1].top_words(2)["word"]) <= set("0123456789")
-    pipeline[-1].name_words(pipeline[:-1])
-    assert set(pipeline[-1].top_words(2)["word"]) <= set(" ".join(TEXTS).split())
+def test_a_pipeline_of_scikit_learn_shows_words():
+    words, quick = set(" ".join(TEXTS).split()), {"max_iter": 3, "cross_fit": 0}
+    pipeline = make_pipeline(CountVectorizer(), TfidfTransformer(), LDA(2, max_iter=3)).fit(TEXTS)
+    assert set(pipeline[-1].top_words(2)["word"]) <= words
     assert pipeline.transform(TEXTS[:3]).shape == (3, 2)
+    shares = make_pipeline(CountVectorizer(), LDA(2, max_iter=3))
+    shares.fit_transform(TEXTS)
+    assert set(shares[-1].feature_names_in_) == words
+    inside = make_pipeline(CountVectorizer(), LDA(2, max_iter=3), LinearRegression()).fit(TEXTS, Y)
+    assert set(inside[1].feature_names_in_) == words
+    search = GridSearchCV(make_pipeline(CountVectorizer(), SLDARegressor(2, **quick)), {"sldaregressor__n_topics": [2]})
+    assert set(search.fit(TEXTS, Y).best_estimator_[-1].topics()["words"].iloc[0].split(", ")) <= words
+
+
+def test_counts_without_names_say_how_to_name_them():
+    vectorizer = CountVectorizer()
+    counts = vectorizer.fit_transform(TEXTS)
+    hashed = make_pipeline(HashingVectorizer(n_features=8, alternate_sign=False), LDA(2, max_iter=3)).fit(TEXTS)
+    for model in (LDA(2, max_iter=3).fit(counts), hashed[-1]):
+        assert set(model.top_words(2)["word"]) <= set("0123456789")
+        for said in (repr(model.topics()), model.topics()._repr_html_()):
+            assert "column numbers" in said and "model.name_words(vectorizer)" in said
+    model = LDA(2, max_iter=3).fit(counts).name_words(vectorizer)
+    assert set(model.top_words(2)["word"]) <= set(" ".join(TEXTS).split())
+    assert "column numbers" not in repr(model.topics())
     with pytest.raises(ValueError, match="names: got 2 words, expected 8, one for each column"):
-        pipeline[-1].name_words(["a", "b"])
+        model.name_words(["a", "b"])
+
+
+def test_words_are_printed_whole():
+    long = " ".join(f"{'very' * 10}long{i}" for i in range(6))
+    model = LDA(1, max_iter=2, vectorizer=Vectorizer(min_df=1)).fit([long] * 3)
+    assert all(word in repr(model.topics()) for word in long.split())
 
 
 # --- streams ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import SAGEClassifier, SAGETopics, SLDAClassifier, SLDARegressor, load
+from supertopic import SAGEClassifier, SAGETopics, SLDAClassifier, SLDARegressor, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
@@ -188,7 +188,7 @@ def test_threads_change_nothing(kind, n_jobs, labelled):
 
 
 def test_text_words_and_explanations():
-    model = SAGEClassifier().fit(TEXTS, LABELS)
+    model = SAGEClassifier(vectorizer=Vectorizer(stop_words=None)).fit(TEXTS, LABELS)
     np.testing.assert_array_equal(model.classes_, ["politics", "sport"])
     assert list(model.predict(["a goal by the team", "vote for the party"])) == ["sport", "politics"]
     top = model.top_words(4, "deviation")

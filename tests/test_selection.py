@@ -48,6 +48,21 @@ def test_stability_is_the_best_matching():
         stability([models[0], models[1][:3]])
 
 
+def test_covariates_go_into_every_fit_and_score(corpus):
+    _, counts, y = corpus
+    frame = pd.DataFrame({"age": np.arange(90.0), "town": ["Rome"] + ["Bonn", "Oslo"] * 44 + ["Bonn"]})
+    moved = y + 0.3 * frame["age"] + 5 * (frame["town"] == "Oslo")
+    options = {"n_topics": [2], "cv": 3, "measures": ["prediction"], "verbose": 0}
+    model = SLDARegressor(max_iter=3, cross_fit=0)
+    found = select_topics(model, counts, moved, covariates=frame, **options)
+    alone = select_topics(model, counts, moved, **options)
+    assert found.table.loc[2, "prediction"] > 0.95 and alone.table.loc[2, "prediction"] < 0.5
+    with pytest.raises(ValueError, match="covariates: LDA does not take them"):
+        select_topics(LDA(), counts, n_topics=[2], covariates=frame)
+    with pytest.raises(ValueError, match="covariates: got 3 rows, expected one for each of the 90 documents"):
+        select_topics(model, counts, moved, covariates=frame[:3], **options)
+
+
 def test_the_table_is_what_one_would_compute_by_hand(corpus):
     texts, _, y = corpus
     estimator = SLDARegressor(max_iter=4, vectorizer=Vectorizer(min_df=1))

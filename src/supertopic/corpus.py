@@ -18,6 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from supertopic.pipelines import words_from_pipeline
+
 __all__ = [
     "Corpus",
     "EmptyDocumentWarning",
@@ -163,6 +165,8 @@ def as_corpus(
         corpus = _from_texts(X, vectorizer, name)
     else:
         corpus = _from_numbers(X, name, estimator)
+        if corpus.vocabulary is None and n_features is None and sp.issparse(X):  # a fit: predictions know the words
+            corpus = replace(corpus, vocabulary=words_from_pipeline(estimator, corpus.n_words))
     if n_features is not None and corpus.n_words != n_features:
         who = estimator if isinstance(estimator, str) else type(estimator).__name__
         raise ValueError(

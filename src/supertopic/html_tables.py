@@ -13,6 +13,7 @@ import pandas as pd
 MORE, LESS, GREY = "#0072B2", "#D55E00", "#8a8a8a"  # blue and orange that readers who are colour-blind tell apart
 _LONGEST = 200  # characters of a word
 _MOST_ROWS = 100
+_NUMBERS = re.compile(r"\d+(, \d+)*")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _LEFT, _RIGHT = "text-align:left;vertical-align:top", "text-align:right;white-space:nowrap;vertical-align:top"
 _HEADS = {True: "text-align:left;vertical-align:bottom", False: "text-align:right;vertical-align:bottom"}
@@ -100,14 +101,31 @@ def frame_html(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
 
 
 class TopicFrame(pd.DataFrame):
-    """A DataFrame whose words are shown whole in a notebook, where pandas cuts them at 50 characters."""
+    """A DataFrame whose words are shown whole, where pandas cuts them at 50 characters; with a line or two below.
+
+    ``attrs["below"]`` is a list of such lines.
+    """
 
     @property
     def _constructor(self) -> type[TopicFrame]:
         return TopicFrame
 
+    def __repr__(self) -> str:
+        return "\n".join([self.to_string(max_rows=_MOST_ROWS), *_below(self)])
+
     def _repr_html_(self) -> str:
-        return frame_html(self)
+        return frame_html(self) + "".join(f"<div>{escape(line)}</div>" for line in _below(self))
+
+
+def _below(frame: pd.DataFrame) -> list[str]:
+    """Lines below a table of topics."""
+    lines = list(frame.attrs.get("below", ()))
+    if "words" in frame and len(frame) and frame["words"].astype(str).str.fullmatch(_NUMBERS).all():
+        lines.append(
+            "These words are column numbers, since the counts came without names: model.name_words(vectorizer) gives "
+            "them, or fit a Pipeline, a frame of counts, or texts."
+        )
+    return lines
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
+from inspect import signature
 from itertools import count
 from numbers import Integral
 from typing import Any
@@ -100,6 +101,7 @@ def select_topics(
     measures: Iterable[str] | None = None,
     random_state: int = 0,
     n_seeds: int = 3,
+    covariates: Any = None,
     verbose: int = 1,
 ) -> TopicSelection:
     """Fit an estimator for each K on the same folds, and measure it on the held-out documents.
@@ -124,6 +126,8 @@ def select_topics(
     random_state : int
     n_seeds : int
         Number of fits on all documents whose topics are compared for "stability"; 1 leaves it out.
+    covariates : frame or (D, P) array, optional
+        Columns that predict beside the topics, as in ``fit``.
     verbose : int
         1: a progress bar over the fits (a line now and then where no bar can be drawn); 2: a line per fit; 0: silent.
     """
@@ -141,7 +145,7 @@ def select_topics(
         if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
             raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
     wanted = _check_measures(measures, bool(scoring), int(n_seeds))
-    trials = _Trials(estimator, _Documents(X), y, int(random_state), wanted)
+    trials = _Trials(estimator, _Documents(X), y, int(random_state), wanted, covariates)
     folds = trials.folds(cv) if set(wanted) - {"stability"} else []
     seeds = int(n_seeds) if "stability" in wanted else 0
     fits = count(1)
@@ -176,6 +180,7 @@ class _Trials:
     y: Any
     seed: int
     wanted: list[str]
+    covariates: Any = None
 
     def __post_init__(self) -> None:
         n = len(self.documents)
@@ -185,6 +190,7 @@ class _Trials:
             self.y = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
             if self.y.shape != (n,):
                 raise ValueError(f"y has shape {self.y.shape}; expected one value for each of the {n} documents")
+        self._check_covariates(n)
         self.known = np.ones(n, dtype=bool) if self.y is None else ~pd.isna(self.y)
         if str(getattr(self.estimator, "response", "")) == "auto" and self.known.any():
             # once for all fits: a fold alone might be taken for something else
@@ -192,6 +198,22 @@ class _Trials:
             column = np.asarray(self.y, dtype=object)
             found = guess_response(column, "y", type(self.estimator).__name__, kinds)
             self.estimator = clone(self.estimator).set_params(response=found)
+
+    def _check_covariates(self, n: int) -> None:
+        """Make a frame of the covariates, so that a category is known even in folds where it does not occur."""
+        if self.covariates is None:
+            return
+        if "covariates" not in signature(self.estimator.fit).parameters:
+            raise ValueError(f"covariates: {type(self.estimator).__name__} does not take them, leave them out")
+        given = self.covariates
+        frame = given.to_frame() if isinstance(given, pd.Series) else pd.DataFrame(given)
+        if len(frame) != n:
+            raise ValueError(f"covariates: got {len(frame)} rows, expected one for each of the {n} documents")
+        texts = [name for name in frame if frame[name].map(lambda value: isinstance(value, str)).any()]
+        self.covariates = frame.astype(dict.fromkeys(texts, "category")).set_axis(frame.columns.astype(str), axis=1)
+
+    def _beside(self, rows: np.ndarray) -> dict[str, Any]:
+        return {} if self.covariates is None else {"covariates": self.covariates.iloc[rows]}
 
     def folds(self, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return (train, test) rows; a number gives shuffled folds, stratified by class and missing labels."""
@@ -217,7 +239,7 @@ class _Trials:
         model = clone(self.estimator).set_params(n_topics=k, random_state=seed)
         start = time.perf_counter()
         with _quiet():
-            model.fit(self.documents.take(rows), *([] if self.y is None else [self.y[rows]]))
+            model.fit(self.documents.take(rows), *([] if self.y is None else [self.y[rows]]), **self._beside(rows))
         return model, time.perf_counter() - start
 
     def row(
@@ -251,7 +273,8 @@ class _Trials:
         known = self.known[test]
         if not known.any():
             raise ValueError("y: a fold has no document with a label; take fewer folds")
-        return float(model.score(held_out[known], np.array(self.y[test[known]].tolist())))
+        y = np.array(self.y[test[known]].tolist())
+        return float(model.score(held_out[known], y, **self._beside(test[known])))
 
     def nats_per_token(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
         return math.log(perplexity(model, held_out, random_state=self.seed, n_jobs=getattr(model, "n_jobs", 1)))
@@ -309,8 +332,9 @@ def _check_measures(measures: Iterable[str] | None, supervised: bool, n_seeds: i
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings about empty documents and rare words in a fold."""
+    """Suppress warnings about empty documents, rare words and rare categories in a fold."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)
         warnings.filterwarnings("ignore", "[0-9]+ of [0-9]+ top words stand nowhere")
+        warnings.filterwarnings("ignore", "covariates: columns? .* constant")
         yield

@@ -143,12 +143,7 @@ def _say_contributions(model: Any, frame: Any, label: Any, covariates: Any, n_wo
         words = [f"{word} {by:+.2g}" for word, by in ranked if sign * by > 0][:n_words]
         say(f"  {name}   {', '.join(words) or '–'}")
     if beside:
-        told = ", ".join(f"{name} {value:+.2g}" for name, value in beside.items())
-        say(f"Covariates ({', '.join(map(_given, covariates, covariates.iloc[0]))}): {told}")
-
-
-def _given(name: str, value: Any) -> str:
-    return f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        say(f"Covariates: {', '.join(f'{name} {value:+.2g}' for name, value in beside.items())}")
 
 
 def _names(model: Any) -> list[str]:

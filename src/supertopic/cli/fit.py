@@ -26,7 +26,14 @@ from supertopic.cli.documents import (
     stream_of,
 )
 from supertopic.cli.guard import Stopped
-from supertopic.cli.learning import Covariates, choose_model, covariates_from, learned_from, split_names
+from supertopic.cli.learning import (
+    Covariates,
+    check_covariates,
+    choose_model,
+    covariates_from,
+    learned_from,
+    split_names,
+)
 from supertopic.cli.models import build, check_options, find_entry, number_or_word
 from supertopic.cli.show import note, say_json, say_next
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
@@ -80,7 +87,7 @@ def fit(
     targets, beside = split_names(target), split_names(covariates)
     model = choose_model(model, targets)
     check_target(model, targets, response)
-    _check_covariates(model, targets, beside, stream)
+    check_covariates(model, targets, beside, stream)
     if inference == "svi" and not stream and is_many_files(data):
         stream = True
         note("Reading the files as a stream, since --inference svi takes batches: they are never held whole.")
@@ -153,20 +160,6 @@ def _telling_of(checkpoint: str | None) -> Iterator[None]:
             if kept
             else "Stopped before the first state was saved (--checkpoint-every says how often); nothing was written."
         ) from None
-
-
-def _check_covariates(model: str, targets: list[str], covariates: list[str], stream: bool) -> None:
-    import inspect
-
-    if not covariates:
-        return
-    if "covariates" not in inspect.signature(find_entry(model).load().fit).parameters:
-        raise typer.BadParameter(f"the model {model} does not take them; slda and sstm do.", param_hint="--covariates")
-    if stream:
-        raise typer.BadParameter("a stream has documents and targets only.", param_hint="--covariates")
-    both = [name for name in covariates if name in targets]
-    if both:
-        raise typer.BadParameter(f"{both[0]!r} is the target, expected another column.", param_hint="--covariates")
 
 
 def _checkpoint(path: str, seconds: float, out: str) -> Any:

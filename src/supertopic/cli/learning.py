@@ -108,6 +108,23 @@ def _places(cells: pd.DataFrame, targets: Sequence[str]) -> Learned:
     return Learned("place", place, {}, dict.fromkeys(targets, "degrees"))
 
 
+def check_covariates(model: str, targets: Sequence[str], covariates: Sequence[str], stream: bool = False) -> None:
+    """Refuse covariates that the model or a stream cannot take, before anything is read."""
+    import inspect
+
+    if not covariates:
+        return
+    if "covariates" not in inspect.signature(find_entry(model).load().fit).parameters:
+        raise typer.BadParameter(f"the model {model} does not take them; slda and sstm do.", param_hint="--covariates")
+    if stream:
+        raise typer.BadParameter(
+            "a stream has documents and targets only; fit without --stream.", param_hint="--covariates"
+        )
+    both = [name for name in covariates if name in targets]
+    if both:
+        raise typer.BadParameter(f"{both[0]!r} is the target, expected another column.", param_hint="--covariates")
+
+
 def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame | None:
     """Return the covariates as a frame, numbers as numbers and categories as text; refuse empty cells."""
     if not names:
@@ -149,33 +166,18 @@ def covariates_given(model: Any, given: str) -> pd.DataFrame | None:
         if pairs:
             raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
         return None
-    import pandas as pd
+    from supertopic.estimators.shared.reading.covariates import given_by_name
 
-    usual = _usual(model)
+    columns, found = model._columns, {}
+    names = columns.names or [str(place) for place in range(len(model._scaling.mean))]
     for name, equals, value in pairs:
-        if not equals or name not in usual:
-            known = ", ".join(f"{known}=…" for known in usual)
+        if not equals or name not in names:
+            known = ", ".join(f"{known}=…" for known in names)
             raise typer.BadParameter(f"got {name + equals + value!r}, expected {known}.", param_hint="--covariates")
         try:
-            usual[name] = value if name in model._columns.categories else float(value)
+            found[name] = value if name in columns.categories else float(value)
         except ValueError:
             raise typer.BadParameter(f"{name}: got {value!r}, expected a number.", param_hint="--covariates") from None
-    return pd.DataFrame({name: [value] for name, value in usual.items()})
+    import pandas as pd
 
-
-def _usual(model: Any) -> dict[str, Any]:
-    """Return the mean of each covariate, or its most frequent category."""
-    import numpy as np
-
-    columns, mean = model._columns, list(np.ravel(model.covariate_mean_))
-    if not columns.names:
-        return {str(place): float(value) for place, value in enumerate(mean)}
-    found: dict[str, Any] = {}
-    for name in columns.names:
-        values = columns.categories.get(name)
-        if values is None:
-            found[name] = float(mean.pop(0))
-        else:
-            shares = [mean.pop(0) for _ in values[1:]]
-            found[name] = values[int(np.argmax([1 - sum(shares), *shares]))]
-    return found
+    return pd.DataFrame(given_by_name(columns, model._scaling.mean, found))

@@ -123,15 +123,12 @@ def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.
 
 
 def covariate_effects(model: Any, covariates: pd.DataFrame, prediction: Any) -> dict[str, float]:
-    """Return what each covariate of one document adds to the linear predictor, against its mean."""
-    import numpy as np
+    """Return what each covariate of one document adds to the linear predictor, against its mean, by name and value."""
+    from supertopic.estimators.shared.results.word_contributions import covariate_contributions
 
-    coef = np.atleast_2d(model.covariate_coef_)
-    labels = [str(label) for label in getattr(model, "classes_", [])]
-    row = labels.index(str(prediction)) if len(coef) == len(labels) > 1 else 0
-    moved = model._columns.encode(covariates, 1)[0] - np.ravel(model.covariate_mean_)
-    names = model._columns.labels or [str(place) for place in range(len(moved))]
-    return dict(zip(names, (moved * coef[row]).tolist(), strict=True))
+    found = covariate_contributions(model, covariates).set_index("word")
+    wanted = f"contribution {prediction}"
+    return found[wanted if wanted in found else found.columns[0]].to_dict()
 
 
 def shares_by_word(frame: pd.DataFrame) -> np.ndarray:

@@ -10,7 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from supertopic.cli.documents import Data, Encoding, Force, Jobs, TextColumn, check_writable, read_documents
-from supertopic.cli.learning import choose_model, learned_from, split_names
+from supertopic.cli.learning import (
+    Covariates,
+    check_covariates,
+    choose_model,
+    covariates_from,
+    learned_from,
+    split_names,
+)
 from supertopic.cli.models import build, check_options, number_or_word
 from supertopic.cli.options import (
     Inference,
@@ -41,6 +48,7 @@ def select(
     text: TextColumn = None,
     target: TargetColumn = None,
     response: ResponseName = None,
+    covariates: Covariates = "",
     folds: Annotated[int, typer.Option(min=2, help="Parts of the documents; each is left out once.")] = 5,
     seeds: Annotated[
         int, typer.Option(min=1, help="Fits of all documents whose topics are compared: stability. 1: leave it out.")
@@ -79,11 +87,12 @@ def select(
     The vocabulary is chosen anew in every fold, so that nothing of the documents left out is seen.
     """
     tried = parse_topics(topics)
-    targets = split_names(target)
+    targets, beside = split_names(target), split_names(covariates)
     model = choose_model(model, targets)
     check_target(model, targets, response)
     if len(targets) > 1:
         raise typer.BadParameter("give one column; several are not compared.", param_hint="--target")
+    check_covariates(model, targets, beside)
     check_options(model, {"--topics": tried[0] if len(tried) == 1 else tried})
     options = {
         "--inference": inference, "--iterations": iterations, "--seed": seed, "--jobs": jobs,
@@ -99,12 +108,13 @@ def select(
     drawing = plot is not None and _can_draw(plot)
     from supertopic import Vectorizer, select_topics
 
-    documents, cells, _ = read_documents(data, text, targets, encoding=encoding)
+    documents, cells, _ = read_documents(data, text, [*targets, *beside], encoding=encoding)
     learned = learned_from(cells, targets, response, model)
     estimator = build(model, options, learned.kind, vectorizer=Vectorizer(**vocabulary), **learned.params)
     found = select_topics(
-        estimator, documents, learned.y, tried, cv=folds, n_seeds=seeds, random_state=seed, verbose=0 if quiet else 1
-    )
+        estimator, documents, learned.y, tried, cv=folds, n_seeds=seeds, random_state=seed,
+        covariates=covariates_from(cells, beside), verbose=0 if quiet else 1,
+    )  # fmt: skip
     if out is not None:
         write_frames(out, [found.table.reset_index()])
     if drawing:

@@ -30,15 +30,21 @@ from supertopic.estimators.shared.fitting.words_beside import add_words_beside, 
 from supertopic.estimators.shared.reading.covariates import Columns, Scaling
 from supertopic.estimators.shared.reading.labels import Target, as_table
 from supertopic.estimators.shared.results.effects import Effects, find_effects
-from supertopic.estimators.shared.results.summaries import coefficient_table, covariance_frames, normal_ends
+from supertopic.estimators.shared.results.explanation import explained
+from supertopic.estimators.shared.results.summaries import (
+    coefficient_table,
+    covariance_frames,
+    covariate_lines,
+    normal_ends,
+)
 from supertopic.estimators.shared.results.users_view import (
     centre_draws,
     covariance,
     derive_draws,
     name_covariates,
-    with_contributions,
     word_effects,
 )
+from supertopic.estimators.shared.results.word_contributions import covariate_contributions, with_contributions
 from supertopic.inference.after import prediction
 from supertopic.inference.after.likelihood_words import LikelihoodWords
 from supertopic.inference.after.refit import with_known_shares
@@ -382,12 +388,14 @@ class SupervisedEstimator(TopicEstimator):
             names += [f"{target.name if len(self._targets) > 1 else ''} {label}".strip() for label in labels]
         return names
 
-    def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
+    def explain(  # type: ignore[override]
+        self, doc: Any, n_topics: int | None = 3, covariates: Any = None
+    ) -> pd.DataFrame:
         """What each word of one document adds to the linear predictor, and which topics it speaks for.
 
         The column `contribution` (one per class or response where there are several) is relative to the average
-        training document: with `intercept_`, it adds up to the linear predictor of the document, whose covariates are
-        taken at their mean. The words with the largest contributions come first. Words that the model does not know
+        training document: with `intercept_`, it adds up to the linear predictor of the document. The words with the
+        largest contributions come first, the covariates follow, such as ``age=30``. Words that the model does not know
         stand at the end: they add nothing.
 
         Parameters
@@ -396,18 +404,28 @@ class SupervisedEstimator(TopicEstimator):
         n_topics : int or None
             How many topics have a column: the largest ones of the document, in this order, and "other topics". None:
             all topics, in their own order. The shares of a row sum to one.
+        covariates : a frame of one row, or a dict such as ``{"age": 30}``, for a model that was fitted with covariates
+            What is not given is at its mean, or has its most frequent category.
         """
-        return super().explain(doc, n_topics)
+        check_is_fitted(self, "_state")
+        if covariates is None:
+            return super().explain(doc, n_topics)
+        beside = covariate_contributions(self, covariates)
+        return explained(self, doc, self._explain_words(doc), n_topics, beside)
 
     def _explain_words(self, doc: Any) -> pd.DataFrame:
         """With columns of contributions behind word and count."""
         return with_contributions(self, doc, super()._explain_words(doc))
 
     def topics(self, n: int = 10) -> pd.DataFrame:
-        """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one."""
+        """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one.
+
+        The coefficients of covariates stand below the table (`summary` has them in rows).
+        """
         frame = super().topics(n)
         for place, (name, column) in enumerate(zip(self._column_names(), self._columns_coef, strict=True)):
             frame.insert(1 + place, f"coef {name}".strip(), column)
+        frame.attrs["below"] = covariate_lines(self)
         return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
 
     def summary(self, n: int = 6, probability: float = 0.9) -> pd.DataFrame:

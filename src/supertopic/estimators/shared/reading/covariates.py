@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 _CONSTANT = 1e-9  # deviation of a column relative to its largest value, below which it is rounding
 _DEPENDENT = 1e-8  # eigenvalue of the correlations, below which columns depend on one another
@@ -135,6 +136,35 @@ class Columns:
         return cls(tuple(names), {name: tuple(found) for name, found in categories.items()})
 
 
+def given_by_name(columns: Columns, mean: Any, given: dict[str, Any]) -> Any:
+    """The covariates of one document as a frame of one row, or (1, P) numbers for a fit whose covariates had no names.
+
+    What is not given is usual: the mean of numbers, the most frequent category. Names of the fit are "0", "1", … where
+    the covariates had none.
+    """
+    usual = _usual(columns, [float(value) for value in np.ravel(mean)])
+    wrong = next((name for name in map(str, given) if name not in usual), None)
+    if wrong is not None:
+        raise ValueError(f"covariates: got {wrong!r}, expected some of {_listed(usual)}")
+    usual |= {str(name): value for name, value in given.items()}
+    return pd.DataFrame({name: [value] for name, value in usual.items()}) if columns.names else [[*usual.values()]]
+
+
+def _usual(columns: Columns, mean: list[float]) -> dict[str, Any]:
+    """The mean of each covariate, or its most frequent category."""
+    if not columns.names:
+        return {str(place): value for place, value in enumerate(mean)}
+    found: dict[str, Any] = {}
+    for name in columns.names:
+        values = columns.categories.get(name)
+        if values is None:
+            found[name] = mean.pop(0)
+        else:
+            shares = [mean.pop(0) for _ in values[1:]]
+            found[name] = values[int(np.argmax([1 - sum(shares), *shares]))]
+    return found
+
+
 def _values(name: str, column: Any) -> list[Any]:
     """The values of a column as plain Python values; refuses missing ones."""
     values = column.tolist() if hasattr(column, "tolist") else list(column)
@@ -191,7 +221,7 @@ class Scaling:
     def _warn(self, extra: np.ndarray, varies: np.ndarray, names: list[str], more_follow: bool) -> None:
         constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
         if constant:
-            effect = "in the first batch" if more_follow else "and have no part in the fit"
+            effect = "in the first batch" if more_follow else "and without a part in the fit"
             warnings.warn(f"covariates: {_columns(constant)} constant {effect}", UserWarning, stacklevel=4)
         places = np.flatnonzero(varies)
         if len(places) < 2:

@@ -13,8 +13,13 @@ from supertopic.checks import check_whole
 OTHERS = "other topics"
 
 
-def explained(estimator: Any, doc: Any, frame: pd.DataFrame, n_topics: int | None) -> pd.DataFrame:
-    """The frame with all topics of each word, cut to the largest topics and with the unknown words at its end."""
+def explained(
+    estimator: Any, doc: Any, frame: pd.DataFrame, n_topics: int | None, beside: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """The frame with all topics of each word, cut to the largest topics; unknown words stand at its end.
+
+    beside : rows of covariates, which follow the words
+    """
     check_whole("n_topics", n_topics, least=1, or_none=True)
     names = [name for name in frame if str(name).startswith("topic ")]
     if n_topics is not None and len(names) > n_topics:
@@ -23,6 +28,8 @@ def explained(estimator: Any, doc: Any, frame: pd.DataFrame, n_topics: int | Non
         rest = 1.0 - shares[:, order].sum(axis=1)
         frame = frame[[name for name in frame if name not in names] + [names[k] for k in order]]
         frame = frame.assign(**{OTHERS: np.clip(rest, 0.0, 1.0)})
+    if beside is not None:
+        frame = pd.concat([frame, beside.reindex(columns=frame.columns)], ignore_index=True)
     unknown = unknown_words(estimator, doc)
     if not unknown:
         return frame

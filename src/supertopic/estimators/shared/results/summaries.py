@@ -52,6 +52,19 @@ def coefficient_table(estimator: Any, n: int, probability: float) -> pd.DataFram
     return pd.concat(tables, keys=names, names=["response", "term"])
 
 
+def covariate_lines(estimator: Any) -> list[str]:
+    """The coefficients of the covariates by name, a line for each response or class; none without covariates."""
+    names = getattr(estimator, "covariate_names_", [])
+    if not names:
+        return []
+    coef, error = np.asarray(estimator.covariate_coef_), np.asarray(estimator.covariate_std_)
+    lines = []
+    for column, values, errors in zip(estimator._column_names(), coef, error, strict=True):
+        told = ", ".join(f"{name} {one:+.3g} ± {se:.2g}" for name, one, se in zip(names, values, errors, strict=True))
+        lines.append(f"Covariates{f' for {column}' if column else ''}, per unit: {told}")
+    return lines
+
+
 def normal_ends(
     coef: np.ndarray, errors: np.ndarray | None, probability: float
 ) -> tuple[np.ndarray, np.ndarray] | None:

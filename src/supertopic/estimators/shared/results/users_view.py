@@ -11,9 +11,6 @@ import numpy as np
 import pandas as pd
 
 from supertopic.estimators.shared.results.effects import Effects, effects_covariance, units_of
-from supertopic.estimators.shared.results.explanation import by_contribution
-from supertopic.inference.after import prediction
-from supertopic.inference.after.words import word_features
 
 
 def derive_draws(estimator: Any) -> None:
@@ -69,19 +66,3 @@ def name_covariates(estimator: Any, coef: np.ndarray, error: np.ndarray) -> None
         coef, error = (pd.DataFrame(one, index=rows, columns=labels) for one in (coef, error))
         estimator.covariate_mean_ = pd.Series(scaling.mean, index=labels)
     estimator.covariate_coef_, estimator.covariate_std_ = coef, error
-
-
-def with_contributions(estimator: Any, doc: Any, frame: pd.DataFrame) -> pd.DataFrame:
-    """The words of a document, sorted by what they add to the linear predictors, which stands behind word and count."""
-    count = frame["count"].to_numpy()
-    given = (frame.filter(like="topic ").to_numpy(), count)
-    shares = prediction.response_shares(estimator._point_model(), *given)
-    contribution = count[:, None] * (shares @ estimator._columns_coef.T) / count.sum()
-    if hasattr(estimator, "word_coef_"):
-        counts = estimator._as_corpus([doc] if isinstance(doc, str) else doc).counts
-        features = word_features(counts, estimator._word_scale)
-        own = features.data[:, None] * estimator.word_coef_[:, features.indices].T
-        contribution += own[np.argsort(-counts.data, kind="stable")]
-    for place, (name, column) in enumerate(zip(estimator._column_names(), contribution.T, strict=True)):
-        frame.insert(2 + place, f"contribution {name}".strip(), column)
-    return by_contribution(frame)
