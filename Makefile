@@ -10,6 +10,9 @@ USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \
 	$$python -c '$(USABLE)' >/dev/null 2>&1 && echo $$python && break; done)
 
+# The page's own JavaScript, CSS and HTML.
+PAGE := --config .oxfmtrc.json "src/supertopic/explore/page/assets/*.*"
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast lint format bench experiments clean
 
@@ -32,10 +35,12 @@ lint: $(VENV)/.test ## Check style, types and imports only
 	@$(BIN)/lint-imports
 	@cat src/supertopic/explore/page/assets/*.js >$(VENV)/page.js  # one program: a file uses functions of the others
 	@found=$$($(BIN)/oxlint --no-ignore --config .oxlintrc.json $(VENV)/page.js) || { echo "$$found" >&2; exit 1; }
+	@$(BIN)/oxfmt --list-different $(PAGE) >&2 || { echo "make format puts the files named above in order" >&2; exit 1; }
 
 format: $(VENV)/.test ## Put the source in order
 	@$(BIN)/ruff check --quiet --fix .
 	@$(BIN)/ruff format .
+	@$(BIN)/oxfmt --write $(PAGE)
 
 bench: $(VENV)/.bench ## Compare speed and quality with other libraries
 	@$(BIN)/python -m bench

@@ -8,6 +8,7 @@ import pandas as pd
 
 from supertopic import (
     LDA,
+    DiscLDAClassifier,
     MedLDAClassifier,
     MedLDARegressor,
     SAGEClassifier,
@@ -59,6 +60,9 @@ KINDS: dict[str, tuple[Any, str | list[str] | None]] = {
     "ordinal": (lambda: SLDAClassifier(4, response="ordinal", cross_fit=0, **_FAST), "stars"),
     "softmax": (lambda: SLDAClassifier(4, cross_fit=0, **_FAST), "verdict"),
     "hinge": (lambda: MedLDAClassifier(4, **_FAST), "verdict"),
+    "margin_chances": (lambda: MedLDAClassifier(4, cross_fit=2, **_FAST), "verdict"),
+    "margin_two": (lambda: MedLDAClassifier(4, cross_fit=2, **_FAST), "good"),
+    "class_topics": (lambda: DiscLDAClassifier(2, n_shared_topics=2, cross_fit=2, **_FAST), "verdict"),
     "poisson": (lambda: SLDARegressor(4, response="poisson", cross_fit=2, **_FAST), "visits"),
     "words": (lambda: SLDARegressor(4, words=True, **_FAST), "rating"),
     "sage": (lambda: SLDARegressor(4, emission="sage", cross_fit=0, **_FAST), "rating"),

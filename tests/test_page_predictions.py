@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from supertopic import SLDARegressor
+from supertopic import HTMM, FacetedSAGE, GeoSAGE, SLDARegressor
 from supertopic.explore.page import inference as page_inference
 from tests.page_models import KINDS, NEW, fitted, labels, reviews
 
@@ -26,6 +26,8 @@ def expected(model, texts):
 
 
 def flat(answer):
+    if "probabilities" in answer:
+        return answer["probabilities"]
     if "chances" in answer:
         return answer["chances"]
     return [answer["mean"], *answer["ends"]]
@@ -49,6 +51,35 @@ def test_typed_text_is_predicted_as_in_python(kind, watched, tmp_path):
         for answer, numbers in zip(got, want, strict=True):
             values = flat(answer)
             np.testing.assert_allclose(values[: len(numbers)], numbers, atol=1e-3, err_msg=f"{kind}: {text!r}")
+
+
+@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+def test_typed_text_has_the_topics_of_python(watched, tmp_path):
+    """DiscLDA: shares of topics and topics of words, both averaged over the classes."""
+    model, frame = fitted("class_topics"), reviews()
+    file = tmp_path / "report.html"
+    model.report(file, frame["text"].tolist()[:20], frame["verdict"][:20])
+    page = watched.open(file, "text")
+    found = page.evaluate("texts => texts.map(text => supertopic.sharesOfText(text))", NEW)
+    np.testing.assert_allclose(found, model.transform(NEW), atol=1e-3)
+    page.fill("#typed", NEW[0])
+    page.wait_for_selector(".result mark")
+    assert not watched.problems
+
+
+def test_pages_without_typed_texts_say_why_and_what_instead(watched, tmp_path):
+    frame = reviews()
+    texts, place = frame["text"].tolist(), np.column_stack([50 + frame["rating"], frame["rating"]])
+    models = {
+        "gives each sentence one topic": (HTMM(2, max_iter=2).fit(texts), "model.sentences([text])"),
+        "combination of labels": (FacetedSAGE(2, max_iter=2).fit(texts, frame[["verdict"]]), "model.predict_proba("),
+        "every region": (GeoSAGE(2, n_regions=2, max_iter=2).fit(texts, place), "model.predict([text])"),
+    }
+    for why, (model, instead) in models.items():
+        file = tmp_path / f"{type(model).__name__}.html"
+        model.report(file, texts[:9])
+        said = watched.open(file, "text").inner_text("main")
+        assert why in said and instead in said
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "softmax", "words", "pc", "poisson", "sage", "sstm"])

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.emissions.sage import unpack
+from supertopic.estimators.disclda import DiscLDAClassifier
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.fitting.ensemble import has_members
 from supertopic.estimators.shared.supervised import SupervisedEstimator
@@ -19,27 +20,46 @@ _ALL_EXACT = 400_000  # weights up to which they are kept in single precision
 _FARTHEST = 45.0  # log of the ratio of weights beyond which they make no difference
 _MOST_DEVIATIONS = 2_000_000
 _FACET_WORDS = 25
+_NOT_HERE = {
+    "HTMM": "HTMM gives each sentence one topic. This page does not split texts into sentences.",
+    "FacetedSAGE": "FacetedSAGE has word probabilities for every combination of labels, which are too many for a page.",
+    "GeoSAGE": "GeoSAGE has word probabilities for every topic in every region, which are too many for a page.",
+}
+_INSTEAD = {
+    "HTMM": "model.sentences([text])",
+    "FacetedSAGE": "model.predict_proba([text])",
+    "GeoSAGE": "model.predict([text])",
+}
 
 
 def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """(facts, arrays): the topics, the prior of the shares, coefficients, the way words are counted."""
     facts: dict[str, Any] = {"possible": False, "why": "", "tokens": describe_tokens(estimator.vectorizer_)}
-    topics = np.asarray(estimator._weights() if _is_plain(estimator) else estimator.components_.T, dtype=np.float64)
-    arrays = _pack_topics(topics, exact=_has_one_topic(estimator))
+    known = _is_plain(estimator) or isinstance(estimator, DiscLDAClassifier)
+    topics = np.asarray(estimator._weights() if known else estimator.components_.T, dtype=np.float64)
+    # classes are weighed by products over all words of a document, where small errors add up
+    arrays = _pack_topics(topics, exact=_has_one_topic(estimator) or isinstance(estimator, DiscLDAClassifier))
     arrays |= _deviations(estimator, facts)
     facts["why"] = _why_not(estimator, facts["tokens"])
     facts["possible"] = not facts["why"]
-    if not _is_plain(estimator):
+    if not known:
+        return facts, arrays
+    facts |= {
+        "temperature": [float(number) for number in getattr(estimator, "temperature_", (1.0, 0.0))],
+        "max_passes": LIMITS.max_passes,
+        "tol": LIMITS.tol,
+    }
+    if isinstance(estimator, DiscLDAClassifier):
+        columns = [estimator._structure().columns(place).tolist() for place in range(len(estimator.classes_))]
+        facts |= {"kind": "class_topics", "columns": columns, "collapsed": False, "at_mode": False}
+        arrays |= {"alpha": np.asarray(estimator.alpha_, dtype=np.float64), "log_shares": estimator._log_shares}
         return facts, arrays
     point = estimator._point_model()
     facts |= {
         "kind": "variational" if point.shares is None else "one_topic",
         "collapsed": bool(point.collapsed),
         "at_mode": bool(point.at_mode),
-        "temperature": [float(number) for number in getattr(estimator, "temperature_", (1.0, 0.0))],
         "log_counts": getattr(estimator, "counts", "raw") == "log",
-        "max_passes": LIMITS.max_passes,
-        "tol": LIMITS.tol,
     }
     arrays["alpha"] = np.asarray(point.alpha if point.shares is None else point.shares, dtype=np.float64)
     if isinstance(estimator, SupervisedEstimator):
@@ -63,8 +83,9 @@ def _is_plain(estimator: Any) -> bool:
 
 def _why_not(estimator: Any, tokens: dict[str, Any] | None) -> str:
     """Why the page cannot predict typed text; empty where it can."""
-    if not _is_plain(estimator):
-        return f"Inference of {type(estimator).__name__} is not part of this page. Use Python for new texts."
+    if not _is_plain(estimator) and not isinstance(estimator, DiscLDAClassifier):
+        why = _NOT_HERE.get(type(estimator).__name__, "Inference of this model is not part of the page.")
+        return f"{why} For new texts use Python: {_INSTEAD.get(type(estimator).__name__, 'model.transform([text])')}."
     if tokens is None:
         return "The model splits text in a way that this page does not know. Use Python for new texts."
     if getattr(estimator, "feature_names_in_", None) is None:

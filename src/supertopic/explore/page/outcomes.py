@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 
 from supertopic.corpus import Corpus
 from supertopic.estimators.shared.certainty.cross_fit import level
+from supertopic.estimators.shared.certainty.margin_probabilities import scaled_probabilities
 from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.explore.page.documents import wrong_classes, wrong_numbers
@@ -30,6 +31,7 @@ class Outcome:
     predicted: np.ndarray  # (D,) numbers, or (D, n) of classes
     decided: np.ndarray  # (D,) codes of classes
     ends: tuple[np.ndarray, np.ndarray] | None = None  # of intervals that hold nine of ten
+    chances: np.ndarray | None = None  # (D, n) probabilities beside the scores of a margin, where there are some
 
     def facts(self) -> dict[str, Any]:
         classes = [label[:_LONGEST_LABEL] for label in self.classes]
@@ -39,6 +41,8 @@ class Outcome:
         found: dict[str, np.ndarray] = {"y": self.y.astype(np.float64), "predicted": self.predicted.astype(np.float32)}
         if self.kind != "number":
             found["decided"] = self.decided.astype(np.uint16)
+        if self.chances is not None:
+            found["chances"] = self.chances.astype(np.float32)
         if self.ends is not None:
             found |= {"low": self.ends[0].astype(np.float32), "high": self.ends[1].astype(np.float32)}
         return found
@@ -107,10 +111,10 @@ def _of_responses(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Ou
             outcomes.append(Outcome(*given))
         else:
             kind = "score" if part.response.max_margin else "class"
-            labels, decided = [str(label) for label in target.classes], part.response.decide(mean)
-            outcomes.append(
-                Outcome(str(target.name), kind, labels, [parts[place]], table[:, place], mean, np.asarray(decided))
-            )
+            labels, decided = [str(label) for label in target.classes], np.asarray(part.response.decide(mean))
+            beside = scaled_probabilities(estimator._scaled, found.score) if hasattr(estimator, "_scaled") else None
+            given = (str(target.name), kind, labels, [parts[place]], table[:, place], mean, decided, None, beside)
+            outcomes.append(Outcome(*given))
     return Outcomes(outcomes, found.score, shares)
 
 
@@ -130,4 +134,5 @@ def _describe(estimator: Any, place: int, target: Any, part: Any) -> dict[str, A
         "dispersion": np.asarray(estimator._state.dispersion[part.numbers], dtype=np.float64).tolist(),
         "levels": {str(p): level(estimator, place, p) for p in LEVELS} if target.classes is None else {},
         "cost": float(getattr(part.response, "cost", 0.0)),
+        "scaled": [float(number) for number in getattr(estimator, "_scaled", ())],
     }

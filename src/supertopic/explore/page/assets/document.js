@@ -271,11 +271,12 @@ function answerParts(place, answer, probability = 0.9) {
     ];
   }
   const verdict = known ? (answer.decided === answer.y ? "right" : "wrong") : "";
-  const form = outcome.kind === "score" ? (value) => number(value) : percent;
-  const order = bestPlaces(Float64Array.from(answer.chances), 8);
+  const values = answer.probabilities || answer.chances;
+  const scores = outcome.kind === "score" && !answer.probabilities;
+  const order = bestPlaces(Float64Array.from(values), 8);
   const items = order.map((code) => ({
     name: cut(outcome.classes[code], 40) + (known && code === answer.y ? " (true)" : ""),
-    value: answer.chances[code],
+    value: values[code],
     color: code === answer.decided ? paint("accent") : paint("zero"),
   }));
   return [
@@ -298,10 +299,10 @@ function answerParts(place, answer, probability = 0.9) {
       : null,
     figure(
       `classes_${place}`,
-      outcome.kind === "score" ? "Scores of the classes" : "Probabilities of the classes",
-      "",
-      (width) => bars(width, items, outcome.kind === "score" ? { form } : { form, low: 0, high: 1 }),
-      () => [["class", "value"], ...Array.from(answer.chances, (value, code) => [outcome.classes[code], value])],
+      scores ? "Scores of the classes" : "Probabilities of the classes",
+      answer.probabilities ? "Calibrated on documents left out. The class with the highest score is predicted." : "",
+      (width) => bars(width, items, scores ? { form: (value) => number(value) } : { form: percent, low: 0, high: 1 }),
+      () => [["class", "value"], ...Array.from(values, (value, code) => [outcome.classes[code], value])],
     ),
   ];
 }

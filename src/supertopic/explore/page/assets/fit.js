@@ -43,7 +43,13 @@ function fitParts(i, known) {
     ];
   }
   const more = outcome.kind === "score" ? marginFigure(i, known) : reliabilityFigure(i, known);
-  return [flag, measures(classMeasures(i, known)), el("div", { class: "two even" }, confusionFigure(i, known), more)];
+  const calibrated = outcome.kind === "score" && answerOf(i, known[0]).probabilities;
+  return [
+    flag,
+    measures(classMeasures(i, known)),
+    el("div", { class: "two even" }, confusionFigure(i, known), more),
+    calibrated ? reliabilityFigure(i, known) : null,
+  ];
 }
 
 function measures(rows) {
@@ -95,10 +101,11 @@ function classMeasures(i, known) {
     ],
     ["largest class", percent(Math.max(...counts) / answers.length), "accuracy of always saying the most frequent one"],
   ];
-  if (app.data.outcomes[i].kind === "class")
+  const probabilities = ({ chances, probabilities: beside }) => beside || chances;
+  if (app.data.outcomes[i].kind === "class" || answers[0].probabilities)
     found.push([
       "log loss",
-      number(mean(answers.map(({ y, chances }) => -Math.log(Math.max(chances[y], 1e-15))))),
+      number(mean(answers.map((answer) => -Math.log(Math.max(probabilities(answer)[answer.y], 1e-15))))),
       "in nats: lower is better",
     ]);
   return found;
@@ -369,8 +376,8 @@ function reliabilityFigure(i, known) {
   const { code } = outcomeOfColumn(app.column);
   const shown = code >= 0 ? code : classes.length - 1;
   const pairs = known.map((d) => {
-    const { y, chances } = answerOf(i, d);
-    return [chances[shown], y === shown ? 1 : 0];
+    const { y, chances, probabilities } = answerOf(i, d);
+    return [(probabilities || chances)[shown], y === shown ? 1 : 0];
   });
   const groups = tenths(pairs);
   const draw = (width) => {

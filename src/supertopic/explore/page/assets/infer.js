@@ -18,6 +18,7 @@ function makeModel(data) {
     far: get("far"),
     reach: get("reach") ? get("reach")[0] : 0,
     alpha: get("alpha"),
+    logShares: get("log_shares"),
     coef: arrays.inner_coef || null,
     offset: get("inner_offset"),
     wordCoef: arrays.word_coef || null,
@@ -59,20 +60,74 @@ function priorShares(model) {
 /* {shares, mean, phi, nTokens}: shares as `transform` gives them, mean = those the response depends on. */
 function inferDocument(model, ids, counts) {
   if (model.kind === "one_topic") return inferOneTopic(model, ids, counts);
-  const nTopics = model.nTopics;
-  const nTokens = counts.reduce((sum, c) => sum + c, 0);
+  if (model.kind === "class_topics") return inferClasses(model, ids, counts);
   const prior = priorShares(model);
   if (!ids.length) return { shares: prior, mean: prior, phi: [], nTokens: 0 };
-  const rows = ids.map((id) => wordRow(model, id, new Float64Array(nTopics)));
-  for (const weights of rows) for (let k = 0; k < nTopics; k++) weights[k] += WEIGHT_OFFSET;
+  const found = inferRows(model, weightRows(model, ids), counts);
+  const mean = model.at_mode ? found.shares : Float64Array.from(found.total, (t) => t / found.nTokens);
+  return { ...found, mean };
+}
+
+function weightRows(model, ids) {
+  const rows = ids.map((id) => wordRow(model, id, new Float64Array(model.nTopics)));
+  for (const weights of rows) for (let k = 0; k < weights.length; k++) weights[k] += WEIGHT_OFFSET;
+  return rows;
+}
+
+/* The fixed point for words with these weights (one row each): {shares, phi, total, theta, nTokens}. */
+function inferRows(model, rows, counts) {
+  const nTopics = model.alpha.length;
+  const nTokens = counts.reduce((sum, c) => sum + c, 0);
   const gamma = Float64Array.from(model.alpha, (a) => a + nTokens / nTopics);
   const theta = new Float64Array(nTopics);
   ascend(model, rows, counts, gamma, theta);
   const gammaTotal = gamma.reduce((sum, g) => sum + g, 0);
   const shares = Float64Array.from(gamma, (g) => g / gammaTotal);
-  const { phi, total } = shareWords(rows, counts, theta);
-  const mean = model.at_mode ? shares : Float64Array.from(total, (t) => t / nTokens);
-  return { shares, mean, phi, nTokens };
+  return { shares, ...shareWords(rows, counts, theta), theta, nTokens };
+}
+
+/* Topics of classes beside shared ones: inference once for each class with its columns, weighed by the bounds. */
+function inferClasses(model, ids, counts) {
+  const rows = weightRows(model, ids);
+  const nTokens = counts.reduce((sum, c) => sum + c, 0);
+  const prior = priorShares(model);
+  const each = model.columns.map((columns) => {
+    if (!ids.length) return { shares: prior, phi: [], bound: 0 };
+    const own = rows.map((weights) => Float64Array.from(columns, (k) => weights[k]));
+    const found = inferRows(model, own, counts);
+    return { ...found, bound: wordBound(model, own, counts, found) };
+  });
+  const [level, power] = model.temperature;
+  const heat = level * Math.max(nTokens, 1) ** power;
+  const posterior = softmax(each.map(({ bound }, c) => bound + model.logShares[c]));
+  const tempered = softmax(each.map(({ bound }, c) => bound / heat + model.logShares[c]));
+  const shares = new Float64Array(model.nTopics);
+  const phi = ids.map(() => new Float64Array(model.nTopics));
+  each.forEach((found, c) => {
+    model.columns[c].forEach((k, place) => {
+      shares[k] += posterior[c] * found.shares[place];
+      found.phi.forEach((own, j) => (phi[j][k] += posterior[c] * own[place]));
+    });
+  });
+  return { shares, mean: shares, phi, nTokens, tempered };
+}
+
+/* The bound of log p(words): sum_j c_j log(w_j·theta), and the terms of the Dirichlet. */
+function wordBound(model, rows, counts, { theta, total }) {
+  let bound = 0;
+  rows.forEach((weights, j) => {
+    let norm = 1e-30;
+    for (let k = 0; k < theta.length; k++) norm += weights[k] * theta[k];
+    bound += counts[j] * Math.log(norm);
+  });
+  let alphas = 0;
+  let gammas = 0;
+  for (let k = 0; k < theta.length; k++) {
+    alphas += model.alpha[k];
+    gammas += model.alpha[k] + total[k];
+    bound += logGamma(model.alpha[k] + total[k]) - logGamma(model.alpha[k]) - total[k] * Math.log(theta[k]);
+  }
+  return bound + logGamma(alphas) - logGamma(gammas);
 }
 
 function weigh(model, gamma, theta) {

@@ -151,7 +151,17 @@ function predictOutcome(outcome, found, probability = 0.9) {
     return { mean: response.mean(part, ...moments), ends };
   }
   const chances = response.chances(part, ...moments);
-  return { chances, decided: (response.decide || largest)(chances) };
+  const decided = (response.decide || largest)(chances);
+  return part.scaled.length
+    ? { chances, decided, probabilities: scaledProbabilities(part.scaled, moments[0]) }
+    : { chances, decided };
+}
+
+/* Probabilities from the scores of a margin: levels and one slope, fitted to documents left out. */
+function scaledProbabilities(scaled, score) {
+  const slope = scaled[scaled.length - 1];
+  const line = Array.from(score, (s, c) => scaled[c] + slope * s);
+  return line.length > 1 ? softmax(line) : pair(1 / (1 + Math.exp(-line[0])));
 }
 
 function oneAgainstRest(outcome, found) {

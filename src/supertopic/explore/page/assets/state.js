@@ -202,7 +202,9 @@ function scaleSentence(c) {
   );
 }
 
-/* The prediction and the truth of a document: {y, mean, ends} or {y, chances, decided}. */
+/* The prediction and the truth of a document: {y, mean, ends} or {y, chances, decided}.
+ * `chances` of a margin are scores; `probabilities` stand beside them where the model has some.
+ */
 function answerOf(place, d) {
   const { arrays, outcomes } = app.data;
   const outcome = outcomes[place];
@@ -211,7 +213,9 @@ function answerOf(place, d) {
   if (outcome.kind === "number") {
     return { y, mean: predicted.data[d], ends: [arrays[`low_${place}`].data[d], arrays[`high_${place}`].data[d]] };
   }
-  return { y, chances: Array.from(row(predicted, d)), decided: arrays[`decided_${place}`].data[d] };
+  const answer = { y, chances: Array.from(row(predicted, d)), decided: arrays[`decided_${place}`].data[d] };
+  const beside = arrays[`chances_${place}`];
+  return beside ? { ...answer, probabilities: Array.from(row(beside, d)) } : answer;
 }
 
 /* How wrong the prediction of a document is; NaN where y is not known. */
