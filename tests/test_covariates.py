@@ -98,13 +98,17 @@ def test_explanations_with_covariates_add_up(name, ensemble):
     by_name = model.explain(X[7], covariates={"town": "Rome"})
     assert list(by_name["word"][-2:]) == [f"age={frame.age.mean():.4g}", "town=Rome"]
     assert by_name["contribution"].iloc[-2] == pytest.approx(0, abs=1e-12)
+    with pytest.raises(ValueError, match="covariates: got none, expected 'age', 'town' as in fit"):
+        model.predict(X[7])
     with pytest.raises(ValueError, match="covariates: got 'wage', expected some of 'age', 'town'"):
         model.explain(X[7], covariates={"wage": 3})
     lines = repr(model.topics()).splitlines()[-1]
-    assert lines.startswith("Covariates, per unit: age ") and ", town=Rome " in lines
+    assert lines.startswith("Covariates (coef ± std): age ") and ", town=Rome " in lines
     assert list(model.summary().index[-2:]) == ["age", "town=Rome"]
     plain = build("vb", name).fit(X, Y[name])
     assert "Covariates" not in repr(plain.topics())
+    with pytest.raises(ValueError, match="covariates: got 'age', but the model was fitted without covariates"):
+        plain.explain(X[7], covariates={"age": 30})
     with pytest.raises(ValueError, match="covariates: got 2 columns, expected 0 as in fit"):
         plain.explain(X[7], covariates=EXTRA[:1])
 

@@ -260,8 +260,8 @@ def _from_texts(X: Any, vectorizer: Any | None, name: str) -> Corpus:
     texts, index = as_texts(X, name=name)
     if vectorizer is None:
         raise ValueError(
-            f"{name} holds strings, but the model was given counts and has no vectorizer to count them with; "
-            "pass counts over the same vocabulary."
+            f"{name} holds strings, but the model was fitted to counts and cannot count words; pass counts over the "
+            "same vocabulary, such as pipeline[:-1].transform(texts), or fit the model to the texts themselves."
         )
     if hasattr(vectorizer, "count"):
         counts, n_unknown = vectorizer.count(texts)

@@ -111,7 +111,8 @@ class TopicFrame(pd.DataFrame):
         return TopicFrame
 
     def __repr__(self) -> str:
-        return "\n".join([self.to_string(max_rows=_MOST_ROWS), *_below(self)])
+        table = self.to_string(max_rows=_MOST_ROWS, float_format="{:.4g}".format, na_rep="")
+        return "\n".join([table, *_below(self)])
 
     def _repr_html_(self) -> str:
         return frame_html(self) + "".join(f"<div>{escape(line)}</div>" for line in _below(self))

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.corpus import WORDS, as_texts
-from supertopic.stop_words import ENGLISH, are_english, stop_words_of
+from supertopic.stop_words import DEFAULT, are_english, stop_words_of
 from supertopic.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
@@ -41,7 +41,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     stop_words : "auto", "english", None or list of str
         Words to leave out. "auto" leaves out English stop words if the texts are English (seen by how often words
         such as "the" and "of" occur in 200 of the documents, or of the first batch of a stream), and none otherwise.
-        "english" is scikit-learn's list and the usual contractions; None keeps all words.
+        "english" is scikit-learn's list and the usual contractions ("auto" keeps a few of them that have a meaning of
+        their own, such as "serious"); None keeps all words.
     min_df : "auto", int or float
         Smallest number (or share) of documents that a word must occur in. "auto" is 1 below 50 documents, 2 below
         1,000 and 5 otherwise: a word that occurs in one document does not inform a topic, but a small corpus has few
@@ -223,7 +224,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def _choose_stop_words(self, texts: list[str]) -> None:
         """Take English stop words if `stop_words` is "auto" and the texts are English."""
         if isinstance(self.stop_words, str) and self.stop_words == "auto":
-            self.stop_words_ = ENGLISH if are_english(texts, self._words()) else frozenset()
+            self.stop_words_ = DEFAULT if are_english(texts, self._words()) else frozenset()
 
     def _words(self) -> Callable[[str], list[str]]:
         """The function that splits a text into words, stop words among them."""

@@ -143,7 +143,9 @@ def _say_contributions(model: Any, frame: Any, label: Any, covariates: Any, n_wo
         words = [f"{word} {by:+.2g}" for word, by in ranked if sign * by > 0][:n_words]
         say(f"  {name}   {', '.join(words) or '–'}")
     if beside:
-        say(f"Covariates: {', '.join(f'{name} {value:+.2g}' for name, value in beside.items())}")
+        told = ", ".join(f"{name} {value:+.2g}" for name, value in beside.items())
+        usual = all(abs(value) < 1e-9 for value in beside.values())
+        say(f"Covariates: {told}" + (" (at their means; others with --covariates NAME=VALUE)" if usual else ""))
 
 
 def _names(model: Any) -> list[str]:

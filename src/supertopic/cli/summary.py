@@ -13,7 +13,7 @@ from supertopic.cli.show import facts, say, show
 
 def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[str, Any]:
     """Return the figures of a fit by name, for JSON."""
-    from supertopic.stop_words import ENGLISH
+    from supertopic.stop_words import DEFAULT, ENGLISH
 
     tally, engines = estimator.vectorizer_, list(estimator.engines)
     inference = estimator._inference() if engines else None
@@ -25,7 +25,7 @@ def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[
         "documents": tally.n_documents_,
         "empty_documents": tally.n_empty if tally.n_tallied == tally.n_documents_ else None,
         "vocabulary": estimator.n_features_in_,
-        "stop_words": "english" if tally.stop_words_ == ENGLISH else len(tally.stop_words_),
+        "stop_words": "english" if tally.stop_words_ in (DEFAULT, ENGLISH) else len(tally.stop_words_),
         "tokens": int(tally.n_tokens),
         "iterations": estimator.n_iter_,
         "converged": _converged(estimator, inference),

@@ -78,7 +78,9 @@ class Columns:
 
     def encode(self, covariates: Any, n_documents: int) -> np.ndarray:
         """(D, P) numbers, in the order of the fit; refuses columns and categories that were not there."""
-        if covariates is None or not self.names:
+        if covariates is None and self.names:
+            raise ValueError(f"covariates: got none, expected {_listed(self.names)} as in fit")
+        if not self.names:
             return as_covariates(covariates, n_documents)
         if hasattr(covariates, "columns"):
             given = {str(name): covariates[name] for name in covariates.columns}
@@ -142,6 +144,8 @@ def given_by_name(columns: Columns, mean: Any, given: dict[str, Any]) -> Any:
     What is not given is usual: the mean of numbers, the most frequent category. Names of the fit are "0", "1", … where
     the covariates had none.
     """
+    if not np.size(mean):
+        raise ValueError(f"covariates: got {_listed(given)}, but the model was fitted without covariates")
     usual = _usual(columns, [float(value) for value in np.ravel(mean)])
     wrong = next((name for name in map(str, given) if name not in usual), None)
     if wrong is not None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from supertopic.checks import check_whole
+from supertopic.html_tables import TopicFrame
 
 OTHERS = "other topics"
 
@@ -32,12 +33,12 @@ def explained(
         frame = pd.concat([frame, beside.reindex(columns=frame.columns)], ignore_index=True)
     unknown = unknown_words(estimator, doc)
     if not unknown:
-        return frame
+        return TopicFrame(frame)
     more = pd.DataFrame({"word": list(unknown), "count": np.array(list(unknown.values()), dtype=np.float64)})
     for name in frame:
         if str(name).startswith("contribution"):
             more[name] = 0.0
-    return pd.concat([frame, more.reindex(columns=frame.columns)], ignore_index=True)
+    return TopicFrame(pd.concat([frame, more.reindex(columns=frame.columns)], ignore_index=True))
 
 
 def by_contribution(frame: pd.DataFrame) -> pd.DataFrame:

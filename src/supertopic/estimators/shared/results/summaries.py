@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from supertopic.html_tables import TopicFrame
+
 
 def terms(estimator: Any) -> list[str]:
     """The names of the intercept, the topics and the covariates."""
@@ -48,8 +50,8 @@ def coefficient_table(estimator: Any, n: int, probability: float) -> pd.DataFram
         order = 1 + np.argsort(-coef[place, 1 : 1 + estimator.n_topics], kind="stable")
         tables.append(frame.iloc[[0, *order, *range(1 + estimator.n_topics, len(labels))]])
     if len(tables) == 1:
-        return tables[0]
-    return pd.concat(tables, keys=names, names=["response", "term"])
+        return TopicFrame(tables[0])
+    return TopicFrame(pd.concat(tables, keys=names, names=["response", "term"]))
 
 
 def covariate_lines(estimator: Any) -> list[str]:
@@ -61,7 +63,7 @@ def covariate_lines(estimator: Any) -> list[str]:
     lines = []
     for column, values, errors in zip(estimator._column_names(), coef, error, strict=True):
         told = ", ".join(f"{name} {one:+.3g} ± {se:.2g}" for name, one, se in zip(names, values, errors, strict=True))
-        lines.append(f"Covariates{f' for {column}' if column else ''}, per unit: {told}")
+        lines.append(f"Covariates{f' for {column}' if column else ''} (coef ± std): {told}")
     return lines
 
 
