@@ -71,6 +71,7 @@ def test_a_file_of_the_users_is_replaced_with_force_only(data, model, tmp_path, 
     assert "table.csv is already there" in fails("select", data, "--text", "body", "-k", 2, "--out", table)
     assert "notes.txt is already there" in fails("select", data, "--text", "body", "-k", 2, "--plot", notes)
     assert "notes.txt is already there and is no model" in fails("demo", "--out", notes)
+    assert "is the file of the page" in fails("demo", "--out", tmp_path / "one", "--page", tmp_path / "one")
     assert notes.read_bytes() == table.read_bytes() == content
     assert run(*fit(data, notes, "--force")).exit_code == 0
     assert run("predict", model, data, "--text", "body", "--out", table, "--force").exit_code == 0

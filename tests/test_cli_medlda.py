@@ -27,7 +27,7 @@ def fit(folder, column, *more):
     ("column", "kind", "said", "figure"),
     [
         ("price", "MedLDARegressor", "taken as numbers (epsilon_insensitive); use --response hinge for classes", "r2"),
-        ("label", "MedLDAClassifier", "taken as classes (hinge); use --response epsilon_insensitive for", "accuracy"),
+        ("label", "MedLDAClassifier", "taken as classes (hinge).", "accuracy"),
         ("id3", "MedLDAClassifier", "taken as classes (hinge)", "accuracy"),
     ],
 )

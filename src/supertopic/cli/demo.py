@@ -54,6 +54,8 @@ def demo(
         check_writable(out, force=force, model=True)
     if page is not None:
         check_writable(page, "--page", force=force)
+    if os.path.realpath(out or MODEL) == os.path.realpath(page or PAGE):
+        raise ValueError(f"--out: {out or MODEL} is the file of the page: the model needs a file of its own")
     start = time.perf_counter()
     names = packages.split(",")
     _say_wait(names)
@@ -265,7 +267,12 @@ def _say_explained(trials: Trials) -> None:
     if right is not None:
         say(f"{name[right]} was set aside. It begins:\n")
         say(textwrap.indent(textwrap.fill(_beginning(text[right]), 84), "    "))
-        say(f"\nThe model says {trials.guess[right]}, and this is right. Its reasons, the strongest first:\n")
+        say()
+        _prose(
+            f"The model says {trials.guess[right]}, and this is right. Every word gives points for or against a package,"
+            " and the package with the most points is the answer. The strongest words:"
+        )
+        say()
         _say_reasons(model, text[right], trials.guess[right])
     if wrong is not None:
         share = float((trials.guess != truth).mean())
@@ -319,7 +326,7 @@ def _say_parameters(trials: Trials) -> None:
     order = np.argsort(-factor, kind="stable")
     for topics, what in ((order[:4], "more"), (order[-4:], "fewer")):
         for place, k in enumerate(topics):
-            table.add_row("" if place else what, f"× {factor[k]:.1f}", str(k), shown.loc[k])
+            table.add_row("" if place else what, f"× {factor[k]:.1f}" if factor[k] >= 0.1 else f"× {factor[k]:.1g}", str(k), shown.loc[k])
     show(table)
 
 

@@ -162,6 +162,7 @@ class Measure:
     form: str
     about: str
     kind: str = ""
+    missing: str = "not to be had for this model and these documents"
 
 
 MEASURES: dict[str, Measure] = {
@@ -183,7 +184,7 @@ MEASURES: dict[str, Measure] = {
     "accuracy": Measure(lambda a: a.accuracy, ".4f", "share of documents whose class is predicted", "class"),
     "largest_class": Measure(lambda a: a.largest, ".4f", "accuracy of always saying the most frequent one", "class"),
     "macro_f1": Measure(lambda a: a.macro_f1, ".4f", "mean over classes of the F1 measure", "class"),
-    "log_loss": Measure(lambda a: a.log_loss, ".4f", "nats: lower is better", "class"),
+    "log_loss": Measure(lambda a: a.log_loss, ".4f", "nats: lower is better", "class", "needs probabilities"),
     "mean_km": Measure(lambda a: a.km(_mean), ",.0f", "mean distance to the true place, in kilometres", "place"),
     "median_km": Measure(lambda a: a.km(_median), ",.0f", "half of the documents are nearer than this", "place"),
 }
@@ -216,6 +217,7 @@ def figures_table(figures: dict[str, float | int | None]) -> Table:
     table.add_column(no_wrap=True, justify="right", style="bold")
     table.add_column(style="dim")
     for name, value in figures.items():
-        shown = "–" if value is None else format(value, MEASURES[name].form)
-        table.add_row(name.replace("_", " "), shown, MEASURES[name].about)
+        measure = MEASURES[name]
+        told = ("–", measure.missing) if value is None else (format(value, measure.form), measure.about)
+        table.add_row(name.replace("_", " "), *told)
     return table

@@ -176,7 +176,8 @@ def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | No
         kind = {name: kind for kind, name in only.items()}.get(asked or "") or choose(target, None).kind
         other = "class" if kind == "number" else "number"
         plural = {"number": "numbers", "class": "classes"}
-        why = f"is taken as {plural[kind]} ({only[kind]}); use --response {only[other]} for {plural[other]}."
+        why = f"is taken as {plural[kind]} ({only[kind]})"
+        why += "." if target.is_text else f"; use --response {only[other]} for {plural[other]}."
         return Choice(only[kind], kind, "" if asked else f"Column {target.name!r} {why}")
     if asked is not None:
         return Choice(asked, responses()[asked])
