@@ -1,4 +1,12 @@
-"""The page of a large model is small enough, opens fast enough, and still predicts what Python predicts."""
+"""The page of a large model is small enough, opens fast enough, and still predicts what Python predicts.
+
+`python -m tests.test_page_sizes` prints how long it takes to open, by the clock. The test counts what the page's own
+thread computes, since other tests run beside it.
+"""
+
+import tempfile
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,6 +14,7 @@ import scipy.sparse as sp
 
 from supertopic import SLDARegressor
 from supertopic.corpus import Corpus
+from tests.browser import start_browser
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +60,23 @@ def test_five_thousand_documents_hundred_topics_twenty_thousand_words(watched, t
         watched.page.wait_for_selector(f"#view-{view.split('/')[0]}:visible .drawing svg")
 
 
+def main():
+    """Print how large the page of the first test is, and how long it takes to open, by the clock and by the processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, corpus, texts, y = large(5_000, 20_000, 100, 120)
+        file = Path(folder) / "report.html"
+        model.report(file, corpus, y, texts=texts)
+        playwright, browser = start_browser()
+        print(f"{file.stat().st_size / 1e6:.1f} MB")
+        for _ in range(5):
+            page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+            start = time.perf_counter()
+            worked = seconds_of_work(page, file)
+            print(f"{time.perf_counter() - start:.2f} s until interactive, {worked:.2f} s of them the page's own work")
+        browser.close()
+        playwright.stop()
+
+
 def test_thirty_thousand_documents(watched, tmp_path):
     model, corpus, texts, y = large(30_000, 3_000, 20, 25)
     file = tmp_path / "report.html"
@@ -63,3 +89,7 @@ def test_thirty_thousand_documents(watched, tmp_path):
     assert "Document 123" in page.inner_text(".list")
     page.goto(file.as_uri() + "#map")
     page.wait_for_selector("[data-figure=map] svg")
+
+
+if __name__ == "__main__":
+    main()

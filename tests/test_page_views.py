@@ -13,6 +13,7 @@ from supertopic.explore.page.write import SCRIPTS, asset
 from tests.page_models import KINDS, fitted, labels, reviews
 
 VIEWS = ("topics", "documents/3", "text", "groups", "fit", "map", "checks")
+MAIN = ("topics", "documents/3", "text")
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,34 @@ def test_from_the_worst_prediction_to_its_reasons(pages, watched):
     assert page.locator("#document mark").count() > 5
     page.click("#document .switch button:text-is('Topic')")
     assert page.locator("#document .by-topic mark").count() > 5
+
+
+def test_a_wrong_class_is_explained_against_the_true_one(pages, watched):
+    model, frame = fitted("softmax"), reviews()
+    page = watched.open(pages("softmax"))
+    page.click(".worst a >> nth=0")
+    page.wait_for_selector("#document-title")
+    d = int(page.inner_text("#document-title").split()[1])
+    predicted, true = model.predict([frame["text"][d]])[0], frame["verdict"][d]
+    assert predicted != true
+    text = page.inner_text("#document")
+    assert f"Why {predicted} and not {true}?" in text and f"For {predicted}:" in text
+    assert f"From an average document to this one: {predicted}" in text
+    places = [list(model.classes_).index(label) for label in (predicted, true)]
+    shares = model._predicted([frame["text"][d]])[1].mean_topics[0]
+    best = int(np.argmax(shares * (model.coef_[places[0]] - model.coef_[places[1]])))
+    page.click("#document .reason:has-text('Why') .link >> nth=0")
+    assert page.inner_text(".card h2") == f"Topic {best}"
+    page.go_back()
+    page.select_option("#document select", label=true)
+    page.wait_for_function(f"() => document.querySelector('#document').innerText.includes('to this one: {true}')")
+
+
+def test_cards_say_what_a_tenth_of_a_document_does(pages, watched):
+    for kind, said in (("gaussian", "by {:.3g} for every 10 %"), ("softmax", "with {:.3g} times the odds for every 10 %")):
+        coef = np.atleast_2d(fitted(kind).coef_)[0, 1] / 10
+        shown = watched.open(pages(kind), "topics/1").inner_text(".card")
+        assert said.format(abs(coef) if kind == "gaussian" else np.exp(coef)) in shown
 
 
 def test_filters(pages, watched):
@@ -187,7 +216,10 @@ def test_exports(view, pages, watched):
     assert kinds["CSV"] >= 1 and kinds["SVG"] == kinds["PNG"] >= 1
 
 
-@pytest.mark.parametrize(("kind", "scheme", "width"), [("gaussian", "light", 1280), ("softmax", "dark", 390)])
+@pytest.mark.parametrize(
+    ("kind", "scheme", "width"),
+    [("gaussian", "light", 1280), ("softmax", "dark", 390), ("softmax", "light", 390), ("gaussian", "dark", 1280)],
+)
 def test_no_serious_violation_of_accessibility(kind, scheme, width, browser, tmp_path):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -199,7 +231,8 @@ def test_no_serious_violation_of_accessibility(kind, scheme, width, browser, tmp
     page = context.new_page()
     page.goto(file.as_uri())
     page.wait_for_function("() => globalThis.supertopic !== undefined")
-    for view in VIEWS:
+    everything = (scheme, width) in (("light", 1280), ("dark", 390))
+    for view in VIEWS if everything else MAIN:
         page.evaluate("view => { location.hash = view; }", view)
         page.wait_for_timeout(150)
         if view == "text":

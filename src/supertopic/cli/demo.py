@@ -269,8 +269,8 @@ def _say_explained(trials: Trials) -> None:
         say(textwrap.indent(textwrap.fill(_beginning(text[right]), 84), "    "))
         say()
         _prose(
-            f"The model says {trials.guess[right]}, and this is right. Every word gives points for or against a package,"
-            " and the package with the most points is the answer. The strongest words:"
+            f"The model says {trials.guess[right]}, and this is right. Every word gives points for or against a"
+            " package, and the package with the most points is the answer. The strongest words:"
         )
         say()
         _say_reasons(model, text[right], trials.guess[right])
@@ -326,7 +326,8 @@ def _say_parameters(trials: Trials) -> None:
     order = np.argsort(-factor, kind="stable")
     for topics, what in ((order[:4], "more"), (order[-4:], "fewer")):
         for place, k in enumerate(topics):
-            table.add_row("" if place else what, f"× {factor[k]:.1f}" if factor[k] >= 0.1 else f"× {factor[k]:.1g}", str(k), shown.loc[k])
+            times = f"{factor[k]:.1f}" if factor[k] >= 0.1 else f"{factor[k]:.1g}"
+            table.add_row("" if place else what, f"× {times}", str(k), shown.loc[k])
     show(table)
 
 

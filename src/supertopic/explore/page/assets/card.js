@@ -36,14 +36,23 @@ function effectSentence(k, c) {
   const spread = Number.isNaN(effect.low) ? "" : ` (90 % interval ${number(effect.low)} to ${number(effect.high)})`;
   const doubt =
     Number.isNaN(effect.low) || isClear(effect) ? "" : " The interval includes zero, so that the effect may be none.";
-  const size = columnMeaning(c).isClass
-    ? `: coefficient ${number(effect.value)}`
-    : ` by ${number(Math.abs(effect.value))}`;
+  const tenth = tenthOf(effect.value, c);
   return [
-    "Compared with an average document, it ",
+    "It ",
     ...effectPhrase(c, effect.value > 0, true),
-    `${size}${spread}.${doubt}`,
+    `${tenth && `, ${tenth} for every 10 % of a document`}. `,
+    `A document all of it, against an average one: ${signed(effect.value)}${spread}.${doubt}`,
   ];
+}
+
+/* What a tenth of a document does, on a scale that needs no explanation; "" where there is none. */
+function tenthOf(value, c) {
+  return {
+    plain: `by ${number(Math.abs(value) / 10)}`,
+    log: `${number(Math.exp(value / 10))} times`,
+    odds: `with ${number(Math.exp(value / 10))} times the odds`,
+    other: "",
+  }[scaleKind(c)];
 }
 
 function cardOrders(k) {

@@ -30,7 +30,18 @@ function sharesOf(document) {
 
 /* The column of coefficients to explain a document by. */
 function explainedColumn(document) {
-  return app.data.effects ? app.column : document.found ? largest(document.found.shares) : 0;
+  if (!app.data.effects) return document.found ? largest(document.found.shares) : 0;
+  if (app.explained >= 0) return app.explained;
+  const place = currentOutcome();
+  const answer = answerFor(document, place);
+  const own = answer && answer.decided !== undefined ? columnOfClass(place, answer.decided) : -1;
+  return own < 0 ? app.column : own;
+}
+
+/* The prediction for a document, of the corpus or typed. */
+function answerFor(document, place) {
+  if (document.d >= 0) return answerOf(place, document.d);
+  return predictOutcome(app.data.outcomes[place], document.found);
 }
 
 function waterfallOf(document, c) {
@@ -43,7 +54,7 @@ function explainDocument(document) {
   const c = explainedColumn(document);
   const pieces = [];
   const found = app.data.effects ? waterfallOf(document, c) : null;
-  if (found) pieces.push(...reasons(document, found, c));
+  if (found) pieces.push(...confusionReason(document), ...reasons(document, found, c));
   if (document.found) pieces.push(...wordsFigure(document, c));
   else pieces.push(plainText(document));
   if (found) {
@@ -80,8 +91,41 @@ function sharesFigure(document) {
   );
 }
 
+/* Why a wrong class was predicted and not the true one: what speaks more for the former than for the latter. */
+function confusionReason(document) {
+  const place = currentOutcome();
+  const { y, decided } = document.d < 0 ? {} : answerOf(place, document.d);
+  if (y === undefined || decided === undefined || Number.isNaN(y) || y === decided) return [];
+  const [chosen, other] = [columnOfClass(place, decided), columnOfClass(place, y)];
+  if (chosen < 0) return [];
+  const [more, less] = [chosen, other].map((c) => row(app.data.arrays.coef, c));
+  const topics = Array.from(sharesOf(document), (share, k) => ({ topic: k, value: share * (more[k] - less[k]) }));
+  const strong = topics.sort((a, b) => b.value - a.value).filter(({ value }) => value > 0.01);
+  if (!strong.length) return [];
+  const { classes } = app.data.outcomes[place];
+  const parts = listed(
+    strong.slice(0, 2).map(({ topic, value }) => el("span", {}, topicLink(topic), ` (${signed(value, 2)})`)),
+  );
+  const words = document.found ? strongestWords(document, chosen, other) : [];
+  const said2 = words.length ? ["; words such as ", ...listed(words.map((id) => el("q", {}, said(wordName(id)))))] : [];
+  const why = ["Why ", el("em", {}, said(cut(classes[decided], 40))), " and not "];
+  return [el("p", { class: "reason" }, ...why, el("em", {}, said(cut(classes[y], 40))), "? ", ...parts, ...said2, ".")];
+}
+
+/* The three words that speak more for one column than for another. */
+function strongestWords(document, c, other) {
+  const less = contributions(document, other);
+  return contributions(document, c)
+    .map(({ id, value }, j) => ({ id, value: value - less[j].value }))
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value)
+    .slice(0, 3)
+    .map(({ id }) => id);
+}
+
 /* A sentence that says why: the strongest topics and words. */
 function reasons(document, found, c) {
+  const { name, isClass } = columnMeaning(c);
   const topics = waterfallBars(found, 40).filter(({ topic }) => topic !== undefined);
   const total = found.end - found.start;
   const side = (sign) =>
@@ -95,7 +139,9 @@ function reasons(document, found, c) {
   const line = (sign, few) => {
     const names = side(sign);
     if (!names.length && !few.length) return null;
-    const verb = sign > 0 ? "What raises it: " : "What lowers it: ";
+    const verb = isClass
+      ? [sign > 0 ? "For " : "Against ", el("em", {}, said(name)), ": "]
+      : [sign > 0 ? "What raises it: " : "What lowers it: "];
     const said1 = listed(names.map(({ topic, value }) => el("span", {}, topicLink(topic), ` (${signed(value, 2)})`)));
     const said2 = few.length
       ? [
@@ -103,11 +149,16 @@ function reasons(document, found, c) {
           ...listed(few.map(({ id }) => el("q", {}, said(wordName(id))))),
         ]
       : [];
-    return el("p", { class: "reason" }, arrow(sign > 0 ? "up" : "down"), verb, ...said1, ...said2, ".");
+    return el("p", { class: "reason" }, arrow(sign > 0 ? "up" : "down"), ...verb, ...said1, ...said2, ".");
   };
-  const where = columnMeaning(c).isClass || !isPlainScale(c) ? "On the scale of the coefficients, an" : "An";
+  const where = isClass
+    ? `Score of ${name}: an`
+    : scaleKind(c) === "plain"
+      ? "An"
+      : "On the scale of the coefficients, an";
   const level = `${where} average document stands at ${number(found.start)}, this one at ${number(found.end)}.`;
-  return [el("p", { class: "reason" }, level), line(1, up), line(-1, down)].filter(Boolean);
+  const lines = [line(1, up), line(-1, down)];
+  return [el("p", { class: "reason" }, level), ...(total < 0 ? lines.reverse() : lines)].filter(Boolean);
 }
 
 function contributions(document, c) {
@@ -177,7 +228,7 @@ function paintWords(document, c, place, legend) {
   place.replaceChildren(
     ...(document.text === null ? wordList(document, mark) : markedText(document.text, places, mark)),
   );
-  drawLegend(legend, document, topics);
+  drawLegend(legend, document, topics, c);
   if (document.d >= 0 && document.text !== null && document.text.length === app.data.documents.limit) {
     place.append(el("p", { class: "note" }, "The text is cut here. The prediction is that of the whole text."));
   }
@@ -215,9 +266,9 @@ function wordList(document, mark) {
   return [el("p", { class: "text" }, nodes)];
 }
 
-function drawLegend(legend, document, topics) {
+function drawLegend(legend, document, topics, c) {
   if (shownWords.by !== "topic") {
-    const name = app.data.effects ? columnMeaning(app.column).name : "its class";
+    const name = app.data.effects ? columnMeaning(c).name : "its class";
     legend.replaceChildren(
       el("span", {}, arrow("up"), "blue, solid line: raises ", said(cut(name, 40))),
       el("span", {}, arrow("down"), "orange, dotted line: lowers it"),

@@ -214,7 +214,7 @@ function drawDocument(place) {
   const answer = outcome < 0 ? [] : answerParts(outcome, answerOf(outcome, d));
   place.replaceChildren(
     el("h2", { tabindex: -1, id: "document-title" }, said(title)),
-    ...[columnChooser(), ...answer, ...explainDocument(document), metadataTable(d)].filter(Boolean),
+    ...[...answer, explainChooser(), ...explainDocument(document), metadataTable(d)].filter(Boolean),
   );
 }
 

@@ -105,10 +105,37 @@ function mapScales(width) {
   return { x: scale(...xs, 62, width - 62), y: scale(...ys, size - 46, 34), size };
 }
 
+/* Where topics lie, how large they are, and how they are called. */
+function topicCircles(x, y) {
+  const places = app.data.arrays.places.data;
+  const biggest = Math.max(...meanShares(), 1e-9);
+  return Array.from({ length: nTopics() }, (_, k) => ({
+    cx: x(places[2 * k]),
+    cy: y(places[2 * k + 1]),
+    r: 7 + 12 * Math.sqrt(meanShares()[k] / biggest),
+    name: fitText(topicName(k, 2), 110, 11),
+  }));
+}
+
+/* The topics whose names lie over no circle and no name of a larger topic. */
+function freeNames(circles) {
+  const taken = circles.map(({ cx, cy, r }) => [cx - r, cy - r, cx + r, cy + r]);
+  const named = new Set();
+  for (const k of bestPlaces(Float64Array.from(meanShares()), nTopics())) {
+    const { cx, cy, r, name } = circles[k];
+    const half = 3.1 * name.length;
+    const box = [cx - half, cy + r + 2, cx + half, cy + r + 15];
+    const meets = ([x0, y0, x1, y1]) => box[0] < x1 && x0 < box[2] && box[1] < y1 && y0 < box[3];
+    if (taken.some(meets)) continue;
+    taken.push(box);
+    named.add(k);
+  }
+  return named;
+}
+
 function mapFigure() {
   const colors = documentColors();
   const places = documentPlaces();
-  const topics = app.data.arrays.places.data;
   const draw = (width) => {
     const { x, y, size } = mapScales(width);
     const points = Array.from({ length: nDocuments() }, (_, d) => [
@@ -116,9 +143,10 @@ function mapFigure() {
       y(places[2 * d + 1]),
       colors.color(d),
     ]);
-    const biggest = Math.max(...meanShares(), 1e-9);
+    const circles = topicCircles(x, y);
+    const named = freeNames(circles);
     const marks = Array.from({ length: nTopics() }, (_, k) => {
-      const [cx, cy] = [x(topics[2 * k]), y(topics[2 * k + 1])];
+      const { cx, cy, r, name } = circles[k];
       return svg(
         "g",
         {
@@ -137,23 +165,23 @@ function mapFigure() {
         svg("circle", {
           cx,
           cy,
-          r: 7 + 12 * Math.sqrt(meanShares()[k] / biggest),
+          r,
           fill: paint("surface"),
           "fill-opacity": 0.75,
           stroke: topicColor(k),
           "stroke-width": app.topic === k ? 4 : 2,
         }),
         label(cx, cy + 4, String(k), { "text-anchor": "middle", "font-size": 12, "font-weight": 600 }),
-        nTopics() > 40
-          ? null
-          : label(cx, cy + 19 + 12 * Math.sqrt(meanShares()[k] / biggest), fitText(topicName(k, 2), 110, 11), {
+        named.has(k)
+          ? label(cx, cy + r + 12, name, {
               "text-anchor": "middle",
               "font-size": 11,
               fill: paint("muted"),
               stroke: paint("surface"),
               "stroke-width": 3,
               "paint-order": "stroke",
-            }),
+            })
+          : null,
         svg("title", {}, topicName(k, 6)),
       );
     });

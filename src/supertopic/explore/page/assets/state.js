@@ -6,6 +6,7 @@ const app = {
   tokenizer: null,
   topic: 0,
   column: 0,
+  explained: -1, // the column that documents are explained by; -1: that of the class that is predicted
   document: -1,
   view: "topics",
   labels: {},
@@ -48,6 +49,7 @@ function chooseTopic(k) {
 
 function chooseColumn(c) {
   app.column = c;
+  if (app.explained >= 0) app.explained = c;
   announce("column");
 }
 
@@ -172,10 +174,22 @@ function effectPhrase(c, up, one) {
     : [up ? `raise${s} ` : `lower${s} `, shown];
 }
 
-/* Whether linear predictors are in the unit of the response. */
-function isPlainScale(c) {
-  const { response } = app.data.outcomes[outcomeOfColumn(c).place].parts[0];
-  return response === "gaussian" || response === "epsilon_insensitive";
+/* The scale of linear predictors: the unit of the response ("plain"), its logarithm, log-odds, or another one. */
+function scaleKind(c) {
+  const { response, link } = app.data.outcomes[outcomeOfColumn(c).place].parts[0];
+  if (response === "gaussian" || response === "epsilon_insensitive") return "plain";
+  if (response === "logit" || response === "softmax") return "odds";
+  const logs = ["poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"];
+  return logs.includes(response) && link !== "canonical" ? "log" : "other";
+}
+
+/* The column of coefficients of a class; -1 where classes have none of their own. */
+function columnOfClass(place, code) {
+  const { parts } = app.data.outcomes[place];
+  if (parts.length > 1) return parts[code].columns[0];
+  if (!parts.length) return -1;
+  const [first, last] = parts[0].columns;
+  return last - first > 1 ? first + code : -1;
 }
 
 /* On which scale coefficients are, in words. */

@@ -27,9 +27,30 @@ function columnChooser() {
   );
 }
 
+/* By which class a document is explained: the predicted one, or one of the reader's choice. */
+function explainChooser() {
+  const { effects } = app.data;
+  const place = currentOutcome();
+  if (!effects || effects.names.length < 2) return null;
+  if (columnOfClass(place, 0) < 0) return columnChooser();
+  return field(
+    "Explain",
+    chooser(
+      [[-1, "the predicted class"], ...effects.names.map((_, c) => [c, columnMeaning(c).name])],
+      app.explained,
+      (c) => {
+        app.explained = Number(c);
+        if (app.explained >= 0) app.column = app.explained;
+        announce("column");
+      },
+    ),
+  );
+}
+
 /* Sentences that say what the picture shows. */
 function drawLead(place) {
   const { effects } = app.data;
+  const chosen = columnChooser();
   if (!effects) {
     const top = axisOrder(0)
       .slice(0, 3)
@@ -65,7 +86,7 @@ function drawLead(place) {
   const lines = [up.length ? line("up", up) : null, down.length ? line("down", down) : null].filter(Boolean);
   if (!lines.length)
     lines.push(el("p", { class: "headline" }, "No topic has a clear effect on ", said(columnMeaning(c).name), "."));
-  place.replaceChildren(...lines);
+  place.replaceChildren(...[chosen, ...lines].filter(Boolean));
 }
 
 function arrow(side) {
@@ -76,7 +97,7 @@ function axisNote(c) {
   if (!app.data.effects) return "How much of the documents each topic has. Choose a topic to see its words.";
   const { coef_std: std, coef_interval: interval } = app.data.arrays;
   const known = interval || std.data.some(Number.isFinite); // a margin has no errors
-  const intervals = known ? "Lines are 90 % intervals; an empty circle has zero in its own. " : "";
+  const intervals = known ? "Lines are 90 % intervals; a circle is empty where its interval includes zero. " : "";
   const zeros = ["laplace", "jeffreys"].includes(app.data.effects.prior) ? "A grey circle is exactly zero. " : "";
   return (
     "How much a document that is all of one topic differs from an average one. " +
@@ -95,7 +116,7 @@ function drawAxisFigure(place) {
     () => axisRows(c),
     { role: "group" },
   );
-  place.replaceChildren(...[columnChooser(), made].filter(Boolean));
+  place.replaceChildren(made);
 }
 
 /* The documents whose predictions are most wrong. */

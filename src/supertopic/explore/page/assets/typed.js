@@ -30,7 +30,7 @@ function drawTyped(root) {
         "div",
         {},
         field("Your text", area),
-        el("div", { class: "tools" }, probabilityChooser(), columnChooser(), exampleButton(area)),
+        el("div", { class: "tools" }, probabilityChooser(), explainChooser(), exampleButton(area)),
         ...covariateFields(again),
         el(
           "p",
@@ -101,7 +101,7 @@ function drawResult(place) {
   }
   const document = readTyped(typed.text, typedCovariates());
   const known = document.ids.length
-    ? `The model knows ${whole(document.found.nTokens)} of these words, ${whole(document.unknown)} it does not count.`
+    ? `The model knows ${whole(document.found.nTokens)} words of this text, and ${whole(document.unknown)} it does not know.`
     : "The model knows none of these words: what follows is what it says without any text.";
   const answers = app.data.outcomes.flatMap((outcome, i) => {
     const answer = predictOutcome(outcome, document.found, typed.probability);
