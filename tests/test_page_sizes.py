@@ -61,7 +61,7 @@ def test_five_thousand_documents_hundred_topics_twenty_thousand_words(watched, t
 
 
 def main():
-    """Print how large the page of the first test is, and how long it takes to open, by the clock and by the processor."""
+    """Print how large the page of the first test is, and how long it takes to open."""
     with tempfile.TemporaryDirectory() as folder:
         model, corpus, texts, y = large(5_000, 20_000, 100, 120)
         file = Path(folder) / "report.html"

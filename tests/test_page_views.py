@@ -103,7 +103,8 @@ def test_a_wrong_class_is_explained_against_the_true_one(pages, watched):
 
 
 def test_cards_say_what_a_tenth_of_a_document_does(pages, watched):
-    for kind, said in (("gaussian", "by {:.3g} for every 10 %"), ("softmax", "with {:.3g} times the odds for every 10 %")):
+    sentences = {"gaussian": "by {:.3g} for every 10 %", "softmax": "with {:.3g} times the odds for every 10 %"}
+    for kind, said in sentences.items():
         coef = np.atleast_2d(fitted(kind).coef_)[0, 1] / 10
         shown = watched.open(pages(kind), "topics/1").inner_text(".card")
         assert said.format(abs(coef) if kind == "gaussian" else np.exp(coef)) in shown

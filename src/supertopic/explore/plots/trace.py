@@ -63,7 +63,10 @@ def _bound(model: Any, ax: Any) -> Any:
     if len(later) > 3 and trace.max() - trace.min() > 6 * (later.max() - later.min()):
         ax.set_ylim(later.min() - 0.3 * (later.max() - later.min()), trace.max() + 0.1 * (later.max() - later.min()))
     ax.ticklabel_format(useOffset=False, axis="y")
-    return style.finish(ax, "sweep" if sampler else "step", "log joint per token" if sampler else "bound per token")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    at_mode = bool(model.engines) and model._engine().at_mode  # predictions are a part of what such a fit maximises
+    value = "log joint per token" if sampler else "objective" if at_mode else "bound per token"
+    return style.finish(ax, "sweep" if sampler else "step", value)
 
 
 def _support(counts: np.ndarray, ax: Any) -> Any:
