@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -111,11 +112,28 @@ class TopicFrame(pd.DataFrame):
         return TopicFrame
 
     def __repr__(self) -> str:
-        table = self.to_string(max_rows=_MOST_ROWS, float_format="{:.4g}".format, na_rep="")
+        table = self.to_string(max_rows=_MOST_ROWS, formatters=_formatters(self), na_rep="")
         return "\n".join([table, *_below(self)])
 
     def _repr_html_(self) -> str:
         return frame_html(self) + "".join(f"<div>{escape(line)}</div>" for line in _below(self))
+
+
+def _formatters(frame: pd.DataFrame) -> dict[str, Callable[[float], str]]:
+    """Four digits of the largest number of each column, and as many decimals for the others; none for whole numbers."""
+    found: dict[str, Callable[[float], str]] = {}
+    for name in frame.columns[[pd.api.types.is_float_dtype(dtype) for dtype in frame.dtypes]]:
+        values = frame[name].to_numpy(dtype=np.float64)
+        values = np.abs(values[np.isfinite(values)])
+        size = values.max(initial=0.0)
+        whole = size == 0 or bool(np.all(values == np.round(values)))
+        digits = 0 if whole else int(np.clip(3 - np.floor(np.log10(size)), 0, 8))
+        found[name] = partial(_decimal, digits)
+    return found
+
+
+def _decimal(digits: int, value: float) -> str:
+    return "" if value != value else f"{value:.{digits}f}"
 
 
 def _below(frame: pd.DataFrame) -> list[str]:
