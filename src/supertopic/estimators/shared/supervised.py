@@ -29,21 +29,9 @@ from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.fitting.words_beside import add_words_beside, scored
 from supertopic.estimators.shared.reading.covariates import Columns, Scaling
 from supertopic.estimators.shared.reading.labels import Target, as_table
+from supertopic.estimators.shared.results import summaries, users_view
 from supertopic.estimators.shared.results.effects import Effects, find_effects
 from supertopic.estimators.shared.results.explanation import explained
-from supertopic.estimators.shared.results.summaries import (
-    coefficient_table,
-    covariance_frames,
-    covariate_lines,
-    normal_ends,
-)
-from supertopic.estimators.shared.results.users_view import (
-    centre_draws,
-    covariance,
-    derive_draws,
-    name_covariates,
-    word_effects,
-)
 from supertopic.estimators.shared.results.word_contributions import covariate_contributions, with_contributions
 from supertopic.inference.after import prediction
 from supertopic.inference.after.likelihood_words import LikelihoodWords
@@ -388,9 +376,7 @@ class SupervisedEstimator(TopicEstimator):
             names += [f"{target.name if len(self._targets) > 1 else ''} {label}".strip() for label in labels]
         return names
 
-    def explain(  # type: ignore[override]
-        self, doc: Any, n_topics: int | None = 3, covariates: Any = None
-    ) -> pd.DataFrame:
+    def explain(self, doc: Any, n_topics: int | None = 3, covariates: Any = None) -> pd.DataFrame:
         """What each word of one document adds to the linear predictor, and which topics it speaks for.
 
         The column `contribution` (one per class or response where there are several) is relative to the average
@@ -407,25 +393,22 @@ class SupervisedEstimator(TopicEstimator):
         covariates : a frame of one row, or a dict such as ``{"age": 30}``, for a model that was fitted with covariates
             What is not given is at its mean, or has its most frequent category.
         """
-        check_is_fitted(self, "_state")
-        if covariates is None:
-            return super().explain(doc, n_topics)
-        beside = covariate_contributions(self, covariates)
-        return explained(self, doc, self._explain_words(doc), n_topics, beside)
+        words = self._explain_words(doc)
+        beside = None if covariates is None else covariate_contributions(self, covariates)
+        return explained(self, doc, words, n_topics, beside)
 
     def _explain_words(self, doc: Any) -> pd.DataFrame:
         """With columns of contributions behind word and count."""
         return with_contributions(self, doc, super()._explain_words(doc))
 
     def topics(self, n: int = 10) -> pd.DataFrame:
-        """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one.
-
-        The coefficients of covariates stand below the table (`summary` has them in rows).
+        """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one; those of
+        covariates stand below the table.
         """
         frame = super().topics(n)
         for place, (name, column) in enumerate(zip(self._column_names(), self._columns_coef, strict=True)):
             frame.insert(1 + place, f"coef {name}".strip(), column)
-        frame.attrs["below"] = covariate_lines(self)
+        frame.attrs["below"] = summaries.covariate_lines(self)
         return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
 
     def summary(self, n: int = 6, probability: float = 0.9) -> pd.DataFrame:
@@ -439,13 +422,13 @@ class SupervisedEstimator(TopicEstimator):
         check_is_fitted(self, "_state")
         if not 0 < probability < 1:
             raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
-        return coefficient_table(self, n, probability)
+        return summaries.coefficient_table(self, n, probability)
 
     def _coef_ends(
         self, coef: np.ndarray, errors: np.ndarray | None, probability: float
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """The ends of intervals, each (C, n), for the intercepts and coefficients (C, n)."""
-        return normal_ends(coef, errors, probability)
+        return summaries.normal_ends(coef, errors, probability)
 
     @property
     def coef_cov_(self) -> Any:
@@ -455,7 +438,7 @@ class SupervisedEstimator(TopicEstimator):
         check_is_fitted(self, "_state")
         if getattr(self, "coef_std_", None) is None:
             raise AttributeError(f"coef_cov_: this {type(self).__name__} has no errors of its coefficients")
-        return covariance_frames(self)
+        return summaries.covariance_frames(self)
 
     # --- keeping ------------------------------------------------------------------------------------------------
 
@@ -468,7 +451,7 @@ class SupervisedEstimator(TopicEstimator):
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
-        derive_draws(self)
+        users_view.derive_draws(self)
         found = self._effects(self._state.coef, self._state.dispersion, self._average_shares())
         error = np.sqrt(np.maximum(np.diagonal(self._effects_covariance(), axis1=1, axis2=2), 0.0))
         self._columns_intercept, self._columns_coef = found.intercept, found.topics
@@ -476,13 +459,13 @@ class SupervisedEstimator(TopicEstimator):
         if self._n_covariates:
             self._name_covariates(found.others, error[:, 1 + self.n_topics :])
         if hasattr(self, "_word_coef"):
-            self.word_coef_ = word_effects(self)
+            self.word_coef_ = users_view.word_effects(self)
 
     def _name_covariates(self, coef: np.ndarray, error: np.ndarray) -> None:
-        name_covariates(self, coef, error)
+        users_view.name_covariates(self, coef, error)
 
     def _centre_draws(self) -> None:
-        centre_draws(self)
+        users_view.centre_draws(self)
 
     def _effects(self, coef: np.ndarray, dispersion: np.ndarray, shares: np.ndarray) -> Effects:
         """What users see of a model's own coefficients (C, K + P); shares (K,) of the average document."""
@@ -491,7 +474,7 @@ class SupervisedEstimator(TopicEstimator):
 
     def _effects_covariance(self) -> np.ndarray:
         """(C, 1 + K + P, 1 + K + P) of the intercept, the topics' coefficients and those of the covariates."""
-        return covariance(self)
+        return users_view.covariance(self)
 
     def _saved(self) -> dict[str, Any]:
         targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]
