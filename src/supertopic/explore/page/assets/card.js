@@ -33,7 +33,9 @@ function effectSentence(k, c) {
   const effect = effectOf(k, c);
   if (effect.value === 0)
     return ["Its coefficient is exactly zero: it has no effect on ", el("em", {}, said(columnMeaning(c).name)), "."];
-  const spread = Number.isNaN(effect.low) ? "" : ` (90\u00a0% interval ${number(effect.low)} to ${number(effect.high)})`;
+  const spread = Number.isNaN(effect.low)
+    ? ""
+    : ` (90\u00a0% interval ${number(effect.low)} to ${number(effect.high)})`;
   const doubt =
     Number.isNaN(effect.low) || isClear(effect) ? "" : " The interval includes zero, so that the effect may be none.";
   const tenth = tenthOf(effect.value, c);
