@@ -71,7 +71,7 @@ class Chain:
                     tuple(documents), self.word_topic_count, copies[i],
                     self.topics if self.partial else NO_TOPICS, self.alpha, np.float32(self.beta),
                     np.float32(self.beta * self.n_words), not self.partial,
-                    self.seed, self.sweeps, self.scratch[i],
+                    self.seed, self.sweeps, 0, self.scratch[i],
                 )  # fmt: skip
 
             if self.threads == 1:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from supertopic.backends.base import Backend
 from supertopic.backends.threads import Threads
 
 
-def make_backend(name: Any, n_jobs: int | None) -> Backend:
+def make_backend(backend: Any, n_jobs: int | None) -> Backend:
     """The backend of the parameters `backend` and `n_jobs`; refuses what is none."""
-    if name != "threads":
-        raise ValueError(f"backend: got {name!r}, expected 'threads'")
-    return Threads(n_jobs)
+    if isinstance(backend, str) and backend == "threads":
+        return Threads(n_jobs)
+    if _is_client(backend):
+        from supertopic.backends.cluster import Cluster
+
+        return Cluster(backend, n_jobs)
+    raise ValueError(f"backend: got {backend!r}, expected 'threads' or a dask.distributed.Client")
+
+
+def _is_client(backend: Any) -> bool:
+    """Whether it is a Dask client; whoever has one has imported its package."""
+    distributed = sys.modules.get("distributed")
+    return distributed is not None and isinstance(backend, distributed.Client)
+
+
+def name_of(backend: Any) -> str:
+    """What a file or a copy in another process has in place of the parameter `backend`: a connection cannot travel."""
+    return backend if isinstance(backend, str) else "threads"

@@ -1,34 +1,52 @@
 """The contract of a backend, the only part that knows how the work is spread.
 
 Kernels run over ranges of documents or words (`over_range`, `over_weights`, `all`). A local step runs over partitions
-of the documents (`spread`, `Spread.map`): its results come back in the order of the partitions and are added in that
-order, so that the sum does not depend on who finishes first.
+of the documents (`spread`, `Spread.map`): its results are added up a tree whose order the partitions alone decide
+(`total`), so that the sum does not depend on who finishes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Sequence
 from operator import add
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 RangeFunction = Callable[[int, int], None]
+Function = TypeVar("Function", bound=Callable[..., Any])
+Combine = Callable[[Any, Any], Any]
 
 
 class Partitioned(Protocol):
     """Documents that can be cut into partitions."""
 
+    @property
+    def n_pieces(self) -> int:
+        """How many partitions are worth sending to other machines; the documents alone decide it."""
+        ...
+
     def split(self, n_parts: int) -> list[Any]: ...
+
+
+class Movable(Protocol):
+    """A partition that another process can hold: what local steps find in it is apart from its documents."""
+
+    def kept(self) -> Any:
+        """What local steps found."""
+        ...
+
+    def holding(self, kept: Any, *, copied: bool) -> Self:
+        """These documents with what `kept` gave, or with nothing; local steps leave what is copied as it is."""
+        ...
 
 
 class Spread(Protocol):
     """Documents in partitions, each wherever the backend keeps it."""
 
-    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """function(partition, backend, *shared) for every partition, in their order.
+    def map(self, function: Callable[..., Any], *shared: Any) -> Iterable[Any]:
+        """function(partition, backend, *shared) for every partition, in their order; `total` adds the results.
 
         The function is one of a module, so that another process can import it. What it changes in its partition stays
         there for the next call.
@@ -36,10 +54,32 @@ class Spread(Protocol):
         ...
 
 
+def reads_only(function: Function) -> Function:
+    """Say of a function for `Spread.map` that it changes nothing in its partition, and that its results are small."""
+    function.reads_only = True  # type: ignore[attr-defined]
+    return function
+
+
+class Room:
+    """An array to be overwritten, if there is one. It does not travel: in another process, there is none."""
+
+    def __init__(self, array: np.ndarray | None = None) -> None:
+        self.array = array
+
+    def __reduce__(self) -> tuple[type[Room], tuple[()]]:
+        return Room, ()
+
+    def like(self, other: np.ndarray) -> np.ndarray:
+        """The array, or a new one where there is none of this shape."""
+        fits = self.array is not None and self.array.shape == other.shape
+        return self.array if fits else np.empty_like(other)  # type: ignore[return-value]
+
+
 class Backend(Protocol):
     """Where kernels run: a context manager."""
 
     n_threads: int
+    remote: bool  # whether partitions lie in other processes
 
     def __enter__(self) -> Self: ...
 
@@ -76,6 +116,15 @@ class Backend(Protocol):
         ...
 
 
-def total(parts: Sequence[Any], combine: Callable[[Any, Any], Any] = add) -> Any:
-    """The parts combined from the first to the last."""
-    return reduce(combine, parts)
+def total(parts: Iterable[Any], combine: Combine = add) -> Any:
+    """The parts, combined up a tree. Results that lie elsewhere (`fold`) are combined there."""
+    fold = getattr(parts, "fold", None)
+    return in_tree(list(parts), combine) if fold is None else fold(combine)
+
+
+def in_tree(parts: list[Any], combine: Combine) -> Any:
+    """Neighbours are combined, then neighbours of those, and so on; a last one without a neighbour waits."""
+    while len(parts) > 1:
+        pairs = [combine(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
+        parts = pairs + parts[len(pairs) * 2 :]
+    return parts[0]

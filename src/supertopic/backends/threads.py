@@ -34,6 +34,8 @@ class Threads:
     Inside, matrix products keep to one thread: theirs would fight with these for the cores.
     """
 
+    remote = False
+
     def __init__(self, n_jobs: int | None = None) -> None:
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
             raise ValueError(f"n_jobs: got {n_jobs!r}, expected a whole number other than 0, or None")

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.backends.base import Backend, Spread
+from supertopic.backends.base import Backend, Spread, reads_only
 from supertopic.kernels.word_sums import order_by_word
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
+_PIECE, _PIECE_WORDS, _MOST_PIECES = 20_000, 8, 256  # entries of a piece at least, also per word; pieces at most
 _PLAIN_BYTES = 1 << 20  # held about a block's documents where there is no response: they stay in the second-level cache
 
 
@@ -60,6 +61,15 @@ class Batch:
 
     def __len__(self) -> int:
         return int(self.counts.shape[0])
+
+    @property
+    def n_pieces(self) -> int:
+        """Pieces that take several times longer to be worked on than topics and statistics take to travel.
+
+        Both grow with the number of topics. The work grows with the entries, what travels with the vocabulary.
+        """
+        least = max(_PIECE, _PIECE_WORDS * self.counts.shape[1])
+        return int(np.clip(self.counts.nnz // least, 1, _MOST_PIECES))
 
     def split(self, n_parts: int) -> list[Partition]:
         """Runs of documents with about as many entries each."""
@@ -133,6 +143,12 @@ class Locals:
         doc_topic = np.empty((n_documents, n_topics), dtype=np.float32)
         return cls(doc_topic, np.zeros((n_documents, n_columns)), np.zeros((n_documents, n_columns)))
 
+    def copy(self) -> Locals:
+        return Locals(self.doc_topic.copy(), self.score.copy(), self.moment.copy())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "labelled": None}  # it can be made again
+
 
 @dataclass
 class Partition:
@@ -143,7 +159,17 @@ class Partition:
     found: Locals | None = None  # by the last local step
     before: Locals | None = None  # by the one before
 
+    def kept(self) -> tuple[Locals | None, Locals | None]:
+        return self.found, self.before
 
+    def holding(self, kept: tuple[Locals | None, Locals | None] | None, *, copied: bool) -> Partition:
+        found, before = kept or (None, None)
+        if copied and found is not None:  # the one before it is never changed
+            found = found.copy()
+        return Partition(self.batch, self.rows, found, before)
+
+
+@reads_only
 def doc_topic_of(partition: Partition, backend: Backend) -> np.ndarray:
     """(D, K) what the last local step found."""
     assert partition.found is not None
@@ -152,7 +178,7 @@ def doc_topic_of(partition: Partition, backend: Backend) -> np.ndarray:
 
 def gather(spread: Spread) -> np.ndarray:
     """(D, K) `doc_topic` of all documents."""
-    parts = spread.map(doc_topic_of)
+    parts = list(spread.map(doc_topic_of))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

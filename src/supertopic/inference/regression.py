@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import minimize
 
+from supertopic.backends.base import Combine
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.design import Design
 from supertopic.responses.base import Response
@@ -25,9 +26,7 @@ class Total(Protocol):
     over all parts of the documents, by default by adding.
     """
 
-    def __call__(
-        self, function: Callable[..., Any], *arguments: Any, combine: Callable[[Any, Any], Any] = add
-    ) -> Any: ...
+    def __call__(self, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any: ...
 
 
 @dataclass
@@ -39,7 +38,7 @@ class Labelled:
     weight: np.ndarray
     _moments: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None  # of the last coefficients
 
-    def total(self, function: Callable[..., Any], *arguments: Any, combine: Callable[[Any, Any], Any] = add) -> Any:
+    def total(self, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
         """The `Total` of documents that are all here."""
         return function(self, *arguments)
 

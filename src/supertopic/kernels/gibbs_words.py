@@ -321,7 +321,7 @@ def _move(entries, start, length, shift, new, new_place, old_place):
 @njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # nothing is allocated: no reference counts
 def sweep_task(
     words, word_ptr, token_doc, topic, documents, word_topic_count, topic_count, topics, alpha, beta,
-    beta_sum, collapsed, seed, sweep, scratch,
+    beta_sum, collapsed, seed, sweep, first, scratch,
 ):  # fmt: skip
     """Draw every token of one task from its conditional; returns how many changed their topic.
 
@@ -339,7 +339,8 @@ def sweep_task(
     topics : (V, K) float32, phi; (0, 0) when collapsed
     alpha : (Kp,) float32, zero beyond K
     beta, beta_sum : float32, beta and V beta
-    collapsed : bool; seed, sweep : int, with the token's place they make its uniform
+    collapsed : bool; seed, sweep : int, with the token's number they make its uniform
+    first : int, the number of token 0: others count from there
     scratch : (4, S) float32, S >= 2**shift and >= Kp + 48
     """
     doc_topic, entries, doc_start, doc_length, shift = documents
@@ -363,7 +364,7 @@ def sweep_task(
             if collapsed:
                 own = np.float32(word_topic_count[word, old]) - one + beta
                 own /= np.float32(topic_count[old]) - one + beta_sum
-            u = uniform(key, token)
+            u = uniform(key, first + token)
             if dense:
                 for k in range(0, doc_topic.shape[1], 32):
                     prefetch(doc_topic, ahead * doc_topic.shape[1] + k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from supertopic.backends import make_backend
+from supertopic.backends import make_backend, name_of
 from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
@@ -427,7 +428,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _fingerprint(self, batch: Batch, seed: int, start: np.ndarray) -> dict[str, Any]:
         """What a checkpoint belongs to: parameters, seed, classes, documents, responses, covariates, a warm start."""
-        left_out = {"checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}
+        left_out = {"backend", "checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}
         names = sorted(set(self.get_params(deep=False)) - left_out)
         found: dict[str, Any] = {name: fingerprint_value(getattr(self, name)) for name in names}
         classes: list[Any] = [
@@ -479,6 +480,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
         return prediction.infer_shares(self._point_model(), self._weights(), corpus.counts, backend)[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {**state, "backend": name_of(state["backend"])} if "backend" in state else state
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone shares a Dask client: that cannot be copied."""
+        return super(TopicEstimator, copy.copy(self)).__sklearn_clone__().set_params(backend=self.backend)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

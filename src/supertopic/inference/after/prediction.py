@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, Spread, reads_only
+from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_mean import infer_documents_mean
@@ -42,6 +43,9 @@ def infer_shares(
     weights : (V, K) float32, p(word | topic)
     """
     n_topics = weights.shape[1]
+    elsewhere = None if words else _spread(counts, n_topics, backend)
+    if elsewhere is not None:
+        return np.concatenate(list(elsewhere.map(_shares_of, point, weights))), np.empty((0, n_topics), np.float32)
     doc_topic = np.empty((counts.shape[0], n_topics), dtype=np.float32)
     phi = np.empty((counts.nnz if words else 0, n_topics), dtype=np.float32)
     bound = np.empty(len(doc_topic))
@@ -70,6 +74,25 @@ def infer_shares(
     backend.over_weights(counts.indptr, infer_range)
     doc_topic /= doc_topic.sum(axis=1, keepdims=True)
     return doc_topic, phi
+
+
+def _spread(counts: sp.csr_matrix, n_topics: int, backend: Backend) -> Spread | None:
+    """The documents in partitions on other machines; None if they are better inferred here."""
+    nothing = np.zeros(counts.shape[0])
+    batch = Batch(counts, nothing, nothing, n_topics)
+    return backend.spread(batch) if backend.remote and batch.n_pieces > 1 else None
+
+
+@reads_only
+def _shares_of(partition: Partition, backend: Backend, point: PointModel, weights: np.ndarray) -> np.ndarray:
+    return infer_shares(point, weights, partition.batch.counts, backend)[0]
+
+
+@reads_only
+def _scores_of(
+    partition: Partition, backend: Backend, point: PointModel, weights: np.ndarray, coef: np.ndarray, response: Response
+) -> Scores:
+    return score(point, weights, coef, response, partition.batch.counts, backend)
 
 
 def response_shares(point: PointModel, phi: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -109,16 +132,23 @@ def score(
         shares = infer_shares(point, weights, counts, backend)[0]
         exact = shares @ coef.T.astype(np.float64)
         return Scores(shares, exact, np.where(response.is_product, np.exp(np.minimum(exact, 300.0)), exact**2))
+    elsewhere = _spread(counts, weights.shape[1], backend)
+    if elsewhere is not None:
+        return _joined(list(elsewhere.map(_scores_of, point, weights, coef, response)))
     columns = (coef, response.is_product) if response.uses_moments else (coef[:0], response.is_product[:0])
     parts = [
         _score_part(point, weights, *columns, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
         for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
     ]
-    found = Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
+    found = _joined(parts)
     if response.uses_moments:
         return found
     means = found.mean_topics @ coef.T
     return Scores(found.mean_topics, means, means**2)
+
+
+def _joined(parts: list[Scores]) -> Scores:
+    return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
 
 
 def _score_part(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.backends.base import Combine
 from supertopic.inference.design import Design
 from supertopic.inference.regression import Labelled
 
@@ -49,7 +50,7 @@ class SpilledDocuments:
             y = labels[:, 0] if labels.shape[1] == 1 else labels
             yield with_known_shares(mean_topics, covariates, y, weight[:, 0])
 
-    def total(self, function: Callable[..., Any], *arguments: Any, combine: Callable[[Any, Any], Any] = add) -> Any:
+    def total(self, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
         """The `Total` of all documents."""
         found = None
         for number, part in enumerate(self._blocks()):

@@ -34,7 +34,7 @@ _SPLIT_SEED = 1_000_003
 def fit_gibbs(task: Task, watch: Watch) -> Fit:
     """Run `max_iter` sweeps and average over every `thin`-th sweep after `burn_in`, counted back from the last one."""
     model, settings = task.model, task.settings
-    sampler = Sampler.of(task)
+    sampler = _sampler_for(task)
     first = n_samples = 0
     sums = np.empty(sampler.word_topic.shape, dtype=np.float32)
     alphas: list[list[float]] = []
@@ -54,20 +54,33 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
             if sweep >= _FIRST_ALPHA:
                 lengths = sampler.tokens.doc_length
                 sampler.alpha = model.doc_topic_prior.update_from_counts(sampler.alpha, histogram, lengths)
-            watch.trace.append(sampler.log_joint(histogram) / max(len(sampler.topic), 1))
+            watch.trace.append(sampler.log_joint(histogram) / max(len(sampler.tokens.doc), 1))
             alphas.append(sampler.alpha.tolist())
         if sweep >= settings.burn_in and left % settings.thin == 0:
             sampler.add_words(sums)
             n_samples += 1
-        watch.step(
-            sweep + 1, partial(dict, topic=sampler.topic, sums=sums, alpha=sampler.alpha),
-            n_samples=n_samples, alphas=alphas,
-        )  # fmt: skip
+        watch.step(sweep + 1, partial(_arrays, sampler, sums), n_samples=n_samples, alphas=alphas)
     sums /= np.float32(n_samples)
     sums += np.float32(sampler.prior)
     state = State.first(model, sums, alpha=sampler.alpha)
     draws = {"log_joint": np.asarray(watch.trace), "alpha": np.asarray(alphas)}
     return Fit(state, watch.trace, settings.max_iter, draws)
+
+
+def _arrays(sampler: Sampler, sums: np.ndarray) -> dict[str, np.ndarray]:
+    """What it takes to continue."""
+    return {"topic": sampler.token_topics(), "sums": sums, "alpha": sampler.alpha}
+
+
+def _sampler_for(task: Task) -> Sampler:
+    """The sampler of the task's backend; refuses one that a cluster cannot run."""
+    if not task.backend.remote:
+        return Sampler.of(task)
+    if task.settings.collapsed:
+        raise ValueError("sampler: got 'collapsed', which draws in one process; expected 'partial' for a Dask client")
+    from supertopic.inference.gibbs.spread import SpreadSampler  # it is made of this module's
+
+    return SpreadSampler.of(task)
 
 
 class Sampler:
@@ -149,8 +162,7 @@ class Sampler:
             )
         collapsed = topics is None
         topics = np.zeros((0, 0), dtype=np.float32) if topics is None else topics
-        alpha = np.zeros(layout.padded(self.n_topics), dtype=np.float32)
-        alpha[: self.n_topics] = self.alpha
+        alpha = padded_alpha(self.alpha)
         beta, beta_sum = np.float32(self.prior), np.float32(self.prior * len(self.word_topic))
         words, tokens = self.tokens.word_bounds, self.tokens.word_ptr
 
@@ -158,7 +170,7 @@ class Sampler:
             return (
                 sweep_task, (int(words[j]), int(words[j + 1])), tokens[i], self.tokens.doc, self.topic,
                 self.documents, self.word_topic, topic_count, topics, alpha, beta, beta_sum, collapsed,
-                self.seed, number, self._scratch[i],
+                self.seed, number, 0, self._scratch[i],
             )  # fmt: skip
 
         self.topic_count = sweep_groups(self.backend, self.topic_count, np.diff(tokens[:, words], axis=1), call)
@@ -189,12 +201,11 @@ class Sampler:
 
     def topic_histogram(self) -> np.ndarray:
         """(K, L): documents that hold topic k exactly n times."""
-        doc_topic, entries, _, _, shift = self.documents
-        most = doc_topic.max(initial=0) if len(doc_topic) else entries.max(initial=0) >> shift
-        histogram = np.zeros((self.n_topics, int(most) + 1), dtype=np.int32)
-        layout.count_documents(self.documents, histogram)
-        histogram[:, 0] = len(self.tokens.doc_length) - histogram[:, 1:].sum(axis=1)
-        return histogram
+        return topic_histogram(self.documents, self.n_topics, len(self.tokens.doc_length))
+
+    def token_topics(self) -> np.ndarray:
+        """(N,) uint16."""
+        return self.topic
 
     def log_joint(self, histogram: np.ndarray) -> float:
         """log p(words, topics of the tokens), topic shares and topics integrated out."""
@@ -213,6 +224,23 @@ class Sampler:
         lengths = self.tokens.doc_length
         documents += (gammaln(self.alpha.sum()) - gammaln(lengths + self.alpha.sum())).sum()
         return float(words + documents)
+
+
+def padded_alpha(alpha: np.ndarray) -> np.ndarray:
+    """alpha as `sweep_task` takes it."""
+    found = np.zeros(layout.padded(len(alpha)), dtype=np.float32)
+    found[: len(alpha)] = alpha
+    return found
+
+
+def topic_histogram(documents: layout.Documents, n_topics: int, n_documents: int) -> np.ndarray:
+    """(K, L): documents that hold topic k exactly n times."""
+    doc_topic, entries, _, _, shift = documents
+    most = doc_topic.max(initial=0) if len(doc_topic) else entries.max(initial=0) >> shift
+    histogram = np.zeros((n_topics, int(most) + 1), dtype=np.int32)
+    layout.count_documents(documents, histogram)
+    histogram[:, 0] = n_documents - histogram[:, 1:].sum(axis=1)
+    return histogram
 
 
 def _fixed_ranges(n: int, parts: int = 32) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Spread, total
+from supertopic.backends.base import Room, Spread, total
 from supertopic.doc_topic_prior import SETTLED
 from supertopic.inference.batches import continue_from, gather
 from supertopic.inference.first_topics import first_state
@@ -44,11 +44,11 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
         # in place: after this the parameters themselves are not needed any more
         weights = model.emission.expect(state.word_topic, task.backend, log=model.one_topic, out=state.word_topic)
         given = (model, state, weights, settings.limits, terms)
-        stats = total(spread.map(local_step, *given, fresh, False, spare))
+        stats = total(spread.map(local_step, *given, fresh, False, Room(spare)))
         bound = (stats.bound + evidence) / n_tokens
         if fresh and step.monotone and watched and watched[-1] - bound > settings.tol * abs(bound):
             fresh = False
-            stats = total(spread.map(local_step, *given, False, True, spare))
+            stats = total(spread.map(local_step, *given, False, True, Room(spare)))
             bound = (stats.bound + evidence) / n_tokens
         before = state.alpha
         state, terms = global_step(model, state, stats, spread, terms, task.backend)

@@ -128,7 +128,7 @@ def _step(task: Task, state: State, groups: list[_Class], fresh: bool, again: bo
     bound, terms = global_evidence(model, state, backend), DocumentTerms()
     for group in groups:
         own = np.ascontiguousarray(weights[:, group.columns])
-        given = (model, state, own, task.settings.limits, terms, fresh, again)
+        given = (model, replace(state, word_topic=own), own, task.settings.limits, terms, fresh, again)
         stats = total(group.spread.map(local_step, *given))
         word_topic[:, group.columns] += stats.word_topic
         log_theta += stats.log_theta

@@ -12,6 +12,7 @@ LDA.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -20,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma, logsumexp
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, Spread, reads_only, total
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
-from supertopic.inference.batches import order_entries
+from supertopic.inference.batches import Batch, order_entries
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -96,14 +97,14 @@ class _Candidates:
         whole = len(rows) == counts.shape[0]
         self.rows, self.counts = rows, counts if whole else counts[rows]
         self.by_word = order_entries(np.arange(len(rows)), self.counts)
-        self.gamma, self.theta = np.empty((2, len(rows), n_topics), dtype=np.float32)
-        self.ratio = np.empty(self.counts.nnz, dtype=np.float32)
-        self.bound = np.zeros(len(rows))
+        self.gamma = np.empty((len(rows), n_topics), dtype=np.float32)
         self.longest = int(np.diff(self.counts.indptr).max(initial=0))
 
     def infer(self, weights: np.ndarray, alpha: np.ndarray, limits: LocalLimits, fresh: bool, backend: Backend) -> None:
         csr = (self.counts.indptr, self.counts.indices, self.counts.data)
         given = (*csr, weights, alpha.astype(np.float32), False, limits.max_passes, limits.tol, fresh)
+        self.theta, self.ratio = np.empty_like(self.gamma), np.empty(self.counts.nnz, dtype=np.float32)
+        self.bound = np.zeros(len(self.rows))
 
         def part(start: int, stop: int) -> None:
             rows = backend.scratch(self.longest, weights.shape[1])
@@ -127,23 +128,45 @@ class _Candidates:
 
 
 class Documents:
-    """The E-step: documents under every combination of labels that they may have."""
+    """The E-step: documents under every combination of labels that they may have.
 
-    def __init__(self, counts: sp.csr_matrix, logs: np.ndarray, n_topics: int, limits: LocalLimits) -> None:
+    It is also a partition of documents (`supertopic.backends.base`). What stays with it between steps is `gamma`, and
+    that of the step before.
+    """
+
+    def __init__(
+        self, counts: sp.csr_matrix, logs: np.ndarray, n_topics: int, limits: LocalLimits, first: int = 0,
+        places: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """first : number of the first document; places : (A,) where its candidates begin among those of all."""
         self.candidates = [_Candidates(counts, np.flatnonzero(column > -np.inf), n_topics) for column in logs.T]
         self.n_topics, self.limits = n_topics, limits
         self.posterior = np.zeros(logs.shape)
+        self.rows = slice(first, first + len(logs))
+        self.places = np.zeros(logs.shape[1], dtype=np.int64) if places is None else places
+        self.before: list[np.ndarray] | None = None
 
     @property
-    def gamma(self) -> np.ndarray:
-        """Dirichlet parameters of the topic shares (rows, K): the candidates of each combination, one after another."""
-        return np.concatenate([candidates.gamma for candidates in self.candidates])
+    def gamma(self) -> list[np.ndarray]:
+        """Dirichlet parameters of the topic shares, of the candidates of each combination (rows, K)."""
+        return [candidates.gamma.copy() for candidates in self.candidates]
 
     @gamma.setter
-    def gamma(self, gamma: np.ndarray) -> None:
-        ends = np.cumsum([len(candidates.rows) for candidates in self.candidates])
-        for candidates, part in zip(self.candidates, np.split(gamma, ends[:-1]), strict=True):
+    def gamma(self, gamma: list[np.ndarray]) -> None:
+        for candidates, part in zip(self.candidates, gamma, strict=True):
             candidates.gamma[:] = part  # a copy, since the E-step overwrites it
+
+    def kept(self) -> tuple[list[np.ndarray], list[np.ndarray] | None, np.ndarray]:
+        return self.gamma, self.before, self.posterior
+
+    def holding(self, kept: Any, *, copied: bool) -> Self:
+        own = copy(self)
+        own.candidates = [copy(candidates) for candidates in self.candidates]
+        if kept is not None:
+            gamma, own.before, own.posterior = kept
+            for candidates, part in zip(own.candidates, gamma, strict=True):
+                candidates.gamma = part.copy() if copied else part
+        return own
 
     def infer(self, tables: np.ndarray, alpha: np.ndarray, logs: np.ndarray, fresh: bool, backend: Backend) -> float:
         """E-step given p(word | cell) (cells, V); returns the documents' part of the bound."""
@@ -167,13 +190,13 @@ class Documents:
         ]
         return np.concatenate(parts)
 
-    def mean_log_theta(self) -> np.ndarray:
-        """(K,) mean over documents of E[log theta]."""
+    def sum_log_theta(self) -> np.ndarray:
+        """(K,) sum over documents of E[log theta]."""
 
         def logs(gamma: np.ndarray) -> np.ndarray:
             return digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
 
-        return self._average(logs).mean(axis=0)
+        return self._average(logs).sum(axis=0)
 
     def doc_topic(self) -> np.ndarray:
         """(D, K) float32 E[theta]."""
@@ -188,6 +211,87 @@ class Documents:
         return total
 
 
+@dataclass(frozen=True)
+class _Labelled:
+    """Documents to be spread: what is known of their labels decides what each may be."""
+
+    counts: sp.csr_matrix
+    logs: np.ndarray  # (D, A)
+    n_topics: int
+    limits: LocalLimits
+
+    @property
+    def n_pieces(self) -> int:
+        return Batch(self.counts, self.logs, self.logs, self.n_topics).n_pieces
+
+    def split(self, n_parts: int) -> list[Documents]:
+        parts, places = [], np.zeros(self.logs.shape[1], dtype=np.int64)
+        for part in Batch(self.counts, self.logs, self.logs[:, 0], self.n_topics).split(n_parts):
+            logs = self.logs[part.rows]
+            parts.append(Documents(part.batch.counts, logs, self.n_topics, self.limits, part.rows.start, places))
+            places = places + (logs > -np.inf).sum(axis=0)
+        return parts
+
+
+@dataclass(frozen=True)
+class _Stats:
+    """What documents say; the sum of two is what their union says."""
+
+    bound: float
+    words: np.ndarray  # (cells, V) expected counts
+    log_theta: np.ndarray  # (K,)
+
+    def __add__(self, other: _Stats) -> _Stats:
+        return _Stats(self.bound + other.bound, self.words + other.words, self.log_theta + other.log_theta)
+
+
+def _facet_step(
+    documents: Documents, backend: Backend, tables: np.ndarray, alpha: np.ndarray, logs: np.ndarray, fresh: bool,
+    again: bool = False,
+) -> _Stats:  # fmt: skip
+    """The local step. Documents start afresh or from the last step; `again` repeats it, from what was before it."""
+    if again:
+        assert documents.before is not None
+        documents.gamma = documents.before
+    else:
+        documents.before = documents.gamma
+    bound = documents.infer(tables, alpha, logs[documents.rows], fresh, backend)
+    return _Stats(bound, documents.expected_counts(backend), documents.sum_log_theta())
+
+
+def _take_gamma(documents: Documents, backend: Backend, gamma: np.ndarray, sizes: list[int]) -> None:
+    """Let documents start from `gamma` (rows, K): that of all candidates of each combination, of which `sizes` say how
+    many there are, one after another.
+    """
+    parts = np.split(gamma, np.cumsum(sizes)[:-1])
+    ends = [(place, place + len(own.rows)) for place, own in zip(documents.places, documents.candidates, strict=True)]
+    documents.gamma = [part[slice(*end)] for part, end in zip(parts, ends, strict=True)]
+
+
+@reads_only
+def _gamma_of(documents: Documents, backend: Backend, before: bool) -> list[np.ndarray]:
+    """What the last step found, or what it started from."""
+    assert documents.before is not None
+    return documents.before if before else documents.gamma
+
+
+@reads_only
+def _posterior_of(documents: Documents, backend: Backend) -> np.ndarray:
+    return documents.posterior
+
+
+@reads_only
+def _shares_of(documents: Documents, backend: Backend) -> np.ndarray:
+    return documents.doc_topic()
+
+
+def _arrays(now: _Parameters, spread: Spread, last: bool) -> dict[str, np.ndarray]:
+    """What it takes to continue; the last step is done once more."""
+    combinations = zip(*spread.map(_gamma_of, last), strict=True)
+    gamma = [np.concatenate(parts) for parts in combinations]
+    return {**now.arrays(), "gamma": np.concatenate(gamma)}
+
+
 def fit_faceted(labels: Labels, design: CellDesign, prior: FacetPrior, task: Task, watch: Watch) -> FacetedFit[Labels]:
     """EM until the bound per token gains less than `tol` of itself. An M-step has one Newton step of every component.
 
@@ -195,38 +299,41 @@ def fit_faceted(labels: Labels, design: CellDesign, prior: FacetPrior, task: Tas
     fall; from then on, they start from where they were. The last step has no M-step, so that q(a) and the topic shares
     belong to the parameters that are returned.
     """
-    settings, backend = task.settings, task.backend
-    documents = Documents(task.counts, labels.logs(), design.n_topics, settings.limits)
+    settings, logs = task.settings, labels.logs()
+    spread = task.backend.spread(_Labelled(task.counts, logs, design.n_topics, settings.limits))
     n_tokens = task.n_tokens
     first, fresh, resumed = 0, True, watch.resume()
     if resumed is not None:
-        first, fresh, documents.gamma = resumed[0]["done"], resumed[0]["fresh"], resumed[1].pop("gamma")
+        first, fresh = resumed[0]["done"], resumed[0]["fresh"]
+        spread.map(_take_gamma, resumed[1].pop("gamma"), (logs > -np.inf).sum(axis=0).tolist())
         now = _Parameters.restore(labels, resumed[1])
         if _is_last(watch.trace, settings):  # the kill came after the last step, which is then done once more
             first, _ = first - 1, watch.trace.pop()
     else:
-        now = _first_parameters(labels, design, prior, task, documents)
-    before = documents.gamma
+        now = _first_parameters(labels, design, prior, task, spread)
     for done in range(first, settings.max_iter):
         given = (np.exp(now.components.logs(design)), now.alpha, now.labels.logs())
         evidence = now.labels.log_prior() - prior.penalties(now.components.eta, design)
-        bound = (documents.infer(*given, fresh, backend) + evidence) / n_tokens
-        if fresh and watch.trace and bound < watch.trace[-1]:
-            fresh, documents.gamma = False, before
-            bound = (documents.infer(*given, fresh, backend) + evidence) / n_tokens
-        watch.trace.append(bound)
+        stats = total(spread.map(_facet_step, *given, fresh))
+        if fresh and watch.trace and (stats.bound + evidence) / n_tokens < watch.trace[-1]:
+            fresh = False
+            stats = total(spread.map(_facet_step, *given, fresh, True))
+        watch.trace.append((stats.bound + evidence) / n_tokens)
         last = _is_last(watch.trace, settings)
         if not last:
-            now = _maximise(now, documents, design, prior, task, learn_alpha=done + 1 >= _ALPHA_AFTER)
-            before = documents.gamma
-        watch.step(done + 1, partial(dict, now.arrays(), gamma=before), fresh=fresh)
+            now = _maximise(now, stats, spread, design, prior, task, learn_alpha=done + 1 >= _ALPHA_AFTER)
+        watch.step(done + 1, partial(_arrays, now, spread, last), fresh=fresh)
         if last:
             break
     state = State.first(task.model, np.ascontiguousarray(now.components.topics(design).T, dtype=np.float32))
     return FacetedFit(
-        replace(state, alpha=now.alpha), watch.trace, len(watch.trace),
-        components=now.components, labels=now.labels, doc_topic=documents.doc_topic(), posterior=documents.posterior,
+        replace(state, alpha=now.alpha), watch.trace, len(watch.trace), components=now.components, labels=now.labels,
+        doc_topic=_of_all(spread, _shares_of), posterior=_of_all(spread, _posterior_of),
     )  # fmt: skip
+
+
+def _of_all(spread: Spread, function: Callable[..., np.ndarray]) -> np.ndarray:
+    return np.concatenate(list(spread.map(function)))
 
 
 def _is_last(trace: list[float], settings: Any) -> bool:
@@ -234,25 +341,25 @@ def _is_last(trace: list[float], settings: Any) -> bool:
 
 
 def _maximise(
-    now: _Parameters[Labels], documents: Documents, design: CellDesign, prior: FacetPrior, task: Task,
+    now: _Parameters[Labels], stats: _Stats, spread: Spread, design: CellDesign, prior: FacetPrior, task: Task,
     learn_alpha: bool,
 ) -> _Parameters[Labels]:  # fmt: skip
     """The M-step: components, labels and alpha."""
-    backend, alpha = task.backend, now.alpha
-    components, _ = fit_components(documents.expected_counts(backend), design, prior, backend, now.components)
+    alpha = now.alpha
+    components, _ = fit_components(stats.words, design, prior, task.backend, now.components)
     if learn_alpha:
-        alpha = task.model.doc_topic_prior.update(alpha, documents.mean_log_theta())
-    return _Parameters(components, now.labels.update(documents.posterior), alpha)
+        alpha = task.model.doc_topic_prior.update(alpha, stats.log_theta / len(task.batch))
+    return _Parameters(components, now.labels.update(_of_all(spread, _posterior_of)), alpha)
 
 
 def _first_parameters(
-    labels: Labels, design: CellDesign, prior: FacetPrior, task: Task, documents: Documents
+    labels: Labels, design: CellDesign, prior: FacetPrior, task: Task, spread: Spread
 ) -> _Parameters[Labels]:
     """Where a fit starts: the components that an E-step with first topics suggests."""
     alpha, logs, backend = task.model.doc_topic_prior.start.copy(), labels.logs(), task.backend
     tables = _first_tables(task.counts, logs, design, prior, alpha, task.seed, backend)
-    documents.infer(tables, alpha, logs, True, backend)
-    return _Parameters(first_components(documents.expected_counts(backend), design, prior), labels, alpha)
+    stats = total(spread.map(_facet_step, tables, alpha, logs, True))
+    return _Parameters(first_components(stats.words, design, prior), labels, alpha)
 
 
 def _first_tables(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, Room
 from supertopic.inference.batches import Block, Locals, Partition, order_entries
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.e_step_words import add_word_blocks, variational_shares
@@ -25,13 +25,13 @@ def local_step(
     terms: DocumentTerms,
     fresh: bool = True,
     again: bool = False,
-    out: np.ndarray | None = None,
+    out: Room | None = None,
 ) -> Stats:
     """Stats of a partition, given the topics' weights (logarithms, for a mixture); `partition.found` is renewed.
 
     Documents start afresh, or from what the last step found; `again` repeats the step, from what was found before it.
-    The word counts are written to `out` where it is given and has their shape: engines alternate between two arrays,
-    and some emissions have more parameters than topics.
+    The State's own topics are not used: `weights` may stand in their place. The word counts are written to `out` where
+    it has their shape: engines alternate between two arrays, and some emissions have more parameters than topics.
     """
     batch = partition.batch
     n_topics, n_columns, n_coef = model.n_topics, model.response.n_columns, model.n_topics + model.n_covariates
@@ -43,7 +43,7 @@ def local_step(
         assert partition.before is not None
         found.doc_topic[:] = partition.before.doc_topic
     stats = Stats(
-        word_topic=np.empty_like(weights) if out is None or out.shape != weights.shape else out,
+        word_topic=(out or Room()).like(weights),
         log_theta=np.zeros(n_topics),
         n_documents=float(len(batch)),
         bound=0.0,

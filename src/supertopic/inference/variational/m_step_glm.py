@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend, Spread, total
+from supertopic.backends.base import Backend, Combine, Spread, reads_only, total
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.batches import Partition
 from supertopic.inference.design import Design
@@ -96,12 +96,13 @@ def information_at(
 
 def over_partitions(
     spread: Spread, alpha: np.ndarray, function: Callable[..., Any], *arguments: Any,
-    combine: Callable[[Any, Any], Any] = add,
+    combine: Combine = add,
 ) -> Any:  # fmt: skip
     """The `Total` of documents in partitions, at the topic shares that the last local step found."""
     return total(spread.map(_of_labelled, alpha, function, *arguments), combine)
 
 
+@reads_only
 def _of_labelled(
     partition: Partition, backend: Backend, alpha: np.ndarray, function: Callable[..., Any], *arguments: Any
 ) -> Any:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supertopic.backends.base import Spread, total
+from supertopic.backends.base import Combine, Spread, total
 from supertopic.coefficients import CoefPrior
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
@@ -417,7 +417,8 @@ def first_topics(task: Task, train: Batch) -> np.ndarray:
     spread, terms = task.backend.spread(batch), DocumentTerms()
     for step in range(SETTINGS.start_steps):
         weights = model.emission.expect(state.word_topic, task.backend)
-        stats = total(spread.map(local_step, model, state, weights, _START, terms, step == 0))
+        given = (model, replace(state, word_topic=weights), weights, _START, terms)
+        stats = total(spread.map(local_step, *given, step == 0))
         state, _ = global_step(model, state, stats, spread, terms, task.backend)
     return model.emission.probabilities(state.word_topic, by_word=True)
 
@@ -469,8 +470,6 @@ def topic_prior(model: Model) -> float:
     return model.emission.prior
 
 
-def over_shares(
-    spread: Spread, function: Callable[..., Any], *arguments: Any, combine: Callable[[Any, Any], Any] = add
-) -> Any:
+def over_shares(spread: Spread, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
     """The `Total` of documents in partitions, at the shares that the last local step found."""
     return total(spread.map(of_shares, function, *arguments), combine)

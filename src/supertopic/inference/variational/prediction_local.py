@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, reads_only
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, Block, Locals, Partition, order_entries
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -76,6 +76,7 @@ def prediction_step(
     return stats
 
 
+@reads_only
 def of_shares(partition: Partition, backend: Backend, function: Callable[..., Any], *arguments: Any) -> Any:
     """A function of the documents as a regression sees them, at the shares that the last step found."""
     batch, found = partition.batch, partition.found

@@ -62,7 +62,7 @@ def take_step(
     spread, scale = backend.spread(batch), (n_documents or len(batch)) / len(batch)
     terms = model.coef_step.document_terms(len(batch), model.response.n_columns)
     weights = model.emission.expect(state.word_topic, backend, log=model.one_topic)
-    stats = total(spread.map(local_step, model, state, weights, limits, terms))
+    stats = total(spread.map(local_step, model, replace(state, word_topic=weights), weights, limits, terms))
     del weights  # as large as the topics, and the global step needs as much again
     bound = scale * stats.bound
     after, _ = global_step(model, state, stats, spread, terms, backend, scale, rate)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from supertopic.backends.base import total
+from supertopic.backends.base import Room, total
 from supertopic.inference.batches import Batch, mini_batches
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.task import Fit, Task, Watch
@@ -46,7 +47,8 @@ def fit_epochs(
             terms = model.coef_step.document_terms(len(batch), model.response.n_columns)
             weights = model.emission.expect(state.word_topic, backend, log=model.one_topic, out=weights)
             spread = backend.spread(batch)
-            stats = total(spread.map(local_step, model, state, weights, settings.limits, terms, True, False, spare))
+            given = (model, replace(state, word_topic=weights), weights, settings.limits, terms)
+            stats = total(spread.map(local_step, *given, True, False, Room(spare)))
             spare, bound = state.word_topic, stats.bound
             state, _ = global_step(model, state, stats, spread, terms, backend, scale, rate)
             number += 1

@@ -1,0 +1,141 @@
+"""Partially collapsed Gibbs sampling of LDA over partitions: exact, wherever the documents are.
+
+Given the topics, which are drawn once per sweep, documents do not depend on one another. A partition is a group of
+documents of the sampler's layout. It keeps the topics of its tokens, and each sweep gives its counts of words by topic,
+which add up. A token has the same random numbers as in `supertopic.inference.gibbs.lda`, and so the same draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from supertopic.backends.base import Backend, reads_only, total
+from supertopic.inference.gibbs.lda import Sampler, padded_alpha, topic_histogram
+from supertopic.kernels import gibbs_layout as layout
+from supertopic.kernels.gibbs_words import sweep_task
+
+
+@dataclass(frozen=True)
+class TokenGroups:
+    """All tokens of a sampler, to be cut into partitions."""
+
+    tokens: layout.Tokens
+    n_topics: int
+
+    @property
+    def n_pieces(self) -> int:
+        """One per group of documents; small corpora are one group."""
+        return len(self.tokens.word_ptr)
+
+    def split(self, n_parts: int) -> list[TokenPartition]:
+        if n_parts == 1:
+            return [TokenPartition(self.tokens, self.n_topics)]
+        return [self._group(number) for number in range(self.n_pieces)]
+
+    def _group(self, number: int) -> TokenPartition:
+        tokens = self.tokens
+        ends, (start, stop) = tokens.word_ptr[number, [0, -1]], tokens.doc_bounds[number : number + 2]
+        own = layout.Tokens(
+            doc=tokens.doc[slice(*ends)] - np.int32(start), word_ptr=tokens.word_ptr[number : number + 1] - ends[0],
+            doc_bounds=np.array([0, stop - start]), word_bounds=tokens.word_bounds,
+            doc_length=tokens.doc_length[start:stop],
+        )  # fmt: skip
+        return TokenPartition(own, self.n_topics, number, int(ends[0]))
+
+
+@dataclass
+class TokenPartition:
+    """The tokens of some groups of documents; documents and tokens count from 0."""
+
+    tokens: layout.Tokens
+    n_topics: int
+    group: int = 0  # the number of its first group
+    first: int = 0  # the number of its first token
+    topic: np.ndarray | None = None  # (N,) uint16
+
+    def kept(self) -> np.ndarray | None:
+        return self.topic
+
+    def holding(self, kept: np.ndarray | None, *, copied: bool) -> TokenPartition:
+        return replace(self, topic=kept.copy() if copied and kept is not None else kept)
+
+    def word_topic(self) -> np.ndarray:
+        """(V, K) int32 counts of words by topic."""
+        found = np.empty((self.tokens.word_ptr.shape[1] - 1, self.n_topics), dtype=np.int32)
+        layout.count_words(self.tokens.word_ptr, self.topic, 0, len(found), found)
+        return found
+
+    def documents(self) -> layout.Documents:
+        """Counts of documents by topic."""
+        assert self.topic is not None
+        found = layout.count_topics(self.tokens, self.topic, self.n_topics)
+        if len(found.doc_topic) == 0:
+            layout.sort_lists(*found[1:], 0, len(found.start))
+        return found
+
+
+def take_topics(partition: TokenPartition, backend: Backend, topic: np.ndarray) -> np.ndarray:
+    """Set the topics of the tokens from those of all partitions; return the counts of words by topic (V, K)."""
+    partition.topic = topic[partition.first : partition.first + len(partition.tokens.doc)].copy()
+    return partition.word_topic()
+
+
+def draw_step(
+    partition: TokenPartition, backend: Backend, topics: np.ndarray, alpha: np.ndarray, seed: int, sweep: int
+) -> np.ndarray:
+    """Draw every token once, given the topics as distributions over words (V, K); return the counts (V, K)."""
+    tokens, word_topic, documents = partition.tokens, partition.word_topic(), partition.documents()
+    words, n_groups = tokens.word_bounds, len(tokens.word_bounds) - 1
+    counts, scratch = word_topic.sum(axis=0, dtype=np.int64), layout.make_scratch(partition.n_topics)
+    nothing = np.float32(0.0)  # of the topics' prior: they are given
+    for place, row in enumerate(tokens.word_ptr):
+        for epoch in range(n_groups):
+            j = (partition.group + place + epoch) % n_groups
+            sweep_task(
+                (int(words[j]), int(words[j + 1])), row, tokens.doc, partition.topic, documents, word_topic, counts,
+                topics, alpha, nothing, nothing, False, seed, sweep, partition.first, scratch,
+            )  # fmt: skip
+    return word_topic
+
+
+@reads_only
+def topics_of(partition: TokenPartition, backend: Backend) -> np.ndarray:
+    assert partition.topic is not None
+    return partition.topic
+
+
+@reads_only
+def histogram_of(partition: TokenPartition, backend: Backend) -> np.ndarray:
+    return topic_histogram(partition.documents(), partition.n_topics, len(partition.tokens.doc_length))
+
+
+def _add_padded(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The sum of two histograms, of which one may be longer."""
+    short, long = sorted((one, other), key=lambda part: part.shape[1])
+    return long + np.pad(short, ((0, 0), (0, long.shape[1] - short.shape[1])))
+
+
+class SpreadSampler(Sampler):
+    """A sampler whose tokens lie in partitions; its topics are always given."""
+
+    def __init__(self, tokens: layout.Tokens, n_topics: int, *given: object) -> None:
+        super().__init__(tokens, n_topics, *given)  # type: ignore[arg-type]
+        self._spread = self.backend.spread(TokenGroups(tokens, n_topics))
+
+    def take(self, topic: np.ndarray) -> None:
+        self._count(total(self._spread.map(take_topics, topic)))
+
+    def sweep(self, number: int, topics: np.ndarray | None = None) -> None:
+        given = (topics, padded_alpha(self.alpha), self.seed, number)
+        self._count(total(self._spread.map(draw_step, *given)))
+
+    def _count(self, word_topic: np.ndarray) -> None:
+        self.word_topic, self.topic_count = word_topic, word_topic.sum(axis=0, dtype=np.int64)
+
+    def token_topics(self) -> np.ndarray:
+        return np.concatenate(list(self._spread.map(topics_of)))
+
+    def topic_histogram(self) -> np.ndarray:
+        return np.asarray(total(self._spread.map(histogram_of), _add_padded))

@@ -1,0 +1,153 @@
+"""A cluster: fits on workers in processes of their own, over TCP, equal the fits by threads.
+
+Tolerance: 2e-4 of the largest number, as in `test_backends`; draws of the partially collapsed sampler are whole numbers
+and equal. A scheduler runs in this process, and workers without a nanny, which nobody starts again, in others.
+"""
+
+import copy
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from supertopic import (
+    LDA,
+    FacetedSAGE,
+    MedLDAClassifier,
+    MedLDARegressor,
+    SAGETopics,
+    SLDAClassifier,
+    SLDARegressor,
+    load,
+)
+from supertopic.backends import make_backend
+from supertopic.backends.base import in_tree
+from supertopic.datasets import simulate
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+TOLERANCE, DUAL_TOLERANCE = 2e-4, 5e-3
+FITS = {
+    "LDA": (LDA(3, max_iter=12, tol=0), None),
+    "LDA, collapsed": (LDA(3, inference="cvb0", doc_topic_prior=0.2, max_iter=4, tol=0), None),
+    "LDA, mini-batches": (LDA(3, inference="svi", batch_size=80, max_iter=2), None),
+    "LDA, partially collapsed": (LDA(3, inference="gibbs", sampler="partial", max_iter=12), None),
+    "SAGE": (SAGETopics(3, max_iter=3, tol=0), None),
+    "gaussian": (SLDARegressor(3, inference="vb", max_iter=4, tol=0), "gaussian"),
+    "gaussian, mini-batches": (SLDARegressor(3, inference="svi", batch_size=80, max_iter=2), "gaussian"),
+    "gaussian, pc": (SLDARegressor(3, inference="pc", batch_size=80, max_iter=3), "gaussian"),
+    "poisson": (SLDARegressor(3, inference="vb", response="poisson", max_iter=4, tol=0), "poisson"),
+    "softmax": (SLDAClassifier(3, inference="vb", max_iter=4, tol=0), "softmax"),
+    "MedLDA regression": (MedLDARegressor(3, C=2.0, max_iter=4, tol=0), "gaussian"),
+    "MedLDA classes": (MedLDAClassifier(3, max_iter=3, tol=0), "softmax"),
+    "facets": (FacetedSAGE(3, max_iter=3, tol=0), "softmax"),
+}
+NUMBERS = ("components_", "alpha_", "bound_", "doc_topic_", "coef_", "dispersion_")
+
+
+def start_worker(address):
+    """A worker process without a nanny."""
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1"]
+    return subprocess.Popen([*command, "--no-dashboard"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """(scheduler's address, workers); they are stopped at the end."""
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None, protocol="tcp://", processes=True) as scheduler:
+        workers = [start_worker(scheduler.scheduler_address) for _ in range(2)]
+        yield scheduler.scheduler_address, workers
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+
+
+@pytest.fixture
+def client(cluster, monkeypatch):
+    monkeypatch.setattr("supertopic.inference.batches._PIECE", 400)
+    monkeypatch.setattr("supertopic.inference.batches._PIECE_WORDS", 1)
+    monkeypatch.setattr("supertopic.kernels.gibbs_layout.n_groups", lambda n_tokens: 4)
+    with distributed.Client(cluster[0], set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client
+
+
+def data_for(response):
+    data = simulate(n_documents=150, n_topics=3, n_words=60, mean_length=30, response=response, seed=3)
+    return data.counts, getattr(data, "y", None)
+
+
+def numbers_of(model):
+    return {name: np.array(getattr(model, name)) for name in NUMBERS if hasattr(model, name)}
+
+
+def assert_alike(found, expected, tolerance=TOLERANCE):
+    for name, value in expected.items():
+        scale = max(np.abs(value).max(), 1e-12)
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance * scale, err_msg=name)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_cluster_equals_threads(name, client, monkeypatch):
+    model, response = FITS[name]
+    monkeypatch.setattr("supertopic.responses.margin.TOLERANCE", 1e-8)  # no sweep more for the sake of last bits
+    counts, y = data_for(response)
+    expected = numbers_of(model.fit(counts, y))
+    calls = []
+    compute = client.compute
+    monkeypatch.setattr(client, "compute", lambda *given, **more: calls.append(1) or compute(*given, **more))
+    found = numbers_of(clone(model).set_params(backend=client).fit(counts, y))
+    assert calls  # the local steps ran there
+    assert_alike(found, expected, DUAL_TOLERANCE if name == "MedLDA classes" else TOLERANCE)
+
+
+def test_a_worker_that_dies_changes_nothing(client, cluster):
+    address, workers = cluster
+    counts, y = data_for("gaussian")
+    model = SLDARegressor(3, inference="vb", max_iter=25, tol=0, cross_fit=0, backend=client)
+    whole = numbers_of(model.fit(counts, y))
+    steps = []
+
+    def watch(*given, **more):
+        steps.append(1)
+        if len(steps) == 12 * 5:  # in the middle of a fit, between two cuts of the chain
+            workers[0].kill()
+        return compute(*given, **more)
+
+    compute, client.compute = client.compute, watch
+    helper = threading.Timer(3.0, lambda: workers.append(start_worker(address)))
+    helper.start()
+    found = numbers_of(clone(model).fit(counts, y))
+    helper.join()
+    workers.pop(0).wait()
+    assert len(steps) > 12 * 5
+    assert_alike(found, whole, tolerance=0)
+
+
+def test_the_sum_does_not_depend_on_the_number_of_workers(client):
+    """Partitions are a matter of the documents, and the tree a matter of the partitions."""
+    parts = [np.float32(1e8), np.float32(1.0), np.float32(-1e8), np.float32(1.0), np.float32(3.0)]
+    assert in_tree(parts, lambda a, b: a + b) == (parts[0] + parts[1]) + (parts[2] + parts[3]) + parts[4]
+
+
+def test_copies_and_files_of_a_model(client, tmp_path):
+    counts, _ = data_for(None)
+    model = LDA(3, max_iter=2, backend=client).fit(counts)
+    assert clone(model).backend is client
+    assert copy.copy(model).backend == pickle.loads(pickle.dumps(model)).backend == "threads"
+    model.save(tmp_path / "model.supertopic")
+    again = load(tmp_path / "model.supertopic")
+    assert again.backend == "threads"
+    np.testing.assert_array_equal(again.transform(counts), model.transform(counts))
+
+
+def test_a_closed_client_is_refused(cluster):
+    client = distributed.Client(cluster[0], set_as_default=False)
+    client.close()
+    with pytest.raises(ValueError, match="backend: got a Dask client that is closed, expected one that is connected"):
+        make_backend(client, None)
