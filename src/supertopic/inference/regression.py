@@ -20,6 +20,8 @@ from supertopic.coefficients import CoefPrior
 from supertopic.inference.design import Design
 from supertopic.responses.base import Response
 
+_FETCHED = 1 << 22  # numbers at most
+
 
 class Total(Protocol):
     """Statistics of all documents, wherever these are: total(function, *arguments) combines function(part, *arguments)
@@ -53,6 +55,24 @@ class Labelled:
         score, moment = self.moments(coef, response.is_product)
         slope, curvature = response.slope_and_curvature(self.y, score, moment, dispersion)
         return self.weight[:, None] * slope, self.weight[:, None] * curvature
+
+
+def itself(part: Labelled) -> Labelled:
+    return part
+
+
+def join(one: Labelled, other: Labelled) -> Labelled:
+    """Two sets of documents as one."""
+    names = ("mean", "lengths", "covariates")
+    design = Design(*(np.concatenate([getattr(part.design, name) for part in (one, other)]) for name in names))
+    return Labelled(design, np.concatenate([one.y, other.y]), np.concatenate([one.weight, other.weight]))
+
+
+def fetched(total: Total, n_numbers: int) -> Total:
+    """The Total of documents that lie elsewhere, whose shares are so many numbers. A regression asks dozens of times,
+    so that a few documents are better fetched once.
+    """
+    return total if n_numbers > _FETCHED else total(itself, combine=join).total
 
 
 @dataclass(frozen=True)

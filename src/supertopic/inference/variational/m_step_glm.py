@@ -19,6 +19,7 @@ from supertopic.inference.regression import (
     Labelled,
     Total,
     contrast_information,
+    fetched,
     information,
     regress,
     solve,
@@ -55,8 +56,10 @@ class GLMStep:
         backend: Backend, scale: float, rate: float,
     ) -> tuple[State, DocumentTerms]:  # fmt: skip
         response, prior, coef = model.response, model.coef_prior, before.coef.astype(np.float64)
-        over = partial(over_partitions, spread, before.alpha)
+        over: Total = partial(over_partitions, spread, before.alpha)
         if rate == 1.0 and scale == 1.0 and not model.per_token:
+            if backend.remote:
+                over = fetched(over, int(stats.n_documents) * coef.shape[1])
             turns = _JOINT_TURNS if response.joint else _TURNS
             coef, precision, dispersion = regress(
                 response, prior, over, coef, before.dispersion, max_iter=turns, tol=1e-5

@@ -19,7 +19,7 @@ import numpy as np
 from supertopic.backends.base import Backend, Spread
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.design import Design
-from supertopic.inference.regression import Labelled, Total
+from supertopic.inference.regression import Total, itself, join
 from supertopic.inference.variational.m_step_glm import over_partitions
 from supertopic.model import DocumentTerms, Model, State, Stats
 from supertopic.responses.margin import TOLERANCE, MaxMargin, Solution
@@ -104,7 +104,7 @@ class MarginStep:
         self, model: Model, before: State, after: State, stats: Stats, spread: Spread, terms: Duals, backend: Backend,
         scale: float, rate: float,
     ) -> tuple[State, Duals]:  # fmt: skip
-        part = over_partitions(spread, before.alpha, _itself, combine=_join)
+        part = over_partitions(spread, before.alpha, itself, combine=join)
         found = fit_margin(
             self.response, model.coef_prior, part.design, part.y, part.weight, before.coef, before.coef_cov,
             before.dispersion, terms.start(before.coef), tol=self.response.tolerance,
@@ -114,7 +114,7 @@ class MarginStep:
 
     def refit(self, model: Model, state: State, terms: Duals, documents: Total) -> tuple[State, Duals]:
         """By the same problem, to a smaller gap; a sampler, which has no duals of its own, takes those of this fit."""
-        part = documents(_itself, combine=_join)
+        part = documents(itself, combine=join)
         found = fit_margin(
             self.response, model.coef_prior, part.design, part.y, part.weight, state.coef, state.coef_cov,
             state.dispersion, turns=_REFIT_TURNS, tol=_REFIT_TOL,
@@ -122,17 +122,6 @@ class MarginStep:
         state = found.enter(state)
         state.coef = without_smallest(model.coef_prior, found.solution.coef).astype(np.float32)
         return state, terms if len(terms.n_support) else terms.after(found.solution, mix=1.0)
-
-
-def _itself(part: Labelled) -> Labelled:
-    return part
-
-
-def _join(one: Labelled, other: Labelled) -> Labelled:
-    """Two sets of documents as one."""
-    names = ("mean", "lengths", "covariates")
-    design = Design(*(np.concatenate([getattr(part.design, name) for part in (one, other)]) for name in names))
-    return Labelled(design, np.concatenate([one.y, other.y]), np.concatenate([one.weight, other.weight]))
 
 
 def fit_margin(

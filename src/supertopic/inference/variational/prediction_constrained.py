@@ -35,7 +35,7 @@ from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather
 from supertopic.inference.first_topics import first_state
-from supertopic.inference.regression import Total, dispersion_summary, log_likelihood, regress
+from supertopic.inference.regression import Total, dispersion_summary, fetched, log_likelihood, regress
 from supertopic.inference.settings import EMSettings
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
@@ -179,7 +179,12 @@ class Trainer:
         """Settle all training documents; return the State with the coefficients that fit them best."""
         limits = _SETTLED if first else _SHARES
         self.spread.map(settle_step, self.state.alpha, topics, limits)
-        return self._regress(partial(over_shares, self.spread), self.state)
+        return self._regress(self._over(self.spread, len(self.train)), self.state)
+
+    def _over(self, spread: Spread, n_documents: int) -> Total:
+        """Statistics of documents at the shares that the last step found."""
+        over: Total = partial(over_shares, spread)
+        return fetched(over, n_documents * self.task.model.n_topics) if self.task.backend.remote else over
 
     def _regress(self, documents: Total, state: State) -> State:
         model = self.task.model
@@ -218,7 +223,7 @@ class Trainer:
         """The mean log-likelihood of the labels held out, at their own dispersion, and the State with the latter."""
         model = self.task.model
         self.held_spread.map(settle_step, state.alpha, topics, _SETTLED)
-        over, coef = partial(over_shares, self.held_spread), state.coef.astype(np.float64)
+        over, coef = self._over(self.held_spread, len(self.held)), state.coef.astype(np.float64)
         found = state.dispersion
         for _ in range(5):  # some responses search for theirs step by step
             found = model.response.update(over(dispersion_summary, model.response, coef, found), found, 1.0)
