@@ -24,9 +24,10 @@ from supertopic import (
     SLDARegressor,
     load,
 )
-from supertopic.backends import make_backend
+from supertopic.backends import connect, make_backend
 from supertopic.backends.base import in_tree
 from supertopic.datasets import simulate
+from tests.cli_tools import run, write_corpus
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -59,7 +60,7 @@ def start_worker(address):
 @pytest.fixture(scope="module")
 def cluster():
     """(scheduler's address, workers); they are stopped at the end."""
-    with distributed.LocalCluster(n_workers=0, dashboard_address=None, protocol="tcp://", processes=True) as scheduler:
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", protocol="tcp://", processes=True) as scheduler:
         workers = [start_worker(scheduler.scheduler_address) for _ in range(2)]
         yield scheduler.scheduler_address, workers
         for worker in workers:
@@ -69,7 +70,7 @@ def cluster():
 
 @pytest.fixture
 def client(cluster, monkeypatch):
-    monkeypatch.setattr("supertopic.inference.batches._PIECE", 400)
+    monkeypatch.setattr("supertopic.inference.batches._PIECE", 400 * 3)
     monkeypatch.setattr("supertopic.inference.batches._PIECE_WORDS", 1)
     monkeypatch.setattr("supertopic.kernels.gibbs_layout.n_groups", lambda n_tokens: 4)
     with distributed.Client(cluster[0], set_as_default=False) as client:
@@ -144,6 +145,33 @@ def test_copies_and_files_of_a_model(client, tmp_path):
     again = load(tmp_path / "model.supertopic")
     assert again.backend == "threads"
     np.testing.assert_array_equal(again.transform(counts), model.transform(counts))
+
+
+def test_what_runs_in_one_process_is_refused(client):
+    counts, y = data_for("gaussian")
+    with pytest.raises(ValueError, match="sampler: got 'collapsed', which draws in one process; expected 'partial'"):
+        LDA(3, inference="gibbs", backend=client).fit(counts)
+    with pytest.raises(ValueError, match="backend: got a Dask client, but this sampler runs in one process"):
+        SLDARegressor(3, inference="gibbs", backend=client).fit(counts, y)
+
+
+def test_the_command_line(cluster, tmp_path):
+    for number in range(2):
+        write_corpus(tmp_path / f"{number}.csv")
+    given = ("fit", tmp_path / "*.csv", "--text", "body", "-k", 2, "--iterations", 3, "--out", tmp_path / "model")
+    done = run(*given, "--scheduler", cluster[0])
+    assert done.exit_code == 0, done.output
+    assert load(tmp_path / "model").backend == "threads"
+    with pytest.raises(
+        ValueError, match="scheduler: no Dask scheduler answers at 'tcp://127.0.0.1:9', expected an add"
+    ):
+        connect("tcp://127.0.0.1:9", seconds=0.5)
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r"a cluster needs dask.distributed: pip install 'supertopic\[cluster\]'"):
+        connect("tcp://127.0.0.1:8786")
 
 
 def test_a_closed_client_is_refused(cluster):

@@ -371,7 +371,7 @@ def test_alpha_is_learned_once_topics_have_settled():
     for candidates in documents.candidates:
         gamma[candidates.rows] = candidates.gamma
     seen = (digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))).mean(axis=0)
-    np.testing.assert_allclose(documents.sum_log_theta() / len(counts), seen, rtol=1e-6)
+    np.testing.assert_allclose(documents.sum_log_theta() / counts.shape[0], seen, rtol=1e-6)
     # at the maximum over alpha, E[log theta] under the prior is its mean over the documents
     np.testing.assert_allclose(digamma(found.state.alpha) - digamma(found.state.alpha.sum()), seen, atol=0.02)
 

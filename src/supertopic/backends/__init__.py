@@ -26,6 +26,19 @@ def _is_client(backend: Any) -> bool:
     return distributed is not None and isinstance(backend, distributed.Client)
 
 
+def connect(scheduler: str, seconds: float = 10.0) -> Any:
+    """A Dask client of the scheduler at an address, which has so long to answer; errors are sentences."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("a cluster needs dask.distributed: pip install 'supertopic[cluster]'") from None
+    try:
+        return Client(scheduler, timeout=seconds, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        what = f"no Dask scheduler answers at {scheduler!r}, expected an address such as 'tcp://host:8786'"
+        raise ValueError(f"scheduler: {what}") from error
+
+
 def name_of(backend: Any) -> str:
     """What a file or a copy in another process has in place of the parameter `backend`: a connection cannot travel."""
     return backend if isinstance(backend, str) else "threads"

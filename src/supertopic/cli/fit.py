@@ -69,6 +69,7 @@ def fit(
     sampler: opt.Sampler = None,
     stream: opt.Streaming = False,
     batch_size: opt.BatchSize = None,
+    scheduler: opt.Scheduler = None,
     checkpoint: opt.CheckpointFile = None,
     checkpoint_every: opt.CheckpointEvery = 30.0,
     seed: opt.Seed = 0,
@@ -109,6 +110,9 @@ def fit(
         "verbose": 0 if quiet else 2 if verbose else 1,
     }
     check_writable(out, inputs=[data], force=force, model=True)
+    client = None if scheduler is None else _connect(scheduler)
+    if client is not None:
+        more["backend"] = client
     start, named = time.perf_counter(), [*targets, *beside]
     if stream:
         column, batches = open_table(data, text, columns=named, encoding=encoding, refuse_text=True)
@@ -124,6 +128,8 @@ def fit(
         else:
             estimator.fit(documents, *([] if learned.y is None else [learned.y]), **extra)
     estimator.save(out)
+    if client is not None:
+        client.close()
     figures = fit_figures(estimator, time.perf_counter() - start, out)
     if as_json:
         say_json({**figures, "targets": learned.responses, "covariates": beside})
@@ -144,6 +150,12 @@ def _say_next(out: str, data: str, text: str | None, column: str, target: str | 
         ["explain", out, "a text of yours"],
         ["report", out, again, *given, *shown, "--out", "report.html"],
     ])  # fmt: skip
+
+
+def _connect(scheduler: str) -> Any:
+    from supertopic.backends import connect
+
+    return connect(scheduler)
 
 
 @contextmanager

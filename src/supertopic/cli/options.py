@@ -155,6 +155,16 @@ BatchSize = Annotated[
     int | None,
     typer.Option(min=1, help="Documents per step of svi.", show_default=False, rich_help_panel=FITTING),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Fit on the workers of a Dask cluster, such as tcp://host:8786.",
+        show_default=False,
+        rich_help_panel=FITTING,
+    ),
+]
 CheckpointFile = Annotated[
     str | None,
     typer.Option(

@@ -101,7 +101,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     verbose: int = 0
     warm_start: bool = False
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     # --- fitting ------------------------------------------------------------------------------------------------
 

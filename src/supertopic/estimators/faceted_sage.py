@@ -121,7 +121,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     random_state: Any = 0
     verbose: int = 0
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the deviations of topics, labels and their interactions.

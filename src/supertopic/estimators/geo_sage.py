@@ -75,7 +75,7 @@ class GeoSAGE(FacetedEstimator):
     random_state: Any = 0
     verbose: int = 0
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn regions, and the deviations of topics, regions and their interactions.

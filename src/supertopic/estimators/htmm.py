@@ -93,7 +93,7 @@ class HTMM(TopicEstimator):
     verbose: int = 0
     warm_start: bool = False
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     # --- fitting ------------------------------------------------------------------------------------------------
 

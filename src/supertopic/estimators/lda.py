@@ -67,8 +67,9 @@ class LDA(TopicEstimator):
     checkpoint : path or Checkpoint, optional
         A fit that was killed and is started again with the same data and parameters goes on from here. A path is
         written every 30 seconds, ``supertopic.Checkpoint(path, every_seconds)`` as often as it says.
-    backend : {"threads"}
-        Where the work is done.
+    backend : {"threads"} or dask.distributed.Client
+        Where the work is done. The workers of a Dask client get partitions of the documents and run the same kernels;
+        the model is the threads' up to rounding ("gibbs": ``sampler="partial"`` only). A saved model has "threads".
 
     Attributes
     ----------
@@ -118,7 +119,7 @@ class LDA(TopicEstimator):
     verbose: int = 0
     warm_start: bool = False
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     def _model(self) -> Model:
         check_choice("sampler", self.sampler, ("collapsed", "partial"))

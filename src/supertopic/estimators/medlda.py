@@ -69,7 +69,7 @@ class MedLDA(SupervisedEstimator):
     verbose: int = 0
     warm_start: bool = False
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Find topics in X that separate y; documents whose y is missing take part without it.

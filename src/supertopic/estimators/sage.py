@@ -119,7 +119,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         stop words of English texts (``Vectorizer(stop_words=None)`` keeps them).
     n_jobs : int, optional
         Threads; the result does not depend on it.
-    backend : {"threads"}
+    backend : {"threads"} or dask.distributed.Client
         Where the work is done.
 
     Attributes
@@ -150,7 +150,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     tol: float = 1e-4
     vectorizer: Any = None
     n_jobs: int | None = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn what each class adds to the background.
@@ -351,7 +351,7 @@ class SAGETopics(_Deviating):
     verbose: int = 0
     warm_start: bool = False
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     def _model(self) -> Model:
         prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)

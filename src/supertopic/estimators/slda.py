@@ -95,7 +95,7 @@ class SLDA(SupervisedEstimator):
     verbose: int = 0
     warm_start: bool = False
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
     own_terms: bool | None = None  # the former name of `per_token`
 
     def _n_folds(self) -> int:

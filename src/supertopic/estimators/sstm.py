@@ -69,7 +69,7 @@ class SSTM(SupervisedEstimator):
     verbose: int = 0
     warm_start: bool = False
     checkpoint: Any = None
-    backend: str = "threads"
+    backend: Any = "threads"
 
     def _engine(self) -> Engine:
         """The sampler with the options that the parameters describe, in several chains."""

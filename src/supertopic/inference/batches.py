@@ -19,7 +19,7 @@ from supertopic.backends.base import Backend, Spread, reads_only
 from supertopic.kernels.word_sums import order_by_word
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
-_PIECE, _PIECE_WORDS, _MOST_PIECES = 20_000, 8, 256  # entries of a piece at least, also per word; pieces at most
+_PIECE, _PIECE_WORDS, _MOST_PIECES = 1 << 20, 8, 256  # entries × topics and entries / words at least; pieces at most
 _PLAIN_BYTES = 1 << 20  # held about a block's documents where there is no response: they stay in the second-level cache
 
 
@@ -64,11 +64,11 @@ class Batch:
 
     @property
     def n_pieces(self) -> int:
-        """Pieces that take several times longer to be worked on than topics and statistics take to travel.
+        """Pieces that take longer to be worked on than a task takes to be sent, and topics and statistics to travel.
 
-        Both grow with the number of topics. The work grows with the entries, what travels with the vocabulary.
+        The work grows with entries × topics, and what travels with words × topics.
         """
-        least = max(_PIECE, _PIECE_WORDS * self.counts.shape[1])
+        least = max(_PIECE / self.n_topics, _PIECE_WORDS * self.counts.shape[1])
         return int(np.clip(self.counts.nnz // least, 1, _MOST_PIECES))
 
     def split(self, n_parts: int) -> list[Partition]:

@@ -7,13 +7,14 @@ from scipy.special import gammaln
 
 from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.gibbs.counts import require_whole_counts
-from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.task import Fit, Task, Watch, require_one_process
 from supertopic.kernels.one_topic import sweep_documents
 from supertopic.model import MixtureState
 
 
 def fit_mixture_gibbs(task: Task, watch: Watch) -> Fit:
     """Run `max_iter` sweeps; topics and shares are means over every `thin`-th sweep after `burn_in`."""
+    require_one_process(task, "this sampler")
     model, settings, counts = task.model, task.settings, task.counts
     require_whole_counts(counts)
     prior = integrable_prior(model.emission)

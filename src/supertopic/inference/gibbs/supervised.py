@@ -46,7 +46,7 @@ from supertopic.inference.gibbs.coefficients import (
 )
 from supertopic.inference.gibbs.counts import require_whole_counts
 from supertopic.inference.gibbs.groups import sweep_groups
-from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.task import Fit, Task, Watch, require_one_process
 from supertopic.kernels import gibbs_documents, gibbs_likelihood
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.model import Model, State
@@ -86,6 +86,7 @@ def fit_supervised_gibbs(
     all other variables, is not.
     """
     model, settings = task.model, task.settings
+    require_one_process(task, "this sampler")
     require_whole_counts(task.counts)
     model.response.check_sampler(task.weight)
     data = (task.counts, task.y, task.weight, task.covariates)

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
 from supertopic.inference.first_topics import online_counts
-from supertopic.inference.task import Fit, Task, Watch, has_converged
+from supertopic.inference.task import Fit, Task, Watch, has_converged, require_one_process
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.sentences import infer_sentences, likelihood_after
 from supertopic.model import SentenceState, State, restore_state
@@ -125,6 +125,7 @@ def fit_sentences(first: np.ndarray, epsilon: float | None, task: Task, watch: W
     The rows of `task.counts` are sentences, those of document d at [first_d, first_{d+1}). The priors of `task.model`
     are a and b.
     """
+    require_one_process(task, "a model of sentences")
     model, settings, sentences = task.model, task.settings, Sentences(task.counts, first)
     doc_topic, done = None, 0
     resumed = watch.resume()
