@@ -32,13 +32,13 @@ def lda(inference: str, n_topics: int, iterations: int) -> Callable[[Any, Any, A
     return fit
 
 
-def slda(inference: str, iterations: int) -> Callable[[Any, Any, Any], Any]:
+def slda(inference: str, iterations: int, n_topics: int = 50) -> Callable[[Any, Any, Any], Any]:
     """A fit of Gaussian sLDA to the logarithm of the documents' lengths."""
 
     def fit(X: Any, labels: Any, lengths: Any) -> Any:
         from supertopic import SLDARegressor
 
-        return alone(SLDARegressor(50, inference=inference, max_iter=iterations, n_jobs=1, random_state=0)).fit(
+        return alone(SLDARegressor(n_topics, inference=inference, max_iter=iterations, n_jobs=1, random_state=0)).fit(
             X, lengths
         )
 
@@ -72,6 +72,10 @@ FITS = {
     "sLDA gibbs, K = 50": slda("gibbs", 30),
     "MedLDA, K = 20": classes("MedLDAClassifier", n_topics=20, max_iter=10, random_state=0),
     "SAGE classes": classes("SAGEClassifier"),
+    "LDA svi, K = 1000": lda("svi", 1000, 1),
+    "sLDA vb, K = 1000": slda("vb", 2, 1000),
+    "sLDA pc, K = 50": slda("pc", 2),
+    "MedLDA, K = 1000": classes("MedLDAClassifier", n_topics=1000, max_iter=2, random_state=0),
 }
 
 

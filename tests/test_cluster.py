@@ -162,9 +162,7 @@ def test_the_command_line(cluster, tmp_path):
     done = run(*given, "--scheduler", cluster[0])
     assert done.exit_code == 0, done.output
     assert load(tmp_path / "model").backend == "threads"
-    with pytest.raises(
-        ValueError, match="scheduler: no Dask scheduler answers at 'tcp://127"
-    ):
+    with pytest.raises(ValueError, match="scheduler: no Dask scheduler answers at 'tcp://127"):
         connect("tcp://127.0.0.1:9", seconds=0.5)
 
 

@@ -51,6 +51,12 @@ class Emission:
         """
         raise NotImplementedError
 
+    def expect_words(
+        self, word_topic: np.ndarray, words: np.ndarray, backend: Backend, *, out: np.ndarray, log: bool = False
+    ) -> np.ndarray:
+        """As `expect`, where only the rows of some words are needed: the others may hold anything."""
+        return self.expect(word_topic, backend, log=log, out=out)
+
     def evidence(self, word_topic: np.ndarray, backend: Backend) -> float:
         """E[log p(topics)] - E[log q(topics)], the topics' part of the bound."""
         raise NotImplementedError

@@ -53,11 +53,23 @@ class DirichletTopics(Emission):
     def expect(
         self, word_topic: np.ndarray, backend: Backend, *, log: bool = False, out: np.ndarray | None = None
     ) -> np.ndarray:
-        totals = _totals(word_topic, backend)
-        if self.at_mean:
-            weights = (word_topic / np.maximum(totals, _NOTHING)).astype(np.float32)
-            return np.log(np.maximum(weights, _NOTHING)) if log else weights
         weights = np.empty_like(word_topic) if out is None else out
+        return self._expect(word_topic, _totals(word_topic, backend), backend, log, weights)
+
+    def expect_words(
+        self, word_topic: np.ndarray, words: np.ndarray, backend: Backend, *, out: np.ndarray, log: bool = False
+    ) -> np.ndarray:
+        some = word_topic[words]
+        out[words] = self._expect(some, _totals(word_topic, backend), backend, log, some)
+        return out
+
+    def _expect(
+        self, word_topic: np.ndarray, totals: np.ndarray, backend: Backend, log: bool, weights: np.ndarray
+    ) -> np.ndarray:
+        """The weights of some words; `totals` are the sums over all words."""
+        if self.at_mean:
+            found = (word_topic / np.maximum(totals, _NOTHING)).astype(np.float32)
+            return np.log(np.maximum(found, _NOTHING)) if log else found
         psi_totals = digamma(totals)
         kernel, by_topic = (expect_logs, psi_totals) if log else (expect_topics, np.exp(-psi_totals).astype(np.float32))
         backend.over_range(len(weights), lambda start, stop: kernel(start, stop, word_topic, by_topic, weights))

@@ -74,17 +74,19 @@ class Design:
         """(gram (C, K + P, K + P), cross (C, K + P)) of these documents; those of two sets of documents add up."""
         n_topics, n_coef = self.mean.shape[1], coef.shape[1]
         gram, cross = np.empty((len(coef), n_coef, n_coef)), slope.T @ self.columns
-        diagonal = np.arange(n_topics)
+        diagonal, others = np.arange(n_topics), slice(n_topics, n_coef)
         for c in range(len(coef)):
             tilt = coef[c, :n_topics] if is_product[c] else None
             weight = curvature[:, c] * moment[:, c] if is_product[c] else curvature[:, c]
-            shares, own = self.tokens(tilt, weight / self.lengths)
-            columns = np.hstack([shares, self.covariates])
-            gram[c] = (columns * weight[:, None]).T @ columns
-            gram[c][:n_topics, :n_topics] -= own
+            shares, gram[c][:n_topics, :n_topics] = self.pairs(tilt, weight)
             gram[c][diagonal, diagonal] += (weight / self.lengths) @ shares
+            if n_coef > n_topics:
+                weighted = self.covariates * weight[:, None]
+                gram[c][others, others] = weighted.T @ self.covariates
+                gram[c][others, :n_topics] = weighted.T @ shares
+                gram[c][:n_topics, others] = gram[c][others, :n_topics].T
             if is_product[c]:
-                cross[c] += gram[c] @ coef[c] - weight @ columns
+                cross[c] += gram[c] @ coef[c] - weight @ np.hstack([shares, self.covariates])
         return gram, cross
 
     def gradient(
@@ -109,12 +111,12 @@ class Design:
         shares = self.mean * np.exp(tilt / self.lengths[:, None])
         return shares / shares.sum(axis=1, keepdims=True)
 
-    def tokens(self, tilt: np.ndarray | None, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(D, K) mean shares of each document's tokens, tilted by exp(tilt/N) or not, and the sum over documents of
-        weight times the tokens' mean outer product (K, K): all tokens of a document have the same shares.
+    def pairs(self, tilt: np.ndarray | None, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(D, K) mean shares m of each document's tokens, tilted by exp(tilt/N) or not, and the sum over documents of
+        weight (m m' - the tokens' mean outer product / N), (K, K): all tokens of a document have the same shares.
         """
         shares = self.mean if tilt is None else self.tilted(tilt)
-        return shares, (shares * weight[:, None]).T @ shares
+        return shares, (shares * (weight - weight / self.lengths)[:, None]).T @ shares
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class TokenDesign(Design):
     counts: np.ndarray = field(kw_only=True)  # (entries,)
     indptr: np.ndarray = field(kw_only=True)
 
-    def tokens(self, tilt: np.ndarray | None, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def pairs(self, tilt: np.ndarray | None, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         per_document = np.diff(self.indptr)
         empty = per_document == 0
         shares, phi = self.mean, self.phi
@@ -135,5 +137,5 @@ class TokenDesign(Design):
             padded = np.vstack([phi * self.counts[:, None], np.zeros((1, phi.shape[1]))])
             shares = np.add.reduceat(padded, self.indptr[:-1], axis=0) / self.lengths[:, None]
             shares[empty] = self.mean[empty]
-        own = phi * (np.repeat(weight / self.lengths, per_document) * self.counts)[:, None]
-        return shares, own.T @ phi
+        own = phi * (np.repeat(weight / self.lengths**2, per_document) * self.counts)[:, None]
+        return shares, (shares * weight[:, None]).T @ shares - own.T @ phi

@@ -53,7 +53,7 @@ class MaxMargin(Response):
     ) -> Solution:  # fmt: skip
         """The best mean of q(eta) for features x (D, n), where q(eta) = N(mean, precision⁻¹) without the losses.
 
-        mean : (C, n), precision : (C, n, n); None for zeros and ones, which sparse x need
+        mean : (C, n), precision : (C, n, n), or (C, n) if it is diagonal; None for zeros and ones, which sparse x need
         start : the solution of a similar problem
         """
         raise NotImplementedError
@@ -125,7 +125,9 @@ class Hinge(MaxMargin):
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
         """As in `MaxMargin`, with a mean of zero and diagonal precisions, one for all columns or one for each."""
-        diagonal = None if precision is None else np.diagonal(precision, axis1=1, axis2=2)
+        diagonal = precision
+        if precision is not None and precision.ndim == 3:
+            diagonal = np.diagonal(precision, axis1=1, axis2=2)
         if diagonal is not None and len(diagonal) == 1:
             diagonal = diagonal[0]
         if self.slack == "1":

@@ -165,7 +165,9 @@ class SupervisedEstimator(TopicEstimator):
 
     def _refit(self, training: Training) -> None:
         """The coefficients once more (`supertopic.inference.after.refit`)."""
-        model, shares = self._model(), self._shares_without_y(training)
+        model = self._model()
+        # a model that predicts from the mode of theta has just inferred it
+        shares = self.doc_topic_ if self._point_model().at_mode else self._shares_without_y(training)
         documents = with_known_shares(shares, training.covariates, training.y, training.weight)
         with self._backend(1):
             self._state, self._terms = model.coef_step.refit(model, self._state, self._terms, documents.total)

@@ -142,13 +142,17 @@ def fit_margin(
         before, dispersion = dispersion, response.fit_dispersion(y, score, moment, weight, dispersion)
         slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
         has_likelihood = bool(curvature.any())
-        gram, cross = np.zeros((len(coef), n_coef, n_coef)), np.zeros_like(coef)
-        if has_likelihood:
+        gram, mean, precision = (
+            np.zeros((len(coef), n_coef, n_coef)),
+            np.zeros_like(coef),
+            _prior_precision(prior, coef),
+        )
+        if has_likelihood:  # without one, the precisions stay diagonal: nothing of size n² is touched
             gram, cross = design.normal_equations(
                 coef, response.is_product, moment, weight[:, None] * slope, weight[:, None] * curvature
             )
-        precision = gram + _prior_precision(prior, coef)
-        mean = np.linalg.solve(precision, cross[..., None])[..., 0]
+            precision = gram + np.stack([np.diag(row) for row in precision])
+            mean = np.linalg.solve(precision, cross[..., None])[..., 0]
         start = response.solve(x, y, weight, mean, precision, dispersion, start, tol)
         moved = float(np.abs(start.coef - coef).max())
         coef = start.coef
@@ -162,11 +166,11 @@ def fit_margin(
 
 
 def _prior_precision(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:
-    """(C, n, n), diagonal."""
+    """(C, n)."""
     if prior.name != "laplace" or not coef.any():
-        return np.broadcast_to(np.eye(coef.shape[1]) / prior.scale**2, (len(coef), *2 * coef.shape[1:]))
+        return np.full(coef.shape, prior.scale**-2.0)
     size = np.maximum(np.abs(coef), _SMALLEST * np.abs(coef).max())
-    return np.stack([np.diag(1.0 / (prior.scale * row)) for row in size])
+    return 1.0 / (prior.scale * size)
 
 
 def without_smallest(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:

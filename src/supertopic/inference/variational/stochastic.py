@@ -45,7 +45,8 @@ def fit_epochs(
         for batch in itertools.islice(epoch(done), len(bounds), None):
             scale, rate = n_documents / len(batch), settings.learning.rate(number)
             terms = model.coef_step.document_terms(len(batch), model.response.n_columns)
-            weights = model.emission.expect(state.word_topic, backend, log=model.one_topic, out=weights)
+            words = np.flatnonzero(np.bincount(batch.counts.indices, minlength=len(state.word_topic)))
+            weights = model.emission.expect_words(state.word_topic, words, backend, log=model.one_topic, out=weights)
             spread = backend.spread(batch)
             given = (model, replace(state, word_topic=weights), weights, settings.limits, terms)
             stats = total(spread.map(local_step, *given, True, False, Room(spare)))
