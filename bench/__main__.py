@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench import clock, first_use, memory, responses, sage, sampling, supervised, threads, variational
+from bench import clock, first_use, growth, memory, responses, sage, sampling, supervised, threads, variational
 from bench.corpus import read_documents
 from bench.peers import missing
 from bench.plan import Plan
@@ -20,6 +20,7 @@ TABLES = {
     "supervised": supervised.table,
     "responses": responses.table,
     "sage": sage.table,
+    "growth": growth.table,
 }
 
 
