@@ -34,7 +34,7 @@ class LDA(TopicEstimator):
     doc_topic_prior : float, K floats, "symmetric" or "auto"
         alpha. "auto" learns all K numbers, "symmetric" one number for all topics.
     topic_word_prior : float
-        Smoothing of the topics; 0 fits them by maximum likelihood ("vb" and "svi" only).
+        Smoothing of the topics; 0 fits them by maximum likelihood, in all but "gibbs".
     max_iter : int, optional
         EM steps (default 100), epochs (10) or sweeps (500).
     tol : float

@@ -1,0 +1,97 @@
+"""Mutation check: small errors put into the source, each of which a named test has to notice.
+
+``python -m tests.mutants`` makes a copy of the project, changes one place at a time and runs the test that is named for
+it. A mutant whose test still passes has survived: a test is missing. ``python -m tests.mutants TEXT ...`` runs the
+mutants whose file or change contains one of the texts, and ``--list`` shows them all. `tests/test_mutants.py` runs a
+few of them, and holds the table to the source: the text that a mutant replaces stands there exactly once.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutant_table import MUTANTS, Mutant
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path("src") / "supertopic"
+TIMEOUT = 900  # seconds: a mutant that runs for ever is killed
+
+
+def places(mutant: Mutant, root: Path = ROOT) -> int:
+    """How often the text that a mutant replaces stands in its file."""
+    return (root / PACKAGE / mutant.file).read_text().count(mutant.old)
+
+
+def copy_project(to: Path) -> None:
+    """What tests need; compiled kernels come along, since their time stamps do."""
+    for folder in ("src", "tests"):
+        shutil.copytree(ROOT / folder, to / folder)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy2(ROOT / name, to / name)
+
+
+def run_tests(root: Path, *tests: str) -> int:
+    """The exit status of pytest: 0 if the tests pass, 1 if one fails."""
+    environment = {**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("PYTEST_XDIST_WORKER", None)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    nodes = [str(Path("tests") / test) for test in tests]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    try:
+        return subprocess.run([*command, *nodes], cwd=root, env=environment, timeout=TIMEOUT, **quiet).returncode
+    except subprocess.TimeoutExpired:
+        return 1
+
+
+def is_killed(mutant: Mutant, root: Path) -> bool:
+    """Whether the mutant's test fails in a copy of the project; the copy is left as it was."""
+    path = root / PACKAGE / mutant.file
+    source, times = path.read_text(), path.stat()
+    compiled = {one: one.read_bytes() for one in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb*")}
+    path.write_text(source.replace(mutant.old, mutant.new))
+    try:
+        status = run_tests(root, mutant.tests)
+    finally:
+        path.write_text(source)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        for one in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb*"):
+            one.unlink()
+        for one, content in compiled.items():
+            one.write_bytes(content)
+    if status not in (0, 1):
+        raise RuntimeError(f"{mutant.name}: pytest ended with {status}, expected 0 or 1; is there {mutant.tests}?")
+    return status == 1
+
+
+def main(words: list[str]) -> int:
+    chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
+    survived = []
+    with tempfile.TemporaryDirectory(prefix="mutants") as folder:
+        root = Path(folder)
+        copy_project(root)
+        started = time.monotonic()
+        if run_tests(root, *sorted({mutant.tests for mutant in chosen})):
+            print("the tests fail without any mutant", file=sys.stderr)
+            return 2
+        for number, mutant in enumerate(chosen, 1):
+            killed = is_killed(mutant, root)
+            survived += [] if killed else [mutant]
+            passed = time.monotonic() - started
+            print(
+                f"{number}/{len(chosen)} {passed:.0f} s {'killed' if killed else 'SURVIVED'} {mutant.name}", flush=True
+            )
+    print(f"{len(chosen) - len(survived)} of {len(chosen)} mutants killed")
+    return int(bool(survived))
+
+
+if __name__ == "__main__":
+    if "--list" in sys.argv:
+        print("\n".join(mutant.name for mutant in MUTANTS))
+    else:
+        sys.exit(main(sys.argv[1:]))
