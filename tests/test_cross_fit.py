@@ -128,6 +128,24 @@ def test_noise_gives_no_findings():
     assert np.mean(beyond) < 0.16
 
 
+def test_a_fold_is_predicted_by_a_fit_without_its_documents(monkeypatch):
+    """Every document with a label is absent from one fit of a fold, with its words; those without are in all."""
+    counts, y = documents("gaussian", 60)
+    y[::6] = np.nan
+    seen, sibling = [], SLDARegressor._sibling
+
+    def watched(self, training, **params):
+        assert training.corpus.counts.shape[0] == len(training.y)
+        seen.append(training.y)
+        return sibling(self, training, **params)
+
+    monkeypatch.setattr(SLDARegressor, "_sibling", watched)
+    SLDARegressor(3, cross_fit=4, max_iter=2).fit(counts, y)
+    known = y[~np.isnan(y)]
+    assert [sum(one in labels for labels in seen) for one in known] == [3] * len(known)
+    assert [np.isnan(labels).sum() for labels in seen] == [10] * 4
+
+
 def test_classes_have_calibrated_chances_and_prediction_sets(tmp_path):
     counts, y = documents("softmax", 1400)
     train, test = slice(0, 600), slice(600, None)

@@ -5,45 +5,20 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy import stats
 from scipy.special import betaln, log_ndtr
 
 from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
-from supertopic.doc_topic_prior import DocTopicPrior
-from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.gibbs.augmentation import SweepDraws
 from supertopic.inference.gibbs.coefficients import draw_inclusion, draw_support
 from supertopic.inference.gibbs.groups import sweep_groups
-from supertopic.inference.gibbs.supervised import RATE_PRIOR, SamplerOptions, SupervisedSampler, prior_precision
+from supertopic.inference.gibbs.supervised import SamplerOptions, prior_precision
 from supertopic.kernels import gibbs_layout, gibbs_likelihood
-from supertopic.model import Model
 from supertopic.responses import base
-from tests import naive_gibbs
 from tests import naive_supervised as naive
+from tests.joint import ALPHA, BETA, NAMES, joint_test, rank_test, sampler_of
 
-NAMES = naive.sampled_names()
-ALPHA, BETA = np.array([0.7, 0.5, 0.9]), 0.4
 TINY = np.array([[1, 2, 0], [1, 0, 1]])
-DRAWN = {name: len(naive.make(name)[1]) > 0 for name in NAMES}  # whether it has a dispersion
-
-
-def sampler_of(
-    name, counts, y, weight=None, prior=("normal", 1.0), seed=0, covariates=None, options=None, groups=None,
-    backend=None,
-):  # fmt: skip
-    response, dispersion = naive.make(name)
-    n_covariates = 0 if covariates is None else covariates.shape[1]
-    model = Model(
-        len(ALPHA), DirichletTopics(BETA), DocTopicPrior(ALPHA, "nothing"), response, CoefPrior(*prior),
-        n_covariates=n_covariates,
-    )  # fmt: skip
-    weight = np.ones(len(y)) if weight is None else weight
-    counts = sp.csr_matrix(counts.astype(np.float32))
-    data = (counts, np.asarray(y, float), weight, covariates)
-    sampler = SupervisedSampler(model, *data, seed, options or SamplerOptions(), backend, groups)
-    sampler.take(np.zeros(len(sampler.tokens.word), np.uint16), sampler.coef, dispersion, ALPHA)
-    return sampler
 
 
 def test_every_response_but_those_of_canonical_links_has_a_sampler():
@@ -171,88 +146,6 @@ def test_precisions_of_a_laplace_prior_keep_it(scale):
     np.testing.assert_allclose([sizes.mean(), (sizes**2).mean(), (sizes > 3).mean()], [1, 2, np.exp(-3)], rtol=0.02)
 
 
-def prior_dispersion(name, rng):
-    _, dispersion = naive.make(name)
-    if name == "gaussian":
-        dispersion[0] = 0.2 / rng.gamma(2.0)
-    elif name == "ordinal":
-        dispersion[1] = dispersion[0] + np.exp(base.LOG_SPREAD * rng.normal())
-    elif len(dispersion):
-        dispersion[0] = np.exp(base.LOG_SPREAD * rng.normal())
-    return dispersion
-
-
-def statistics(sampler, name):
-    """Functions of coefficients, topics, dispersion and y whose expectations must not change."""
-    coef, response = sampler.coef, sampler.model.response
-    score = sampler.design @ coef.T
-    y = np.arctan(sampler.y)
-    fit = response.log_likelihood(sampler.y, score, sampler.weight, sampler.dispersion)
-    same = (sampler.doc_topic**2).sum()
-    values = [np.tanh(coef).mean(), np.tanh(coef[0, 0]), (np.tanh(coef) ** 2).mean(), same, (coef[0] * coef[-1]).sum()]
-    values += [np.tanh(score[:, 0]) @ y, np.tanh(score).mean() ** 2, np.tanh(fit / 10), sampler.doc_topic[0, 0]]
-    topics_alone = sampler.design[:, : len(ALPHA)] @ coef[:, : len(ALPHA)].T
-    values += [column @ np.tanh(topics_alone[:, 0]) * coef[0, -1] for column in sampler.covariates.T]
-    values += [np.log(sampler.coef_prior.scale), np.log(sampler.coef_prior.scale) * (np.tanh(coef) ** 2).mean()]
-    if len(sampler.dispersion) and name != "ordinal":
-        values += [np.log(sampler.dispersion[0]), np.log(sampler.dispersion[0]) * y.sum()]
-    values += [(coef[0, k] == 0) * (1.0 + sampler.doc_topic[:, k].mean()) for k in range(len(ALPHA))]
-    if name == "ordinal":
-        values += [np.log(np.diff(sampler.dispersion)[0]), np.log(np.diff(sampler.dispersion)[0]) * y.sum()]
-    return np.array(values)
-
-
-def simulated(name, prior, replicate, covariates=False, options=None, groups=None):
-    """A sampler all of whose variables, including words and y, have been drawn from the model."""
-    n_docs, length, n_words, rng = 5, 4, 4, np.random.default_rng([replicate, 17])
-    topics = rng.dirichlet(np.full(n_words, BETA), size=len(ALPHA))
-    z = np.concatenate([rng.choice(len(ALPHA), length, p=rng.dirichlet(ALPHA)) for _ in range(n_docs)])
-    words = np.array([rng.choice(n_words, p=topics[k]) for k in z]).reshape(n_docs, length)
-    order = np.argsort(words, axis=1, kind="stable")
-    z = np.take_along_axis(z.reshape(n_docs, length), order, axis=1).ravel()
-    counts = np.stack([np.bincount(row, minlength=n_words) for row in words])
-    extra = rng.normal(size=(n_docs, 1)) if covariates else None
-    if options is not None and options.learn_scale:
-        prior = (prior[0], 1.0 / rng.gamma(RATE_PRIOR[0], 1.0 / RATE_PRIOR[1]))
-    sampler = sampler_of(
-        name, counts, np.zeros(n_docs), prior=prior, seed=replicate, covariates=extra, options=options, groups=groups
-    )
-    if options is not None and options.budget is not None:
-        for active in sampler.active:
-            active[rng.choice(len(ALPHA), len(ALPHA) - options.budget, replace=False)] = False
-    if options is not None and options.spike:
-        for active in sampler.active:
-            active[: len(ALPHA)] = rng.random(len(ALPHA)) < rng.random()
-    draw = rng.normal if prior[0] == "normal" else rng.laplace
-    coef, dispersion = draw(scale=prior[1], size=sampler.coef.shape), prior_dispersion(name, rng)
-    coef = np.where(sampler.active, coef, 0.0)
-    docs = naive_gibbs.documents_of(sampler.tokens)
-    order = np.argsort(docs, kind="stable")  # of the tokens by document: the words there are in order
-    topic = np.empty(len(z), np.uint16)
-    topic[order] = z
-    sampler.take(topic, coef, dispersion, ALPHA)
-    sampler.y = naive.draw_y(name, sampler.design @ coef.T, dispersion, rng)
-    return sampler
-
-
-def joint_test(name, prior, n_replicates, n_sweeps, covariates=False, options=None, groups=None):
-    """|z| of paired differences: all variables drawn from the model, then after some sweeps given words and y.
-
-    Parameters and topics before and after have the same distribution, jointly with the data (Geweke 2004, with
-    independent replicates as in Gandy & Scott 2020).
-    """
-    differences = []
-    for replicate in range(n_replicates):
-        sampler = simulated(name, prior, replicate, covariates, options, groups)
-        before = statistics(sampler, name)
-        for number in range(n_sweeps):
-            sampler.sweep(number)
-        differences.append(statistics(sampler, name) - before)
-    differences = np.array(differences)
-    differences = differences[:, differences.any(axis=0)]  # a variable that is not drawn does not change
-    return np.abs(differences.mean(0) / (differences.std(0) / np.sqrt(n_replicates) + 1e-300))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_sweeps_keep_the_joint_distribution(name, monkeypatch):
@@ -346,30 +239,6 @@ def test_the_support_follows_its_enumerated_posterior():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_truth_ranks_evenly_among_the_draws(name, monkeypatch):
-    """Simulation-based calibration (Talts et al. 2018): the rank of the truth among nine draws is uniform.
-
-    The chain starts elsewhere: topics and coefficients of another replicate.
-    """
     monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
-    n_replicates, n_draws, scale = 150, 9, {"logit": 4.0, "softmax": 3.0}.get(name, 1.0)
-
-    def looked_at(sampler):
-        score = sampler.design @ sampler.coef.T
-        fit = sampler.model.response.log_likelihood(sampler.y, score, sampler.weight, sampler.dispersion)
-        own = [np.diff(sampler.dispersion)[0] if name == "ordinal" else sampler.dispersion[0]] if DRAWN[name] else []
-        coef = sampler.coef[0]  # its extremes do not depend on the topics' order, which tiny chains seldom change
-        return np.array([coef.max(), coef.min(), score[0, 0], fit, *own])
-
-    ranks = []
-    for replicate in range(n_replicates):
-        sampler, other = (simulated(name, ("normal", scale), seed) for seed in (replicate, replicate + n_replicates))
-        truth, below = looked_at(sampler), 0.0
-        sampler.take(other.topic, other.coef, other.dispersion, ALPHA)
-        for number in range(9 + 3 * n_draws):
-            sampler.sweep(number)
-            if number >= 9 and number % 3 == 2:
-                below = below + (looked_at(sampler) < truth)
-        ranks.append(below)
-    counts = [np.bincount(column.astype(int), minlength=n_draws + 1) for column in np.array(ranks).T]
-    p = stats.chisquare(np.array(counts), axis=1).pvalue
-    assert p.min() > 1e-3, (p, counts)
+    p = rank_test(name, ("normal", {"logit": 4.0, "softmax": 3.0}.get(name, 1.0)), 150, 9)
+    assert p.min() > 1e-3, p

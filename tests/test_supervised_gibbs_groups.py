@@ -8,7 +8,7 @@ from supertopic.backends.threads import Threads
 from supertopic.responses import base
 from tests import naive_gibbs
 from tests import naive_supervised as naive
-from tests.test_supervised_gibbs import ALPHA, BETA, joint_test, sampler_of
+from tests.joint import ALPHA, BETA, joint_test, sampler_of
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])

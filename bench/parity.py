@@ -1,0 +1,323 @@
+"""`python -m bench.parity [NAME ...] [--write]`: the same problem by supertopic and by other libraries.
+
+Each row is one number by both. Where both solve one convex problem, they differ by what solvers leave over; where both
+sample or climb from another start, the row says how far apart they may be. The command fails if a row is further apart.
+The documents are simulated, so that it runs anywhere, in about a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from bench.corpus import ALPHA, BETA, Documents
+from bench.ours import Evaluator
+from bench.peers import version
+from bench.report import Table, machine, say, write
+from supertopic import LDA, DiscLDAClassifier, SLDAClassifier, SLDARegressor, metrics
+from supertopic.datasets import simulate
+from supertopic.margin import solve_binary, solve_classes, solve_regression
+
+_NOTE = (
+    'Simulated documents. "Apart": the difference, relative to the peer\'s number; of vectors, the largest difference '
+    'over the largest number. "Allowed": what the command accepts. GLM, SVM and ℓ1: one topic and five covariates '
+    "(`coef_prior`: flat, Laplace), or topic shares as features (SVM)."
+)
+_COLUMNS = ["what", "peer", "ours", "peer's", "apart", "allowed"]
+_PACKAGES = ("scikit-learn", "tomotopy", "statsmodels", "glum", "skglm", "topica")
+
+
+class Row(NamedTuple):
+    """A number or a vector by both."""
+
+    what: str
+    peer: str
+    ours: Any
+    theirs: Any
+    allowed: float
+
+    @property
+    def apart(self) -> float:
+        ours, theirs = np.asarray(self.ours, dtype=np.float64), np.asarray(self.theirs, dtype=np.float64)
+        return float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+
+    def cells(self) -> list[str]:
+        def shown(value: Any) -> str:
+            return f"{value:.6g}" if np.ndim(value) == 0 else f"{np.size(value)} numbers"
+
+        return [self.what, self.peer, shown(self.ours), shown(self.theirs), f"{self.apart:.1e}", f"{self.allowed:.0e}"]
+
+
+# --- topics -----------------------------------------------------------------------------------------------------------
+
+
+def tokens(counts: sp.csr_matrix) -> list[list[str]]:
+    """Documents as lists of words."""
+    return [
+        [f"w{word}" for word in np.repeat(row.indices, row.data.astype(int))]
+        for row in (counts[d] for d in range(counts.shape[0]))
+    ]
+
+
+def lda() -> Iterator[Row]:
+    """The bound of the same topics; and held-out perplexity of each library's own."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    data = simulate(600, 5, n_words=200, mean_length=80, seed=1).counts.counts
+    documents = Documents("simulated", data[:400], data[400:])
+    train = documents.train
+    theirs = LatentDirichletAllocation(
+        5, doc_topic_prior=ALPHA, topic_word_prior=BETA, learning_method="batch", max_iter=60, max_doc_update_iter=500,
+        mean_change_tol=1e-6, evaluate_every=-1, random_state=0,
+    ).fit(train)  # fmt: skip
+    bound = Evaluator(train, 5)(theirs.components_.T)
+    yield Row("LDA: bound per token, same topics", "scikit-learn", bound, -np.log(theirs.perplexity(train)), 1e-4)
+    ours = LDA(5, doc_topic_prior=ALPHA, topic_word_prior=BETA, max_iter=60).fit(train)
+    scored = [np.exp(documents.score(model.components_.T)) for model in (ours, theirs)]
+    yield Row("LDA: held-out perplexity, own topics", "scikit-learn", *scored, 2e-2)
+    if version("topica"):
+        import topica
+
+        peer = topica.LDA(5, alpha_sum=5 * ALPHA, beta=BETA, optimize_interval=0, seed=1)
+        peer.fit(tokens(train), iters=300)
+        gibbs = LDA(5, inference="gibbs", doc_topic_prior=ALPHA, topic_word_prior=BETA, max_iter=300).fit(train)
+        scored = [np.exp(documents.score(topics.T)) for topics in (gibbs.components_, of_topica(peer, 200))]
+        yield Row("LDA, Gibbs: held-out perplexity", "topica", *scored, 2e-2)
+
+
+def of_topica(model: Any, n_words: int) -> np.ndarray:
+    """(K, V) topics in the order of our columns; words that it has not seen get next to nothing."""
+    found = np.full((len(model.topic_word), n_words), 1e-12)
+    found[:, [int(word[1:]) for word in model.vocabulary]] = model.topic_word
+    return found
+
+
+def slda() -> Iterator[Row]:
+    """Coefficients and held-out R² of two collapsed Gibbs samplers."""
+    import tomotopy
+
+    data = simulate(1500, 4, n_words=150, mean_length=60, response="gaussian", seed=3)
+    counts, y = data.counts.counts, data.y
+    train, test = slice(0, 1000), slice(1000, None)
+    spread = float(y[train].var())
+    ours = SLDARegressor(
+        4, response="gaussian", inference="gibbs", doc_topic_prior=0.2, topic_word_prior=0.05, max_iter=200, cross_fit=0
+    ).fit(counts[train], y[train])
+    noise = float(ours.dispersion_)
+    peer = tomotopy.SLDAModel(
+        k=4, vars="l", alpha=0.2, eta=0.05, mu=float(y[train].mean()), nu_sq=100 * spread, glm_param=noise, seed=1
+    )
+    words, values = tokens(counts), y.tolist()
+    for document, value in zip(words[train], values[train], strict=True):
+        peer.add_doc(document, [value])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer.train(200, workers=1)
+        held = [peer.make_doc(document) for document in words[test]]
+        peer.infer(held, workers=1)
+    found = np.array(peer.get_regression_coef(0))
+    topics = np.zeros((4, counts.shape[1]))
+    topics[:, [int(word[1:]) for word in peer.used_vocabs]] = [peer.get_topic_word_dist(k) for k in range(4)]
+    order = metrics.align_topics(ours.components_, topics)[0]
+    yield Row("sLDA, Gaussian: η of the topics", "tomotopy", ours.intercept_ + ours.coef_, found[order], 5e-2)
+    scored = [
+        metrics.predictive_r2(y[test], predicted)
+        for predicted in (ours.predict(counts[test]), np.array(peer.estimate(held))[:, 0])
+    ]
+    yield Row("sLDA, Gaussian: held-out R²", "tomotopy", *scored, 2e-2)
+
+
+def disclda() -> Iterator[Row]:
+    """Held-out accuracy of DiscLDA with the same numbers of topics."""
+    import topica
+
+    data = simulate(1200, 6, n_words=200, mean_length=60, response="softmax", seed=5)
+    counts, y = data.counts.counts, data.y.astype(int)
+    train, test = slice(0, 800), slice(800, None)
+    ours = DiscLDAClassifier(2, n_shared_topics=2, doc_topic_prior=0.2, cross_fit=0).fit(counts[train], y[train])
+    words = tokens(counts)
+    peer = topica.DiscLDA(2, 2, alpha=0.2, beta=0.01, iters=300, seed=1)
+    peer.fit(words[train], [str(label) for label in y[train]])
+    theirs = np.array([str(label) for label in peer.predict(words[test])])
+    scored = [ours.score(counts[test], y[test]), float(np.mean(theirs == y[test].astype(str)))]
+    yield Row("DiscLDA: held-out accuracy", "topica", *scored, 5e-2)
+
+
+# --- limits that are convex problems ---------------------------------------------------------------------------------
+
+
+def regression(response: str, n: int = 400) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
+    """(words of one topic, covariates (n, 5), y)."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(n, 5)) * [1.0, 2.0, 0.5, 1.0, 3.0] + [0.0, 1.0, 0.0, -2.0, 0.0]
+    s = 0.3 + x @ np.array([0.4, -0.2, 0.6, 0.0, 0.05])
+    draws: dict[str, Callable[[], np.ndarray]] = {
+        "gaussian": lambda: s + 0.7 * rng.normal(size=n),
+        "poisson": lambda: rng.poisson(np.exp(s)).astype(float),
+        "negative_binomial": lambda: rng.poisson(np.exp(s) * rng.gamma(2.0, size=n) / 2.0).astype(float),
+        "gamma": lambda: np.exp(s) * rng.gamma(3.0, size=n) / 3.0,
+        "inverse_gaussian": lambda: rng.wald(np.exp(s), 2.0),
+        "logit": lambda: (rng.random(n) < 1 / (1 + np.exp(-s))).astype(float),
+        "probit": lambda: (s + rng.normal(size=n) > 0).astype(float),
+        "ordinal": lambda: np.digitize(s + rng.normal(size=n), [-0.5, 0.6]).astype(float),
+        "softmax": lambda: np.argmax(np.outer(s, [0.0, 0.5, 1.0]) + rng.gumbel(size=(n, 3)), axis=1).astype(float),
+    }
+    words = sp.csr_matrix(rng.multinomial(20, np.full(6, 1 / 6), size=n))
+    return words, x, draws[response]()
+
+
+def one_topic(response: str, words: sp.csr_matrix, x: np.ndarray, y: np.ndarray, **prior: Any) -> Any:
+    """Our model of one topic, whose share is one: a generalised linear model of the covariates."""
+    kind = SLDAClassifier if response in ("logit", "probit", "ordinal", "softmax") else SLDARegressor
+    return kind(1, response=response, cross_fit=0, **prior).fit(words, y, covariates=x)
+
+
+def glm() -> Iterator[Row]:
+    """Coefficients and standard errors of generalised linear models."""
+    import statsmodels.api as sm
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    log = sm.families.links.Log()
+    families = {
+        "gaussian": sm.families.Gaussian(),
+        "poisson": sm.families.Poisson(),
+        "gamma": sm.families.Gamma(log),
+        "inverse_gaussian": sm.families.InverseGaussian(log),
+        "logit": sm.families.Binomial(),
+        "probit": sm.families.Binomial(sm.families.links.Probit()),
+    }
+    for response in (*families, "negative_binomial", "ordinal", "softmax"):
+        words, x, y = regression(response)
+        ours = one_topic(response, words, x, y, coef_prior="flat")
+        coef, error = np.asarray(ours.covariate_coef_), np.asarray(ours.covariate_std_)
+        design = sm.add_constant(x)
+        if response in families:
+            peer = sm.GLM(y, design, family=families[response]).fit(tol=1e-12)
+            theirs, deviation = peer.params[1:], peer.bse[1:]
+        elif response == "negative_binomial":
+            peer = sm.NegativeBinomial(y, design).fit(disp=0, gtol=1e-10, maxiter=500)
+            theirs, deviation = peer.params[1:-1], peer.bse[1:-1]
+        elif response == "ordinal":
+            peer = OrderedModel(y, x, distr="probit").fit(method="bfgs", disp=0, gtol=1e-9, maxiter=500)
+            theirs, deviation = peer.params[:5], peer.bse[:5]
+        else:
+            peer = sm.MNLogit(y, design).fit(disp=0, gtol=1e-10, maxiter=500)
+            apart = np.column_stack([np.zeros(6), np.asarray(peer.params)])[1:].T
+            theirs, deviation = apart - apart.mean(axis=0), None
+        yield Row(f"GLM, {response}: coefficients", "statsmodels", coef.ravel(), np.ravel(theirs), 2e-3)
+        if deviation is not None:
+            yield Row(f"GLM, {response}: standard errors", "statsmodels", error.ravel(), deviation, 5e-2)
+    if version("glum"):
+        from glum import GeneralizedLinearRegressor
+
+        for response in ("gaussian", "poisson", "gamma"):
+            words, x, y = regression(response)
+            link = "identity" if response == "gaussian" else "log"
+            family = "normal" if response == "gaussian" else response
+            peer = GeneralizedLinearRegressor(family=family, link=link, alpha=0, gradient_tol=1e-10).fit(x, y)
+            ours = one_topic(response, words, x, y, coef_prior="flat")
+            coef = np.asarray(ours.covariate_coef_).ravel()
+            yield Row(f"GLM, {response}: coefficients", "glum", coef, peer.coef_, 2e-3)
+
+
+def svm() -> Iterator[Row]:
+    """The max-margin step on given topic shares, and liblinear on the same features."""
+    from sklearn.svm import LinearSVC, LinearSVR
+
+    rng = np.random.default_rng(2)
+    x = rng.dirichlet(np.full(6, 0.3), size=500)
+    s = x @ rng.normal(size=(6, 3)) * 3
+    exact: dict[str, Any] = {"tol": 1e-9, "max_iter": 2_000_000, "fit_intercept": False, "random_state": 0}
+    y = (s[:, 0] + rng.logistic(size=500) > 0).astype(float)
+    peer = LinearSVC(loss="hinge", C=2.0, **exact).fit(x, y)
+    yield Row("SVM, two classes: η", "liblinear", solve_binary(x, y, 2.0, 1.0, tol=1e-9).coef, peer.coef_[0], 1e-3)
+    y = np.argmax(s + rng.gumbel(size=s.shape), axis=1).astype(float)
+    peer = LinearSVC(multi_class="crammer_singer", C=2.0, **exact).fit(x, y)
+    yield Row("SVM, three classes: η", "liblinear", solve_classes(x, y, 3, 2.0, 1.0, tol=1e-9).coef, peer.coef_, 1e-3)
+    y = s[:, 1] + 0.5 * rng.normal(size=500)
+    peer = LinearSVR(loss="epsilon_insensitive", C=2.0, epsilon=0.1, **exact).fit(x, y)
+    yield Row("SVM, numbers: η", "liblinear", solve_regression(x, y, 2.0, 0.1, tol=1e-9).coef, peer.coef_, 1e-3)
+
+
+def sparse() -> Iterator[Row]:
+    """Coefficients under a Laplace prior, and ℓ1 penalties; covariates of both have unit variance."""
+    from skglm import Lasso
+    from sklearn.linear_model import LogisticRegression
+
+    words, x, y = regression("gaussian")
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    scale = 0.02
+    ours = one_topic("gaussian", words, x, y, coef_prior="laplace", coef_scale=scale)
+    coef = np.asarray(ours.covariate_coef_).ravel()
+    variance = float(ours.dispersion_) / y.var()  # of y standardised, as both are told
+    peer = Lasso(alpha=variance / (scale * len(y)), tol=1e-10).fit(x, (y - y.mean()) / y.std())
+    yield Row("ℓ1, Gaussian: coefficients", "skglm", coef, peer.coef_ * y.std(), 1e-3)
+    yield Row("ℓ1, Gaussian: how many are not zero", "skglm", (coef != 0).sum(), (peer.coef_ != 0).sum(), 0.0)
+    words, x, y = regression("logit")
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    scale = 0.1
+    coef = np.asarray(one_topic("logit", words, x, y, coef_prior="laplace", coef_scale=scale).covariate_coef_).ravel()
+    peer = LogisticRegression(l1_ratio=1.0, C=scale, solver="saga", tol=1e-10, max_iter=100_000).fit(x, y)
+    yield Row("ℓ1, logit: coefficients", "scikit-learn", coef, peer.coef_[0], 1e-3)
+    yield Row("ℓ1, logit: how many are not zero", "scikit-learn", (coef != 0).sum(), (peer.coef_ != 0).sum(), 0.0)
+
+
+PARTS: dict[str, tuple[Callable[[], Iterator[Row]], str]] = {
+    "lda": (lda, "scikit-learn"),
+    "slda": (slda, "tomotopy"),
+    "disclda": (disclda, "topica"),
+    "glm": (glm, "statsmodels"),
+    "svm": (svm, "scikit-learn"),
+    "sparse": (sparse, "skglm"),
+}
+
+
+def rows_of(names: list[str]) -> list[Row]:
+    """The rows of these parts; a part whose peer is not installed is left out, and said to be."""
+    found: list[Row] = []
+    for name in names:
+        part, peer = PARTS[name]
+        if version(peer) is None:
+            say(f"{name} is left out: {peer} is not installed (pip install 'supertopic[bench]')")
+            continue
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of peers' old names
+            for row in part():
+                say(" | ".join(row.cells()))
+                found.append(row)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.parity", description="The same numbers as other libraries.")
+    parser.add_argument("parts", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--write", action="store_true", help="put the table into bench/RESULTS.md")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    rows = rows_of(options.parts or list(PARTS))
+    table = Table(
+        "A. Parity: the same problem by others", ["what", "peer", "ours", "peer's", "apart", "allowed"], _NOTE
+    )
+    for row in rows:
+        table.add(*row.cells())
+    table.show()
+    if options.write:
+        peers = ", ".join(f"{name} {version(name)}" for name in _PACKAGES if version(name))
+        write([table], f"`python -m bench.parity`. {machine()}; {peers}", Path(__file__).parent / "RESULTS.md")
+    wrong = [row.what for row in rows if not row.apart <= row.allowed]
+    for what in wrong:
+        print(f"further apart than allowed: {what}", file=sys.stderr)
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
