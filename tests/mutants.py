@@ -37,13 +37,13 @@ def copy_project(to: Path) -> None:
         shutil.copy2(ROOT / name, to / name)
 
 
-def run_tests(root: Path, *tests: str) -> int:
+def run_tests(root: Path, *tests: str, timeout: float | None = None) -> int:
     """The exit status of pytest: 0 if the tests pass, 1 if one fails."""
     server = multiprocessing.get_context("forkserver")  # it has imported what takes long, but nothing of ours
     server.set_forkserver_preload(_LIBRARIES)
     process = server.Process(target=_run_pytest, args=(root, [str(Path("tests") / test) for test in tests]))
     process.start()
-    process.join(TIMEOUT)
+    process.join(timeout)
     if process.is_alive():
         process.kill()
         process.join()
@@ -75,7 +75,7 @@ def is_killed(mutant: Mutant, root: Path) -> bool:
     compiled = {one: one.read_bytes() for one in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb*")}
     path.write_text(source.replace(mutant.old, mutant.new))
     try:
-        status = run_tests(root, mutant.tests)
+        status = run_tests(root, mutant.tests, timeout=TIMEOUT)
     finally:
         path.write_text(source)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -95,6 +95,7 @@ def main(words: list[str]) -> int:
         root = Path(folder)
         copy_project(root)
         started = time.monotonic()
+        print(f"the tests of {len(chosen)} mutants, without any of them", flush=True)
         if run_tests(root, *sorted({mutant.tests for mutant in chosen})):
             print("the tests fail without any mutant", file=sys.stderr)
             return 2
