@@ -39,6 +39,18 @@ def test_the_bound_never_falls(name, per_token):
     assert np.diff(bound).min() > -2e-6 * abs(bound[-1])
 
 
+@pytest.mark.parametrize(
+    ("emission", "prior"), [("dirichlet", "flat"), ("dirichlet", "laplace"), ("sage", "normal"), ("sage", "laplace")]
+)
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_bound_never_falls_with_other_priors_and_emissions(name, emission, prior):
+    data, options = drawn(name, 80), {"refit": False, "tol": 0, "max_iter": 10, "doc_tol": 1e-5, "max_doc_iter": 1000}
+    options |= {"emission": emission, "coef_prior": prior, "coef_scale": 0.3 if prior == "laplace" else 10.0}
+    bound = estimator(name, cross_fit=0, **options).fit(data.counts, data.y).bound_
+    assert len(bound) == 10 and bound[-1] > bound[0]
+    assert np.diff(bound).min() > -2e-6 * abs(bound[-1])
+
+
 def errors(name, n_documents):
     """Largest errors of topics, coefficients (as far as identified) and dispersion, averaged over two corpora."""
     found = []
