@@ -6,7 +6,16 @@ import pytest
 import scipy.sparse as sp
 
 import supertopic
-from supertopic import LDA, Checkpoint, DiscLDAClassifier, SLDAClassifier, SLDARegressor, SSTMRegressor
+from supertopic import (
+    LDA,
+    Checkpoint,
+    DiscLDAClassifier,
+    GeoSAGE,
+    SLDAClassifier,
+    SLDARegressor,
+    SSTMRegressor,
+    Stream,
+)
 
 RNG = np.random.default_rng(0)
 X = sp.csr_matrix(RNG.poisson(1.0, size=(30, 10)).astype(np.float32))
@@ -146,7 +155,7 @@ def test_a_fit_without_a_seed_goes_on_with_the_seed_that_it_drew(checkpoint, mon
     params = {"n_topics": 2, "inference": "gibbs", "max_iter": 12}
     killed(LDA(random_state=None, checkpoint=checkpoint, **params), monkeypatch, X, at=5)
     resumed = LDA(random_state=None, checkpoint=checkpoint, **params).fit(X)
-    assert drawn[0] != drawn[1]
+    assert len(drawn) == 1  # no other seed is drawn
     assert np.array_equal(resumed.components_, LDA(random_state=drawn[0], **params).fit(X).components_)
 
 
@@ -172,3 +181,51 @@ def test_several_responses_have_their_names_in_it(checkpoint, monkeypatch):
     killed(SLDARegressor(**params), monkeypatch, X, frame)
     with pytest.raises(ValueError, match=r"another fit .*classes differs"):
         SLDARegressor(**params).fit(X, frame.rename(columns={"two": "three"}))
+
+
+def batches(counts, y):
+    return Stream.from_callable(lambda: ((counts[i : i + 10], y[i : i + 10]) for i in range(0, 30, 10)))
+
+
+@pytest.mark.parametrize("part", ["documents", "responses", "unlabelled"])
+def test_a_stream_that_differs_in_its_last_batch_is_another_fit(checkpoint, monkeypatch, part):
+    later, y = sp.vstack([X[:29], X[:1]], format="csr"), Y.copy()
+    y[29] += 1
+    params = {"n_topics": 2, "inference": "svi", "max_iter": 3, "checkpoint": checkpoint}
+    if part == "unlabelled":
+        first, other = (Stream.from_iterable([part[i : i + 10] for i in (0, 10, 20)]) for part in (X, later))
+        make = LDA
+    else:
+        first, other = batches(X, Y), batches(later, Y) if part == "documents" else batches(X, y)
+        make = SLDARegressor
+    killed(make(**params), monkeypatch, first)
+    with pytest.raises(ValueError, match=r"another fit .*data differs"):
+        make(**params).fit(other)
+    make(**params).fit(first)
+
+
+def test_regions_without_a_seed_go_on_with_the_seed_that_was_drawn(checkpoint, monkeypatch):
+    place = np.column_stack([40 + Y, RNG.normal(size=30)])
+    drawn = []
+    seed = GeoSAGE._seed
+
+    def remember(self):
+        drawn.append(seed(self))
+        return drawn[-1]
+
+    monkeypatch.setattr(GeoSAGE, "_seed", remember)
+    params = {"n_topics": 2, "max_regions": 4, "max_iter": 5, "tol": 0.0}
+    killed(GeoSAGE(random_state=None, checkpoint=checkpoint, **params), monkeypatch, X, place, at=3)
+    resumed = GeoSAGE(random_state=None, checkpoint=checkpoint, **params).fit(X, place)
+    assert len(drawn) == 1  # the regions, the topics and the fit that goes on have one seed
+    whole = GeoSAGE(random_state=drawn[0], **params).fit(X, place)
+    assert np.array_equal(resumed._eta_data, whole._eta_data) and np.array_equal(resumed._shares, whole._shares)
+    state = [GeoSAGE(random_state=np.random.RandomState(5), **params).fit(X, place) for _ in range(2)]
+    assert np.array_equal(state[0]._eta_data, state[1]._eta_data)
+
+
+def test_labels_set_aside_without_a_seed_are_the_same_when_a_fit_goes_on(checkpoint, monkeypatch):
+    params = {"n_topics": 2, "max_iter": 6, "tol": 0.0, "honest": 0.5, "random_state": None, "checkpoint": checkpoint}
+    given = sp.vstack([X, X], format="csr"), np.tile(Y, 2)
+    killed(SLDARegressor(**params), monkeypatch, *given)
+    SLDARegressor(**params).fit(*given)

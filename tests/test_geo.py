@@ -193,6 +193,12 @@ REFUSED = {
     "shape": ({}, PLACES[:, 0], "y: got the shape (4,), expected (documents, 2)"),
     "length": ({}, PLACES[:3], "y: got 3 places, expected one for each of the 4 documents of X"),
     "text": ({}, [["a", "b"]] * 4, "y: got values that are no numbers"),
+    "huge": ({}, [[10**400, 0]] * 4, "y: got values that are no numbers"),
+    "text in a frame": (
+        {},
+        pd.DataFrame({"latitude": ["a"] * 4, "longitude": [1] * 4}),
+        "y: got values that are no numbers; expected latitude and longitude in degrees",
+    ),
     "order": (
         {},
         PLACES[:, ::-1],

@@ -1,11 +1,13 @@
 """Held-out likelihood: the estimators against exact sums, the split and the completion scorer."""
 
+import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import digamma
+from scipy.stats import hypergeom
 
 from supertopic import metrics
 from supertopic.corpus import as_corpus
@@ -199,6 +201,28 @@ def test_split_gives_every_token_the_same_chance():
     # hypergeometric: 3 of 7 tokens are observed
     mean, expected = observed.toarray().mean(axis=0), np.array([1, 3, 1, 2]) * 3 / 7
     np.testing.assert_allclose(mean, expected, atol=4 * np.sqrt(0.5 / n))
+
+
+def test_split_of_large_counts_is_hypergeometric_and_quick():
+    counts = np.tile([70_000, 3, 200_000], (4000, 1))
+    observed, heldout = (half.toarray().astype(np.float64) for half in metrics.completion_split(counts, 0))
+    np.testing.assert_array_equal(observed + heldout, counts)
+    np.testing.assert_array_equal(observed.sum(axis=1), 270_003 // 2)
+    expected = hypergeom(270_003, 70_000, 270_003 // 2)
+    assert observed[:, 0].mean() == pytest.approx(expected.mean(), abs=4 * expected.std() / np.sqrt(4000))
+    assert observed[:, 0].std() == pytest.approx(expected.std(), rel=0.05)
+    start = time.perf_counter()
+    observed, heldout = metrics.completion_split([[1e9, 1, 99_999.5], [1e9, 0, 0], [1e9, 1e9, 1e9]], 0)
+    assert time.perf_counter() - start < 1
+    assert observed.data.min() > 0 and heldout.data.min() > 0
+    np.testing.assert_allclose(observed.sum(axis=1).ravel(), [[5.0005e8, 5e8, 1.5e9]], rtol=1e-6)
+    np.testing.assert_allclose((observed + heldout).toarray()[0], [1e9, 1, 99_999.5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["left_to_right", "chib"])
+def test_documents_that_take_for_ever_are_refused(method):
+    with pytest.raises(ValueError, match=f"method='{method}': X has a document of 1,000,002 tokens, and the time"):
+        metrics.log_likelihood(WORD_TOPIC, ALPHA, [[1e6, 2, 0, 0], [1, 1, 0, 0]], method)
 
 
 def test_split_of_short_and_fractional_documents():

@@ -89,9 +89,10 @@ class GeoSAGE(FacetedEstimator):
         require_number(self, "word_weight", above_zero=True)
         corpus = self._read(X)
         place = _places(y, len(corpus))
-        regions = Regions.of(place, self.n_regions, self.max_regions, self._seed())
+        seed = self._seed_of_fit()
+        regions = Regions.of(place, self.n_regions, self.max_regions, seed)
         self._region_mean = regions.mean
-        fit = self._fit_labels(corpus, place, regions, self._design(), prior)
+        fit = self._fit_labels(corpus, place, regions, self._design(), prior, seed)
         self.region_posterior_ = fit.posterior
         self._shares, self._region_mean, self._region_cov = fit.labels.shares, fit.labels.mean, fit.labels.cov
         warn_empty(corpus)
@@ -156,10 +157,11 @@ def _places(y: Any, n_documents: int, some: bool = True) -> np.ndarray:
         wrong = [name for name in _COLUMNS if name not in list(y.columns)]
         if wrong:
             raise ValueError(f"y: got no column {wrong[0]!r}; expected the columns 'latitude' and 'longitude'")
-        y = np.column_stack([np.asarray(y[name], dtype=np.float64) for name in _COLUMNS])
     try:
+        if hasattr(y, "columns"):
+            y = np.column_stack([np.asarray(y[name], dtype=np.float64) for name in _COLUMNS])
         place = np.array(y, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("y: got values that are no numbers; expected latitude and longitude in degrees") from None
     if place.ndim != 2 or place.shape[1] != 2:
         raise ValueError(f"y: got the shape {place.shape}, expected (documents, 2): latitude and longitude in degrees")

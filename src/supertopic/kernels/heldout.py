@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
+_MANY = 1 << 16  # counts above it are split by a formula and not token by token
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -42,11 +43,23 @@ def _uniform(key, counter):
 
 
 @njit(cache=True, nogil=True)
+def _take_many(count, wanted, to_come, key, counter):
+    """How many of `count` tokens are among the `wanted` of those `to_come`: hypergeometric, by its normal limit."""
+    share = wanted / to_come
+    spread = math.sqrt(count * share * (1.0 - share) * max(to_come - count, 0) / max(to_come - 1, 1))
+    radius = math.sqrt(-2.0 * math.log(1.0 - _uniform(key, counter)))
+    normal = radius * math.cos(2.0 * math.pi * _uniform(key, counter + 1))
+    taken = round(count * share + spread * normal)
+    return min(max(taken, 0, wanted - (to_come - count)), count, wanted)
+
+
+@njit(cache=True, nogil=True)
 def split_range(start, stop, indptr, data, seed, observed):
     """Put half of each document's tokens (rounded down), drawn without replacement, into ``observed``.
 
     A token is taken with probability (still wanted) / (still to come), which makes every half equally likely.
-    A fractional count c is floor(c) tokens and one of weight c - floor(c).
+    A fractional count c is floor(c) tokens and one of weight c - floor(c). A count above `_MANY` is drawn at once: a
+    token at a time takes minutes for a count of 1e9, and is less exact than float32 can tell.
     """
     for d in range(start, stop):
         key = _document_key(seed, d)
@@ -56,6 +69,14 @@ def split_range(start, stop, indptr, data, seed, observed):
         wanted = to_come // 2
         counter = 0
         for j in range(indptr[d], indptr[d + 1]):
+            if data[j] > _MANY:
+                many = int(np.ceil(data[j]))
+                drawn = _take_many(many, wanted, to_come, key, counter)
+                counter += 2
+                wanted -= drawn
+                to_come -= many
+                observed[j] = min(np.float32(drawn), data[j])
+                continue
             left = data[j]
             taken = np.float32(0.0)
             while left > 0:

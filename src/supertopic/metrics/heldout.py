@@ -22,6 +22,9 @@ MAX_PASSES, TOLERANCE = 200, 1e-3
 # ones), and blocks of BLOCK tokens. On training documents, at equal cost, blocks of 40 tokens were as good, and blocks
 # of 5, 10, 80 or all tokens were worse.
 STARTS, SWEEPS, BLOCK = 10, 30, 20
+# The time of left-to-right and Chib-style estimators grows with the square of a document's tokens: this many take
+# minutes.
+LONGEST = 50_000
 
 
 class HeldOut(NamedTuple):
@@ -132,6 +135,10 @@ def log_likelihood(
         return _single_topic(word_topic, alpha, counts)
     if np.any(counts.data != np.floor(counts.data)):
         raise ValueError(f"method={method!r} needs whole counts; X has fractional ones, use method='completion'.")
+    longest = _row_sums(counts).max()
+    if longest > LONGEST:
+        raise ValueError(f"method={method!r}: X has a document of {longest:,.0f} tokens, and the time grows with the "
+                         f"square of this; expected at most {LONGEST:,}, use method='completion'.")  # fmt: skip
     if method == "left_to_right":
         return _left_to_right(word_topic, alpha, counts, _positive("n_particles", n_particles), seed, n_jobs)
     return _chib(word_topic, alpha, counts, _positive("n_samples", n_samples), seed, n_jobs)

@@ -406,15 +406,19 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         return self._model()
 
-    def _task(self, model: Model, batch: Batch, settings: Any) -> Task:
-        """The fit to be done, with its checkpoint; a warm start continues from the last fit's State."""
-        warm, seed, checkpoint = self._starts_warm() and self._fits(batch), self._seed(), None
+    def _task(
+        self, model: Model, batch: Batch, settings: Any, seed: int | None = None, data: str | None = None
+    ) -> Task:
+        """The fit to be done, with its checkpoint; a warm start continues from the last fit's State.
+
+        seed : what `_seed_of_fit` gave, if it was asked before
+        data : a hash of the documents, if `batch` holds some of them only
+        """
+        warm, checkpoint = self._starts_warm() and self._fits(batch), None
+        seed = self._seed_of_fit() if seed is None else seed
         if self.checkpoint is not None:
-            if self.random_state is None:  # a killed fit goes on with the seed that it drew
-                found = Checkpoint.of(self.checkpoint, {}).seed()
-                seed = seed if found is None else found
             start = self._state.word_topic if warm else np.zeros(0)
-            checkpoint = Checkpoint.of(self.checkpoint, self._fingerprint(batch, seed, start))
+            checkpoint = Checkpoint.of(self.checkpoint, self._fingerprint(batch, seed, start, data))
         return Task(
             model=model,
             batch=batch,
@@ -426,7 +430,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             checkpoint=checkpoint,
         )
 
-    def _fingerprint(self, batch: Batch, seed: int, start: np.ndarray) -> dict[str, Any]:
+    def _seed_of_fit(self) -> int:
+        """The seed of a fit; without a `random_state`, a killed fit goes on with the one that it drew."""
+        if self.checkpoint is not None and self.random_state is None:
+            found = Checkpoint.of(self.checkpoint, {}).seed()
+            if found is not None:
+                return found
+        return self._seed()
+
+    def _fingerprint(self, batch: Batch, seed: int, start: np.ndarray, data: str | None = None) -> dict[str, Any]:
         """What a checkpoint belongs to: parameters, seed, classes, documents, responses, covariates, a warm start."""
         left_out = {"backend", "checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}
         names = sorted(set(self.get_params(deep=False)) - left_out)
@@ -435,7 +447,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             (target.name, target.response, target.classes) for target in getattr(self, "_targets", ())
         ]
         classes += [getattr(self, name, None) for name in ("classes_", "labels_")]
-        data = fingerprint_data(batch.counts, batch.y, batch.weight, batch.extra)
+        data = data or fingerprint_data(batch.counts, batch.y, batch.weight, batch.extra)
         more = {"estimator": type(self).__name__, "seed": seed, "data": data, "start_from": fingerprint_data(start)}
         return {**found, **more, "classes": fingerprint_value(classes)}
 

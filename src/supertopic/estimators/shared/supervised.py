@@ -118,11 +118,11 @@ class SupervisedEstimator(TopicEstimator):
         engine = self._engine()
         model = self._check_model(training.corpus)
         self._forget_words()
-        seen, after = training, partial(self._after_fit, training)
+        seed, seen, after = self._seed_of_fit(), training, partial(self._after_fit, training)
         if share := self._honest_share():
-            aside = set_aside(training, share, self._seed())
+            aside = set_aside(training, share, seed)
             seen, after = without_labels(training, aside), partial(fit_coefficients, self, training, aside)
-        task = self._task(model, seen.batch(self.n_topics, self.supervision_), engine.read(self))
+        task = self._task(model, seen.batch(self.n_topics, self.supervision_), engine.read(self), seed=seed)
         self._run(engine, task, training.corpus, after)
 
     def _after_fit(self, training: Training) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from supertopic.checkpoint import fingerprint_data
 from supertopic.corpus import Corpus
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.reading.covariates import Columns, Scaling
@@ -36,6 +37,7 @@ class Survey:
     sample: Corpus  # the first batch
     n_documents: int
     n_tokens: float
+    data: str | None  # a hash of all batches, for a checkpoint
 
 
 def unlabelled(corpus: Corpus, n_topics: int) -> Batch:
@@ -115,10 +117,12 @@ def _survey(estimator: Any, stream: Stream, labels: LabelSurvey | None = None) -
         raise ValueError(f"inference: got {inference!r}, but a Stream is fitted with inference={which} only")
     texts = stream.holds_text()
     estimator.vectorizer_ = clone(estimator._vectorizer()).fit_stream(stream.texts()) if texts else None
-    n_documents, n_tokens, sample = 0, 0.0, None
+    n_documents, n_tokens, sample, data = 0, 0.0, None, None
     for corpus, y in stream.pairs(estimator.vectorizer_):
         sample = sample or corpus
         n_documents, n_tokens = n_documents + len(corpus), n_tokens + corpus.n_tokens
+        if estimator.checkpoint is not None:
+            data = fingerprint_data(corpus.counts, y, data)
         if labels is None:
             continue
         if y is None:
@@ -128,7 +132,7 @@ def _survey(estimator: Any, stream: Stream, labels: LabelSurvey | None = None) -
         raise ValueError("X is a stream without a word")
     estimator._remember_words(sample)
     estimator._n_seen = n_documents
-    return Survey(sample, n_documents, n_tokens)
+    return Survey(sample, n_documents, n_tokens, data)
 
 
 def _run(
@@ -136,7 +140,8 @@ def _run(
     labels: Any = None,
 ) -> None:  # fmt: skip
     """The epochs, and what they found."""
-    task = replace(estimator._task(model, sample, settings), n_documents=found.n_documents, labels=labels)
+    task = estimator._task(model, sample, settings, data=found.data)
+    task = replace(task, n_documents=found.n_documents, labels=labels)
     fit = fit_prediction_stream if estimator._engine().at_mode else fit_epochs
     engine = partial(fit, epoch=epoch, n_documents=found.n_documents, n_tokens=found.n_tokens)
     with task.backend:

@@ -62,15 +62,22 @@ class FacetedEstimator(TopicEstimator):
         return FacetPrior(self.prior, self.gamma, self.background, self.unseen, self.interaction_gamma)
 
     def _fit_labels(
-        self, corpus: Corpus, y: np.ndarray, labels: Labels, design: CellDesign, prior: FacetPrior
+        self,
+        corpus: Corpus,
+        y: np.ndarray,
+        labels: Labels,
+        design: CellDesign,
+        prior: FacetPrior,
+        seed: int | None = None,
     ) -> FacetedFit[Labels]:
         """Fit, and set the fitted attributes that all these estimators have.
 
         y : the data that `labels` was made from, for the fingerprint of the checkpoint
+        seed : the one that `labels` started from, if it took one
         """
         model = self._model()
         batch = Batch(corpus.counts, y, np.ones(len(corpus)), model.n_topics)
-        task = self._task(model, batch, self._engine().read(self))
+        task = self._task(model, batch, self._engine().read(self), seed=seed)
         with task.backend:
             engine = partial(fit_faceted, labels, design, prior)
             fit = cast(FacetedFit[Labels], run(engine, task, type(self).__name__))
