@@ -51,25 +51,30 @@ def use(path):
         except ValueError as error:
             assert str(path) in str(error) and "\n" not in str(error)
             return False
-        rng = np.random.default_rng(0)
-        X = sp.csr_matrix(rng.poisson(0.3, size=(4, model.n_features_in_)))
-        more = {}
-        if getattr(model, "_n_covariates", 0) and not getattr(model, "_has_intercept", lambda: False)():
-            more = {"covariates": np.zeros((4, model._n_covariates))}
-        assert np.isfinite(model.transform(X)).all()
-        if hasattr(model, "predict"):
-            predicted = model.predict(X, **more)
-            assert len(predicted) == 4
-            values = predicted.to_numpy() if hasattr(predicted, "to_numpy") else np.asarray(predicted)
-            assert values.dtype.kind in "OU" or np.isfinite(values.astype(np.float64)).all()
-        if hasattr(model, "predict_proba"):
-            shares = model.predict_proba(X, **more)
-            for one in shares.values() if isinstance(shares, dict) else [shares]:
-                assert np.isfinite(np.asarray(one)).all()
-        if model.vectorizer_ is not None:
-            assert np.isfinite(model.transform(["word " * 40 + "a" * 40, "cat mat stocks"])).all()
-        assert len(model.top_words(3)) and len(model.topics(3))
+        check_use(model)
     return True
+
+
+def check_use(model):
+    """Whatever a loaded model says about new documents is a finite number or a label."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix(rng.poisson(0.3, size=(4, model.n_features_in_)))
+    more = {}
+    if getattr(model, "_n_covariates", 0) and not getattr(model, "_has_intercept", lambda: False)():
+        more = {"covariates": np.zeros((4, model._n_covariates))}
+    assert np.isfinite(model.transform(X)).all()
+    if hasattr(model, "predict"):
+        predicted = model.predict(X, **more)
+        assert len(predicted) == 4
+        values = predicted.to_numpy() if hasattr(predicted, "to_numpy") else np.asarray(predicted)
+        assert values.dtype.kind in "OU" or np.isfinite(values.astype(np.float64)).all()
+    if hasattr(model, "predict_proba"):
+        shares = model.predict_proba(X, **more)
+        for one in shares.values() if isinstance(shares, dict) else [shares]:
+            assert np.isfinite(np.asarray(one)).all()
+    if model.vectorizer_ is not None:
+        assert np.isfinite(model.transform(["word " * 40 + "a" * 40, "cat mat stocks"])).all()
+    assert len(model.top_words(3)) and len(model.topics(3))
 
 
 def array_mutations(array):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit, gammaln
-from scipy.stats import nbinom, poisson
+from scipy.stats import gamma, nbinom, poisson
 
 from supertopic.responses.base import (
     Draws,
@@ -17,6 +17,15 @@ from supertopic.responses.base import (
 from supertopic.responses.binary import half_tanh
 from supertopic.responses.label_summary import LabelSummary
 from supertopic.responses.search import N_POINTS, highest_of_values, part_of_the_way, points_around
+
+_LARGE = 1e12  # counts of this size are as good as continuous, and a search among them can take minutes
+
+
+def quantile(share: float, r: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Of a negative binomial of shape r; where its mean is large, of the gamma distribution that it becomes."""
+    searched = np.minimum(mean, _LARGE)
+    found = nbinom.ppf(share, r, r / (r + searched))
+    return np.asarray(np.where(mean > _LARGE, gamma.ppf(share, r) / r * mean, found))
 
 
 class Count(Response):
@@ -61,7 +70,9 @@ class Poisson(Count):
         mean, doubt = moment[:, 0], np.expm1(np.minimum(product_variance(score, moment)[:, 0], 300.0))
         r = 1.0 / np.maximum(doubt, 1e-9)
         ends = [
-            np.where(doubt > 1e-9, nbinom.ppf(tail, r, r / (r + mean)), poisson.ppf(tail, mean))
+            np.where(
+                (doubt > 1e-9) | (mean > _LARGE), quantile(tail, r, mean), poisson.ppf(tail, np.minimum(mean, _LARGE))
+            )
             for tail in (0.5 * (1 - probability), 0.5 * (1 + probability))
         ]
         return ends[0], ends[1]
@@ -150,7 +161,7 @@ class NegativeBinomial(Count):
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
-        return dispersion[0] * np.exp(score[:, 0] + 0.5 * variance)  # of a normal s
+        return dispersion[0] * np.exp(np.minimum(score[:, 0] + 0.5 * variance, 300.0))  # of a normal s
 
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
@@ -158,7 +169,7 @@ class NegativeBinomial(Count):
         mean, variance = self.predict(score, moment, dispersion), np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
         r = 1.0 / ((1 + 1 / dispersion[0]) * np.exp(np.minimum(variance, 300.0)) - 1)  # so that E[y²] is right
         tail = 0.5 * (1 - probability)
-        return nbinom.ppf(tail, r, r / (r + mean)), nbinom.ppf(1 - tail, r, r / (r + mean))
+        return quantile(tail, r, mean), quantile(1 - tail, r, mean)
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """log E[y] = s + log r. The errors are those of log E[y], which is orthogonal to r: not knowing r adds nothing.

@@ -182,7 +182,9 @@ def check_labels(estimator: Any) -> None:
         if shares.shape != estimator.classes_.shape or not abs(shares.sum() - 1.0) < _SUM_TOLERANCE:
             raise ValueError("log_shares are no shares of the classes")
     if hasattr(estimator, "_n_covariates"):
-        check_whole("n_covariates", estimator._n_covariates, least=0)
+        own = len(estimator._scaling.mean) + bool(getattr(estimator, "_has_intercept", lambda: False)())
+        if estimator._n_covariates != own:
+            raise ValueError(f"n_covariates: got {estimator._n_covariates}, expected {own}, a constant included")
         if not 0 <= float(estimator.supervision_) <= LARGEST:
             raise ValueError(f"supervision: got {estimator.supervision_!r}, expected a number >= 0")
 
