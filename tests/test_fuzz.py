@@ -74,11 +74,13 @@ def test_a_number_of_covariates_takes_no_memory(tmp_path):
     assert watch.peak_memory() - before < 50
 
 
-def test_a_large_coefficient_predicts_a_number(tmp_path):
-    coef = read_model(golden_files()["slda-negative_binomial-svi"])[1]["state.coef"].copy()
-    coef[0, 0] = 2e5
+@pytest.mark.parametrize("name", ["slda-negative_binomial-svi", "slda-poisson-svi-cross-fit", "slda-poisson-gibbs"])
+@pytest.mark.parametrize("value", [2e5, -2e5, 2e9])
+def test_a_large_coefficient_predicts_a_number(tmp_path, name, value):
+    coef = read_model(golden_files()[name])[1]["state.coef"].copy()
+    coef[0, 0] = value
     with watch.time_bound():
-        assert use(forged(tmp_path, "slda-negative_binomial-svi", {"state.coef": coef}))
+        use(forged(tmp_path, name, {"state.coef": coef}))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])

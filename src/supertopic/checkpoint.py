@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import time
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,6 +45,10 @@ class Checkpoint:
         self.path = os.path.abspath(os.fspath(path))
         if not os.path.isdir(os.path.dirname(self.path)):
             raise ValueError(f"checkpoint: the folder of {os.fspath(path)} does not exist: create it first")
+        if not os.access(os.path.dirname(self.path), os.W_OK):
+            raise ValueError(
+                f"checkpoint: nothing can be written to the folder of {os.fspath(path)}: choose another one"
+            )
         if not isinstance(every_seconds, int | float | np.number) or not every_seconds >= 0:
             raise ValueError(f"every_seconds: got {every_seconds!r}, expected a number of seconds >= 0")
         self.every_seconds = every_seconds
@@ -95,8 +100,11 @@ class Checkpoint:
         return time.monotonic() - self._saved_at >= self.every_seconds
 
     def save(self, scalars: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Replace the file by the current state, atomically."""
-        write_file(self.path, "checkpoint", {"fingerprint": self.fingerprint, "scalars": scalars}, arrays)
+        """Replace the file by the current state, atomically; a full disk is a warning, and the fit goes on."""
+        try:
+            write_file(self.path, "checkpoint", {"fingerprint": self.fingerprint, "scalars": scalars}, arrays)
+        except OSError as error:
+            warnings.warn(f"checkpoint: {error}; the fit goes on", UserWarning, stacklevel=2)
         self._saved_at = time.monotonic()
 
     def finish(self) -> None:

@@ -18,6 +18,7 @@ from supertopic.responses.binary import half_tanh
 from supertopic.responses.label_summary import LabelSummary
 from supertopic.responses.search import N_POINTS, highest_of_values, part_of_the_way, points_around
 
+_MOST = float(np.exp(300.0))  # whatever the coefficients, predictions are numbers
 _LARGE = 1e12  # counts of this size are as good as continuous, and a search among them can take minutes
 
 
@@ -61,13 +62,16 @@ class Poisson(Count):
         return density
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        return moment[:, 0]
+        return np.minimum(moment[:, 0], _MOST)
 
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """As if the mean were gamma distributed: y is then negative binomial."""
-        mean, doubt = moment[:, 0], np.expm1(np.minimum(product_variance(score, moment)[:, 0], 300.0))
+        mean, doubt = (
+            np.minimum(moment[:, 0], _MOST),
+            np.expm1(np.minimum(product_variance(score, moment)[:, 0], 300.0)),
+        )
         r = 1.0 / np.maximum(doubt, 1e-9)
         ends = [
             np.where(

@@ -287,7 +287,7 @@ class InverseGaussian(_Delta):
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         s, variance = score[:, 0], np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
         if self.link == "log":
-            return dispersion[1] * np.exp(s + 0.5 * variance)
+            return dispersion[1] * np.exp(np.minimum(s + 0.5 * variance, 300.0))
         return dispersion[1] * (1.0 + 0.375 * variance / s**2) / np.sqrt(s)
 
     def interval(
