@@ -15,7 +15,7 @@ from scipy.stats import nbinom
 
 from supertopic.persistence import read_model, write_model
 from supertopic.responses.counts import quantile
-from tests.fuzz import loader, watch
+from tests.fuzz import command_lines, inputs, loader, watch
 from tests.fuzz.runner import temporary_folder
 from tests.test_crafted_files import golden_files, use
 
@@ -99,3 +99,27 @@ def test_a_type_that_numpy_does_not_have_is_refused(folder):
     (folder / "m").write_bytes(length.to_bytes(8, "little") + (folder / "m").read_bytes()[8:])
     with pytest.raises(ValueError, match="is damaged or cut short"):
         read_model(folder / "m")
+
+
+def test_any_matrix_label_frame_or_file_is_refused_by_a_sentence_or_gives_numbers(folder):
+    inputs.warm_up()
+
+    @cases(300)
+    @given(NUMBERS)
+    def give(rng):
+        with watch.time_bound(60):
+            inputs.try_one(rng, folder)
+
+    give()
+
+
+def test_any_command_line_ends_with_a_sentence(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+    @cases(60)
+    @given(NUMBERS)
+    def call(rng):
+        with watch.time_bound(60):
+            command_lines.try_one(rng, folder)
+
+    call()

@@ -186,6 +186,15 @@ def test_frames_files_and_threads(authors, tmp_path):
     assert len(GeoSAGE(1, n_regions=5, max_iter=2).fit(counts, place).regions_) == 5
 
 
+@pytest.mark.parametrize("place", ["a line", "a point"])
+def test_places_on_a_line_or_all_the_same_are_regions(place):
+    x = np.linspace(0, 1, 12) if place == "a line" else np.ones(12)
+    counts = np.random.default_rng(0).poisson(1.0, (12, 6))
+    model = GeoSAGE(2, n_regions=2, max_iter=4).fit(counts, np.column_stack([40 + x, 2 * x]))
+    assert np.isfinite(model.predict(counts)).all() and np.isfinite(model.bound_).all()
+    assert np.abs(model.predict(counts) - [40.5, 1.0]).max() < 1.5
+
+
 PLACES = np.array([[40.0, -74.0], [34.0, -118.0], [30.0, -95.0], [41.0, -87.0]])
 COUNTS = np.array([[2, 1, 0], [0, 1, 3], [1, 1, 1], [2, 0, 0]])
 REFUSED = {

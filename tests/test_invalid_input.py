@@ -126,6 +126,13 @@ def test_counts_that_are_too_large_are_refused_everywhere(wrong):
                 use(form(counts))
 
 
+def test_a_number_without_end_is_refused():
+    counts = GOOD.toarray().astype(object)
+    counts[5, 2] = 10**400
+    with pytest.raises(ValueError, match=r"^X holds a whole number of so many digits that it is no count\.$"):
+        LDA(2).fit(counts)
+
+
 def test_the_largest_counts_give_finite_models():
     counts = GOOD.toarray().astype(np.float64)
     counts[5, 2] = LARGEST_COUNT

@@ -285,15 +285,18 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
         raise ValueError(f"{name} holds no documents (0 sample(s)); expected at least 1.")
     if sp.issparse(X):
         _check_structure(X, name)
-    counts = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32, np.int64, np.int32],  # other types (float16, object) become float64
-        ensure_all_finite=False,  # checked below with a shorter message than scikit-learn's
-        ensure_non_negative=True,
-        estimator=estimator,
-        input_name=name,
-    )
+    try:
+        counts = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32, np.int64, np.int32],  # other types (float16, object) become float64
+            ensure_all_finite=False,  # checked below with a shorter message than scikit-learn's
+            ensure_non_negative=True,
+            estimator=estimator,
+            input_name=name,
+        )
+    except OverflowError:
+        raise ValueError(f"{name} holds a whole number of so many digits that it is no count.") from None
     counts = sp.csr_matrix(counts)
     if sp.issparse(X) and X.format not in ("csr", "csc", "coo", "bsr"):
         _check_structure(counts, name)

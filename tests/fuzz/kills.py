@@ -92,7 +92,13 @@ def kill_one(name, whole, seconds, rng, folder):
     old = b"" if rng.random() < 0.5 else whole
     (folder / "model").write_bytes(old)
     child = start(name, folder)
-    time.sleep(rng.uniform(0, 1.1 * seconds))
+    if rng.random() < 0.6:  # between the first checkpoint and the end
+        until = time.perf_counter() + 10 * seconds
+        while not checkpoints(folder) and time.perf_counter() < until:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.5 * seconds))
+    else:
+        time.sleep(rng.uniform(0, 1.1 * seconds))
     os.kill(child, rng.choice([signal.SIGKILL] * 4 + [signal.SIGINT]))
     code = finished(child)
     assert code in (0, 130, -signal.SIGKILL), f"{name}: the fit ended with {code}"

@@ -14,6 +14,7 @@ from supertopic.inference.variational.facets import LabelModel
 
 EARTH_KM = 6371.0
 _PRIOR_DOCUMENTS = 3.0  # n0, the weight of the prior on the covariance of a region, in documents
+_LEAST_SPREAD = 1e-3  # square degrees, a radius of three kilometres: no region is a point or a line
 _SMALLEST_SHARE = 0.005  # regions with a smaller share of the documents are left out
 
 
@@ -45,8 +46,12 @@ class Regions(LabelModel):
         known = place[~np.isnan(place).any(axis=1)]
         number = min(most if n_regions is None else n_regions, len(known))
         kind = "dirichlet_process" if n_regions is None else "dirichlet_distribution"
+        spread = np.cov(known.T)
+        if np.linalg.eigvalsh(spread)[0] < _LEAST_SPREAD:  # all places on one line, or all the same
+            spread = spread + _LEAST_SPREAD * np.eye(2)
         mixture = BayesianGaussianMixture(
             n_components=number,
+            covariance_prior=spread,
             weight_concentration_prior_type=kind,
             random_state=seed,
             max_iter=500,
@@ -57,7 +62,7 @@ class Regions(LabelModel):
             mixture.fit(known)
         used = mixture.weights_ >= (_SMALLEST_SHARE if n_regions is None else 0.0)
         shares = mixture.weights_[used] / mixture.weights_[used].sum()
-        prior_cov = np.cov(known.T) / len(shares)
+        prior_cov = spread / len(shares)
         return cls(place, shares, mixture.means_[used], mixture.covariances_[used], prior_cov)
 
     def logs(self) -> np.ndarray:
