@@ -46,16 +46,19 @@ def linear_predictor(model, counts):
 
 
 def mean_topics(model, counts):
-    """E[Zbar] = (gamma - alpha)/N."""
+    """What the response is that of: E[Zbar] = (gamma - alpha)/N, or for "pc" theta itself."""
+    if model._engine().at_mode:
+        return model.transform(counts)
     lengths = np.asarray(counts.sum(axis=1)).ravel()[:, None]
     return (model.transform(counts) * (lengths + model.alpha_.sum()) - model.alpha_) / lengths
 
 
+@pytest.mark.parametrize("inference", ["pc", "vb"])
 @pytest.mark.parametrize("response", [*NUMBERS, *CLASSES])
-def test_intercept_and_coefficients_make_the_linear_predictor(response):
+def test_intercept_and_coefficients_make_the_linear_predictor(response, inference):
     counts, y = data(response)
     kind = SLDAClassifier if response in CLASSES else SLDARegressor
-    model = kind(4, response=response, max_iter=6, cross_fit=0).fit(counts, y)
+    model = kind(4, response=response, inference=inference, max_iter=6, cross_fit=0).fit(counts, y)
     coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     np.testing.assert_allclose(coef @ model.doc_topic_.mean(axis=0), 0, atol=1e-5 * np.abs(coef).max())
     expected = linear_predictor(model, counts)
@@ -161,17 +164,20 @@ def test_the_level_is_where_most_documents_are():
 # --- files and batches ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["slda-gaussian-gibbs", "slda-softmax-gibbs", "sstm-regressor", "medlda-classes-gibbs"]
-)
+@pytest.mark.parametrize("name", ["slda-gaussian-gibbs", "slda-softmax-gibbs", "medlda-classes-gibbs"])
 def test_draws_of_files_of_before_have_the_new_meaning(name):
     model = load(Path(__file__).parent / "golden" / "fits" / f"{name}.supertopic")
     coef, intercept = model.draws_["coef"], model.draws_["intercept"]
     assert intercept.shape == coef.shape[:2]
-    if not name.startswith("sstm"):
-        np.testing.assert_allclose(coef @ model.doc_topic_.mean(axis=0), 0, atol=1e-5 * np.abs(coef).max())
-    else:
-        np.testing.assert_allclose(intercept, model.intercept_)
+    np.testing.assert_allclose(coef @ model.doc_topic_.mean(axis=0), 0, atol=1e-5 * np.abs(coef).max())
+
+
+def test_an_sstm_of_before_has_no_intercept_that_is_drawn(tmp_path):
+    model = load(Path(__file__).parent / "golden" / "sstm-regressor-before-intercepts.supertopic")
+    assert not model.fit_intercept and np.all(model.draws_["coef"] != 0)
+    np.testing.assert_allclose(model.draws_["intercept"], model.intercept_)
+    model.save(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(load(tmp_path / "m.supertopic").draws_["coef"], model.draws_["coef"])
 
 
 def test_a_fit_forgets_the_shares_of_the_one_before():

@@ -97,10 +97,10 @@ def draw_inclusion(
     shapes = np.array([1.0 + n_in, 1.0 + n_topics - n_in])
     weights = np.maximum(draw.gamma(shapes, np.ones(2)), 1e-300)
     swept = np.block([[gram + np.diag(prior), cross[:, None]], [cross[None], np.zeros((1, 1))]])
-    for k in np.flatnonzero(active):
+    for k in map(int, np.flatnonzero(active)):
         _sweep(swept, k)
     turns, chances = draw.uniform(n_topics), draw.uniform(n_topics)
-    for k in np.argsort(turns):  # in random order, as above
+    for k in map(int, np.argsort(turns)):  # in random order, as above
         if active[k]:
             _sweep(swept, k)
         own, pull = max(swept[k, k], 1e-300), swept[k, -1]
