@@ -214,7 +214,7 @@ REFUSED = [
     (np.array([["a", "b"]]), "array of strings of shape"),
     ({"a": 1}, "X is a dict"),
     ({"a"}, "X is a set"),
-    (TEXTS, "no vectorizer to count them with"),
+    (TEXTS, "fitted to counts and cannot count words"),
 ]
 
 

@@ -237,7 +237,7 @@ def test_senseless_data_is_refused_in_a_sentence(simulated):
             LDA(2).fit(X)
     with pytest.raises(ValueError, match="X has 7 features, but LDA is expecting 60 features as input"):
         model.transform(np.ones((2, 7)))
-    with pytest.raises(ValueError, match="holds strings, but the model was given counts"):
+    with pytest.raises(ValueError, match="holds strings, but the model was fitted to counts"):
         model.transform(TEXTS)
     with pytest.warns(UserWarning, match="n_topics=5 is more than the 3 documents"):
         LDA(5, max_iter=2).fit(np.eye(3))

@@ -22,7 +22,7 @@ def drawn(name, n_documents, seed=5):
 
 def estimator(name, **options):
     kind = SLDAClassifier if registry()[name].kind == "class" else SLDARegressor
-    return kind(3, response=name, doc_topic_prior=0.2, **options)
+    return kind(3, response=name, inference="vb", doc_topic_prior=0.2, **options)
 
 
 def test_every_response_can_be_simulated():

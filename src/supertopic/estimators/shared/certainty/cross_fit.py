@@ -24,7 +24,6 @@ from supertopic.inference.variational.m_step_glm import information_at
 from supertopic.progress import track
 from supertopic.responses.several import units
 
-_LENGTH = 0.375  # of the whole fit's iterations: five fits to four fifths of the documents then cost 1.5 fits
 _LEAST = 5  # labelled documents of a fold: with fewer there is nothing to be learned from them
 
 
@@ -78,11 +77,14 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int) -> OutOfFol
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
     topics = estimator._weights()
     # folds that are much shorter than the whole fit are less bold, and the slope that they give is too steep for it
-    length = max(estimator._engine().short, round(_LENGTH * estimator.n_iter_))
+    engine = estimator._engine()
+    short: dict[str, Any] = {"max_iter": max(engine.short, round(engine.fold * estimator.n_iter_))}
+    if engine.at_mode:
+        short["validation_fraction"] = 0.0  # the whole fit has found when to stop
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
             out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-            other = estimator._sibling(training.rows(rest), max_iter=length)
+            other = estimator._sibling(training.rows(rest), **short)
             scores = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out])
             own = Calibration(*units(response, other._state.dispersion, state.dispersion), state.dispersion)
             score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
