@@ -154,7 +154,7 @@ def test_other_models_have_a_page(make, tmp_path):
     model = make(frame["text"].tolist(), frame["verdict"].tolist())
     found = collect(model, frame["text"].tolist())
     assert found.arrays["shares"].shape[0] == len(frame)
-    assert found.facts["inference"]["possible"] == isinstance(model, MixtureOfCategoricals)
+    assert found.facts["inference"]["possible"] == isinstance(model, (MixtureOfCategoricals, DiscLDAClassifier))
     model.report(tmp_path / "report.html", frame["text"].tolist())
 
 

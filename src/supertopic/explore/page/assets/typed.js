@@ -101,7 +101,7 @@ function drawResult(place) {
   }
   const document = readTyped(typed.text, typedCovariates());
   const known = document.ids.length
-    ? `The model knows ${whole(document.found.nTokens)} words of this text, and ${whole(document.unknown)} it does not know.`
+    ? `Words that the model knows: ${whole(document.found.nTokens)}. Others: ${whole(document.unknown)}.`
     : "The model knows none of these words: what follows is what it says without any text.";
   const answers = app.data.outcomes.flatMap((outcome, i) => {
     const answer = predictOutcome(outcome, document.found, typed.probability);
