@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+_FITS = ("fit", "_fit", "fit_transform", "fit_predict")
 _DEEPEST = 40  # calls between an estimator and its Pipeline are about ten
 
 
@@ -20,7 +21,8 @@ def words_from_pipeline(estimator: Any, n_words: int) -> np.ndarray | None:
     """(V,) the names that the steps before an estimator give to its columns; None where there are none."""
     frame, depth = sys._getframe(1), 0
     while frame is not None and depth < _DEEPEST:
-        owner = frame.f_locals.get("self")
+        # reading the local variables of a caller keeps them alive until it returns: of fits only, not of the user's code
+        owner = frame.f_locals.get("self") if frame.f_code.co_name in _FITS else None
         if isinstance(owner, Pipeline):
             places = [place for place, (_, step) in enumerate(owner.steps) if step is estimator]
             if places:
