@@ -21,7 +21,7 @@ def words_from_pipeline(estimator: Any, n_words: int) -> np.ndarray | None:
     """(V,) the names that the steps before an estimator give to its columns; None where there are none."""
     frame, depth = sys._getframe(1), 0
     while frame is not None and depth < _DEEPEST:
-        # reading the local variables of a caller keeps them alive until it returns: of fits only, not of the user's code
+        # reading a caller's local variables keeps them alive until it returns: those of fits, not of the user's code
         owner = frame.f_locals.get("self") if frame.f_code.co_name in _FITS else None
         if isinstance(owner, Pipeline):
             places = [place for place, (_, step) in enumerate(owner.steps) if step is estimator]
