@@ -29,6 +29,7 @@ LONG = {
     "test_slda_estimators", "test_slda_many", "test_slda_registry", "test_sstm", "test_supervised_gibbs",
     "test_supervised_gibbs_estimators", "test_supervised_gibbs_groups", "test_tempering", "test_vectorizer",
     "test_grid", "test_mutants", "test_parity", "test_samplers",
+    "test_warm_up",
 }  # fmt: skip
 # What may be missing unless it is required, by words of the reasons of skips. scikit-learn skips its check of other
 # array libraries if they are not enabled; we support none.

@@ -42,7 +42,7 @@ def track(description: str, total: int | None, verbose: int | bool) -> Iterator[
     elif verbose and _screen.acquire(blocking=False):
         try:
             if _can_draw(stream):
-                with _bar(description, total, stream) as report:
+                with _bar(description, total, stream) as report, telling_of_compilation():
                     yield report
             else:
                 yield _now_and_then(_lines(description, total, stream))
@@ -50,6 +50,27 @@ def track(description: str, total: int | None, verbose: int | bool) -> Iterator[
             _screen.release()
     else:
         yield _silence
+
+
+@contextmanager
+def telling_of_compilation() -> Iterator[None]:
+    """Say once what one is waiting for, if kernels are compiled: in a new installation that takes half a minute."""
+    from numba.core import event
+
+    class Listener(event.Listener):
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.said:
+                self.said = True
+                text = "Compiling, once for this installation; `supertopic warm-up` does it for all models."
+                print(text, file=sys.stderr, flush=True)  # which the bar has redirected, to draw itself below
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
 
 
 def _silence(step: int, **values: Any) -> None:

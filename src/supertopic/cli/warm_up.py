@@ -1,0 +1,62 @@
+"""supertopic warm-up: compiles the kernels of all models, so that no first fit waits for that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated
+
+import typer
+
+from supertopic.cli.show import note
+
+# Small fits, each in a process of its own: the compiler runs on one core. Those that take longest come first.
+FITS = {
+    "sLDA, Gibbs sampling": "SLDARegressor(2, inference='gibbs', max_iter=2).fit(X, y).predict(X)",
+    "LDA, Gibbs sampling": "LDA(2, inference='gibbs', max_iter=2).fit(X)",
+    "sLDA, prediction-constrained": "SLDARegressor(2, inference='pc', max_iter=2).fit(X, y).predict(X)",
+    "sLDA, variational": "SLDARegressor(2, inference='vb', max_iter=2).fit(X, y).predict(X)",
+    "MedLDA": "MedLDAClassifier(2, max_iter=2).fit(X, y > 0).predict(X)",
+    "LDA, variational": "LDA(2, max_iter=2).fit(X).perplexity(X)",
+    "SSTM": "SSTMRegressor(2, max_iter=2).fit(X, y).predict(X)",
+    "SAGE": "SAGETopics(2, max_iter=2).fit(X); SAGEClassifier().fit(X, y > 0)",
+    "facets": "FacetedSAGE(2, max_iter=2).fit(X, y > 0)",
+    "mixture": "MixtureOfCategoricals(2, max_iter=2).fit(X)",
+}
+_PROGRAM = """
+import warnings
+import numpy as np
+from supertopic import *
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.poisson(0.5, size=(60, 30)).astype(np.float32) + np.eye(60, 30, dtype=np.float32)
+y = rng.normal(size=60)
+{fit}
+"""
+
+
+def warm_up(
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Processes at once; all cores by default.")
+    ] = None,
+) -> None:
+    """Compile what models need, once after an installation, so that the first fit of each is as quick as the others."""
+    start, at_once = time.perf_counter(), jobs or os.cpu_count() or 1
+    note(f"Compiling for {len(FITS)} kinds of fits, {at_once} at a time. This takes some minutes on one core.")
+    with ThreadPoolExecutor(at_once) as pool:
+        for name, seconds in zip(FITS, pool.map(_run, FITS), strict=True):
+            note(f"  {name}: {seconds:.0f} s")
+    note(f"Done after {time.perf_counter() - start:.0f} s.")
+
+
+def _run(name: str) -> float:
+    """Run one of the fits in a new process; the seconds that it took."""
+    start = time.perf_counter()
+    program = _PROGRAM.format(fit=FITS[name])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    if done.returncode:
+        raise ValueError(f"the fit of {name} failed: {done.stderr.strip().splitlines()[-1]}")
+    return time.perf_counter() - start
