@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bench.corpus import read_documents
-from bench.report import Table, machine
+from bench.report import Table, machine, say
 
 FEW = 2  # steps of the shorter fit
 
@@ -41,6 +41,7 @@ def main() -> None:
     work = float(X.sum()) * options.topics / 1e6
     threads = run(X, "threads", options, None)
     table.add("threads", 1, f"{threads[0]:.2f}", "", f"{threads[1]:.2f}", f"{work / threads[0]:.0f}", "")
+    say(" | ".join(table.rows[-1]))
     for n_workers in map(int, options.workers.split(",")):
         with (
             LocalCluster(n_workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
@@ -51,6 +52,7 @@ def main() -> None:
         more = f"{100 * (found[0] / threads[0] - 1):+.0f} %"
         shown = (f"{found[0]:.2f}", more, f"{found[1]:.2f}", f"{work / found[0]:.0f}", f"{off:.1e}")
         table.add(f"{n_workers} workers", pieces(X, options.topics), *shown)
+        say(" | ".join(table.rows[-1]))
     table.show()
 
 
