@@ -39,6 +39,6 @@ def connect(scheduler: str, seconds: float = 10.0) -> Any:
         raise ValueError(f"scheduler: {what}") from error
 
 
-def name_of(backend: Any) -> str:
-    """What a file or a copy in another process has in place of the parameter `backend`: a connection cannot travel."""
-    return backend if isinstance(backend, str) else "threads"
+def without_client(backend: Any) -> Any:
+    """The parameter `backend` as a file or a copy in another process has it: a connection cannot travel."""
+    return "threads" if _is_client(backend) else backend

@@ -19,7 +19,7 @@ from supertopic.backends.base import Backend, Spread, reads_only
 from supertopic.kernels.word_sums import order_by_word
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
-_PIECE, _PIECE_WORDS, _MOST_PIECES = 1 << 20, 8, 256  # entries × topics and entries / words at least; pieces at most
+_PIECE, _PIECE_WORDS, _MOST_PIECES = 1 << 20, 24, 256  # entries × topics and entries / words at least; pieces at most
 _PLAIN_BYTES = 1 << 20  # held about a block's documents where there is no response: they stay in the second-level cache
 
 

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from supertopic.backends import make_backend, name_of
+from supertopic.backends import make_backend, without_client
 from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
@@ -495,7 +495,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        return {**state, "backend": name_of(state["backend"])} if "backend" in state else state
+        return {**state, "backend": without_client(state["backend"])} if "backend" in state else state
 
     def __sklearn_clone__(self) -> Self:
         """A clone shares a Dask client: that cannot be copied."""
