@@ -22,6 +22,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = Path("src") / "supertopic"
 TIMEOUT = 900  # seconds: a mutant that runs for ever is killed
 _LIBRARIES = ["numba", "pandas", "scipy.stats", "scipy.optimize", "sklearn.utils.estimator_checks", "pytest"]
+_OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest"]
+_BROKEN = 70  # exit status if pytest itself failed
 
 
 def places(mutant: Mutant, root: Path = ROOT) -> int:
@@ -63,9 +65,13 @@ def _run_pytest(root: Path, nodes: list[str]) -> None:
     os.chdir(root)
     sys.path[:0] = [str(root / "src"), str(root)]
     sys.dont_write_bytecode = True
-    import pytest
+    status = _BROKEN
+    try:
+        import pytest
 
-    sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *nodes]))
+        status = int(pytest.main([*_OPTIONS, *nodes]))
+    finally:
+        os._exit(status)  # an exception would end the process with 1, as a failed test does
 
 
 def is_killed(mutant: Mutant, root: Path) -> bool:
