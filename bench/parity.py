@@ -42,7 +42,7 @@ _NOTE = (
     "cut-points of ordered classes as given."
 )
 _COLUMNS = ["what", "peer", "ours", "peer's", "apart", "allowed"]
-_PACKAGES = ("scikit-learn", "tomotopy", "statsmodels", "glum", "skglm", "topica")
+_PACKAGES = ("statsmodels", "glum", "skglm", "topica")  # beside those that every table names
 
 
 class Row(NamedTuple):

@@ -69,3 +69,13 @@ def test_mini_batches_move_only_part_of_the_way():
     whole = prior.update(prior.start, mean_log_theta)
     assert np.all(np.abs(moved - prior.start) < 0.5 * np.abs(whole - prior.start))
     assert DocTopicPrior.parse(0.3, 2).update(truth, mean_log_theta) is truth
+
+
+def test_a_damped_step_is_a_part_of_newtons():
+    truth, start = np.array([0.5, 0.2]), np.array([0.4, 0.3])
+    mean_log_theta = digamma(truth) - digamma(truth.sum())
+    whole, part = (newton_asymmetric(start, mean_log_theta, 1, rate) for rate in (1.0, 0.1))
+    np.testing.assert_allclose(part - start, 0.1 * (whole - start))
+    start = np.full(2, 0.4)
+    whole, part = (newton_symmetric(start, mean_log_theta, 1, rate) for rate in (1.0, 0.1))
+    np.testing.assert_allclose(np.log(part / start), 0.1 * np.log(whole / start))

@@ -256,7 +256,7 @@ def test_empty_document_gets_the_prior_mean():
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_topics_are_expected_as_written_down(n_jobs):
-    word_topic = RNG.gamma(0.5, size=(40, 4)).astype(np.float32) + np.float32(0.05)
+    word_topic = RNG.gamma(0.5, size=(60, 4)).astype(np.float32) + np.float32(0.05)  # 0.05 · 60: log Gamma is not 0
     word_topic[3] = np.float32(0.05)  # a word without counts in any topic
     log_beta, evidence = naive.dirichlet_topics(word_topic.astype(float), float(np.float32(0.05)))
     with Threads(n_jobs) as backend:
