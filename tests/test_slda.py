@@ -12,12 +12,17 @@ from scipy.stats import nbinom, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
 
 from supertopic import LDA, SLDAClassifier, SLDARegressor, load
+from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.design import Design, TokenDesign
 from supertopic.inference.regression import Labelled, regress
+from supertopic.inference.variational.step import global_evidence
 from supertopic.metrics import align_topics, predictive_r2
+from supertopic.model import Model, State
 from supertopic.responses.base import registry
 
 KINDS = {
@@ -95,6 +100,17 @@ def test_normal_equations_equal_enumeration(own, is_product):
     found_gram, found_cross = design.normal_equations(coef, product, moments[:, 1:], slope, curvature)
     np.testing.assert_allclose(found_gram[0], gram, rtol=1e-6)
     np.testing.assert_allclose(found_cross[0], cross, rtol=1e-6, atol=1e-9)
+
+
+def test_the_bound_has_the_prior_of_coefficients():
+    model = Model(
+        3, DirichletTopics(0.1), DocTopicPrior.parse(0.5, 3), registry()["gaussian"](), CoefPrior("normal", 0.5)
+    )  # fmt: skip
+    state = State.first(model, np.full((4, 3), 0.7, dtype=np.float32))
+    with Threads(1) as backend:
+        without = global_evidence(model, state, backend)
+        state.coef[:] = [[0.5, -1.0, 2.0]]
+        assert global_evidence(model, state, backend) - without == pytest.approx(-0.5 * 5.25 / 0.25)
 
 
 @pytest.mark.parametrize("supervision", [1.0, 10.0])
