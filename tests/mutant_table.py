@@ -497,7 +497,7 @@ MUTANTS = [
         (
             "cross = columns.T @ (slope[:, c] - weight) + gram @ coef",
             "cross = columns.T @ (slope[:, c] - weight)",
-            _FITTED + "[slda-poisson-gibbs]",
+            _SUPERVISED + "test_normal_equations_of_a_product_column_are_newtons",
         ),
     ),
     *_of(
@@ -512,7 +512,11 @@ MUTANTS = [
             "solve_triangular(root, linear, lower=True, check_finite=False) + 2 * normal",
             _DRAWS + "test_coefficients_have_the_posterior_mean_and_covariance",
         ),
-        ("density + tail * np.log1p", "density + 0.0 * np.log1p", _JOINT + "[poisson laplace]"),
+        (
+            "density + tail * np.log1p",
+            "density + 0.0 * np.log1p",
+            _SUPERVISED + "test_log_linear_coefficients_follow_their_posterior",
+        ),
     ),
     *_of(
         "inference/after/calibration.py",

@@ -10,7 +10,7 @@ from scipy.special import betaln, log_ndtr
 from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.gibbs.augmentation import SweepDraws
-from supertopic.inference.gibbs.coefficients import draw_inclusion, draw_support
+from supertopic.inference.gibbs.coefficients import draw_inclusion, draw_log_linear, draw_support
 from supertopic.inference.gibbs.groups import sweep_groups
 from supertopic.inference.gibbs.supervised import SamplerOptions, prior_precision
 from supertopic.kernels import gibbs_layout, gibbs_likelihood
@@ -212,6 +212,34 @@ def test_inclusion_follows_its_enumerated_posterior():
         seen[sets.index(tuple(np.flatnonzero(active[:3])))] += 1
     assert expected.max() < 0.9
     np.testing.assert_allclose(seen / n, expected, atol=0.025)
+
+
+def test_log_linear_coefficients_follow_their_posterior():
+    """exp( sum_d slope s - curvature exp(s) - ½ prior coef² ) of one coefficient, on a grid."""
+    design, slope = np.array([[1.0], [0.5], [-1.0]]), np.array([2.0, 0.0, 1.0])
+    curvature, prior = np.array([0.3, 1.0, 0.8]), np.array([[0.4]])
+    grid = np.linspace(-6, 6, 4001)
+    s = design * grid
+    density = slope @ s - curvature @ np.exp(s) - 0.5 * prior[0, 0] * grid**2
+    share = np.exp(density - density.max()) / np.exp(density - density.max()).sum()
+    mean = share @ grid
+    coef, draws = np.zeros(1), np.empty(6000)
+    for number in range(len(draws)):
+        coef = draw_log_linear(design, slope, curvature, prior, coef, SweepDraws(4, number))
+        draws[number] = coef[0]
+    assert draws.mean() == pytest.approx(mean, abs=0.05)
+    assert draws.var() == pytest.approx(share @ grid**2 - mean**2, rel=0.08)
+
+
+def test_normal_equations_of_a_product_column_are_newtons():
+    """cross - gram·coef is the slope of the log-likelihood where the coefficients were drawn."""
+    sampler = sampler_of("poisson", TINY, np.array([3.0, 1.0]))
+    sampler.take(np.array([0, 1, 1, 2, 0], np.uint16), sampler.coef, sampler.dispersion, ALPHA)
+    sampler.draw_coef(SweepDraws(1, 0))
+    coef, design = sampler.coef[0], sampler.design
+    slope = design.T @ (sampler.y - np.exp(design @ coef))
+    np.testing.assert_allclose(sampler.cross[0] - sampler.gram[0] @ coef, slope, atol=1e-10)
+    assert np.abs(sampler.gram[0] @ coef).max() > 0.05
 
 
 def test_the_support_follows_its_enumerated_posterior():
