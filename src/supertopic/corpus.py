@@ -369,7 +369,7 @@ def _narwhals(X: Any) -> Any:
         raise ValueError(f"X is a {type(X).__name__} that cannot be read: {' '.join(str(error).split())}") from error
 
 
-def _frame_values(frame: nw.DataFrame) -> Any:
+def _frame_values(frame: nw.DataFrame[Any]) -> Any:
     native = nw.to_native(frame)
     # a pandas frame of sparse columns stays sparse
     if hasattr(native, "sparse") and all(hasattr(dtype, "fill_value") for dtype in native.dtypes):
@@ -388,7 +388,7 @@ def _series_is_text(series: nw.Series, name: str) -> bool:
     )
 
 
-def _frame_is_text(frame: nw.DataFrame, name: str) -> bool:
+def _frame_is_text(frame: nw.DataFrame[Any], name: str) -> bool:
     texts = [
         column
         for column, dtype in frame.schema.items()

@@ -60,7 +60,7 @@ def docstrings(packages: Iterable[str] = ("numpy", "scipy", "sklearn"), min_word
     )
 
 
-def load(name: str, data_dir: str | os.PathLike | None = None) -> Bunch:
+def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Bunch:
     """Load a corpus folder: `data.parquet` with a column `text`, or with `ids` and `counts` and a file `vocab.txt`.
 
     Parameters

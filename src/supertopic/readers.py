@@ -30,7 +30,7 @@ from supertopic.corpus import EmptyDocumentWarning
 
 __all__ = ["find_column", "read_batches", "read_table", "text_column"]
 
-Source = str | os.PathLike | Iterable[str | os.PathLike]
+Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 _STDIN = Path("-")
 _DOUBLED = "doubled"  # the attribute of a frame with the names that stand twice in the header of its file
 
@@ -245,7 +245,7 @@ def _read_json(handle: IO[str], name: str, size: int | None) -> Iterator[pd.Data
         yield pd.DataFrame(batch)
 
 
-def _json_array(text: str, name: str) -> list[dict]:
+def _json_array(text: str, name: str) -> list[dict[str, Any]]:
     try:
         records = json.loads(text)
     except json.JSONDecodeError as error:
@@ -255,7 +255,7 @@ def _json_array(text: str, name: str) -> list[dict]:
     return records
 
 
-def _json_lines(lines: Iterable[str], name: str) -> Iterator[dict]:
+def _json_lines(lines: Iterable[str], name: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -244,7 +244,7 @@ class _Trials:
 
     def row(
         self, k: int, folds: list[tuple[np.ndarray, np.ndarray]], n_seeds: int, done: Callable[[int], None]
-    ) -> dict:
+    ) -> dict[str, Any]:
         """Return the measures of one K."""
         found: dict[str, list[float]] = {name: [] for name in self.wanted}
         seconds = []

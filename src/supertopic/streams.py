@@ -111,7 +111,7 @@ class Stream:
         size = "unknown" if self.n_documents is None else f"{self.n_documents:,}"
         return f"Stream({size} documents)"
 
-    def _start(self, make: Callable[[], Iterator], once: bool, n_documents: int | None) -> None:
+    def _start(self, make: Callable[[], Iterator[Any]], once: bool, n_documents: int | None) -> None:
         self._make, self._once, self._used, self.n_documents = make, once, False, n_documents
 
     def _pass(self) -> Iterator[tuple[Any, Any]]:
@@ -128,7 +128,9 @@ class Stream:
         self.n_documents = n_documents
 
     @staticmethod
-    def _from_files(source: Source, text: str, target: str | None, options: dict) -> Iterator[tuple]:
+    def _from_files(
+        source: Source, text: str, target: str | None, options: dict[str, Any]
+    ) -> Iterator[tuple[Any, ...]]:
         n_missing = n_documents = 0
         for frame in read_batches(source, **options):
             texts, missing = texts_of(frame, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,7 +66,9 @@ class TermTable:
         self.ids.default_factory = self.ids.__len__
 
 
-def id_blocks(texts: Iterable[str], tokenise: Callable, lookup: Callable) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def id_blocks(
+    texts: Iterable[str], tokenise: Callable[..., Any], lookup: Callable[..., Any]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield the term numbers of all tokens and the start of each document, in blocks of some million tokens."""
     ids, indptr = array("i"), [0]
     for text in texts:

@@ -103,7 +103,7 @@ class Backend(Protocol):
         """The ranges that `over_weights` would use."""
         ...
 
-    def all(self, calls: Sequence[tuple]) -> None:
+    def all(self, calls: Sequence[tuple[Any, ...]]) -> None:
         """Run calls (function, *arguments) that share no output."""
         ...
 

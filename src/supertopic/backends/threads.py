@@ -83,7 +83,7 @@ class Threads:
         cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
         return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
-    def all(self, calls: Sequence[tuple]) -> None:
+    def all(self, calls: Sequence[tuple[Any, ...]]) -> None:
         """Run calls (function, *arguments) that share no output; an error in one is raised here.
 
         Whoever is free takes the next call, this thread too: a wave of many small calls costs little.

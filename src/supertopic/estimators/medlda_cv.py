@@ -36,7 +36,7 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        own = signature(cls.__init__)  # type: ignore[misc]
+        own = signature(cls.__init__)
         chosen = {*own.parameters, "C", cls.margin_name, "warm_start", "checkpoint"}
         more = [
             one.replace(kind=Parameter.KEYWORD_ONLY)
@@ -44,7 +44,7 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
             if name not in chosen
         ]
         cls._inherited = {one.name: one.default for one in more}
-        plain = cls.__init__  # type: ignore[misc]
+        plain = cls.__init__
 
         @wraps(plain)
         def with_inherited(self: Any, *args: Any, **params: Any) -> None:

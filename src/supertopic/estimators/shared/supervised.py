@@ -234,7 +234,7 @@ class SupervisedEstimator(TopicEstimator):
             raise ValueError("ensemble: got more than one fit, which needs all documents at once; expected 1")
 
     @available_if(has_stochastic_engine)
-    def partial_fit(  # type: ignore[override]
+    def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, covariates: Any = None
     ) -> Self:
         """One stochastic step on a batch; the first batch decides the vocabulary and what y is.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,10 @@ from supertopic.backends.base import Backend
 
 
 def sweep_groups(
-    backend: Backend, topic_count: np.ndarray, sizes: np.ndarray, call: Callable[[int, int, np.ndarray], tuple]
+    backend: Backend,
+    topic_count: np.ndarray,
+    sizes: np.ndarray,
+    call: Callable[[int, int, np.ndarray], tuple[Any, ...]],
 ) -> np.ndarray:
     """Draw the tokens of every document group in every word group once; returns n_k afterwards.
 

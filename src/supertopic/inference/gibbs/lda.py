@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -166,7 +167,7 @@ class Sampler:
         beta, beta_sum = np.float32(self.prior), np.float32(self.prior * len(self.word_topic))
         words, tokens = self.tokens.word_bounds, self.tokens.word_ptr
 
-        def call(i: int, j: int, topic_count: np.ndarray) -> tuple:
+        def call(i: int, j: int, topic_count: np.ndarray) -> tuple[Any, ...]:
             return (
                 sweep_task, (int(words[j]), int(words[j + 1])), tokens[i], self.tokens.doc, self.topic,
                 self.documents, self.word_topic, topic_count, topics, alpha, beta, beta_sum, collapsed,

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -317,7 +318,7 @@ class SupervisedSampler:
         alpha, beta = self.alpha.astype(np.float32), np.float32(self.beta)
         beta_sum, collapsed = np.float32(self.beta * len(self.word_topic)), len(topics) == 0
 
-        def call(i: int, j: int, topic_count: np.ndarray) -> tuple:
+        def call(i: int, j: int, topic_count: np.ndarray) -> tuple[Any, ...]:
             return (
                 gibbs_documents.sweep_documents, *self._documents(i), self.tokens.doc_ptr[j], self.lengths,
                 self.tokens.word, self.topic, self.doc_topic, slope, curvature, coef, self.word_topic, topic_count,
@@ -333,7 +334,7 @@ class SupervisedSampler:
         """Draw every token where some column is not quadratic; topics are integrated out."""
         slope, curvature, offset, coef = (np.ascontiguousarray(a) for a in (slope, curvature, offset, coef))
 
-        def call(i: int, j: int, topic_count: np.ndarray) -> tuple:
+        def call(i: int, j: int, topic_count: np.ndarray) -> tuple[Any, ...]:
             return (
                 gibbs_likelihood.sweep_likelihood, *self._documents(i), self.tokens.doc_ptr[j], self.lengths,
                 self.tokens.word, self.topic, self.doc_topic, kind, slope, curvature, offset, coef, self.word_topic,

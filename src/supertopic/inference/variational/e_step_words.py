@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def add_word_blocks(
 ) -> None:  # fmt: skip
     """Infer all documents into `doc_topic` (D, K), and add what they say to the word counts and bound of `stats`."""
     bound = np.zeros(len(batch))
-    sums: list[tuple[Callable, int, int]] = []  # by word, of the block before: they run beside the next block
+    sums: list[tuple[Callable[..., Any], int, int]] = []  # by word, of the block before: they run beside the next block
     for block in batch.plain_blocks:
         task = _Block(batch, block, weights, backend)
         infer = partial(task.infer, alpha, collapsed, max_passes, tol, fresh, doc_topic, bound)
