@@ -12,9 +12,13 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 
 # The page's own JavaScript, CSS and HTML.
 PAGE := --config .oxfmtrc.json "src/supertopic/explore/page/assets/*.*"
+# Small inputs that reach every part of the library; kernels run as plain Python.
+COVERING := $(addprefix tests/test_,$(addsuffix .py,corpus readers vectorizer persistence responses responses_one_by_one \
+	responses_summaries coefficients margin killed_fits checkpoint_owner cli cli_files cli_target cli_models results \
+	topic_labels progress saved_params kernels_e_step_mean metrics selection plots covariates))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format bench experiments clean
+.PHONY: help demo test test-fast lint format bench experiments coverage audit wheel-check test-oldest clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -47,6 +51,20 @@ bench: $(VENV)/.bench ## Compare speed and quality with other libraries
 
 experiments: $(VENV)/.bench ## The papers' tables and figures, all of them (hours; needs SUPERTOPIC_DATA)
 	@$(BIN)/python -m experiments
+
+coverage: $(VENV)/.test ## Lines and branches that tests reach with the JIT off (docs/trust.md has the figure)
+	@NUMBA_DISABLE_JIT=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q -m "not slow and not data" $(COVERING)
+	@$(BIN)/python -m coverage report
+
+audit: $(VENV)/.test ## Known faults of the dependencies, and the habits of a scientific Python repository
+	@$(BIN)/pip-audit --local --progress-spinner off
+	@$(BIN)/repo-review .
+
+wheel-check: $(VENV)/.test ## Build the wheel, and use it in an empty environment of each Python that is found
+	@$(BIN)/python -m tests.wheel_check $(PYTHONS)
+
+test-oldest: $(VENV)/.test ## Test with the oldest dependencies that pyproject.toml allows
+	@$(BIN)/python -m tests.oldest
 
 clean: ## Remove the environment and all caches
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

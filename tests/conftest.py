@@ -17,7 +17,7 @@ LONG = {
     "test_backends", "test_base_rate", "test_checkpoint_owner", "test_cli_files", "test_cli_models",
     "test_cli_process", "test_cli_slda", "test_cluster", "test_collapsed", "test_covariates", "test_crafted_files",
     "test_cross_fit",
-    "test_datasets", "test_disclda", "test_draws", "test_effects", "test_engines", "test_ensemble",
+    "test_datasets", "test_determinism", "test_disclda", "test_draws", "test_effects", "test_engines", "test_ensemble",
     "test_estimators", "test_experiments", "test_experiments_quick", "test_extremes", "test_faceted",
     "test_facets", "test_faults", "test_fuzz", "test_habits",
     "test_honest", "test_house", "test_invalid_input", "test_kernels_e_step_words", "test_kernels_gibbs",

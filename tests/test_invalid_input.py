@@ -133,6 +133,16 @@ def test_a_number_without_end_is_refused():
         LDA(2).fit(counts)
 
 
+def test_weights_next_to_nothing_are_no_words():
+    with pytest.raises(ValueError, match="X holds no words at all"):
+        SLDAClassifier(2).fit(sp.csr_matrix(([1e-9], ([3], [2])), shape=(12, 6)), CLASSES)
+
+
+def test_a_response_of_any_kind_that_is_too_large_is_refused():
+    with pytest.raises(ValueError, match=r"y holds a number beyond 1e\+15; give y in another unit"):
+        SLDARegressor(2).fit(GOOD, [*range(11), -(10**400)])
+
+
 def test_the_largest_counts_give_finite_models():
     counts = GOOD.toarray().astype(np.float64)
     counts[5, 2] = LARGEST_COUNT

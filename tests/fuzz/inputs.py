@@ -219,6 +219,8 @@ def try_one(rng, folder):
     except (ValueError, TypeError, FileNotFoundError) as error:
         check_sentence(error)
         return "refused"
+    except MemoryError:  # a sampler draws a topic for each of a billion tokens
+        return "too large for the memory"
 
 
 def warm_up():

@@ -33,6 +33,7 @@ from supertopic.inference.gibbs.chains import fit_chains
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
 from supertopic.inference.settings import Engine, GibbsSettings
 from supertopic.model import Model
+from supertopic.responses.base import registry
 
 _BUDGET_ALPHA, _BUDGET_SUPERVISION, _BUDGET_SWEEPS = 0.25, 10.0, 200  # where few topics have to tell classes apart
 _FIRST = 0.1  # topic_word_prior before it is learned
@@ -433,6 +434,8 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         super()._restore(saved)
         self.classes_ = np.asarray(saved["classes"])
         self._constant_apart = "intercept" in saved or not self._has_intercept()
+        if any(registry()[target.response].kind != "class" for target in self._targets):
+            raise ValueError("a target of the classifier is no class")
         if "scaling" not in saved:  # a file of an earlier version: all covariates but the intercept
             self._scaling = Scaling.restore(None, self._n_covariates - int(self._has_intercept()))
 

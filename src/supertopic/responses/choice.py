@@ -15,6 +15,7 @@ from typing import Any
 from supertopic.responses import base
 
 FEW = 20  # up to this number of distinct whole numbers may be ids of classes
+LARGEST_LABEL = 1e15  # responses square y and sum the squares; a larger y belongs in another unit
 LONGEST_SCALE = 11  # largest number of values of a rating scale: 0 to 10
 
 
@@ -72,6 +73,8 @@ def _of_whole(distinct: list[int], n_known: int, kinds: Sequence[str]) -> Choice
 
 
 def _plain_numbers(low: float, high: float) -> Choice:
+    if not -LARGEST_LABEL <= low <= high <= LARGEST_LABEL:
+        raise ValueError(f"y holds a number beyond {LARGEST_LABEL:g}; give y in another unit")
     return Choice("gaussian", "number", f"holds numbers from {low:g} to {high:g}: taken as plain numbers (gaussian)")
 
 

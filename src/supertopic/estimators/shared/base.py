@@ -61,6 +61,9 @@ def has_sampler(estimator: Any) -> bool:
     return "gibbs" in estimator.engines
 
 
+_FEWEST_TOKENS = 1e-6  # weights of words that sum to less are next to nothing, and their topics no numbers
+
+
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all estimators. A subclass says which Model its parameters describe, and which engines can fit it."""
 
@@ -348,7 +351,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         else:
             self.vectorizer_ = None
             corpus = as_corpus(X, estimator=self)
-        if corpus.n_tokens == 0:
+        if corpus.n_tokens < _FEWEST_TOKENS:
             raise ValueError("X holds no words at all: every document is empty")
         self._remember_words(corpus)
         return corpus
