@@ -53,7 +53,7 @@ experiments: $(VENV)/.bench ## The papers' tables and figures, all of them (hour
 	@$(BIN)/python -m experiments
 
 coverage: $(VENV)/.test ## Lines and branches that tests reach with the JIT off (docs/trust.md has the figure)
-	@NUMBA_DISABLE_JIT=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q -m "not slow and not data" $(COVERING)
+	@NUMBA_DISABLE_JIT=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q -W ignore::RuntimeWarning -m "not slow and not data" $(COVERING)
 	@$(BIN)/python -m coverage report
 
 audit: $(VENV)/.test ## Known faults of the dependencies, and the habits of a scientific Python repository
