@@ -172,8 +172,9 @@ class SupervisedEstimator(TopicEstimator):
     def _refit(self, training: Training) -> None:
         """The coefficients once more (`supertopic.inference.after.refit`)."""
         model, shares = self._model(), self._shares_without_y(training)
-        documents = with_known_shares(shares, training.covariates, training.y, training.weight)
-        with self._backend(1):
+        with self._backend(1) as backend:
+            given = (shares, training.covariates, training.y, training.weight)
+            documents = backend.form(with_known_shares)(*given)
             self._state, self._terms = model.coef_step.refit(model, self._state, self._terms, documents.total)
         self._derive(model)
 

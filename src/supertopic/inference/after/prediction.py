@@ -41,6 +41,13 @@ def infer_shares(
 
     weights : (V, K) float32, p(word | topic)
     """
+    return backend.form(shares_by_documents)(point, weights, counts, backend, words)
+
+
+def shares_by_documents(
+    point: PointModel, weights: np.ndarray, counts: sp.csr_matrix, backend: Backend, words: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """`infer_shares` on the CPU."""
     n_topics = weights.shape[1]
     doc_topic = np.empty((counts.shape[0], n_topics), dtype=np.float32)
     phi = np.empty((counts.nnz if words else 0, n_topics), dtype=np.float32)
@@ -110,15 +117,23 @@ def score(
         exact = shares @ coef.T.astype(np.float64)
         return Scores(shares, exact, np.where(response.is_product, np.exp(np.minimum(exact, 300.0)), exact**2))
     columns = (coef, response.is_product) if response.uses_moments else (coef[:0], response.is_product[:0])
-    parts = [
-        _score_part(point, weights, *columns, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
-        for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
-    ]
-    found = Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
+    found = backend.form(score_documents)(point, weights, *columns, counts, backend)
     if response.uses_moments:
         return found
     means = found.mean_topics @ coef.T
     return Scores(found.mean_topics, means, means**2)
+
+
+def score_documents(
+    point: PointModel, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
+    backend: Backend,
+) -> Scores:  # fmt: skip
+    """The moments of these columns on the CPU."""
+    parts = [
+        _score_part(point, weights, coef, is_product, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
+        for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
+    ]
+    return Scores(*(np.concatenate([getattr(part, name) for part in parts]) for name in Scores.__annotations__))
 
 
 def _score_part(

@@ -1,0 +1,80 @@
+"""Engines on the device: the same functions, with topics that lie there; what they cannot do is refused first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from supertopic.backends.cuda.arrays import MOST_TOPICS
+from supertopic.backends.cuda.forms import form_of, no_form
+from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.device.emission import DeviceTopics
+from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.variational.batch import fit_batch
+from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.inference.variational.prediction_constrained import fit_prediction
+from supertopic.inference.variational.stochastic import fit_epochs, fit_stochastic
+from supertopic.model import Model, NoCoefStep
+
+
+@form_of(fit_batch)
+def fit_batch_on_device(task: Task, watch: Watch) -> Fit:
+    return _fit(fit_batch, task, watch)
+
+
+@form_of(fit_stochastic)
+def fit_stochastic_on_device(task: Task, watch: Watch) -> Fit:
+    return _fit(fit_stochastic, task, watch)
+
+
+@form_of(fit_epochs)
+def fit_epochs_on_device(task: Task, watch: Watch, **epochs: Any) -> Fit:
+    return _fit(fit_epochs, task, watch, **epochs)
+
+
+@form_of(fit_prediction)
+def fit_prediction_on_device(task: Task, watch: Watch) -> Fit:
+    check_model(task.model)
+    return fit_prediction(task, DeviceWatch(watch))
+
+
+def _fit(engine: Callable[..., Fit], task: Task, watch: Watch, **more: Any) -> Fit:
+    """The engine with topics on the device; the State comes back to the host."""
+    check_model(task.model)
+    emission = task.model.emission
+    assert isinstance(emission, DirichletTopics)
+    model = replace(task.model, emission=DeviceTopics(emission.prior, emission.at_mean))
+    fit = engine(replace(task, model=model), DeviceWatch(watch), **more)
+    return replace(fit, state=replace(fit.state, word_topic=np.asarray(fit.state.word_topic)))
+
+
+class DeviceWatch(Watch):
+    """A watch that brings what a checkpoint keeps to the host."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.__dict__ = vars(watch)  # one and the same trace
+
+    def step(self, done: int, arrays: Callable[[], dict[str, np.ndarray]], **more: Any) -> None:
+        def on_host() -> dict[str, np.ndarray]:
+            return {name: np.asarray(value) for name, value in arrays().items()}
+
+        super().step(done, on_host, **more)
+
+
+def check_model(model: Model) -> None:
+    """Refuse a model of which some part has no form on the device."""
+    if type(model.emission) is not DirichletTopics:
+        raise no_form(f"the emission {model.emission.name!r}")
+    if model.one_topic:
+        raise no_form("documents of one topic each")
+    if model.per_token:
+        raise no_form("per_token=True")
+    if not isinstance(model.coef_step, NoCoefStep | GLMStep):
+        raise no_form("max-margin coefficients")
+    if model.n_topics > MOST_TOPICS:
+        raise no_form(f"more than {MOST_TOPICS} topics")
+
+
