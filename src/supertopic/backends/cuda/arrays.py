@@ -12,11 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numba import cuda
 
-from supertopic.backends.cuda import topics
-from supertopic.backends.cuda.lanes import WARPS
-from supertopic.backends.cuda.word_sums import RUN, add_differences, add_runs, add_words
+from supertopic.backends.cuda.kernels import order, topics
+from supertopic.backends.cuda.kernels.lanes import WARPS
+from supertopic.backends.cuda.kernels.word_sums import RUN, add_differences, add_runs, add_words
 
 MOST_TOPICS = 1024
+_FEW = 1 << 20  # entries that the host puts in the order of words
+_COUNTED = 1 << 26  # numbers that counting entries by part and word takes
 
 
 def width_of(n_topics: int) -> int:
@@ -140,7 +142,7 @@ class Documents:
     """A CSR matrix of counts on the device: the documents, longest first, and their entries in the order of words."""
 
     def __init__(self, indptr: np.ndarray, indices: np.ndarray, counts: np.ndarray, n_words: int) -> None:
-        self._host = (indptr, indices)
+        self._indptr, self._indices = indptr, indices
         self.n_documents, self.n_words, self.n_entries = len(indptr) - 1, n_words, int(indptr[-1])
         self.order = sent(np.argsort(-np.diff(indptr), kind="stable"), np.int32)
         self.indptr = sent(indptr, np.int64)
@@ -156,20 +158,38 @@ class Documents:
     @cached_property
     def by_word(self) -> tuple[Any, Any, Any, Any, Any]:
         """(words, the runs of each word, where each run begins, entry, document), in the order of words."""
-        indptr, indices = self._host
-        entry = np.argsort(indices, kind="stable").astype(np.int32)
-        doc = np.repeat(np.arange(self.n_documents, dtype=np.int32), np.diff(indptr))[entry]
-        size = np.bincount(indices, minlength=self.n_words)
+        size, entry, doc = self._ordered()
         words = np.flatnonzero(size)
         runs = -(-size[words] // RUN)
         word_runs = np.concatenate([[0], np.cumsum(runs)])
         within = np.arange(word_runs[-1]) - np.repeat(word_runs[:-1], runs)
         start = np.concatenate([[0], np.cumsum(size[words])])
         run_start = np.append(np.repeat(start[:-1], runs) + RUN * within, start[-1])
-        return (
-            sent(words, np.int32), sent(word_runs, np.int64), sent(run_start, np.int64), sent(entry, np.int32),
-            sent(doc, np.int32),
-        )  # fmt: skip
+        return sent(words, np.int32), sent(word_runs, np.int64), sent(run_start, np.int64), entry, doc
+
+    def _ordered(self) -> tuple[np.ndarray, Any, Any]:
+        """(entries of each word, entry, document): both in the order of words, and within a word in that of documents.
+
+        Few entries are put in order here; many on the device, by a thread for each run of documents.
+        """
+        if self.n_entries < _FEW:
+            entry = np.argsort(self._indices, kind="stable")
+            doc = np.repeat(np.arange(self.n_documents), np.diff(self._indptr))[entry]
+            return np.bincount(self._indices, minlength=self.n_words), sent(entry, np.int32), sent(doc, np.int32)
+        n_parts = int(np.clip(_COUNTED // self.n_words, 32, 4096))
+        cuts = np.searchsorted(self._indptr, np.linspace(0, self.n_entries, n_parts + 1))
+        cuts[0], cuts[-1] = 0, self.n_documents
+        counts = cuda.to_device(np.zeros(n_parts * self.n_words, dtype=np.int32))
+        sizes, blocks = empty(self.n_words, np.int64), -(-n_parts // 32)
+        order.count_entries[blocks, 32](sent(self._indptr[cuts], np.int64), self.indices, self.n_words, counts)
+        order.add_up_parts[-(-self.n_words // 32), 32](n_parts, self.n_words, counts, sizes)
+        size = np.asarray(sizes.copy_to_host())
+        start = sent(np.cumsum(size) - size, np.int64)
+        entry, doc = empty(self.n_entries, np.int32), empty(self.n_entries, np.int32)
+        order.place_entries[blocks, 32](
+            sent(cuts, np.int64), self.indptr, self.indices, self.n_words, start, counts, entry, doc
+        )
+        return size, entry, doc
 
     def add_by_word(self, factor: Any, theta: Matrix, weights: Matrix, out: Matrix) -> None:
         """out_wk = weights_wk sum over the entries e of word w of factor_e theta_dk; zero for words without entries."""

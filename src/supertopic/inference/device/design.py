@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend
-from supertopic.backends.cuda import regression as kernels
 from supertopic.backends.cuda.arrays import Matrix, empty, padded, sent, warps
 from supertopic.backends.cuda.forms import form_of
+from supertopic.backends.cuda.kernels import regression as kernels
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Partition
 from supertopic.inference.design import Design
@@ -176,9 +176,7 @@ def of_labelled_on_device(
 
 
 @form_of(of_shares)
-def of_shares_on_device(
-    partition: Partition, backend: Backend, function: Callable[..., Any], *arguments: Any
-) -> Any:
+def of_shares_on_device(partition: Partition, backend: Backend, function: Callable[..., Any], *arguments: Any) -> Any:
     found, batch = partition.found, partition.batch
     assert found is not None
     if found.labelled is None:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
-from supertopic.backends.cuda import topics
 from supertopic.backends.cuda.arrays import Documents, Matrix, empty, padded, sent, warps
-from supertopic.backends.cuda.e_step_words import add_prior_terms, infer_words
-from supertopic.backends.cuda.lanes import WEIGHT_OFFSET
+from supertopic.backends.cuda.kernels import topics
+from supertopic.backends.cuda.kernels.e_step_words import add_prior_terms, infer_words
+from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET
 from supertopic.inference.batches import Batch
 from supertopic.inference.variational.e_step_response import LocalLimits
 

@@ -76,5 +76,3 @@ def check_model(model: Model) -> None:
         raise no_form("max-margin coefficients")
     if model.n_topics > MOST_TOPICS:
         raise no_form(f"more than {MOST_TOPICS} topics")
-
-

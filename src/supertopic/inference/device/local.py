@@ -8,8 +8,8 @@ import numpy as np
 
 from supertopic.backends.base import Backend
 from supertopic.backends.cuda.arrays import Matrix, empty, padded, sent, warps
-from supertopic.backends.cuda.e_step_mean import UNSET, infer_mean
 from supertopic.backends.cuda.forms import form_of
+from supertopic.backends.cuda.kernels.e_step_mean import UNSET, infer_mean
 from supertopic.inference.batches import Locals, Partition, continue_from, doc_topic_of
 from supertopic.inference.design import Design
 from supertopic.inference.device.design import DeviceDesign
@@ -51,8 +51,9 @@ def local_step_on_device(
     remember(partition, again)
     assert fresh or partition.before is not None
     nothing = np.zeros((2, len(batch), n_columns))
-    gamma = Matrix.empty(len(batch), model.n_topics) if fresh else partition.before.doc_topic.copy()  # type: ignore[union-attr]
-    partition.found = Locals(gamma, *nothing)  # type: ignore[arg-type]
+    before: Any = partition.before
+    gamma: Any = Matrix.empty(len(batch), model.n_topics) if fresh else before.doc_topic.copy()
+    partition.found = Locals(gamma, *nothing)
     kept = out if isinstance(out, Matrix) and out.shape == rows.shape and out is not rows else Matrix.empty(*rows.shape)
     stats = no_stats(model, len(batch), kept)  # type: ignore[arg-type]
     found = Inferred.of(documents, model.n_topics)

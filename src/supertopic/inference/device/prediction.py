@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from supertopic.backends.base import Backend
 from supertopic.backends.cuda.arrays import Matrix, empty, padded, sent, warps
 from supertopic.backends.cuda.forms import form_of, no_form
-from supertopic.backends.cuda.token_moments import token_moments
+from supertopic.backends.cuda.kernels.token_moments import token_moments
 from supertopic.inference.after.prediction import LIMITS, PointModel, Scores, score_documents, shares_by_documents
 from supertopic.inference.batches import Batch
 from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
@@ -50,9 +50,7 @@ def score_on_device(
     return Scores(mean, score, moment)
 
 
-def _infer(
-    point: PointModel, weights: np.ndarray, counts: sp.csr_matrix
-) -> tuple[Batch, Matrix, Inferred, Matrix]:
+def _infer(point: PointModel, weights: np.ndarray, counts: sp.csr_matrix) -> tuple[Batch, Matrix, Inferred, Matrix]:
     if point.shares is not None:
         raise no_form("a mixture's prediction")
     n_documents, n_topics = counts.shape[0], weights.shape[1]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend
-from supertopic.backends.cuda import topics
 from supertopic.backends.cuda.arrays import Documents, Matrix, empty, padded, sent, warps
 from supertopic.backends.cuda.forms import form_of
-from supertopic.backends.cuda.map_shares import adjoint, settle
+from supertopic.backends.cuda.kernels import topics
+from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
 from supertopic.inference.batches import Locals, Partition
 from supertopic.inference.device.design import with_known_shares_on_device
 from supertopic.inference.device.documents import documents_of, weights_of
@@ -19,8 +19,8 @@ from supertopic.inference.variational.prediction_constrained import Climb
 from supertopic.inference.variational.prediction_local import (
     PredictionStats,
     Scales,
-    pull_of_scores,
     prediction_step,
+    pull_of_scores,
     settle_step,
 )
 from supertopic.model import Model, State
@@ -94,7 +94,7 @@ class DeviceClimb(Climb):
     def of(cls, given: Any) -> DeviceClimb:
         logits = Matrix.of(np.log(np.asarray(given) + np.float32(1e-12)))
         nothing = (Matrix.empty(*logits.shape) for _ in range(2))
-        found = cls(logits, *nothing, logits.copy())  # type: ignore[arg-type]
+        found = cls(logits, *nothing, logits.copy())  # type: ignore[call-arg, arg-type]
         found.mean.fill(0.0)
         found.square.fill(0.0)
         return found
@@ -103,7 +103,7 @@ class DeviceClimb(Climb):
     def restore(cls, arrays: dict[str, np.ndarray], steps: int) -> DeviceClimb:
         host = Climb.restore(arrays, steps)
         kept = (Matrix.of(value) for value in (host.logits, host.mean, host.square, host.average))
-        return cls(*kept, steps)  # type: ignore[arg-type]
+        return cls(*kept, steps)  # type: ignore[call-arg, arg-type]
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: np.asarray(value) for name, value in super().arrays().items()}

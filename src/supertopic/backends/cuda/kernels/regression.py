@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numba import cuda, float64
 
-from supertopic.backends.cuda.lanes import add_lanes
+from supertopic.backends.cuda.kernels.lanes import add_lanes
 
 PART = 4096  # documents that one block adds
 _TILE, _STEP = 32, 16  # of the product of two shares: a tile of 32 by 32, 16 documents at a time

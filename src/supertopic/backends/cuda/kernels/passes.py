@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from supertopic.backends.cuda.lanes import TINY, add_four, from_lane, on_device
+
+from supertopic.backends.cuda.kernels.lanes import TINY, add_four, from_lane, on_device
 
 
 @cache

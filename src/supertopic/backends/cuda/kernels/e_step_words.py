@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32
 
-from supertopic.backends.cuda.lanes import add_lanes, digamma, exp_digamma
-from supertopic.backends.cuda.passes import last_pass, pass_over_words
+from supertopic.backends.cuda.kernels.lanes import add_lanes, digamma, exp_digamma
+from supertopic.backends.cuda.kernels.passes import last_pass, pass_over_words
 
 
 @cuda.jit
@@ -60,7 +60,7 @@ def infer_words(n: int) -> Any:
         order, indptr, indices, counts, half, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
         gamma, theta, ratio, words, passes,
     ):  # fmt: skip
-        """Infer documents: gamma, theta (D · 32 n), ratio by entry, passes and the words' part of the bound by document.
+        """Infer documents: gamma, theta (D · 32 n), ratio by entry, passes and the words' part of the bound.
 
         order : (D,) documents, longest first; half, rows : the weights in half and in single precision
         alpha : (32 n,), one beyond the topics

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from supertopic.backends.cuda.lanes import add_lanes
+from supertopic.backends.cuda.kernels.lanes import add_lanes
 
 
 @cache

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32
 
-from supertopic.backends.cuda.lanes import add_four, add_lanes, from_lane, on_device
-from supertopic.backends.cuda.passes import last_pass, pass_over_words
+from supertopic.backends.cuda.kernels.lanes import add_four, add_lanes, from_lane, on_device
+from supertopic.backends.cuda.kernels.passes import last_pass, pass_over_words
 
 
 @cache
@@ -71,7 +71,7 @@ def adjoint(n: int) -> Any:
 
     @on_device
     def multiply(first, last, indices, counts, rows, ratio, by, total, row, lane, last_one, shift):
-        """total_k = sum_j ratio_j²/c_j (rows_j·by) rows_jk; in the last one, shift_j = ratio_j²/c_j rows_j·by instead."""
+        """total_k = sum_j ratio_j²/c_j (rows_j·by) rows_jk; in the last one, shift_j = ratio_j²/c_j rows_j·by."""
         for i in range(n):
             total[i] = np.float32(0.0)
         start = first

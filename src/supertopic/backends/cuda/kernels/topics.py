@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import cuda, float32
 
-from supertopic.backends.cuda.lanes import WEIGHT_OFFSET, digamma, exp_digamma, on_device
+from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET, digamma, exp_digamma, on_device
 
 PART = 64  # words that one block goes through
 

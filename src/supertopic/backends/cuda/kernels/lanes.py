@@ -1,8 +1,8 @@
 """What the 32 lanes of a warp do together, and functions of one number that kernels share.
 
 A document, or a run of a word's entries, belongs to one warp. Lane l of the warp holds the topics l, l + 32, l + 64 …
-in registers. The simulator has no shuffles; there, lanes meet in a dictionary. Functions that kernels call do without the
-name `cuda`, which the simulator gives to kernels alone.
+in registers. The simulator has no shuffles; there, lanes meet in a dictionary. Functions that kernels call do without
+the name `cuda`, which the simulator gives to kernels alone.
 """
 
 import math
@@ -11,6 +11,7 @@ import threading
 import numpy as np
 from numba import config, cuda
 
+config.CUDA_LOW_OCCUPANCY_WARNINGS = False  # small batches are small; whoever fits them knows
 SIMULATED = bool(config.ENABLE_CUDASIM)
 WARPS = 1 if SIMULATED else 4  # of a block; in the simulator, lanes of several warps could not wait for their own
 _ALL = 0xFFFFFFFF
@@ -47,7 +48,6 @@ if SIMULATED:
         return np.float32(sum(four[lane >> 3] for four in _of_all_lanes((a, b, c, d))))
 
 else:
-
     on_device = cuda.jit(device=True, fastmath=True)
 
     @on_device

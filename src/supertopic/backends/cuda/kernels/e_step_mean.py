@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32
 
-from supertopic.backends.cuda.lanes import add_lanes, exp_digamma, from_lane, most_of_lanes, on_device
-from supertopic.backends.cuda.passes import last_pass, pass_over_words
+from supertopic.backends.cuda.kernels.lanes import add_lanes, exp_digamma, from_lane, most_of_lanes, on_device
+from supertopic.backends.cuda.kernels.passes import last_pass, pass_over_words
 
 UNSET = 1e300  # a factor that starts at its goal; no NaN, which quick arithmetic does not know
 _LONGEST_STEP = 2.0  # largest change of any topic's tilt in one pass
@@ -168,7 +168,19 @@ def infer_mean(n: int) -> Any:
                     weight[i] = np.float32(factor) * column[i]
             else:
                 off = pull(
-                    d, n_columns, slope, curvature, coef, lowest, highest, is_product, tokens, mean, factors, goals, lane
+                    d,
+                    n_columns,
+                    slope,
+                    curvature,
+                    coef,
+                    lowest,
+                    highest,
+                    is_product,
+                    tokens,
+                    mean,
+                    factors,
+                    goals,
+                    lane,
                 )
                 for i in range(n):
                     weight[i] = np.float32(0.0)
