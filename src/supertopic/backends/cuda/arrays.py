@@ -57,8 +57,8 @@ class Matrix:
 
     def __init__(self, flat: Any, n_rows: int, n_topics: int) -> None:
         self.flat, self.shape, self.width = flat, (n_rows, n_topics), width_of(n_topics)
-        self._half: Any = None
-        self._half_is_new = False
+        self._packed: Any = None
+        self._packed_is_new = False
 
     @classmethod
     def empty(cls, n_rows: int, n_topics: int) -> Self:
@@ -124,18 +124,19 @@ class Matrix:
         return found.sum(axis=0)[: self.shape[1]]
 
     def changed(self) -> None:
-        """The numbers are new: the copy in half precision is not theirs any more."""
-        self._half_is_new = False
+        """The numbers are new: the packed ones are not theirs any more."""
+        self._packed_is_new = False
 
     @property
-    def half(self) -> Any:
-        """The rows in half precision, each scaled to a largest weight of one."""
-        if self._half is None:
-            self._half = empty(self.shape[0] * self.width, np.float16)
-        if not self._half_is_new:
-            self._half_is_new = True
-            self.by_topic(topics.halve, self.flat, self.width, self._half)
-        return self._half
+    def packed(self) -> Any:
+        """The rows in bfloat16, two topics in a number."""
+        pairs = (self.registers + 1) // 2
+        if self._packed is None:
+            self._packed = empty(self.shape[0] * 32 * pairs, np.uint32)
+        if not self._packed_is_new:
+            self._packed_is_new = True
+            topics.pack[self.n_parts, 32 * pairs](self.shape[0], self.flat, self.width, pairs, self._packed)
+        return self._packed
 
 
 class Documents:

@@ -77,7 +77,7 @@ def infer_documents(
     if not documents.n_documents:
         return
     infer_words(gamma.registers)[warps(documents.n_documents)](
-        *documents.csr, weights.half, weights.flat, gamma.shape[1], prior.alpha, prior.collapsed,
+        *documents.csr, weights.packed, weights.flat, gamma.shape[1], prior.alpha, prior.collapsed,
         limits.max_passes, limits.tol, fresh, gamma.flat, found.theta.flat, found.ratio, found.words,
         found.passes,
     )  # fmt: skip

@@ -110,7 +110,7 @@ class DeviceBlock(ResponseBlock):
             self.score, self.moment = sent(found.score, np.float64), sent(found.moment, np.float64)
         gamma, weights, coef = found.doc_topic, self.weights, self.coef.astype(np.float32)
         infer_mean(gamma.registers)[warps(n_documents)](  # type: ignore[attr-defined]
-            documents.order, sent(active, np.uint8), *documents.csr[1:], weights.half, weights.flat,  # type: ignore[attr-defined]
+            documents.order, sent(active, np.uint8), *documents.csr[1:], weights.packed, weights.flat,  # type: ignore[attr-defined]
             gamma.shape[1], self.prior.alpha, self.prior.collapsed, max_passes, self.limits.tol,
             fresh, n_columns, sent(slope, np.float64), sent(curvature, np.float64), sent(padded(coef), np.float32),
             sent(coef.min(axis=1), np.float32), sent(coef.max(axis=1), np.float32),

@@ -70,7 +70,7 @@ def _settle(partition: Partition, alpha: np.ndarray, rows: Matrix, limits: Local
     if not documents.n_documents:
         return ratio, 0.0
     settle(rows.registers)[warps(documents.n_documents)](
-        *documents.csr, rows.half, rows.flat, n_topics, _prior(alpha), limits.max_passes, limits.tol,
+        *documents.csr, rows.packed, rows.flat, n_topics, _prior(alpha), limits.max_passes, limits.tol,
         theta.flat, ratio, values, empty(documents.n_documents, np.int32),
     )  # fmt: skip
     return ratio, float(np.asarray(values.copy_to_host()).sum())

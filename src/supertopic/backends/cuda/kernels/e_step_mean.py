@@ -82,7 +82,7 @@ def infer_mean(n: int) -> Any:
 
     @cuda.jit(fastmath=True)
     def kernel(
-        order, active, indptr, indices, counts, half, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
+        order, active, indptr, indices, counts, packed, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
         n_columns, slope, curvature, coef, lowest, highest, is_product, factors, goals,
         gamma, theta, ratio, words, passes, score, moment,
     ):  # fmt: skip
@@ -205,7 +205,7 @@ def infer_mean(n: int) -> Any:
                 weight[i] = by * math.exp(max(weight[i] - most, np.float32(-40.0)))
             if done == max_passes or (settled and off < 10.0 * tol):
                 break
-            run(first, last, indices, counts, half, weight, total, row, lane)
+            run(first, last, indices, counts, packed, weight, total, row, lane)
             change = np.float32(0.0)
             for i in range(n):
                 new = prior[i] + weight[i] * total[i]

@@ -57,12 +57,12 @@ def infer_words(n: int) -> Any:
 
     @cuda.jit(fastmath=True)
     def kernel(
-        order, indptr, indices, counts, half, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
+        order, indptr, indices, counts, packed, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
         gamma, theta, ratio, words, passes,
     ):  # fmt: skip
         """Infer documents: gamma, theta (D · 32 n), ratio by entry, passes and the words' part of the bound.
 
-        order : (D,) documents, longest first; half, rows : the weights in half and in single precision
+        order : (D,) documents, longest first; packed, rows : the weights in bfloat16 and in float32
         alpha : (32 n,), one beyond the topics
         """
         lane = cuda.threadIdx.x
@@ -94,7 +94,7 @@ def infer_words(n: int) -> Any:
         done = 0
         limit = np.float32(tol) * np.float32(n_topics)
         while done < max_passes and last > first:
-            run(first, last, indices, counts, half, weight, total, row, lane)
+            run(first, last, indices, counts, packed, weight, total, row, lane)
             done += 1
             change = np.float32(0.0)
             for i in range(n):

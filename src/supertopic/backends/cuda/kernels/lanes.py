@@ -93,6 +93,24 @@ else:
 
 
 @on_device
+def lower(pair):
+    """The number that the lower half of 32 bits holds in bfloat16."""
+    return np.uint32(np.uint32(pair) << np.uint32(16)).view(np.float32)
+
+
+@on_device
+def upper(pair):
+    """The number that the upper half of 32 bits holds in bfloat16."""
+    return np.uint32(np.uint32(pair) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+@on_device
+def rounded(x):
+    """The bits of a number >= 0 in bfloat16."""
+    return np.uint32((np.float32(x).view(np.uint32) + np.uint32(0x8000)) >> np.uint32(16))
+
+
+@on_device
 def exp_digamma(x):
     """exp(psi(x)) in float32 for x > 0: psi(x) = psi(x + 6) - sum 1/(x + i), and a series at x + 6."""
     if x > np.float32(1e4):

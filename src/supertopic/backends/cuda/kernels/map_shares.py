@@ -20,7 +20,7 @@ def settle(n: int) -> Any:
 
     @cuda.jit(fastmath=True)
     def kernel(
-        order, indptr, indices, counts, half, rows, n_topics, alpha, max_passes, tol, theta, ratio, values, passes
+        order, indptr, indices, counts, packed, rows, n_topics, alpha, max_passes, tol, theta, ratio, values, passes
     ):  # fmt: skip
         """theta (D · 32 n) from the theta given, ratio by entry, log p(w, theta) and passes by document."""
         lane = cuda.threadIdx.x
@@ -44,7 +44,7 @@ def settle(n: int) -> Any:
         size = add_lanes(size)
         done = 0
         while done < max_passes:
-            run(first, last, indices, counts, half, own, total, row, lane)
+            run(first, last, indices, counts, packed, own, total, row, lane)
             done += 1
             change = np.float32(0.0)
             for i in range(n):

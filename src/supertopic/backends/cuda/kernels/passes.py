@@ -1,8 +1,9 @@
 """A pass over the words of a document, the inner loop of every E-step here.
 
-rows (V · 32 n) are the topics' weights by word, `n` registers a lane. Whatever positive number a word's row is
-multiplied with cancels, so that passes read rows in half precision, scaled to a largest weight of one; they take half
-the memory traffic. The last pass of a document reads float32. `row` (4, n) is room of the lane.
+rows are the topics' weights by word, `n` registers a lane. Passes read them in bfloat16, which takes half the memory
+traffic and has the range of float32: a number holds the weights of two topics, l + 64 i in its lower half and
+l + 64 i + 32 in its upper half. The last pass of a document reads float32, so that its result is exact for the topics'
+own weights, whatever the passes before it converged to. `row` (4, n) is room of the lane.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.cuda.kernels.lanes import TINY, add_four, from_lane, on_device
+from supertopic.backends.cuda.kernels.lanes import TINY, add_four, from_lane, lower, on_device, upper
 
 
 @cache
 def pass_over_words(n: int) -> Any:
     """The device function of one pass, with `n` registers a lane."""
 
+    pairs = (n + 1) // 2
+
     @on_device
-    def run(first, last, indices, counts, rows, theta, total, row, lane):
-        """total_k = sum_j c_j rows_jk / (rows_j·theta), four words at a time."""
+    def run(first, last, indices, counts, packed, theta, total, row, lane):
+        """total_k = sum_j c_j rows_jk / (rows_j·theta), four words at a time; packed (V · 32 pairs) uint32."""
         for i in range(n):
             total[i] = np.float32(0.0)
         start = first
@@ -33,14 +36,18 @@ def pass_over_words(n: int) -> Any:
             some = min(32, last - start)
             j = 0
             while j < some:
-                at_a = np.uint64(from_lane(word, j)) * np.uint64(32 * n) + np.uint64(lane)
-                at_b = np.uint64(from_lane(word, j + 1)) * np.uint64(32 * n) + np.uint64(lane)
-                at_c = np.uint64(from_lane(word, j + 2)) * np.uint64(32 * n) + np.uint64(lane)
-                at_d = np.uint64(from_lane(word, j + 3)) * np.uint64(32 * n) + np.uint64(lane)
-                for i in range(n):
+                at_a = np.uint64(from_lane(word, j)) * np.uint64(32 * pairs) + np.uint64(lane)
+                at_b = np.uint64(from_lane(word, j + 1)) * np.uint64(32 * pairs) + np.uint64(lane)
+                at_c = np.uint64(from_lane(word, j + 2)) * np.uint64(32 * pairs) + np.uint64(lane)
+                at_d = np.uint64(from_lane(word, j + 3)) * np.uint64(32 * pairs) + np.uint64(lane)
+                for i in range(pairs):
                     step = np.uint64(32 * i)
-                    row[0, i], row[1, i] = np.float32(rows[at_a + step]), np.float32(rows[at_b + step])
-                    row[2, i], row[3, i] = np.float32(rows[at_c + step]), np.float32(rows[at_d + step])
+                    a, b = packed[at_a + step], packed[at_b + step]
+                    c, d = packed[at_c + step], packed[at_d + step]
+                    row[0, 2 * i], row[1, 2 * i], row[2, 2 * i], row[3, 2 * i] = lower(a), lower(b), lower(c), lower(d)
+                    if 2 * i + 1 < n:
+                        row[0, 2 * i + 1], row[1, 2 * i + 1] = upper(a), upper(b)
+                        row[2, 2 * i + 1], row[3, 2 * i + 1] = upper(c), upper(d)
                 norm_a = norm_b = norm_c = norm_d = np.float32(0.0)
                 for i in range(n):
                     norm_a += row[0, i] * theta[i]

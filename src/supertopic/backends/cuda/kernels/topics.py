@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import cuda, float32
+from numba import cuda
 
-from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET, digamma, exp_digamma, on_device
+from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET, digamma, exp_digamma, on_device, rounded
 
 PART = 64  # words that one block goes through
 
@@ -70,25 +70,17 @@ def expect(n_words, n_topics, word_topic, scale, at_mean, width, rows):
 
 
 @cuda.jit
-def halve(n_words, rows, width, half):
-    """half = rows in half precision, each word's row scaled to a largest weight of one."""
+def pack(n_words, rows, width, pairs, packed):
+    """The rows in bfloat16, two topics in a number (`passes`); a thread for each number of a row."""
     k = cuda.threadIdx.x
-    room = cuda.shared.array(1024, float32)
     first, last = _words(cuda.blockIdx.x, n_words)
+    low = 64 * (k // 32) + k % 32
     for w in range(first, last):
-        at = np.int64(w) * width + k
-        room[k] = rows[at]
-        cuda.syncthreads()
-        size = width
-        while size > 1:  # width is a multiple of 32, and need not be a power of two
-            middle = (size + 1) // 2
-            if k + middle < size:
-                room[k] = max(room[k], room[k + middle])
-            cuda.syncthreads()
-            size = middle
-        most = room[0]
-        cuda.syncthreads()
-        half[at] = np.float16(rows[at] / most) if most > np.float32(0.0) else np.float16(0.0)
+        at = np.int64(w) * width + low
+        found = rounded(rows[at])
+        if low + 32 < width:
+            found |= rounded(rows[at + 32]) << np.uint32(16)
+        packed[np.int64(w) * 32 * pairs + k] = found
 
 
 @cuda.jit
