@@ -228,6 +228,9 @@ def check_order():
     counts = sp.random(40, 7, 0.4, "csr", dtype=np.float32, random_state=7)
     documents = Documents(counts.indptr, counts.indices, counts.data, 7)
     expected = [np.asarray(part) for part in documents._ordered()]
+    order = np.argsort(counts.indices, kind="stable")
+    np.testing.assert_array_equal(expected[1], order)
+    np.testing.assert_array_equal(expected[2], np.repeat(np.arange(40), np.diff(counts.indptr))[order])
     arrays._FEW, arrays._COUNTED = 0, 7 * 5
     for ours, theirs in zip(documents._ordered(), expected, strict=True):
         np.testing.assert_array_equal(np.asarray(ours), theirs)

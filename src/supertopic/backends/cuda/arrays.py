@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numba import cuda
 
 from supertopic.backends.cuda.kernels import order, topics
 from supertopic.backends.cuda.kernels.lanes import WARPS
 from supertopic.backends.cuda.kernels.word_sums import RUN, add_differences, add_runs, add_words
+from supertopic.backends.cuda.memory import empty, sent
+from supertopic.kernels.word_sums import order_by_word
 
 MOST_TOPICS = 1024
 _FEW = 1 << 20  # entries that the host puts in the order of words
@@ -32,16 +33,6 @@ def padded(values: np.ndarray, fill: float = 0.0, dtype: Any = np.float32) -> np
     found = np.full((*values.shape[:-1], width_of(n_topics)), fill, dtype=dtype)
     found[..., :n_topics] = values
     return found
-
-
-def sent(values: np.ndarray, dtype: Any) -> Any:
-    """A flat array on the device."""
-    return cuda.to_device(np.ascontiguousarray(values, dtype=dtype).reshape(-1))
-
-
-def empty(size: int, dtype: Any = np.float32) -> Any:
-    """A flat array on the device, not yet written. An array without items cannot be made there, so that it has one."""
-    return cuda.device_array(max(int(size), 1), dtype=dtype)
 
 
 def warps(n: int) -> tuple[int, tuple[int, int]]:
@@ -174,13 +165,17 @@ class Documents:
         Few entries are put in order here; many on the device, by a thread for each run of documents.
         """
         if self.n_entries < _FEW:
-            entry = np.argsort(self._indices, kind="stable")
-            doc = np.repeat(np.arange(self.n_documents), np.diff(self._indptr))[entry]
-            return np.bincount(self._indices, minlength=self.n_words), sent(entry, np.int32), sent(doc, np.int32)
+            words, start, entry, doc = np.zeros((4, self.n_entries + 1), dtype=np.int32)
+            place = np.zeros(self.n_words, dtype=np.int32)
+            given = (np.arange(self.n_documents), self._indptr, self._indices, place, words, start, entry, doc)
+            n_words = order_by_word(*given)
+            size = np.zeros(self.n_words, dtype=np.int64)
+            size[words[:n_words]] = np.diff(start[: n_words + 1])
+            return size, sent(entry[:-1], np.int32), sent(doc[:-1], np.int32)
         n_parts = int(np.clip(_COUNTED // self.n_words, 32, 4096))
         cuts = np.searchsorted(self._indptr, np.linspace(0, self.n_entries, n_parts + 1))
         cuts[0], cuts[-1] = 0, self.n_documents
-        counts = cuda.to_device(np.zeros(n_parts * self.n_words, dtype=np.int32))
+        counts = sent(np.zeros(n_parts * self.n_words), np.int32)
         sizes, blocks = empty(self.n_words, np.int64), -(-n_parts // 32)
         order.count_entries[blocks, 32](sent(self._indptr[cuts], np.int64), self.indices, self.n_words, counts)
         order.add_up_parts[-(-self.n_words // 32), 32](n_parts, self.n_words, counts, sizes)
