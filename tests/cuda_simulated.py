@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from supertopic.backends import make_backend
 from supertopic.backends.cuda import arrays
 from supertopic.backends.cuda.arrays import Documents, Matrix, empty, padded, sent, warps
+from supertopic.backends.cuda.kernels import gibbs
 from supertopic.backends.cuda.kernels.map_shares import adjoint
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
@@ -25,6 +26,9 @@ from supertopic.inference.design import Design
 from supertopic.inference.device.design import DeviceDesign
 from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
 from supertopic.inference.device.emission import DeviceTopics
+from supertopic.inference.device.gibbs import key_of
+from supertopic.inference.gibbs.lda import Sampler
+from supertopic.inference.task import Task
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.m_step_glm import GLMStep
@@ -33,7 +37,7 @@ from supertopic.inference.variational.prediction_local import Scales, prediction
 from supertopic.model import DocumentTerms, Model, State
 from supertopic.responses.continuous import Gaussian
 from supertopic.responses.counts import Poisson
-from tests import naive, naive_collapsed, naive_pc
+from tests import naive, naive_collapsed, naive_gibbs, naive_pc
 
 N_TOPICS, N_WORDS = 40, 6  # two registers a lane, the second not full
 THREADS, CUDA = make_backend("threads", 1), make_backend("cuda", 1)
@@ -255,6 +259,49 @@ def check_prediction():
     prediction.LIMITS = LocalLimits(3, 0.0)  # the device's last pass counts, too
     np.testing.assert_allclose(ours, prediction.infer_shares(point, weights, counts, THREADS)[0], rtol=1e-4)
     prediction.LIMITS = device.LIMITS = kept
+
+
+def check_gibbs():
+    """A sweep given the topics, held to one token after another; the counts that follow from it."""
+    counts, _, alpha = data()
+    prior = DocTopicPrior(alpha, "nothing")
+    task = Task(Model(N_TOPICS, DirichletTopics(0.1), prior), unlabelled(counts), None, 5, CUDA)
+    sampler = CUDA.form(Sampler).of(task)
+    topics = np.random.default_rng(9).dirichlet(np.full(N_WORDS, 0.5), N_TOPICS).T.astype(np.float32)
+    words, lengths = np.repeat(counts.indices, counts.data.astype(int)), counts.sum(axis=1).A1.astype(int)
+    first = np.random.default_rng(10).integers(0, N_TOPICS, len(words)).astype(np.uint16)
+    doc, topic = np.repeat(np.arange(3), lengths), first.astype(int)
+    by_lanes = sorted(range(N_TOPICS), key=lambda k: (k % 32, k // 32))
+    for t in range(len(words)):
+        others = np.bincount(topic[(doc == doc[t]) & (np.arange(len(words)) != t)], minlength=N_TOPICS)
+        weights = ((others + alpha) * topics[words[t]])[by_lanes]
+        topic[t] = by_lanes[naive_gibbs.pick(weights, naive_gibbs.sweep_uniform(5, 3, t) * weights.sum())]
+    sampler.take(first)
+    sampler.sweep(3, Matrix.of(topics))
+    np.testing.assert_array_equal(sampler.topic, topic)
+    expected = np.zeros((N_WORDS, N_TOPICS), dtype=int)
+    np.add.at(expected, (words, topic), 1)
+    np.testing.assert_array_equal(sampler.word_topic, expected)
+    held = np.zeros((3, N_TOPICS), dtype=int)
+    np.add.at(held, (doc, topic), 1)
+    histogram = sampler.topic_histogram()
+    for k in range(N_TOPICS):
+        np.testing.assert_array_equal(histogram[k], np.bincount(held[:, k], minlength=lengths.max() + 1))
+
+
+def check_drawn_topics():
+    """The mean and the variance of many draws are the Dirichlet's."""
+    n_words, n_topics = 3, 600
+    word_topic = np.tile(np.array([[0], [2], [40]], dtype=np.int32), (1, n_topics))
+    logs = Matrix.empty(n_words, n_topics)
+    kernel = gibbs.draw_log_gammas[n_words, logs.width]
+    given = sent(padded(word_topic, dtype=np.int32), np.int32)
+    kernel(n_words, n_topics, given, 0.5, key_of(1, 2), logs.width, logs.flat)
+    drawn = np.exp(np.asarray(logs, dtype=np.float64))
+    shape = np.array([0.5, 2.5, 40.5])
+    errors = (drawn.mean(axis=1) - shape) / np.sqrt(shape / n_topics)
+    assert np.abs(errors).max() < 3.5, errors
+    np.testing.assert_allclose(drawn.var(axis=1), shape, rtol=0.35)
 
 
 def check_refusals():

@@ -46,4 +46,4 @@ def test_without_a_gpu_one_sentence_says_so(monkeypatch):
     monkeypatch.setattr("numba.cuda.is_available", lambda: False)
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     with pytest.raises(ValueError, match="backend: got 'cuda', but numba finds no GPU here"):
-        LDA(2, backend="cuda").fit(["a b", "b c"])
+        LDA(2, backend="cuda").fit(["red green", "green blue"])

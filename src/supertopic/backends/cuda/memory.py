@@ -11,7 +11,9 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-from numba import config, cuda
+from numba import cuda
+
+from supertopic.backends.cuda.kernels.lanes import SIMULATED
 
 _FREE: dict[int, list[Any]] = defaultdict(list)  # by size in bytes
 _SMALLEST = 256
@@ -20,7 +22,7 @@ _SMALLEST = 256
 def empty(size: int, dtype: Any = np.float32) -> Any:
     """A flat array on the device, not yet written. An array without items cannot be made there, so that it has one."""
     n_items, kind = max(int(size), 1), np.dtype(dtype)
-    if config.ENABLE_CUDASIM:
+    if SIMULATED:
         return cuda.device_array(n_items, dtype=kind)
     room = _rounded(n_items * kind.itemsize)
     memory = _FREE[room].pop() if _FREE[room] else _new(room)

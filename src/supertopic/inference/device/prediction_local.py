@@ -109,10 +109,10 @@ class DeviceClimb(Climb):
         return {name: np.asarray(value) for name, value in super().arrays().items()}
 
     def topics(self) -> Any:
-        return _distributions(self.logits)
+        return distributions(self.logits)
 
     def averaged(self) -> Any:
-        return _distributions(self.average)
+        return distributions(self.average)
 
     def step(self, given: Any, gradient: Any, prior: float, rate: float) -> None:
         by = (given.width,)
@@ -127,7 +127,7 @@ class DeviceClimb(Climb):
         )  # fmt: skip
 
 
-def _distributions(logits: Any) -> Matrix:
+def distributions(logits: Any) -> Matrix:
     """b (V, K), columns sum to one."""
     found = Matrix.empty(*logits.shape)
     parts = empty(logits.n_parts * logits.width)

@@ -34,7 +34,7 @@ _SPLIT_SEED = 1_000_003
 def fit_gibbs(task: Task, watch: Watch) -> Fit:
     """Run `max_iter` sweeps and average over every `thin`-th sweep after `burn_in`, counted back from the last one."""
     model, settings = task.model, task.settings
-    sampler = Sampler.of(task)
+    sampler = task.backend.form(Sampler).of(task)
     first = n_samples = 0
     sums = np.empty(sampler.word_topic.shape, dtype=np.float32)
     alphas: list[list[float]] = []

@@ -44,6 +44,13 @@ if SIMULATED:
     def from_lane(value, lane):
         return _of_all_lanes(value)[lane]
 
+    def scan_lanes(value, lane):
+        return type(value)(sum(_of_all_lanes(value)[: lane + 1]))
+
+    def first_lane(flag, lane):
+        flags = _of_all_lanes(bool(flag))
+        return flags.index(True) if True in flags else -1
+
     def add_four(a, b, c, d, lane):
         return np.float32(sum(four[lane >> 3] for four in _of_all_lanes((a, b, c, d))))
 
@@ -73,6 +80,20 @@ else:
     def from_lane(value, lane):
         """The value of another lane."""
         return cuda.shfl_sync(_ALL, value, lane)
+
+    @on_device
+    def scan_lanes(value, lane):
+        """The sum over this lane and those before it."""
+        for step in (1, 2, 4, 8, 16):
+            before = cuda.shfl_up_sync(_ALL, value, step)
+            if lane >= step:
+                value += before
+        return value
+
+    @on_device
+    def first_lane(flag, lane):
+        """The first lane whose flag is set; -1 without any."""
+        return cuda.ffs(cuda.ballot_sync(_ALL, flag)) - 1
 
     @on_device
     def add_four(a, b, c, d, lane):
