@@ -29,7 +29,8 @@ def main() -> None:
     parser.add_argument("--topics", default="128")
     parser.add_argument("--steps", type=int, default=100, help="steps of EM at most, in fits")
     parser.add_argument("--epochs", type=int, default=3, help="epochs of prediction-constrained training")
-    parser.add_argument("--only", default="", help="of lda, slda, pc; all by default")
+    parser.add_argument("--sweeps", type=int, default=50, help="of the partially collapsed sampler")
+    parser.add_argument("--only", default="", help="of lda, slda, pc, gibbs; all by default")
     parser.add_argument("--out", default="", help="where the numbers go as JSON lines")
     options = parser.parse_args()
     counts, y = read(options.counts)
@@ -211,10 +212,13 @@ def fits_of(counts: Any, y: Any, n_topics: int, backend: str, n_jobs: int, optio
         "slda": (SLDARegressor(n_topics, inference="vb", max_iter=options.steps, **supervised), (counts, y)),
         "pc": (SLDARegressor(n_topics, **pc, **supervised), (counts, y)),
     }
+    models["gibbs"] = (
+        LDA(n_topics, inference="gibbs", sampler="partial", max_iter=options.sweeps, **common), (counts,)
+    )  # fmt: skip
     for name in [one for one in options.only.split(",") if one] or models:
         model, data = models[name]
         model, taken = timed_fit(model, *data)
-        steps = len(model.bound_)
+        steps = options.sweeps if name == "gibbs" else len(model.bound_)
         yield {"what": f"fit {name}", "backend": backend, "n_jobs": n_jobs, "K": n_topics, "tokens": tokens,
                "documents": int(counts.shape[0]), "s": taken, "steps": steps, "last": float(model.bound_[-1]),
                "G_tokens_K_steps_per_s": tokens * n_topics * steps / taken / 1e9}  # fmt: skip
@@ -236,7 +240,28 @@ def cpu(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -> An
     """Two threads, the corpus as it is: rates do not depend on how often it is repeated."""
     fit_of = fits_of(counts[:200], y[:200], n_topics, "threads", 2, argparse.Namespace(**{**vars(options), "steps": 2}))
     list(fit_of)
+    yield cpu_step(counts, n_topics)
     yield from fits_of(counts, y, n_topics, "threads", 2, options)
+
+
+def cpu_step(counts: sp.csr_matrix, n_topics: int) -> dict:
+    """The E-step of LDA with its sums by word, from topics of a short fit, documents starting afresh."""
+    from supertopic.backends import make_backend
+    from supertopic.inference.batches import Batch
+    from supertopic.inference.variational.e_step_response import LocalLimits
+    from supertopic.inference.variational.local import local_step
+    from supertopic.model import DocumentTerms
+
+    start = model_of(n_topics, "threads", counts, n_jobs=2)
+    batch = Batch(counts, np.full(counts.shape[0], np.nan), np.zeros(counts.shape[0]), n_topics)
+    with make_backend("threads", 2) as backend:
+        spread, found = backend.spread(batch), []
+        for _ in range(4):
+            before = time.perf_counter()
+            spread.map(local_step, start._model(), start._state, start._weights(), LocalLimits(), DocumentTerms())
+            found.append(time.perf_counter() - before)
+    return {"what": "E-step of LDA", "n_jobs": 2, "K": n_topics, "s": float(np.median(found[1:])),
+            "entries": int(counts.nnz), "tokens": float(counts.data.sum(dtype=np.float64))}  # fmt: skip
 
 
 if __name__ == "__main__":

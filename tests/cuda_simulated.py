@@ -27,6 +27,7 @@ from supertopic.inference.device.design import DeviceDesign
 from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
 from supertopic.inference.device.emission import DeviceTopics
 from supertopic.inference.device.gibbs import key_of
+from supertopic.inference.first_topics import Learner
 from supertopic.inference.gibbs.lda import Sampler
 from supertopic.inference.task import Task
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -302,6 +303,20 @@ def check_drawn_topics():
     errors = (drawn.mean(axis=1) - shape) / np.sqrt(shape / n_topics)
     assert np.abs(errors).max() < 3.5, errors
     np.testing.assert_allclose(drawn.var(axis=1), shape, rtol=0.35)
+
+
+def check_first_topics():
+    """Two steps of the quick passes; passes in bfloat16 converge to almost the same shares."""
+    counts, _, alpha = data()
+    start = np.random.default_rng(11).uniform(0.5, 1.5, (N_WORDS, N_TOPICS)).astype(np.float32)
+    found = []
+    for backend in (THREADS, CUDA):
+        learner = backend.form(Learner)(counts, start.copy(), alpha, 0.01, 2, backend)
+        learner.step(np.array([2, 0]), 0.5, 1.5)
+        learner.step(np.array([1, 0]), 0.3, 1.5)
+        found.append((np.asarray(learner.word_topic), learner.topic_count, learner.scale))
+    for ours, theirs in zip(found[1], found[0], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=5e-3)
 
 
 def check_refusals():

@@ -22,6 +22,12 @@ class Cuda(Threads):
         require_gpu()
         super().__init__(n_jobs)
 
+    def __exit__(self, *error: Any) -> None:
+        from supertopic.backends.cuda.memory import forget
+
+        forget()
+        super().__exit__(*error)
+
     def form(self, original: Any) -> Any:
         from supertopic.backends.cuda.forms import find_form
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from supertopic.backends.cuda.kernels.lanes import SIMULATED
 
 _FREE: dict[int, list[Any]] = defaultdict(list)  # by size in bytes
 _SMALLEST = 256
+_KEPT: list[weakref.ref] = []  # objects with arrays on the device
 
 
 def empty(size: int, dtype: Any = np.float32) -> Any:
@@ -40,6 +42,24 @@ def sent(values: np.ndarray, dtype: Any) -> Any:
     if len(flat):
         found.copy_to_device(flat)
     return found
+
+
+def keep_with(owner: Any, make: Callable[[], Any]) -> Any:
+    """What is made for an object of the host: once, and kept with it until `forget`."""
+    kept = vars(owner)
+    if "on_device" not in kept:
+        kept["on_device"] = make()
+        _KEPT.append(weakref.ref(owner))
+    return kept["on_device"]
+
+
+def forget() -> None:
+    """Let go of all that is kept: whoever uses the objects next may have changed them."""
+    for reference in _KEPT:
+        owner = reference()
+        if owner is not None:
+            vars(owner).pop("on_device", None)
+    _KEPT.clear()
 
 
 def _rounded(n_bytes: int) -> int:

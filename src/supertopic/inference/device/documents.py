@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import digamma, gammaln, polygamma
 
 from supertopic.backends.cuda.arrays import Documents, Matrix, empty, padded, sent, warps
@@ -17,12 +18,13 @@ from supertopic.inference.variational.e_step_response import LocalLimits
 
 
 def documents_of(batch: Batch) -> Documents:
-    """The documents of a batch on the device; sent once, and kept with the batch."""
-    kept = vars(batch)
-    if "on_device" not in kept:
-        counts = batch.counts
-        kept["on_device"] = Documents(counts.indptr, counts.indices, counts.data, counts.shape[1])
-    return kept["on_device"]
+    """The documents of a batch on the device."""
+    return counts_on_device(batch.counts)
+
+
+def counts_on_device(counts: sp.csr_matrix) -> Documents:
+    """Documents on the device; sent once, and kept with the counts until the backend is left."""
+    return keep_with(counts, lambda: Documents(counts.indptr, counts.indices, counts.data, counts.shape[1]))
 
 
 def weights_of(weights: Any) -> Matrix:

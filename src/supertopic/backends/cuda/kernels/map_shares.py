@@ -66,6 +66,41 @@ def settle(n: int) -> Any:
 
 
 @cache
+def learn(n: int) -> Any:
+    """The kernel of `supertopic.kernels.first_topics`: a few passes over documents of a batch."""
+    run, finish = pass_over_words(n), last_pass(n)
+
+    @cuda.jit(fastmath=True)
+    def kernel(documents, indptr, indices, counts, packed, rows, alpha, inverse, max_passes, theta, gained, ratio):
+        """theta and gained (B · 32 n) of the documents named, and ratio by entry of the whole corpus.
+
+        rows : (V · 32 n) float32, word_topic + smoothing, zero beyond the topics; packed : the same in bfloat16
+        alpha, inverse : (32 n,) float32, zero beyond the topics
+        """
+        lane = cuda.threadIdx.x
+        place = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+        if place >= documents.shape[0]:
+            return
+        own, total = cuda.local.array(n, float32), cuda.local.array(n, float32)
+        scale, row = cuda.local.array(n, float32), cuda.local.array((4, n), float32)
+        first, last = indptr[documents[place]], indptr[documents[place] + 1]
+        base = np.uint64(place) * np.uint64(32 * n) + np.uint64(lane)
+        for i in range(n):
+            scale[i] = inverse[32 * i + lane]
+            own[i] = scale[i]
+        for _ in range(max_passes):
+            run(first, last, indices, counts, packed, own, total, row, lane)
+            for i in range(n):
+                own[i] = (own[i] * total[i] + alpha[32 * i + lane]) * scale[i]
+        finish(first, last, indices, counts, rows, own, total, row, ratio, lane)
+        for i in range(n):
+            theta[base + np.uint64(32 * i)] = own[i]
+            gained[base + np.uint64(32 * i)] = own[i] * total[i]
+
+    return kernel
+
+
+@cache
 def adjoint(n: int) -> Any:
     """The kernel of conjugate gradients, with `n` registers a lane."""
 

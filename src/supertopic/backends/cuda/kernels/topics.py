@@ -124,6 +124,16 @@ def blend(n_words, n_topics, prior, rate, before, width, counts):
 
 
 @cuda.jit
+def add_number(n_words, n_topics, values, number, width, out):
+    """out = values + number; zero beyond the topics."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    for w in range(first, last):
+        at = np.int64(w) * width + k
+        out[at] = values[at] + np.float32(number) if k < n_topics else np.float32(0.0)
+
+
+@cuda.jit
 def fill(n_words, value, width, values):
     """values = value."""
     k = cuda.threadIdx.x

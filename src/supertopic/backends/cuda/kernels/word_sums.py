@@ -77,6 +77,15 @@ def add_words(words, word_runs, sums, rows, width, out):
 
 
 @cuda.jit
+def grow_words(words, step, sums, rows, width, out):
+    """out_wk += step rows_wk sums_pk, where word w is the p-th of `words`, which has one run."""
+    k = cuda.threadIdx.x
+    place = cuda.blockIdx.x
+    at = np.int64(words[place]) * width + k
+    out[at] += np.float32(step) * rows[at] * sums[np.int64(place) * width + k]
+
+
+@cuda.jit
 def add_differences(words, word_runs, plus, minus, width, out):
     """out_wk = the sum of word w's runs of `plus`, less that of `minus`, float64 sums."""
     k = cuda.threadIdx.x
