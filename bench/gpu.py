@@ -108,8 +108,9 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
     from numba import cuda
 
     from supertopic.backends import make_backend
-    from supertopic.backends.cuda.arrays import Matrix, empty, padded, sent, warps
+    from supertopic.backends.cuda.arrays import Matrix, padded, warps
     from supertopic.backends.cuda.kernels.map_shares import adjoint
+    from supertopic.backends.cuda.memory import empty, sent
     from supertopic.inference.batches import Batch, Locals
     from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
     from supertopic.inference.device.local import DeviceBlock

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 
 from supertopic.backends import make_backend
 from supertopic.backends.cuda import arrays
-from supertopic.backends.cuda.arrays import Documents, Matrix, empty, padded, sent, warps
+from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
 from supertopic.backends.cuda.kernels import gibbs
 from supertopic.backends.cuda.kernels.map_shares import adjoint
+from supertopic.backends.cuda.memory import empty, sent
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after import prediction

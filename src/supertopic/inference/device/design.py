@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend
-from supertopic.backends.cuda.arrays import Matrix, empty, padded, sent, warps
+from supertopic.backends.cuda.arrays import Matrix, padded, warps
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import regression as kernels
+from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Partition
 from supertopic.inference.design import Design

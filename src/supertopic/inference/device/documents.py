@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma, gammaln, polygamma
 
-from supertopic.backends.cuda.arrays import Documents, Matrix, empty, padded, sent, warps
+from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.e_step_words import add_prior_terms, infer_words
 from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET
+from supertopic.backends.cuda.memory import empty, keep_with, sent
 from supertopic.inference.batches import Batch
 from supertopic.inference.variational.e_step_response import LocalLimits
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from supertopic.backends.cuda.arrays import Matrix, padded, sent
+from supertopic.backends.cuda.arrays import Matrix, padded
 from supertopic.backends.cuda.kernels import topics
+from supertopic.backends.cuda.memory import sent
 from supertopic.emissions.dirichlet import DirichletTopics
 
 if TYPE_CHECKING:

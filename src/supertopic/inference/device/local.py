@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend
-from supertopic.backends.cuda.arrays import Matrix, empty, padded, sent, warps
+from supertopic.backends.cuda.arrays import Matrix, padded, warps
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels.e_step_mean import UNSET, infer_mean
+from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.batches import Locals, Partition, continue_from, doc_topic_of
 from supertopic.inference.design import Design
 from supertopic.inference.device.design import DeviceDesign

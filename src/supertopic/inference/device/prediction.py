@@ -6,9 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
-from supertopic.backends.cuda.arrays import Matrix, empty, padded, sent, warps
+from supertopic.backends.cuda.arrays import Matrix, padded, warps
 from supertopic.backends.cuda.forms import form_of, no_form
 from supertopic.backends.cuda.kernels.token_moments import token_moments
+from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.after.prediction import LIMITS, PointModel, Scores, score_documents, shares_by_documents
 from supertopic.inference.batches import Batch
 from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend
-from supertopic.backends.cuda.arrays import Documents, Matrix, empty, padded, sent, warps
+from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
+from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.batches import Locals, Partition
 from supertopic.inference.device.design import with_known_shares_on_device
 from supertopic.inference.device.documents import documents_of, weights_of
