@@ -40,10 +40,9 @@ class DeviceLearner(Learner):
         inverse = np.float32(1.0) / (self.topic_count + self.beta * np.float32(n_words))
         smoothing = float(self.beta / self.scale)
         rows.by_topic(topics.add_number, n_topics, self.word_topic.flat, smoothing, rows.width, rows.flat)
-        rows.changed()
         by_topic = (sent(padded(value), np.float32) for value in (self.alpha, inverse))
         learn(rows.registers)[warps(len(documents))](
-            sent(documents, np.int64), *counts.csr[1:], rows.packed, rows.flat, *by_topic, self.passes, theta.flat,
+            sent(documents, np.int64), *counts.csr[1:], rows.flat, *by_topic, self.passes, theta.flat,
             gained.flat, self._ratio,
         )  # fmt: skip
         self.scale *= np.float32(1.0 - rate)

@@ -68,13 +68,13 @@ def settle(n: int) -> Any:
 @cache
 def learn(n: int) -> Any:
     """The kernel of `supertopic.kernels.first_topics`: a few passes over documents of a batch."""
-    run, finish = pass_over_words(n), last_pass(n)
+    run = last_pass(n)  # float32 throughout, so that fits start where those of the CPU do
 
     @cuda.jit(fastmath=True)
-    def kernel(documents, indptr, indices, counts, packed, rows, alpha, inverse, max_passes, theta, gained, ratio):
+    def kernel(documents, indptr, indices, counts, rows, alpha, inverse, max_passes, theta, gained, ratio):
         """theta and gained (B · 32 n) of the documents named, and ratio by entry of the whole corpus.
 
-        rows : (V · 32 n) float32, word_topic + smoothing, zero beyond the topics; packed : the same in bfloat16
+        rows : (V · 32 n) float32, word_topic + smoothing, zero beyond the topics
         alpha, inverse : (32 n,) float32, zero beyond the topics
         """
         lane = cuda.threadIdx.x
@@ -89,10 +89,10 @@ def learn(n: int) -> Any:
             scale[i] = inverse[32 * i + lane]
             own[i] = scale[i]
         for _ in range(max_passes):
-            run(first, last, indices, counts, packed, own, total, row, lane)
+            run(first, last, indices, counts, rows, own, total, row, ratio, lane)
             for i in range(n):
                 own[i] = (own[i] * total[i] + alpha[32 * i + lane]) * scale[i]
-        finish(first, last, indices, counts, rows, own, total, row, ratio, lane)
+        run(first, last, indices, counts, rows, own, total, row, ratio, lane)
         for i in range(n):
             theta[base + np.uint64(32 * i)] = own[i]
             gained[base + np.uint64(32 * i)] = own[i] * total[i]
