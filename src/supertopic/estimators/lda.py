@@ -66,8 +66,9 @@ class LDA(TopicEstimator):
     checkpoint : path or Checkpoint, optional
         A fit that was killed and is started again with the same data and parameters goes on from here. A path is
         written every 30 seconds, ``supertopic.Checkpoint(path, every_seconds)`` as often as it says.
-    backend : {"threads"}
-        Where the work is done.
+    backend : {"threads", "cuda"}
+        Where the work is done: by threads, or on a GPU (``pip install 'supertopic[gpu]'``, docs/scaling.md), for "vb",
+        "cvb0" and "svi", and for "gibbs" with ``sampler="partial"``.
 
     Attributes
     ----------

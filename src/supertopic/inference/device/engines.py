@@ -18,6 +18,7 @@ from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.prediction_constrained import fit_prediction
 from supertopic.inference.variational.stochastic import fit_epochs, fit_stochastic
 from supertopic.model import Model, NoCoefStep
+from supertopic.responses.classes import Softmax
 
 
 @form_of(fit_batch)
@@ -38,6 +39,8 @@ def fit_epochs_on_device(task: Task, watch: Watch, **epochs: Any) -> Fit:
 @form_of(fit_prediction)
 def fit_prediction_on_device(task: Task, watch: Watch) -> Fit:
     check_model(task.model)
+    if isinstance(task.model.response, Softmax):
+        raise no_form("inference='pc' with a softmax, whose topics start from a max-margin fit")
     return fit_prediction(task, DeviceWatch(watch))
 
 
