@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from supertopic import LDA
+from supertopic import LDA, load
 from supertopic.backends import make_backend
 
 ROOT = Path(__file__).parent.parent
@@ -30,6 +30,15 @@ def _results():
 @pytest.mark.parametrize("name", CHECKS)
 def test_in_the_simulator(results, name):
     assert results[name][0] == "", results[name][0]
+
+
+def test_a_model_of_a_gpu_is_read_without_one(tmp_path, monkeypatch):
+    model = LDA(2, inference="vb", max_iter=1, random_state=0).fit(["red green", "green blue"])
+    model.backend = "cuda"
+    with monkeypatch.context() as there:
+        there.setattr("supertopic.backends.cuda.require_gpu", lambda: None)
+        model.save(tmp_path / "model.supertopic")
+    assert load(tmp_path / "model.supertopic").backend == "threads"
 
 
 def test_without_numba_cuda_one_sentence_says_so(monkeypatch):

@@ -9,6 +9,11 @@ from supertopic.backends.cuda import Cuda
 from supertopic.backends.threads import Threads
 
 
+def name_of(backend: Any) -> Any:
+    """What a model file has in place of the parameter `backend`: whoever reads it may have no GPU."""
+    return "threads" if isinstance(backend, str) and backend == "cuda" else backend
+
+
 def make_backend(name: Any, n_jobs: int | None) -> Backend:
     """The backend of the parameters `backend` and `n_jobs`; refuses what is none."""
     if isinstance(name, str) and name == "cuda":

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.cuda.arrays import MOST_TOPICS
 from supertopic.backends.cuda.forms import form_of, no_form
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.device.emission import DeviceTopics
+from supertopic.inference.device.models import check_model
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
-from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.prediction_constrained import fit_prediction
 from supertopic.inference.variational.stochastic import fit_epochs, fit_stochastic
-from supertopic.model import Model, NoCoefStep
 from supertopic.responses.classes import Softmax
 
 
@@ -65,17 +63,3 @@ class DeviceWatch(Watch):
             return {name: np.asarray(value) for name, value in arrays().items()}
 
         super().step(done, on_host, **more)
-
-
-def check_model(model: Model) -> None:
-    """Refuse a model of which some part has no form on the device."""
-    if type(model.emission) is not DirichletTopics:
-        raise no_form(f"the emission {model.emission.name!r}")
-    if model.one_topic:
-        raise no_form("documents of one topic each")
-    if model.per_token:
-        raise no_form("per_token=True")
-    if not isinstance(model.coef_step, NoCoefStep | GLMStep):
-        raise no_form("max-margin coefficients")
-    if model.n_topics > MOST_TOPICS:
-        raise no_form(f"more than {MOST_TOPICS} topics")

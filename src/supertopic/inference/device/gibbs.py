@@ -12,7 +12,8 @@ from supertopic.backends.cuda.forms import form_of, no_form
 from supertopic.backends.cuda.kernels import gibbs as kernels
 from supertopic.backends.cuda.memory import sent
 from supertopic.emissions.dirichlet import integrable_prior
-from supertopic.inference.device.engines import DeviceWatch, check_model
+from supertopic.inference.device.engines import DeviceWatch
+from supertopic.inference.device.models import check_model
 from supertopic.inference.device.prediction_local import distributions
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.gibbs.counts import require_whole_counts
