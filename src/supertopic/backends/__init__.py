@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from supertopic.backends.base import Backend
+from supertopic.backends.cuda import Cuda
 from supertopic.backends.threads import Threads
 
 
@@ -13,11 +14,13 @@ def make_backend(backend: Any, n_jobs: int | None) -> Backend:
     """The backend of the parameters `backend` and `n_jobs`; refuses what is none."""
     if isinstance(backend, str) and backend == "threads":
         return Threads(n_jobs)
+    if isinstance(backend, str) and backend == "cuda":
+        return Cuda(n_jobs)
     if _is_client(backend):
         from supertopic.backends.cluster import Cluster
 
         return Cluster(backend, n_jobs)
-    raise ValueError(f"backend: got {backend!r}, expected 'threads' or a dask.distributed.Client")
+    raise ValueError(f"backend: got {backend!r}, expected 'threads', 'cuda' or a dask.distributed.Client")
 
 
 def _is_client(backend: Any) -> bool:
@@ -40,5 +43,10 @@ def connect(scheduler: str, seconds: float = 10.0) -> Any:
 
 
 def without_client(backend: Any) -> Any:
-    """The parameter `backend` as a file or a copy in another process has it: a connection cannot travel."""
+    """The parameter `backend` as a copy in another process has it: a connection cannot travel."""
     return "threads" if _is_client(backend) else backend
+
+
+def name_in_files(backend: Any) -> Any:
+    """The parameter `backend` as a model file has it: whoever reads it may have neither this cluster nor a GPU."""
+    return "threads" if _is_client(backend) or (isinstance(backend, str) and backend == "cuda") else backend

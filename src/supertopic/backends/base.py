@@ -111,6 +111,10 @@ class Backend(Protocol):
         """The documents in as many partitions as this backend has places for."""
         ...
 
+    def form(self, original: Any) -> Any:
+        """A function or class in the form that runs where this backend keeps its documents; itself, on the CPU."""
+        ...
+
     def alone(self) -> Backend:
         """A backend of one thread, for a fit that runs inside one of this backend's calls."""
         ...

@@ -51,7 +51,7 @@ class Cluster(Threads):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        self._quiet.__exit__(kind, error, trace)
+        self._quiet.__exit__(kind, error, trace)  # type: ignore[no-untyped-call]
 
     def spread(self, documents: Partitioned) -> Spread:  # type: ignore[override]
         """The documents on the workers, or here if they are one piece."""

@@ -111,6 +111,10 @@ class Threads:
         """All documents in one partition: threads share memory, and kernels cut it into ranges themselves."""
         return OnePartition(documents.split(1)[0], self)
 
+    def form(self, original: Any) -> Any:
+        """A function or class as it is."""
+        return original
+
     def alone(self) -> Threads:
         """One thread. A call of this pool that waited for a place in it would wait for ever."""
         return Threads(1)

@@ -67,9 +67,10 @@ class LDA(TopicEstimator):
     checkpoint : path or Checkpoint, optional
         A fit that was killed and is started again with the same data and parameters goes on from here. A path is
         written every 30 seconds, ``supertopic.Checkpoint(path, every_seconds)`` as often as it says.
-    backend : {"threads"} or dask.distributed.Client
-        Where the work is done. The workers of a Dask client get partitions of the documents and run the same kernels;
-        the model is the threads' up to rounding ("gibbs": ``sampler="partial"`` only). A saved model has "threads".
+    backend : {"threads", "cuda"} or dask.distributed.Client
+        Where the work is done. "cuda" is a GPU (``pip install 'supertopic[gpu]'``, docs/scaling.md). The workers of a
+        Dask client get partitions of the documents and run the same kernels; the model is the threads' up to rounding.
+        "gibbs" runs there with ``sampler="partial"`` only. A saved model has "threads".
 
     Attributes
     ----------

@@ -173,7 +173,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         members = sp.csr_matrix((weight[known], place), shape=(len(self.classes_), len(corpus)))
         counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
         with self._backend() as backend:
-            found = fit_deviations(counts, prior, backend, max_iter=self.max_iter, tol=self.tol)
+            found = backend.form(fit_deviations)(counts, prior, backend, max_iter=self.max_iter, tol=self.tol)
             state = self._first_state(emissions.pack(found, counts.T), np.asarray(members.sum(axis=1)).ravel())
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
             self._keep(self._model(), Fit(state, trace.tolist(), found.n_iter))

@@ -49,6 +49,10 @@ class Design:
         """(D, K + P)."""
         return np.hstack([self.mean, self.covariates]) if self.covariates.shape[1] else self.mean
 
+    def predictors(self, coef: np.ndarray) -> np.ndarray:
+        """(D, C) coef·(m, x), for coef (C, K + P)."""
+        return self.columns @ coef.T
+
     def others(self, coef: np.ndarray) -> np.ndarray:
         """(D, C) the part of s that does not come from topics."""
         return self.covariates @ coef[:, self.mean.shape[1] :].T

@@ -55,11 +55,12 @@ def online_counts(
     word_topic += np.float32(0.5)
     word_topic *= by_word[:, None] / np.float32(n_topics)
     batches = _draw_batches(n_all, rng)
-    learner = Learner(counts, word_topic, alpha, SETTINGS.smoothing, SETTINGS.passes, backend)
+    learner = backend.form(Learner)(counts, word_topic, alpha, SETTINGS.smoothing, SETTINGS.passes, backend)
     for step, documents in enumerate(batches):
         rate = (SETTINGS.delay + step) ** -SETTINGS.decay
         following = batches[step + 1] if step + 1 < len(batches) else None
         learner.step(documents, rate, n_all / len(documents), following)
+    word_topic[:] = learner.word_topic
     word_topic *= learner.scale * np.float32((n_documents or n_all) / n_all)
     return word_topic
 

@@ -167,7 +167,7 @@ def contrast_information(
 
 def reach(part: Labelled, move: np.ndarray) -> np.ndarray:
     """(C,) how far a move of the coefficients (C, n) moves a document's linear predictors at most."""
-    return np.abs(part.design.columns @ move.T).max(axis=0, initial=0.0)
+    return np.abs(part.design.predictors(move)).max(axis=0, initial=0.0)
 
 
 def total_weight(part: Labelled) -> float:

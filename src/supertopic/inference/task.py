@@ -111,6 +111,7 @@ def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str, *, more_fol
     later start goes on there. Where more work follows a single fit, its caller removes the checkpoint after that.
     """
     fits, watches = [], []
+    engine = task.backend.form(engine)
     n_init, checkpoint = task.settings.n_init, task.checkpoint
     for start in range(n_init):
         own = checkpoint.part(start, "start") if checkpoint is not None and n_init > 1 else checkpoint

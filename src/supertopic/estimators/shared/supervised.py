@@ -171,8 +171,9 @@ class SupervisedEstimator(TopicEstimator):
         model = self._model()
         # a model that predicts from the mode of theta has just inferred it
         shares = self.doc_topic_ if self._point_model().at_mode else self._shares_without_y(training)
-        documents = with_known_shares(shares, training.covariates, training.y, training.weight)
-        with self._backend(1):
+        with self._backend(1) as backend:
+            given = (shares, training.covariates, training.y, training.weight)
+            documents = backend.form(with_known_shares)(*given)
             self._state, self._terms = model.coef_step.refit(model, self._state, self._terms, documents.total)
         self._derive(model)
 

@@ -42,6 +42,13 @@ def infer_shares(
 
     weights : (V, K) float32, p(word | topic)
     """
+    return backend.form(shares_by_documents)(point, weights, counts, backend, words)
+
+
+def shares_by_documents(
+    point: PointModel, weights: np.ndarray, counts: sp.csr_matrix, backend: Backend, words: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """`infer_shares` on the CPU."""
     n_topics = weights.shape[1]
     elsewhere = None if words else _spread(counts, n_topics, backend)
     if elsewhere is not None:
@@ -136,15 +143,24 @@ def score(
     if elsewhere is not None:
         return _joined(list(elsewhere.map(_scores_of, point, weights, coef, response)))
     columns = (coef, response.is_product) if response.uses_moments else (coef[:0], response.is_product[:0])
-    parts = [
-        _score_part(point, weights, *columns, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
-        for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
-    ]
-    found = _joined(parts)
+    found = backend.form(score_documents)(point, weights, *columns, counts, backend)
     if response.uses_moments:
         return found
     means = found.mean_topics @ coef.T
     return Scores(found.mean_topics, means, means**2)
+
+
+def score_documents(
+    point: PointModel, weights: np.ndarray, coef: np.ndarray, is_product: np.ndarray, counts: sp.csr_matrix,
+    backend: Backend,
+) -> Scores:  # fmt: skip
+    """The moments of these columns on the CPU."""
+    return _joined(
+        [
+            _score_part(point, weights, coef, is_product, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
+            for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
+        ]
+    )
 
 
 def _joined(parts: list[Scores]) -> Scores:

@@ -76,7 +76,7 @@ def _arrays(sampler: Sampler, sums: np.ndarray) -> dict[str, np.ndarray]:
 def _sampler_for(task: Task) -> Sampler:
     """The sampler of the task's backend; refuses one that a cluster cannot run."""
     if not task.backend.remote:
-        return Sampler.of(task)
+        return task.backend.form(Sampler).of(task)
     if task.settings.collapsed:
         raise ValueError("sampler: got 'collapsed', which draws in one process; expected 'partial' for a Dask client")
     from supertopic.inference.gibbs.spread import SpreadSampler  # it is made of this module's

@@ -117,16 +117,7 @@ class ResponseBlock:
             factors[:, ~self.model.response.is_product] = 0.0
 
         def run(max_passes: int, fresh: bool) -> None:
-            def over(start: int, stop: int) -> None:
-                rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
-                infer_documents_mean(
-                    start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
-                    self.model.collapsed, max_passes, self.limits.tol, fresh, slope, curvature, self.coef,
-                    self.state.coef_cov, self.model.response.is_product, active, factors, found.doc_topic, self.phi,
-                    self.bound, self.passes, found.score, found.moment, rows,
-                )  # fmt: skip
-
-            backend.over_weights(self.indptr, over)
+            self._run_mean(backend, max_passes, fresh, slope, curvature, active, factors)
 
         most = self.limits.max_passes
         if self.model.response.constant_slopes:
@@ -140,6 +131,24 @@ class ResponseBlock:
             active &= self.passes > 1  # the others did not move under the new slopes
             if not active.any():
                 break
+
+    def _run_mean(
+        self, backend: Backend, max_passes: int, fresh: bool, slope: np.ndarray, curvature: np.ndarray,
+        active: np.ndarray, factors: np.ndarray,
+    ) -> None:  # fmt: skip
+        """At most `max_passes` over the words of the active documents, at these slopes and curvatures."""
+        found = self.found
+
+        def over(start: int, stop: int) -> None:
+            rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
+            infer_documents_mean(
+                start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
+                self.model.collapsed, max_passes, self.limits.tol, fresh, slope, curvature, self.coef,
+                self.state.coef_cov, self.model.response.is_product, active, factors, found.doc_topic, self.phi,
+                self.bound, self.passes, found.score, found.moment, rows,
+            )  # fmt: skip
+
+        backend.over_weights(self.indptr, over)
 
     def _infer_tokens(self, backend: Backend) -> None:
         """Continue with a term of the response for every token."""

@@ -285,7 +285,7 @@ def _shares_of(documents: Documents, backend: Backend) -> np.ndarray:
     return documents.doc_topic()
 
 
-def _arrays(now: _Parameters, spread: Spread, last: bool) -> dict[str, np.ndarray]:
+def _arrays(now: _Parameters[Any], spread: Spread, last: bool) -> dict[str, np.ndarray]:
     """What it takes to continue; the last step is done once more."""
     combinations = zip(*spread.map(_gamma_of, last), strict=True)
     gamma = [np.concatenate(parts) for parts in combinations]

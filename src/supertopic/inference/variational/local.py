@@ -33,24 +33,13 @@ def local_step(
     The State's own topics are not used: `weights` may stand in their place. The word counts are written to `out` where
     it has their shape: engines alternate between two arrays, and some emissions have more parameters than topics.
     """
-    batch = partition.batch
-    n_topics, n_columns, n_coef = model.n_topics, model.response.n_columns, model.n_topics + model.n_covariates
-    if not again and partition.found is not None:
-        partition.before = partition.found
-        partition.before.labelled = None
-    partition.found = found = Locals.empty(len(batch), n_topics, n_columns)
+    batch, n_columns = partition.batch, model.response.n_columns
+    remember(partition, again)
+    partition.found = found = Locals.empty(len(batch), model.n_topics, n_columns)
     if not fresh:
         assert partition.before is not None
         found.doc_topic[:] = partition.before.doc_topic
-    stats = Stats(
-        word_topic=(out or Room()).like(weights),
-        log_theta=np.zeros(n_topics),
-        n_documents=float(len(batch)),
-        bound=0.0,
-        gram=np.zeros((n_columns, n_coef, n_coef)),
-        cross=np.zeros((n_columns, n_coef)),
-        response=np.zeros(model.response.n_summary),
-    )
+    stats = no_stats(model, len(batch), (out or Room()).like(weights))
     stats.word_topic[:] = 0.0
     alpha = state.alpha.astype(np.float32)
     if isinstance(state, MixtureState):
@@ -69,6 +58,27 @@ def local_step(
         gamma = variational_shares(batch, weights, alpha, limits.max_passes, limits.tol, gamma, backend)
     stats.log_theta = _sum_log_theta(alpha, gamma, backend)
     return stats
+
+
+def remember(partition: Partition, again: bool) -> None:
+    """What was found becomes what was found before, unless the step is repeated."""
+    if not again and partition.found is not None:
+        partition.before = partition.found
+        partition.before.labelled = None
+
+
+def no_stats(model: Model, n_documents: int, word_topic: np.ndarray) -> Stats:
+    """Stats of documents that have not been added yet; `word_topic` is where their word counts will be."""
+    n_columns, n_coef = model.response.n_columns, model.n_topics + model.n_covariates
+    return Stats(
+        word_topic=word_topic,
+        log_theta=np.zeros(model.n_topics),
+        n_documents=float(n_documents),
+        bound=0.0,
+        gram=np.zeros((n_columns, n_coef, n_coef)),
+        cross=np.zeros((n_columns, n_coef)),
+        response=np.zeros(model.response.n_summary),
+    )
 
 
 def _shares_of_blocks(partition: Partition, n_topics: int) -> np.ndarray:

@@ -93,6 +93,16 @@ def _of_numbers(response: Response, own: np.ndarray, others: np.ndarray) -> np.n
     return dispersion
 
 
+class Rates(NamedTuple):
+    """How far one step of Adam moves its parts."""
+
+    mean: float
+    square: float
+    step: float  # of the logits
+    whole: float  # what the squares have seen so far, as a part of one
+    average: float
+
+
 @dataclass
 class Climb:
     """Where the topics are: logarithms, up to a constant of each topic, and Adam's moments of the gradient, (V, K)."""
@@ -120,14 +130,19 @@ class Climb:
         """One step of Adam; gradient and prior as for `logit_gradient`."""
         gradient = logit_gradient(topics, gradient, prior)
         self.steps += 1
-        self.mean += np.float32(1.0 - SETTINGS.momentum) * (gradient - self.mean)
-        self.square += np.float32(1.0 - SETTINGS.memory) * (gradient * gradient - self.square)
-        first, second = (1.0 - keep**self.steps for keep in (SETTINGS.momentum, SETTINGS.memory))
-        np.sqrt(np.divide(self.square, np.float32(second), out=gradient), out=gradient)
+        rates = self.rates(rate)
+        self.mean += np.float32(rates.mean) * (gradient - self.mean)
+        self.square += np.float32(rates.square) * (gradient * gradient - self.square)
+        np.sqrt(np.divide(self.square, np.float32(rates.whole), out=gradient), out=gradient)
         gradient += np.float32(1e-8)
-        self.logits += np.float32(rate / first) * self.mean / gradient
+        self.logits += np.float32(rates.step) * self.mean / gradient
+        self.average += np.float32(rates.average) * (self.logits - self.average)
+
+    def rates(self, rate: float) -> Rates:
+        """How far the step just begun goes."""
+        first, second = (1.0 - keep**self.steps for keep in (SETTINGS.momentum, SETTINGS.memory))
         keep = min(SETTINGS.memory_of_topics, self.steps / (self.steps + 10.0))  # the start is soon forgotten
-        self.average += np.float32(1.0 - keep) * (self.logits - self.average)
+        return Rates(1.0 - SETTINGS.momentum, 1.0 - SETTINGS.memory, rate / first, second, 1.0 - keep)
 
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], steps: int) -> Climb:
@@ -215,7 +230,7 @@ class Trainer:
             topics = self.climb.topics()
             values += stats.words / self.n_tokens + stats.labels / self.n_labels
         train = self.train
-        known = with_known_shares(seen.astype(np.float64), train.extra, train.y, train.weight)
+        known = task.backend.form(with_known_shares)(seen.astype(np.float64), train.extra, train.y, train.weight)
         self.state = self._regress(known.total, self.state)
         return values
 
@@ -334,7 +349,7 @@ def _over_all(course: Course) -> Trainer:
     task, best = course.trainer.task, course.best
     assert best is not None
     rate = SETTINGS.rate * max(1.0 - course.best_at / task.settings.max_iter, SETTINGS.last_rate)
-    climb = Climb.of(course.searched())
+    climb = task.backend.form(Climb).of(course.searched())
     state = replace(best, word_topic=best.word_topic[:0])
     trainer = course.trainer.over_all(state, climb, rate, _n_last(course.best_at))
     trainer.state = trainer.keep_dispersion(trainer.solve(trainer.climb.topics(), first=True), best)
@@ -376,12 +391,12 @@ def _start(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb]
     resumed = watch.resume()
     if resumed is None:
         topics, state = first_topics(task, train), first_prediction_state(task)
-        trainer = make(state, Climb.of(topics))
+        trainer = make(state, task.backend.form(Climb).of(topics))
         trainer.state = trainer.solve(trainer.climb.topics(), first=True)
         return Course(trainer)
     about, arrays = resumed
     shares, held_shares = arrays.pop("shares"), arrays.pop("held_shares")
-    climb = Climb.restore(arrays, about["steps"])
+    climb = task.backend.form(Climb).restore(arrays, about["steps"])
     kept = {name.removeprefix("best_"): arrays.pop(name) for name in list(arrays) if name.startswith("best_")}
     progress = (restore_state(kept), about["done"], about["best_at"], about["last"])
     trainer = make(restore_state(arrays), climb)

@@ -18,6 +18,7 @@ from supertopic.inference.batches import Batch, Block, Locals, Partition, order_
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from supertopic.model import Model, State
+from supertopic.responses.base import Response
 
 
 @dataclass
@@ -119,15 +120,21 @@ def _pull_of_labels(
     batch: Batch, block: Block, model: Model, state: State, theta: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """(D, K) the gradient of sum_d weight_d log p(y_d | s_d) with respect to theta, and its value."""
-    some, response, coef = slice(*block), model.response, state.coef.astype(np.float64)
+    some, coef = slice(*block), state.coef.astype(np.float64)
     topics, others = coef[:, : model.n_topics], coef[:, model.n_topics :]
     score = theta @ topics.T + batch.extra[some] @ others.T
+    pull, value = pull_of_scores(model.response, state.dispersion, batch.y[some], batch.weight[some], score)
+    return pull @ topics, value
+
+
+def pull_of_scores(
+    response: Response, dispersion: np.ndarray, y: np.ndarray, weight: np.ndarray, score: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """(D, C) the gradient of sum_d weight_d log p(y_d | s_d) with respect to s, and its value."""
     moment = np.where(response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
-    y, weight = batch.y[some], batch.weight[some]
-    slope, curvature = response.slope_and_curvature(y, score, moment, state.dispersion)
+    slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
     pull = slope - curvature * np.where(response.is_product, moment, score)
-    value = float(weight @ response.log_density(y, score, moment, state.dispersion))
-    return (weight[:, None] * pull) @ topics, value
+    return weight[:, None] * pull, float(weight @ response.log_density(y, score, moment, dispersion))
 
 
 def _solve(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.backends import without_client
+from supertopic.backends import name_in_files
 from supertopic.checks import check_whole
 from supertopic.estimators.shared.files import file_checks
 from supertopic.estimators.shared.reading.names import read_labels
@@ -106,7 +106,7 @@ def _encode_params(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray
         elif type(value) is np.ndarray and is_storable(value):
             arrays[f"param.{name}"] = value
         else:
-            params[name] = encode(without_client(value) if name == "backend" else value, name)
+            params[name] = encode(name_in_files(value) if name == "backend" else value, name)
     return params, arrays
 
 

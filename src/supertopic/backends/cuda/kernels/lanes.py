@@ -1,0 +1,161 @@
+"""What the 32 lanes of a warp do together, and functions of one number that kernels share.
+
+A document, or a run of a word's entries, belongs to one warp. Lane l of the warp holds the topics l, l + 32, l + 64 …
+in registers. The simulator has no shuffles; there, lanes meet in a dictionary. Functions that kernels call do without
+the name `cuda`, which the simulator gives to kernels alone.
+"""
+
+import math
+import threading
+
+import numpy as np
+from numba import config, cuda
+
+config.CUDA_LOW_OCCUPANCY_WARNINGS = False  # small batches are small; whoever fits them knows
+SIMULATED = bool(config.ENABLE_CUDASIM)
+WARPS = 1 if SIMULATED else 4  # of a block; in the simulator, lanes of several warps could not wait for their own
+_ALL = 0xFFFFFFFF
+
+TINY = np.float32(1e-30)
+WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, as on the CPU: no word is impossible
+
+if SIMULATED:
+
+    def _of_all_lanes(value):
+        """The values of all lanes. The simulator's threads know how to wait for one another."""
+        thread = threading.current_thread()
+        room = vars(thread._manager).setdefault("lanes", {})
+        room[thread.threadIdx.x] = value
+        thread.syncthreads()
+        found = [room[lane] for lane in range(32)]
+        thread.syncthreads()
+        return found
+
+    def on_device(function):
+        """A function that kernels call: plain Python, in the simulator."""
+        return function
+
+    def add_lanes(value):
+        return type(value)(sum(_of_all_lanes(value)))
+
+    def most_of_lanes(value):
+        return max(_of_all_lanes(value))
+
+    def from_lane(value, lane):
+        return _of_all_lanes(value)[lane]
+
+    def scan_lanes(value, lane):
+        return type(value)(sum(_of_all_lanes(value)[: lane + 1]))
+
+    def first_lane(flag, lane):
+        flags = _of_all_lanes(bool(flag))
+        return flags.index(True) if True in flags else -1
+
+    def add_four(a, b, c, d, lane):
+        return np.float32(sum(four[lane >> 3] for four in _of_all_lanes((a, b, c, d))))
+
+else:
+    on_device = cuda.jit(device=True, fastmath=True)
+
+    @on_device
+    def add_lanes(value):
+        """The sum over the lanes, in every lane."""
+        value += cuda.shfl_xor_sync(_ALL, value, 16)
+        value += cuda.shfl_xor_sync(_ALL, value, 8)
+        value += cuda.shfl_xor_sync(_ALL, value, 4)
+        value += cuda.shfl_xor_sync(_ALL, value, 2)
+        value += cuda.shfl_xor_sync(_ALL, value, 1)
+        return value
+
+    @on_device
+    def most_of_lanes(value):
+        """The largest value of the lanes, in every lane."""
+        value = max(value, cuda.shfl_xor_sync(_ALL, value, 16))
+        value = max(value, cuda.shfl_xor_sync(_ALL, value, 8))
+        value = max(value, cuda.shfl_xor_sync(_ALL, value, 4))
+        value = max(value, cuda.shfl_xor_sync(_ALL, value, 2))
+        return max(value, cuda.shfl_xor_sync(_ALL, value, 1))
+
+    @on_device
+    def from_lane(value, lane):
+        """The value of another lane."""
+        return cuda.shfl_sync(_ALL, value, lane)
+
+    @on_device
+    def scan_lanes(value, lane):
+        """The sum over this lane and those before it."""
+        for step in (1, 2, 4, 8, 16):
+            before = cuda.shfl_up_sync(_ALL, value, step)
+            if lane >= step:
+                value += before
+        return value
+
+    @on_device
+    def first_lane(flag, lane):
+        """The first lane whose flag is set; -1 without any."""
+        return cuda.ffs(cuda.ballot_sync(_ALL, flag)) - 1
+
+    @on_device
+    def add_four(a, b, c, d, lane):
+        """The sum over the lanes of a in lanes 0 to 7, of b in 8 to 15, of c in 16 to 23, and of d in the others.
+
+        Lanes send one half of what they have and keep the other, so that four sums take six shuffles and not twenty.
+        """
+        high, second = (lane & 16) != 0, (lane & 8) != 0
+        kept, sent = (c, a) if high else (a, c)
+        first = kept + cuda.shfl_xor_sync(_ALL, sent, 16)
+        kept, sent = (d, b) if high else (b, d)
+        other = kept + cuda.shfl_xor_sync(_ALL, sent, 16)
+        kept, sent = (other, first) if second else (first, other)
+        value = kept + cuda.shfl_xor_sync(_ALL, sent, 8)
+        value += cuda.shfl_xor_sync(_ALL, value, 4)
+        value += cuda.shfl_xor_sync(_ALL, value, 2)
+        return value + cuda.shfl_xor_sync(_ALL, value, 1)
+
+
+@on_device
+def lower(pair):
+    """The number that the lower half of 32 bits holds in bfloat16."""
+    return np.uint32(np.uint32(pair) << np.uint32(16)).view(np.float32)
+
+
+@on_device
+def upper(pair):
+    """The number that the upper half of 32 bits holds in bfloat16."""
+    return np.uint32(np.uint32(pair) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+@on_device
+def rounded(x):
+    """The bits of a number >= 0 in bfloat16."""
+    return np.uint32((np.float32(x).view(np.uint32) + np.uint32(0x8000)) >> np.uint32(16))
+
+
+@on_device
+def exp_digamma(x):
+    """exp(psi(x)) in float32 for x > 0: psi(x) = psi(x + 6) - sum 1/(x + i), and a series at x + 6."""
+    if x > np.float32(1e4):
+        inv = np.float32(1.0) / x
+        return x - np.float32(0.5) + inv * np.float32(1 / 24)
+    t = x * (x + np.float32(5.0))
+    u = t * t
+    shift = (np.float32(2.0) * x + np.float32(5.0)) * (
+        (np.float32(3.0) * u + np.float32(20.0) * t + np.float32(24.0))
+        / (t * (u + np.float32(10.0) * t + np.float32(24.0)))
+    )
+    y = x + np.float32(6.0)
+    inv = np.float32(1.0) / y
+    series = y - np.float32(0.5) + inv * (np.float32(1 / 24) + inv * (np.float32(1 / 48) - inv * np.float32(23 / 5760)))
+    return series * math.exp(max(-shift, np.float32(-40.0)))
+
+
+@on_device
+def digamma(x):
+    """psi(x) in float64 for x > 0."""
+    shift = 0.0
+    while x < 8.0:
+        shift -= 1.0 / x
+        x += 1.0
+    inv2 = 1.0 / (x * x)
+    tail = inv2 * (1 / 12 - inv2 * (1 / 120 - inv2 * (1 / 252 - inv2 * (1 / 240 - inv2 * (1 / 132)))))
+    return shift + math.log(x) - 0.5 / x - tail

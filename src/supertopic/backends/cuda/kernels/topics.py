@@ -1,0 +1,204 @@
+"""Kernels over the (V, K) topics: expectations, evidence, sums by topic, a step of Adam. A thread for each topic."""
+
+import math
+
+import numpy as np
+from numba import cuda
+
+from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET, digamma, exp_digamma, on_device, rounded
+
+PART = 64  # words that one block goes through
+
+
+@on_device
+def _words(part, n_words):
+    """(first, last) of the words of a part."""
+    first = part * PART
+    return first, min(first + PART, n_words)
+
+
+@cuda.jit
+def sum_topics(n_words, values, width, parts):
+    """parts_pk = sum over the words of part p of values_wk, float64."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    total = 0.0
+    for w in range(first, last):
+        total += np.float64(values[np.int64(w) * width + k])
+    parts[cuda.blockIdx.x * width + k] = total
+
+
+@cuda.jit
+def max_topics(n_words, values, width, parts):
+    """parts_pk = the largest values_wk of part p."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    most = values[np.int64(first) * width + k]
+    for w in range(first, last):
+        most = max(most, values[np.int64(w) * width + k])
+    parts[cuda.blockIdx.x * width + k] = most
+
+
+@cuda.jit
+def sum_documents(n_documents, alpha, gammas, gamma, psi_total, width, parts):
+    """parts_pk = sum over the documents of part p of psi(gamma_dk) - psi_total_d; gammas as in `e_step_words`."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_documents)
+    total = 0.0
+    prior = np.float64(alpha[k])
+    for d in range(first, last):
+        value = np.float64(gamma[np.int64(d) * width + k])
+        share = value - prior
+        if share < 1e-4 * prior:
+            total += gammas[3 * k + 1] + share * gammas[3 * k + 2]
+        else:
+            total += digamma(value)
+        total -= psi_total[d]
+    parts[cuda.blockIdx.x * width + k] = total
+
+
+@cuda.jit
+def expect(n_words, n_topics, word_topic, scale, at_mean, width, rows):
+    """rows_wk = exp(psi(lambda_wk)) scale_k, or lambda_wk scale_k; zero beyond the topics."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    for w in range(first, last):
+        at = np.int64(w) * width + k
+        value = word_topic[at]
+        found = value if at_mean else exp_digamma(value)
+        rows[at] = found * scale[k] + WEIGHT_OFFSET if k < n_topics else np.float32(0.0)
+
+
+@cuda.jit
+def pack(n_words, rows, width, pairs, packed):
+    """The rows in bfloat16, two topics in a number (`passes`); a thread for each number of a row."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    low = 64 * (k // 32) + k % 32
+    for w in range(first, last):
+        at = np.int64(w) * width + low
+        found = rounded(rows[at])
+        if low + 32 < width:
+            found |= rounded(rows[at + 32]) << np.uint32(16)
+        packed[np.int64(w) * 32 * pairs + k] = found
+
+
+@cuda.jit
+def add_evidence(n_words, n_topics, word_topic, psi_totals, prior, width, parts):
+    """parts_pk = sum over words of log Gamma(lambda) - log Gamma(prior) + (prior - lambda)(psi(lambda) - psi_total)."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    total = 0.0
+    if k < n_topics:
+        log_gamma_prior = math.lgamma(prior)
+        for w in range(first, last):
+            value = np.float64(word_topic[np.int64(w) * width + k])
+            if value - prior > 1e-7 * prior:
+                total += math.lgamma(value) - log_gamma_prior + (prior - value) * (digamma(value) - psi_totals[k])
+    parts[cuda.blockIdx.x * width + k] = total
+
+
+@cuda.jit
+def add_logs(n_words, n_topics, word_topic, width, parts):
+    """parts_pk = sum over the words of part p of log lambda_wk."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    total = 0.0
+    if k < n_topics:
+        for w in range(first, last):
+            total += math.log(np.float64(word_topic[np.int64(w) * width + k]))
+    parts[cuda.blockIdx.x * width + k] = total
+
+
+@cuda.jit
+def blend(n_words, n_topics, prior, rate, before, width, counts):
+    """counts = rate (counts + prior) + (1 - rate) before; the prior alone beyond the topics."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    for w in range(first, last):
+        at = np.int64(w) * width + k
+        found = np.float32(rate) * (counts[at] + np.float32(prior))
+        if rate < 1.0:
+            found += np.float32(1.0 - rate) * before[at]
+        counts[at] = found if k < n_topics else np.float32(1.0)
+
+
+@cuda.jit
+def add_number(n_words, n_topics, values, number, width, out):
+    """out = values + number; zero beyond the topics."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    for w in range(first, last):
+        at = np.int64(w) * width + k
+        out[at] = values[at] + np.float32(number) if k < n_topics else np.float32(0.0)
+
+
+@cuda.jit
+def fill(n_words, value, width, values):
+    """values = value."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    for w in range(first, last):
+        values[np.int64(w) * width + k] = np.float32(value)
+
+
+@cuda.jit
+def multiply(n_words, factor, width, values):
+    """values *= factor."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    for w in range(first, last):
+        values[np.int64(w) * width + k] *= np.float32(factor)
+
+
+@cuda.jit
+def exp_topics(n_words, n_topics, logits, most, width, topics, parts):
+    """topics = exp(logits - most), zero beyond the topics, and its sums over the words of each part."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    total = 0.0
+    for w in range(first, last):
+        at = np.int64(w) * width + k
+        found = math.exp(logits[at] - most[k]) if k < n_topics else np.float32(0.0)
+        topics[at] = found
+        total += np.float64(found)
+    parts[cuda.blockIdx.x * width + k] = total
+
+
+@cuda.jit
+def divide_topics(n_words, totals, width, topics):
+    """topics_wk /= totals_k, where totals_k > 0."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    by = totals[k]
+    for w in range(first, last):
+        at = np.int64(w) * width + k
+        topics[at] = topics[at] / np.float32(by) if by > 0.0 else np.float32(0.0)
+
+
+@cuda.jit
+def weigh_gradient(n_words, n_topics, topics, gradient, prior, width, parts):
+    """gradient = gradient·topics + prior, and its sums over the words of each part."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    total = 0.0
+    for w in range(first, last):
+        at = np.int64(w) * width + k
+        found = gradient[at] * topics[at] + np.float32(prior) if k < n_topics else np.float32(0.0)
+        gradient[at] = found
+        total += np.float64(found)
+    parts[cuda.blockIdx.x * width + k] = total
+
+
+@cuda.jit
+def climb(n_words, topics, gradient, totals, width, logits, mean, square, average, numbers):
+    """One step of Adam on the logits, and of their average; numbers are the rates (`Climb.step`)."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_words)
+    for w in range(first, last):
+        at = np.int64(w) * width + k
+        found = gradient[at] - topics[at] * np.float32(totals[k])
+        mean[at] += numbers[0] * (found - mean[at])
+        square[at] += numbers[1] * (found * found - square[at])
+        logits[at] += numbers[2] * mean[at] / (math.sqrt(square[at] / numbers[3]) + np.float32(1e-8))
+        average[at] += numbers[4] * (logits[at] - average[at])

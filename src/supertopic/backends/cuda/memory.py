@@ -1,0 +1,77 @@
+"""Memory of the device that is used again: taking new memory there stops everything, and steps are many and short.
+
+All work of a process runs on the device in the order in which it was asked for, so that memory may be given to another
+array as soon as nobody here knows the first one any more.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from supertopic.backends.cuda.kernels.lanes import SIMULATED
+
+_FREE: dict[int, list[Any]] = defaultdict(list)  # by size in bytes
+_SMALLEST = 256
+_KEPT: list[weakref.ref] = []  # objects with arrays on the device
+
+
+def empty(size: int, dtype: Any = np.float32) -> Any:
+    """A flat array on the device, not yet written. An array without items cannot be made there, so that it has one."""
+    n_items, kind = max(int(size), 1), np.dtype(dtype)
+    if SIMULATED:
+        return cuda.device_array(n_items, dtype=kind)
+    room = _rounded(n_items * kind.itemsize)
+    memory = _FREE[room].pop() if _FREE[room] else _new(room)
+    from numba.cuda.cudadrv.devicearray import DeviceNDArray
+
+    array = DeviceNDArray((n_items,), (kind.itemsize,), kind, gpu_data=memory.gpu_data)
+    weakref.finalize(array, _FREE[room].append, memory).atexit = False
+    return array
+
+
+def sent(values: np.ndarray, dtype: Any) -> Any:
+    """A flat array on the device."""
+    flat = np.ascontiguousarray(values, dtype=dtype).reshape(-1)
+    found = empty(len(flat), flat.dtype)
+    if len(flat):
+        found.copy_to_device(flat)
+    return found
+
+
+def keep_with(owner: Any, make: Callable[[], Any]) -> Any:
+    """What is made for an object of the host: once, and kept with it until `forget`."""
+    kept = vars(owner)
+    if "on_device" not in kept:
+        kept["on_device"] = make()
+        _KEPT.append(weakref.ref(owner))
+    return kept["on_device"]
+
+
+def forget() -> None:
+    """Let go of all that is kept: whoever uses the objects next may have changed them."""
+    for reference in _KEPT:
+        owner = reference()
+        if owner is not None:
+            vars(owner).pop("on_device", None)
+    _KEPT.clear()
+
+
+def _rounded(n_bytes: int) -> int:
+    """At most an eighth more: arrays of about the same size share their memory."""
+    step = max(1 << max(n_bytes.bit_length() - 4, 0), _SMALLEST)
+    return -(-n_bytes // step) * step
+
+
+def _new(n_bytes: int) -> Any:
+    try:
+        return cuda.device_array(n_bytes, dtype=np.uint8)
+    except Exception:  # none left: what nobody uses is given back first
+        _FREE.clear()
+        cuda.synchronize()
+        return cuda.device_array(n_bytes, dtype=np.uint8)

@@ -1,0 +1,129 @@
+"""The local step of variational inference on the device: all documents of a partition at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supertopic.backends.base import Backend
+from supertopic.backends.cuda.arrays import Matrix, padded, warps
+from supertopic.backends.cuda.forms import form_of
+from supertopic.backends.cuda.kernels.e_step_mean import UNSET, infer_mean
+from supertopic.backends.cuda.memory import empty, sent
+from supertopic.inference.batches import Locals, Partition, continue_from, doc_topic_of
+from supertopic.inference.design import Design
+from supertopic.inference.device.design import DeviceDesign
+from supertopic.inference.device.documents import (
+    Inferred,
+    Prior,
+    add_terms,
+    documents_of,
+    infer_documents,
+    sum_log_theta,
+    weights_of,
+)
+from supertopic.inference.device.models import check_model
+from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
+from supertopic.inference.variational.local import local_step, no_stats, remember
+from supertopic.model import DocumentTerms, Model, State, Stats
+
+
+@form_of(doc_topic_of)
+def doc_topic_on_host(partition: Partition, backend: Backend) -> np.ndarray:
+    assert partition.found is not None
+    return np.asarray(partition.found.doc_topic)
+
+
+@form_of(continue_from)
+def continue_on_device(partition: Partition, backend: Backend, doc_topic: np.ndarray, n_columns: int) -> None:
+    continue_from(partition, backend, doc_topic, n_columns)
+    assert partition.found is not None
+    partition.found.doc_topic = Matrix.of(partition.found.doc_topic)
+
+
+@form_of(local_step)
+def local_step_on_device(
+    partition: Partition, backend: Backend, model: Model, state: State, weights: Any, limits: LocalLimits,
+    terms: DocumentTerms, fresh: bool = True, again: bool = False, out: Any = None,
+) -> Stats:  # fmt: skip
+    """As `local_step`; the word counts are where the weights are, on the device or on the host."""
+    check_model(model)
+    batch, n_columns = partition.batch, model.response.n_columns
+    documents, rows, prior = documents_of(batch), weights_of(weights), Prior.of(state.alpha, model.collapsed)
+    remember(partition, again)
+    assert fresh or partition.before is not None
+    nothing = np.zeros((2, len(batch), n_columns))
+    before: Any = partition.before
+    gamma: Any = Matrix.empty(len(batch), model.n_topics) if fresh else before.doc_topic.copy()
+    partition.found = Locals(gamma, *nothing)
+    kept = out if isinstance(out, Matrix) and out.shape == rows.shape and out is not rows else Matrix.empty(*rows.shape)
+    stats = no_stats(model, len(batch), kept)  # type: ignore[arg-type]
+    found = Inferred.of(documents, model.n_topics)
+    if n_columns and np.any(batch.weight > 0):
+        block = DeviceBlock.of_batch(partition, model, state, rows, limits, terms, found, prior)
+        block.infer(backend, fresh)
+        block.add_to(stats)
+    else:
+        infer_documents(documents, rows, prior, limits, fresh, gamma, found)
+        stats.bound += float(found.on_host("bound").sum())
+    documents.add_by_word(found.ratio, found.theta, rows, kept)
+    if model.collapsed and model.doc_topic_prior.learned != "nothing":
+        gamma, prior = gamma.copy(), Prior.of(state.alpha, False)
+        infer_documents(documents, rows, prior, limits, False, gamma, found)
+    stats.log_theta = sum_log_theta(gamma, prior, found)
+    if not isinstance(weights, Matrix):
+        stats.word_topic = np.asarray(kept)
+    return stats
+
+
+class DeviceBlock(ResponseBlock):
+    """All documents of a partition with their responses. Slopes and curvatures are found on the host."""
+
+    room: Inferred
+    prior: Prior
+    partition: Partition
+
+    @classmethod
+    def of_batch(
+        cls, partition: Partition, model: Model, state: State, weights: Matrix, limits: LocalLimits,
+        terms: DocumentTerms, room: Inferred, prior: Prior,
+    ) -> DeviceBlock:  # fmt: skip
+        batch, found, nothing = partition.batch, partition.found, np.zeros(0)
+        assert found is not None
+        labels = (batch.y, batch.weight, batch.lengths, batch.extra)
+        csr, slope = (batch.counts.indptr, batch.counts.indices, batch.counts.data), terms.slope(partition.rows)
+        block = cls(model, state, limits, weights, *csr, *labels, 0, found, nothing, slope)  # type: ignore[arg-type]
+        block.room, block.prior, block.partition = room, prior, partition
+        block.factors, block.goals = None, None
+        return block
+
+    factors: Any
+    goals: Any
+
+    def _run_mean(
+        self, backend: Backend, max_passes: int, fresh: bool, slope: np.ndarray, curvature: np.ndarray,
+        active: np.ndarray, factors: np.ndarray,
+    ) -> None:  # fmt: skip
+        documents, found, room = documents_of(self.partition.batch), self.found, self.room
+        n_documents, n_columns = found.score.shape
+        if self.factors is None:
+            self.factors = sent(np.where(np.isnan(factors), UNSET, factors), np.float64)
+            self.goals = empty(factors.size, np.float64)
+            self.score, self.moment = sent(found.score, np.float64), sent(found.moment, np.float64)
+        gamma, weights, coef = found.doc_topic, self.weights, self.coef.astype(np.float32)
+        infer_mean(gamma.registers)[warps(n_documents)](  # type: ignore[attr-defined]
+            documents.order, sent(active, np.uint8), *documents.csr[1:], weights.packed, weights.flat,  # type: ignore[attr-defined]
+            gamma.shape[1], self.prior.alpha, self.prior.collapsed, max_passes, self.limits.tol,
+            fresh, n_columns, sent(slope, np.float64), sent(curvature, np.float64), sent(padded(coef), np.float32),
+            sent(coef.min(axis=1), np.float32), sent(coef.max(axis=1), np.float32),
+            sent(self.model.response.is_product, np.bool_), self.factors, self.goals,
+            gamma.flat, room.theta.flat, room.ratio, room.words, room.passes, self.score, self.moment,  # type: ignore[attr-defined]
+        )  # fmt: skip
+        add_terms(self.prior, gamma, room)  # type: ignore[arg-type]
+        self.bound[:], self.passes[:] = room.on_host("bound"), room.on_host("passes")
+        found.score[:] = np.asarray(self.score.copy_to_host()).reshape(found.score.shape)
+        found.moment[:] = np.asarray(self.moment.copy_to_host()).reshape(found.score.shape)
+
+    def _design(self) -> Design:
+        return DeviceDesign.of(self.found.doc_topic, self.alpha, self.lengths, self.covariates)

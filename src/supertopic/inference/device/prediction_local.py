@@ -1,0 +1,142 @@
+"""The local steps of prediction-constrained training on the device, and the climb along their gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supertopic.backends.base import Backend
+from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
+from supertopic.backends.cuda.forms import form_of
+from supertopic.backends.cuda.kernels import topics
+from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
+from supertopic.backends.cuda.memory import empty, sent
+from supertopic.inference.batches import Locals, Partition
+from supertopic.inference.device.design import with_known_shares_on_device
+from supertopic.inference.device.documents import documents_of, weights_of
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.prediction_constrained import Climb
+from supertopic.inference.variational.prediction_local import (
+    PredictionStats,
+    Scales,
+    prediction_step,
+    pull_of_scores,
+    settle_step,
+)
+from supertopic.model import Model, State
+
+
+@form_of(settle_step)
+def settle_on_device(
+    partition: Partition, backend: Backend, alpha: np.ndarray, weights: Any, limits: LocalLimits
+) -> float:
+    return _settle(partition, alpha, weights_of(weights), limits)[1]
+
+
+@form_of(prediction_step)
+def prediction_step_on_device(
+    partition: Partition, backend: Backend, model: Model, state: State, weights: Any, scales: Scales
+) -> PredictionStats:
+    """As `prediction_step`; the gradient is where the weights are, on the device or on the host."""
+    batch, rows = partition.batch, weights_of(weights)
+    documents, n_columns = documents_of(batch), model.response.n_columns
+    ratio, words = _settle(partition, state.alpha, rows, scales.shares)
+    assert partition.found is not None
+    theta: Any = partition.found.doc_topic
+    design = with_known_shares_on_device(theta, batch.extra, batch.y, batch.weight).design
+    coef = state.coef.astype(np.float64)
+    pull, labels = pull_of_scores(model.response, state.dispersion, batch.y, batch.weight, design.predictors(coef))
+    pulled, shift = Matrix.empty(*theta.shape), empty(documents.n_entries)
+    adjoint(rows.registers)[warps(len(batch))](
+        *documents.csr, rows.flat, model.n_topics, _prior(state.alpha), theta.flat, ratio, n_columns,
+        sent(scales.label * pull, np.float32), sent(padded(coef[:, : model.n_topics]), np.float32),
+        scales.adjoint.max_passes, scales.adjoint.tol, scales.word, pulled.flat, shift, empty(len(batch), np.int32),
+    )  # fmt: skip
+    gradient = Matrix.empty(*rows.shape)
+    documents.subtract_by_word((ratio, pulled), (shift, theta), gradient)
+    found: Any = gradient if isinstance(weights, Matrix) else np.asarray(gradient)
+    return PredictionStats(found, words, labels)
+
+
+def _prior(alpha: np.ndarray) -> Any:
+    return sent(padded(alpha), np.float32)
+
+
+def _settle(partition: Partition, alpha: np.ndarray, rows: Matrix, limits: LocalLimits) -> tuple[Any, float]:
+    """(ratio of each entry, sum of log p(w, theta)); the shares stay in the partition."""
+    documents, n_topics = documents_of(partition.batch), rows.shape[1]
+    theta = _start(partition, documents, n_topics)
+    ratio, values = empty(documents.n_entries), empty(documents.n_documents, np.float64)
+    if not documents.n_documents:
+        return ratio, 0.0
+    settle(rows.registers)[warps(documents.n_documents)](
+        *documents.csr, rows.packed, rows.flat, n_topics, _prior(alpha), limits.max_passes, limits.tol,
+        theta.flat, ratio, values, empty(documents.n_documents, np.int32),
+    )  # fmt: skip
+    return ratio, float(np.asarray(values.copy_to_host()).sum())
+
+
+def _start(partition: Partition, documents: Documents, n_topics: int) -> Matrix:
+    """Shares to start from, in the partition: those of the last step, or even ones."""
+    if partition.found is None:
+        even = Matrix.empty(documents.n_documents, n_topics)
+        even.fill(1.0 / n_topics)
+        partition.found = Locals(even, *np.zeros((2, documents.n_documents, 0)))  # type: ignore[arg-type]
+    partition.found.labelled = None
+    return partition.found.doc_topic  # type: ignore[return-value]
+
+
+@form_of(Climb)
+class DeviceClimb(Climb):
+    """A climb whose arrays are matrices of the device."""
+
+    @classmethod
+    def of(cls, given: Any) -> DeviceClimb:
+        logits = Matrix.of(np.log(np.asarray(given) + np.float32(1e-12)))
+        nothing = (Matrix.empty(*logits.shape) for _ in range(2))
+        found = cls(logits, *nothing, logits.copy())  # type: ignore[call-arg, arg-type]
+        found.mean.fill(0.0)
+        found.square.fill(0.0)
+        return found
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], steps: int) -> DeviceClimb:
+        host = Climb.restore(arrays, steps)
+        kept = (Matrix.of(value) for value in (host.logits, host.mean, host.square, host.average))
+        return cls(*kept, steps)  # type: ignore[call-arg, arg-type]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: np.asarray(value) for name, value in super().arrays().items()}
+
+    def topics(self) -> Any:
+        return distributions(self.logits)
+
+    def averaged(self) -> Any:
+        return distributions(self.average)
+
+    def step(self, given: Any, gradient: Any, prior: float, rate: float) -> None:
+        by = (given.width,)
+        totals = gradient.sums(topics.weigh_gradient, given.shape[1], given.flat, gradient.flat, prior, *by)
+        self.steps += 1
+        numbers = sent(np.array(self.rates(rate)), np.float32)
+        all_of = (self.logits, self.mean, self.square, self.average)
+        arrays: Any = tuple(one.flat for one in all_of)
+        given.by_topic(
+            topics.climb, given.flat, gradient.flat, sent(padded(totals, dtype=np.float64), np.float64), *by, *arrays,
+            numbers,
+        )  # fmt: skip
+
+
+def distributions(logits: Any) -> Matrix:
+    """b (V, K), columns sum to one."""
+    found = Matrix.empty(*logits.shape)
+    parts = empty(logits.n_parts * logits.width)
+    logits.by_topic(topics.max_topics, logits.flat, logits.width, parts)
+    most = np.asarray(parts.copy_to_host()).reshape(logits.n_parts, logits.width).max(axis=0)
+    totals = logits.sums(
+        topics.exp_topics, logits.shape[1], logits.flat, sent(most, np.float32), logits.width, found.flat
+    )
+    by_topic = sent(padded(totals, dtype=np.float64), np.float64)
+    found.by_topic(topics.divide_topics, by_topic, logits.width, found.flat)
+    return found
