@@ -497,11 +497,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return prediction.infer_shares(self._point_model(), self._weights(), corpus.counts, backend)[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {**state, "backend": without_client(state["backend"])} if "backend" in state else state
+        return {name: without_client(value) for name, value in super().__getstate__().items()}
 
-    def __sklearn_clone__(self) -> Self:
-        """A clone shares a Dask client: that cannot be copied."""
+    def __sklearn_clone__(self) -> Self:  # a clone shares a Dask client, which cannot be copied
         return super(TopicEstimator, copy.copy(self)).__sklearn_clone__().set_params(backend=self.backend)
 
     def __sklearn_tags__(self) -> Any:

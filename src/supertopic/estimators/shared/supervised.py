@@ -59,7 +59,6 @@ class SupervisedEstimator(TopicEstimator):
     _columns = Columns()  # of the covariates
     _scaling = Scaling()
     _terms: DocumentTerms  # what the last fit knows of each training document
-    _has_errors: bool = True  # whether errors of coefficients are computed; nobody asks a sibling for them
     supervision_: float = 1.0
     _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
 
@@ -152,14 +151,12 @@ class SupervisedEstimator(TopicEstimator):
     def _sibling(self, training: Training, **params: Any) -> Self:
         """An estimator with the same parameters but those given, fitted to other documents of the same kind."""
         alone = {"vectorizer": None, "checkpoint": None, "verbose": 0, "warm_start": False}
-        own = self.get_params(deep=False)
         alone_too = (("words", False), ("cross_fit", 0), ("honest", 0.0), ("n_chains", 1))
-        off = {name: value for name, value in alone_too if name in own}
+        off = {name: value for name, value in alone_too if name in self.get_params(deep=False)}
         other = clone(self).set_params(**{**alone, **off, **params})
-        other._has_errors = False
-        other._targets, other._n_covariates, other.vectorizer_ = self._targets, self._n_covariates, None
-        other._columns, other._scaling = self._columns, self._scaling
-        other.supervision_ = self.supervision_
+        other._has_errors, other.vectorizer_ = False, None
+        other._targets, other._n_covariates = self._targets, self._n_covariates
+        other._columns, other._scaling, other.supervision_ = self._columns, self._scaling, self.supervision_
         if hasattr(self, "classes_"):
             other.classes_ = self.classes_
         other._remember_words(training.corpus)
@@ -459,9 +456,7 @@ class SupervisedEstimator(TopicEstimator):
         super()._derive(model)
         users_view.derive_draws(self)
         found = self._effects(self._state.coef, self._state.dispersion, self._average_shares())
-        error = np.full((len(found.topics), 1 + self.n_topics + self._n_covariates), np.nan)
-        if self._has_errors:
-            error = np.sqrt(np.maximum(np.diagonal(self._effects_covariance(), axis1=1, axis2=2), 0.0))
+        error = users_view.standard_errors(self)
         self._columns_intercept, self._columns_coef = found.intercept, found.topics
         self._columns_intercept_std, self._columns_std = error[:, 0], error[:, 1 : 1 + self.n_topics]
         if self._n_covariates:

@@ -46,6 +46,13 @@ def covariance(estimator: Any) -> np.ndarray:
     return found * np.outer(unit, unit)
 
 
+def standard_errors(estimator: Any) -> np.ndarray:
+    """(C, 1 + K + P) of the same; NaN in a sibling (`_has_errors`), which nobody asks for them."""
+    if not getattr(estimator, "_has_errors", True):
+        return np.full((len(estimator._state.coef), 1 + estimator._state.coef.shape[1]), np.nan)
+    return np.sqrt(np.maximum(np.diagonal(estimator._effects_covariance(), axis1=1, axis2=2), 0.0))
+
+
 def word_effects(estimator: Any) -> np.ndarray:
     """(C, V) the coefficients of words beside topics, on the scale of y."""
     found = estimator._word_coef.astype(np.float64)
