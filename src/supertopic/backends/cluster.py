@@ -12,7 +12,6 @@ those of a small mini-batch, stay here.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
@@ -23,6 +22,7 @@ from uuid import uuid4
 import dask
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future
+from distributed.protocol import deserialize_bytes, serialize_bytes
 
 from supertopic.backends.base import Combine, Movable, Partitioned, Spread, in_tree
 from supertopic.backends.threads import Threads
@@ -87,7 +87,7 @@ class ClusterSpread:
         name = self.name(what)
         return [
             self._client.submit(
-                pickle.loads, pickle.dumps(value, protocol=5), key=f"{name}-{i}", pure=False, allow_other_workers=True,
+                deserialize_bytes, serialize_bytes(value), key=f"{name}-{i}", pure=False, allow_other_workers=True,
                 workers=[workers[i * len(workers) // len(values)]] if workers else None,
             )
             for i, value in enumerate(values)
@@ -100,10 +100,10 @@ class ClusterSpread:
     def map(self, function: Callable[..., Any], *shared: Any) -> Parts:
         """As `Spread.map`; the results stay on the workers until they are asked for."""
         self.flush()
-        packed = pickle.dumps((function, shared), protocol=5)
+        packed = serialize_bytes((function, shared))
         given = packed
         if len(packed) > _SMALL:
-            given = delayed(pickle.loads)(packed, dask_key_name=self.name("given"))
+            given = delayed(deserialize_bytes)(packed, dask_key_name=self.name("given"))
         if getattr(function, "reads_only", False):
             return Parts(self, self._tasks(_ask, given, getattr(function, "__name__", "ask")))
         if self._length >= _LONGEST_CHAIN or self._bytes > _LARGEST_CHAIN:
@@ -169,7 +169,7 @@ def _kernels() -> Threads:
 
 
 def _unpacked(given: Any) -> tuple[Callable[..., Any], tuple]:
-    return pickle.loads(given) if isinstance(given, bytes) else given
+    return deserialize_bytes(given) if isinstance(given, bytes) else given
 
 
 def _step(documents: Movable, found: Any, given: Any) -> tuple[Any, Any]:
