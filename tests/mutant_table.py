@@ -194,7 +194,7 @@ MUTANTS = [
         (
             "variance -= weight * weight",
             "variance -= weight",
-            _DRAWS + "test_polya_gamma_by_four_gammas_errs_by_less_than_it_says",
+            _DRAWS + "test_polya_gamma_follows_its_law",
         ),
         ("return 0.25 * y, stream", "return 0.5 * y, stream", _DRAWS + "test_polya_gamma_follows_its_law"),
         ("x = upper - scale * z", "x = upper + scale * z", _DRAWS + "test_truncated_normal_far_in_the_tail"),
