@@ -61,9 +61,6 @@ def has_sampler(estimator: Any) -> bool:
     return "gibbs" in estimator.engines
 
 
-_FEWEST_TOKENS = 1e-6  # weights of words that sum to less are next to nothing, and their topics no numbers
-
-
 class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of all estimators. A subclass says which Model its parameters describe, and which engines can fit it."""
 
@@ -351,7 +348,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         else:
             self.vectorizer_ = None
             corpus = as_corpus(X, estimator=self)
-        if corpus.n_tokens < _FEWEST_TOKENS:
+        if corpus.n_tokens < 1e-6:  # topics of weights that are next to nothing are no numbers
             raise ValueError("X holds no words at all: every document is empty")
         self._remember_words(corpus)
         return corpus
@@ -409,13 +406,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         return self._model()
 
-    def _task(
-        self, model: Model, batch: Batch, settings: Any, seed: int | None = None, data: str | None = None
-    ) -> Task:
+    def _task(self, model: Model, batch: Batch, settings: Any, seed: int | None = None, data: str = "") -> Task:
         """The fit to be done, with its checkpoint; a warm start continues from the last fit's State.
 
-        seed : what `_seed_of_fit` gave, if it was asked before
-        data : a hash of the documents, if `batch` holds some of them only
+        `seed`: what `_seed_of_fit` gave, if it was asked before. `data`: a hash of a stream that `batch` is a part of.
         """
         warm, checkpoint = self._starts_warm() and self._fits(batch), None
         seed = self._seed_of_fit() if seed is None else seed
@@ -435,13 +429,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _seed_of_fit(self) -> int:
         """The seed of a fit; without a `random_state`, a killed fit goes on with the one that it drew."""
-        if self.checkpoint is not None and self.random_state is None:
-            found = Checkpoint.of(self.checkpoint, {}).seed()
-            if found is not None:
-                return found
-        return self._seed()
+        drawn = self.checkpoint is not None and self.random_state is None
+        found = Checkpoint.of(self.checkpoint, {}).seed() if drawn else None
+        return self._seed() if found is None else found
 
-    def _fingerprint(self, batch: Batch, seed: int, start: np.ndarray, data: str | None = None) -> dict[str, Any]:
+    def _fingerprint(self, batch: Batch, seed: int, start: np.ndarray, data: str = "") -> dict[str, Any]:
         """What a checkpoint belongs to: parameters, seed, classes, documents, responses, covariates, a warm start."""
         left_out = {"backend", "checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}
         names = sorted(set(self.get_params(deep=False)) - left_out)

@@ -15,7 +15,6 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from supertopic.checks import check_whole
 from supertopic.coefficients import CoefPrior
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
@@ -492,9 +491,6 @@ class SupervisedEstimator(TopicEstimator):
             for t in saved["targets"]
         ]
         self._n_covariates, self.supervision_ = saved["n_covariates"], saved["supervision"]
-        check_whole("n_covariates", self._n_covariates, least=0)
-        if self._n_covariates > self._state.coef.shape[1]:
-            raise ValueError(f"n_covariates: got {self._n_covariates}, which is more than there are coefficients")
         self._columns = Columns.restore(saved.get("covariates"))
         self._scaling = Scaling.restore(saved.get("scaling"), self._n_covariates)
         if self._columns.names and len(self._columns.labels) != len(self._scaling.mean):

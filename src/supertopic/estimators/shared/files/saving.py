@@ -144,8 +144,10 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     estimator = kind(**params, **grouped["param"])
     estimator._state = restore_state(grouped["state"])
     estimator.draws_ = grouped["draws"]
-    for name in ("n_iter", "n_features", "n_seen"):
+    for name in ("n_iter", "n_features", "n_seen", "n_covariates"):
         check_whole(name, manifest.get(name, 0), least=0)
+    if manifest.get("n_covariates", 0) > estimator._state.coef.shape[1]:  # a larger one would make arrays of any size
+        raise ValueError(f"n_covariates: got {manifest['n_covariates']:,}, which is more than there are coefficients")
     estimator.n_iter_ = manifest["n_iter"]
     estimator.n_features_in_ = manifest["n_features"]
     estimator._n_seen = manifest.get("n_seen", 0)

@@ -37,7 +37,7 @@ class Survey:
     sample: Corpus  # the first batch
     n_documents: int
     n_tokens: float
-    data: str | None  # a hash of all batches, for a checkpoint
+    data: str  # a hash of all batches, for a checkpoint
 
 
 def unlabelled(corpus: Corpus, n_topics: int) -> Batch:
@@ -117,7 +117,7 @@ def _survey(estimator: Any, stream: Stream, labels: LabelSurvey | None = None) -
         raise ValueError(f"inference: got {inference!r}, but a Stream is fitted with inference={which} only")
     texts = stream.holds_text()
     estimator.vectorizer_ = clone(estimator._vectorizer()).fit_stream(stream.texts()) if texts else None
-    n_documents, n_tokens, sample, data = 0, 0.0, None, None
+    n_documents, n_tokens, sample, data = 0, 0.0, None, ""
     for corpus, y in stream.pairs(estimator.vectorizer_):
         sample = sample or corpus
         n_documents, n_tokens = n_documents + len(corpus), n_tokens + corpus.n_tokens
