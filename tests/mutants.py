@@ -16,7 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.mutant_table import MUTANTS, Mutant
+from tests import mutants_of_kernels, mutants_of_the_rest
+from tests.mutant import Mutant
+
+MUTANTS = [*mutants_of_kernels.MUTANTS, *mutants_of_the_rest.MUTANTS]
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path("src") / "supertopic"

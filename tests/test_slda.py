@@ -1,6 +1,7 @@
 """Supervised LDA: statistics by enumeration, the bound, parameter recovery, and the estimators."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,10 +27,10 @@ from supertopic.model import Model, State
 from supertopic.responses.base import registry
 
 KINDS = {
-    "gaussian": SLDARegressor,
-    "negative_binomial": SLDARegressor,
-    "logit": SLDAClassifier,
-    "probit": SLDAClassifier,
+    "gaussian": partial(SLDARegressor, inference="vb"),
+    "negative_binomial": partial(SLDARegressor, inference="vb"),
+    "logit": partial(SLDAClassifier, inference="vb"),
+    "probit": partial(SLDAClassifier, inference="vb"),
 }
 
 
@@ -50,12 +51,12 @@ def labels():
 
 @pytest.fixture(scope="module")
 def regressor(numbers):
-    return SLDARegressor(4, max_iter=15).fit(*numbers)
+    return SLDARegressor(4, inference="vb", max_iter=15).fit(*numbers)
 
 
 @pytest.fixture(scope="module")
 def classifier(labels):
-    return SLDAClassifier(4, max_iter=15).fit(*labels)
+    return SLDAClassifier(4, inference="vb", max_iter=15).fit(*labels)
 
 
 # --- the statistics and the bound -------------------------------------------------------------------------------------
@@ -196,12 +197,12 @@ def test_refit_on_known_shares_is_a_generalised_linear_model():
 
 def test_refit_is_what_the_estimator_does(numbers):
     counts, y = numbers
-    regressor = SLDARegressor(4, max_iter=15, cross_fit=0).fit(counts, y)
+    regressor = SLDARegressor(4, inference="vb", max_iter=15, cross_fit=0).fit(counts, y)
     shares = mean_topics(regressor, counts)
     expected = RidgeCV([1e-8], fit_intercept=False).fit(shares, y).coef_
     np.testing.assert_allclose(regressor.intercept_ + regressor.coef_, expected, rtol=0.01, atol=0.01)
     assert regressor.dispersion_ == pytest.approx(np.mean((y - shares @ expected) ** 2), rel=0.01)
-    raw = SLDARegressor(4, max_iter=15, refit=False).fit(counts, y)
+    raw = SLDARegressor(4, inference="vb", max_iter=15, refit=False).fit(counts, y)
     np.testing.assert_array_equal(raw.components_, regressor.components_)
     assert predictive_r2(y, regressor.predict(counts)) >= predictive_r2(y, raw.predict(counts))
 
@@ -229,9 +230,9 @@ def test_empty_documents_take_part_as_the_prior_mean(numbers):
     counts, y = numbers
     more = sp.vstack([counts, sp.csr_matrix((2, counts.shape[1]), dtype=counts.dtype)]).tocsr()
     with pytest.warns(UserWarning, match="without a word"):
-        model = SLDARegressor(4, max_iter=10, refit=False).fit(more, np.append(y, [y.mean(), np.nan]))
+        model = SLDARegressor(4, inference="vb", max_iter=10, refit=False).fit(more, np.append(y, [y.mean(), np.nan]))
     with pytest.warns(UserWarning, match="without a word"):
-        plain = SLDARegressor(4, max_iter=10, refit=False).fit(more, np.append(y, [np.nan, np.nan]))
+        plain = SLDARegressor(4, inference="vb", max_iter=10, refit=False).fit(more, np.append(y, [np.nan, np.nan]))
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=0.05, atol=0.05)
     assert not np.array_equal(model.coef_, plain.coef_)
     with pytest.warns(UserWarning, match="without a word"):
@@ -245,14 +246,16 @@ def test_empty_documents_take_part_as_the_prior_mean(numbers):
 def test_missing_numbers_are_as_good_as_no_weight(numbers):
     counts, y = numbers
     gone = np.arange(len(y)) % 3 == 0
-    model = SLDARegressor(4, max_iter=8).fit(counts, np.where(gone, np.nan, y))
-    weightless = SLDARegressor(4, max_iter=8).fit(counts, y, sample_weight=np.where(gone, 0.0, 1.0))
+    model = SLDARegressor(4, inference="vb", max_iter=8).fit(counts, np.where(gone, np.nan, y))
+    weightless = SLDARegressor(4, inference="vb", max_iter=8).fit(counts, y, sample_weight=np.where(gone, 0.0, 1.0))
     np.testing.assert_array_equal(model.components_, weightless.components_)
     np.testing.assert_allclose(model.coef_, weightless.coef_, rtol=1e-6)
-    objects = SLDARegressor(4, max_iter=8).fit(counts, [None if g else v for g, v in zip(gone, y, strict=True)])
+    objects = SLDARegressor(4, inference="vb", max_iter=8).fit(
+        counts, [None if g else v for g, v in zip(gone, y, strict=True)]
+    )
     np.testing.assert_array_equal(objects.coef_, model.coef_)
     assert model.doc_topic_.shape == (len(y), 4)
-    fewer = SLDARegressor(4, max_iter=8).fit(counts[~gone], y[~gone])
+    fewer = SLDARegressor(4, inference="vb", max_iter=8).fit(counts[~gone], y[~gone])
     assert not np.array_equal(fewer.components_, model.components_), "the words of the others were not used"
 
 
@@ -266,21 +269,25 @@ def test_missing_labels_in_several_spellings(labels):
         "series": pd.Series(np.where(gone, np.nan, y)).astype("Int64"),
         "text": np.array([None if g else ["no", "yes"][int(v)] for g, v in zip(gone, y, strict=True)], dtype=object),
     }
-    models = {name: SLDAClassifier(4, max_iter=6).fit(counts, value) for name, value in spellings.items()}
+    models = {
+        name: SLDAClassifier(4, inference="vb", max_iter=6).fit(counts, value) for name, value in spellings.items()
+    }
     for name, model in models.items():
         assert list(model.classes_) == (["no", "yes"] if name == "text" else [0, 1])
         np.testing.assert_array_equal(model.coef_, models["nan"].coef_)
     numbers = pd.Series(np.where(gone, np.nan, y)).astype("Int64")
     plain = {"response": "gaussian", "max_iter": 3}
-    same = [SLDARegressor(4, **plain).fit(counts, one).coef_ for one in (numbers, np.where(gone, np.nan, y))]
+    same = [
+        SLDARegressor(4, inference="vb", **plain).fit(counts, one).coef_ for one in (numbers, np.where(gone, np.nan, y))
+    ]
     np.testing.assert_array_equal(*same)
 
 
 def test_minus_one_is_a_class_like_any_other(labels):
     counts, y = labels
-    two = SLDAClassifier(4, max_iter=6).fit(counts, np.where(y == 1, 1, -1))
+    two = SLDAClassifier(4, inference="vb", max_iter=6).fit(counts, np.where(y == 1, 1, -1))
     assert list(two.classes_) == [-1, 1]
-    three = SLDAClassifier(4, response="softmax", max_iter=6).fit(
+    three = SLDAClassifier(4, inference="vb", response="softmax", max_iter=6).fit(
         counts, np.where(np.arange(len(y)) % 4 == 0, -1, y).astype(int)
     )
     assert list(three.classes_) == [-1, 0, 1] and three.predict_proba(counts).shape[1] == 3
@@ -297,14 +304,16 @@ def test_no_supervision_is_lda_to_the_bit(name):
 
 def test_more_supervision_serves_y_more():
     counts, y, _ = drawn("gaussian", 400, 8, dispersion=0.05)
-    scores = [SLDARegressor(3, supervision=s, max_iter=40).fit(counts, y).score(counts, y) for s in (0, 3, 30)]
+    scores = [
+        SLDARegressor(3, inference="vb", supervision=s, max_iter=40).fit(counts, y).score(counts, y) for s in (0, 3, 30)
+    ]
     assert scores[0] < scores[1] < scores[2], scores
 
 
 @pytest.mark.parametrize("name", ["gaussian", "negative_binomial"])
 def test_intervals_hold_nine_of_ten(name):
     counts, y, _ = drawn(name, 1500, seed=4)
-    model = SLDARegressor(4, response=name, max_iter=30).fit(counts[:1000], y[:1000])
+    model = SLDARegressor(4, inference="vb", response=name, max_iter=30).fit(counts[:1000], y[:1000])
     mean, low, high = model.predict(counts[1000:], return_interval=0.9)
     assert np.all((low <= mean) & (mean <= high))
     held = np.mean((y[1000:] >= low) & (y[1000:] <= high))
@@ -335,7 +344,7 @@ def test_contributions_sum_to_the_linear_predictor(labels, numbers, classifier, 
 @pytest.mark.parametrize("classes", [["bad", "good"], [3, 8], [0.0, 1.0]])
 def test_saving_keeps_classes_and_predictions(classes, labels, tmp_path):
     counts, y = labels
-    model = SLDAClassifier(4, max_iter=5).fit(counts, np.array(classes)[y])
+    model = SLDAClassifier(4, inference="vb", max_iter=5).fit(counts, np.array(classes)[y])
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert type(again) is SLDAClassifier and again.get_params() == model.get_params()
@@ -349,7 +358,7 @@ def test_saving_keeps_classes_and_predictions(classes, labels, tmp_path):
 @pytest.mark.parametrize("name", ["gaussian", "negative_binomial"])
 def test_saving_keeps_intervals(name, tmp_path):
     counts, y, _ = drawn(name)
-    model = SLDARegressor(4, response=name, max_iter=5).fit(counts, y)
+    model = SLDARegressor(4, inference="vb", response=name, max_iter=5).fit(counts, y)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.dispersion_ == model.dispersion_

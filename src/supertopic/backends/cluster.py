@@ -22,7 +22,7 @@ from uuid import uuid4
 import dask
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future
-from distributed.protocol import deserialize_bytes, serialize_bytes
+from distributed.protocol import deserialize_bytes, serialize_bytes  # type: ignore[attr-defined]
 
 from supertopic.backends.base import Combine, Movable, Partitioned, Spread, in_tree
 from supertopic.backends.threads import Threads

@@ -327,7 +327,8 @@ class SSTMRegressor(RegressorMixin, SSTM):
 
     def _restore(self, saved: dict[str, Any]) -> None:
         super()._restore(saved)
-        self.fit_intercept = self.fit_intercept and "intercept" in saved  # files of earlier versions have none
+        if "intercept" not in saved:  # a file of an earlier version
+            self.fit_intercept = False
 
     def _derive(self, model: Model) -> None:
         single = len(self._targets) == 1

@@ -26,7 +26,7 @@ from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_valu
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
 from supertopic.estimators.shared.certainty.chains import to_arviz
 from supertopic.estimators.shared.files import saving
-from supertopic.estimators.shared.fitting.streaming import fit_stream, unlabelled
+from supertopic.estimators.shared.fitting.streaming import fit_stream, learns_nothing, unlabelled
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.reading.names import read_labels, read_words
 from supertopic.estimators.shared.results.by_batches import METHODS, by_batches
@@ -115,7 +115,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
         corpus, first = self._read_batch(X)
-        if self._learns_nothing(corpus, first):
+        if learns_nothing(self, corpus, first):
             return self
         model = self._check_model(corpus, batch=True)
         return self._partial_step(model, unlabelled(corpus, model.n_topics), first)
@@ -124,20 +124,6 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """A batch of `partial_fit`, and whether it is the first one."""
         first = not hasattr(self, "_state")
         return (self._read(X) if first else self._as_corpus(X)), first
-
-    def _learns_nothing(self, corpus: Corpus, first: bool) -> bool:
-        """Whether a later batch holds words, none of which is in the vocabulary; the first time, a warning says so."""
-        if first or corpus.n_tokens or not corpus.n_unknown:
-            return False
-        if not getattr(self, "_said_unknown", False):
-            self._said_unknown = True
-            warnings.warn(
-                f"partial_fit: none of the {corpus.n_unknown:,} words of this batch is in the vocabulary of "
-                f"{self.n_features_in_:,} words, which the first batch decided; nothing is learned from it",
-                UserWarning,
-                stacklevel=3,
-            )
-        return True
 
     def _partial_step(self, model: Model, batch: Batch, first: bool) -> Self:
         settings = self.engines["svi"].read(self)

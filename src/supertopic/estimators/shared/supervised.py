@@ -23,7 +23,7 @@ from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_eng
 from supertopic.estimators.shared.certainty.cross_fit import cross_fit
 from supertopic.estimators.shared.certainty.honest import fit_coefficients, set_aside, without_labels
 from supertopic.estimators.shared.fitting import ensemble
-from supertopic.estimators.shared.fitting.streaming import first_targets, fit_labelled_stream
+from supertopic.estimators.shared.fitting.streaming import first_targets, fit_labelled_stream, learns_nothing
 from supertopic.estimators.shared.fitting.supervision import choose_supervision
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.fitting.words_beside import add_words_beside, scored
@@ -243,7 +243,7 @@ class SupervisedEstimator(TopicEstimator):
         self._check_supervision()
         self._check_batches()
         corpus, first = self._read_batch(X)
-        if self._learns_nothing(corpus, first):
+        if learns_nothing(self, corpus, first):
             return self
         if first:
             self._targets = first_targets(self, y, len(corpus), classes)
@@ -459,12 +459,9 @@ class SupervisedEstimator(TopicEstimator):
         self._columns_intercept, self._columns_coef = found.intercept, found.topics
         self._columns_intercept_std, self._columns_std = error[:, 0], error[:, 1 : 1 + self.n_topics]
         if self._n_covariates:
-            self._name_covariates(found.others, error[:, 1 + self.n_topics :])
+            users_view.name_covariates(self, found.others, error[:, 1 + self.n_topics :])
         if hasattr(self, "_word_coef"):
             self.word_coef_ = users_view.word_effects(self)
-
-    def _name_covariates(self, coef: np.ndarray, error: np.ndarray) -> None:
-        users_view.name_covariates(self, coef, error)
 
     def _centre_draws(self) -> None:
         users_view.centre_draws(self)

@@ -7,6 +7,7 @@ infers topics without y, for the refit.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -97,6 +98,21 @@ def _labelled(estimator: Any, stream: Stream) -> Iterator[Training]:
         numbers = estimator._new_labels(y, len(corpus))
         estimator._response().check(numbers)
         yield Training(corpus, numbers, estimator._label_weight(numbers), np.zeros((len(corpus), 0)))
+
+
+def learns_nothing(estimator: Any, corpus: Corpus, first: bool) -> bool:
+    """Whether a later batch holds words, none of which is in the vocabulary; the first time, a warning says so."""
+    if first or corpus.n_tokens or not corpus.n_unknown:
+        return False
+    if not getattr(estimator, "_said_unknown", False):
+        estimator._said_unknown = True
+        warnings.warn(
+            f"partial_fit: none of the {corpus.n_unknown:,} words of this batch is in the vocabulary of "
+            f"{estimator.n_features_in_:,} words, which the first batch decided; nothing is learned from it",
+            UserWarning,
+            stacklevel=3,
+        )
+    return True
 
 
 def first_targets(estimator: Any, y: Any, n_documents: int, classes: Any) -> list[Target]:

@@ -1,0 +1,319 @@
+"""The mutants of all but the kernels."""
+
+from tests.mutant import mutants_of
+
+_WORDS = "test_kernels_e_step_words.py::"
+_GIBBS = "test_kernels_gibbs.py::"
+_SUPERVISED = "test_supervised_gibbs.py::"
+_DRAWS = "test_draws.py::"
+_COEF = "test_coefficients.py::"
+_RESPONSES = "test_responses.py::"
+_REGRESSION = "test_regression.py::"
+_FILES = "test_crafted_files.py::"
+_INPUT = "test_invalid_input.py::"
+_GOLDEN = "test_golden_fits.py::"
+_JOINT = "test_samplers.py::test_sweeps_keep_the_joint_distribution"
+_CHECKS = "test_file_checks.py::test_arrays_that_do_not_fit_are_refused"
+_FITTED = _GOLDEN + "test_a_new_fit_gives_the_same_numbers"
+
+MUTANTS = [
+    # --- emissions, priors, responses ---------------------------------------------------------------------------------
+    *mutants_of(
+        "emissions/dirichlet.py",
+        ("np.float32(1.0 - rate) * word_topic[rows]", "word_topic[rows]", _FITTED + "[lda-svi]"),
+        (
+            "gammaln(self.prior * len(word_topic)) - gammaln(totals)",
+            "- gammaln(totals)",
+            _WORDS + "test_topics_are_expected_as_written_down",
+        ),
+    ),
+    *mutants_of(
+        "coefficients.py",
+        ("ridge += self.scale**-2", "ridge += self.scale", _COEF + "test_normal_is_ridge"),
+        (
+            "- np.outer(shared, shared) / (shared.sum() + _LEVEL)",
+            "",
+            "test_base_rate.py::test_a_tight_prior_predicts_the_mean",
+        ),
+        (
+            "return coef + one * (one @ cross - across @ coef) / (one @ across + _LEVEL)",
+            "return coef",
+            "test_base_rate.py::test_the_solution_is_a_mode",
+        ),
+        (
+            "float(0.5 * (self.gradient(coef) * coef).sum())",
+            "float((self.gradient(coef) * coef).sum())",
+            _COEF + "test_solution_is_the_maximum_of_the_log_posterior",
+        ),
+        (
+            "np.trace(cov, axis1=1, axis2=2) / self.scale**2",
+            "0.0",
+            "test_medlda.py::test_spread_of_the_coefficients_in_the_evidence",
+        ),
+    ),
+    *mutants_of(
+        "doc_topic_prior.py",
+        (
+            "(digamma(sizes + alpha.sum()) - digamma(alpha.sum()))",
+            "digamma(sizes + alpha.sum())",
+            "test_doc_topic_prior.py::test_minka_climbs_to_the_maximum",
+        ),
+        (
+            "(gradient - shift) / diagonal * rate",
+            "(gradient - shift) / diagonal",
+            "test_doc_topic_prior.py::test_a_damped_step_is_a_part_of_newtons",
+        ),
+        (
+            "n_topics * (digamma(n_topics * a) - digamma(a)) + total_log",
+            "n_topics * (digamma(a) - digamma(n_topics * a)) + total_log",
+            "test_doc_topic_prior.py::test_newton_finds_the_maximum_of_real_statistics",
+        ),
+    ),
+    *mutants_of(
+        "responses/binary.py",
+        (
+            "only_known(y, y[:, None] - 0.5, half_tanh",
+            "only_known(y, y[:, None], half_tanh",
+            _RESPONSES + "test_slope_and_curvature_are_the_derivatives_of_the_bound",
+        ),
+        (
+            "only_known(y, ratio * (ratio + towards))",
+            "only_known(y, ratio * ratio)",
+            "test_regression_slopes.py::test_information_is_the_curvature_of_the_density",
+        ),
+        ("score[:, 0]) - 0.5 * variance)", "score[:, 0]))", _RESPONSES + "test_bound_is_below_the_expectation"),
+    ),
+    *mutants_of(
+        "responses/continuous.py",
+        (
+            "squares / variance) - np.log(scale))",
+            "squares / variance))",
+            _RESPONSES + "test_with_a_known_score_the_bound_is_the_density",
+        ),
+        ("VARIANCE_PRIOR[1] + 0.5 * squares.sum()", "VARIANCE_PRIOR[1] + squares.sum()", _JOINT + "[gaussian laplace]"),
+    ),
+    *mutants_of(
+        "responses/counts.py",
+        (
+            "y * score[:, 0] - moment[:, 0] - gammaln(y + 1)",
+            "y * score[:, 0] - moment[:, 0]",
+            _RESPONSES + "test_with_a_known_score_the_bound_is_the_density",
+        ),
+        (
+            "only_known(y, 0.5 * (y[:, None] - r), curvature)",
+            "only_known(y, 0.5 * (y[:, None] + r), curvature)",
+            _RESPONSES + "test_slope_and_curvature_are_the_derivatives_of_the_bound",
+        ),
+    ),
+    *mutants_of(
+        "responses/classes.py",
+        ("[:, column] - 0.5) + omega * rest, omega", "[:, column] - 0.5), omega", _JOINT + "[softmax laplace]"),
+        (
+            "score + (at_low - at_high)[:, None]",
+            "score + (at_high - at_low)[:, None]",
+            _RESPONSES + "test_slope_and_curvature_are_the_derivatives_of_the_bound",
+        ),
+        ("< 0.5 - 1e-12", "< 0.3", "test_responses_one_by_one.py::test_ordinal_bets_on_the_median"),
+    ),
+    *mutants_of(
+        "responses/positive.py",
+        (
+            "return 0.5 * n, np.where(strength > 0, 0.5 * strength",
+            "return n, np.where(strength > 0, 0.5 * strength",
+            _JOINT + "[inverse_gaussian laplace]",
+        ),
+        (
+            "return np.log(u) + score - u * moment",
+            "return np.log(u) - score - u * moment",
+            _RESPONSES + "test_with_a_known_score_the_bound_is_the_density",
+        ),
+    ),
+    *mutants_of(
+        "responses/margin.py",
+        (
+            "return sign * (c + curvature * intercept), curvature",
+            "return sign * curvature * intercept, curvature",
+            "test_medlda_gibbs.py::test_topics_follow_the_enumerated_posterior[two]",
+        ),
+    ),
+    # --- inference ----------------------------------------------------------------------------------------------------
+    *mutants_of(
+        "inference/design.py",
+        ("+ variance / self.lengths[:, None]", "", _REGRESSION + "test_moments_of_the_mean_of_a_few_draws"),
+        ("gram[c][:n_topics, :n_topics] -= own", "pass", "test_slda.py::test_normal_equations_equal_enumeration"),
+        (
+            "(own * score).T @ self.mean - topics * (own.T @ self.mean)",
+            "(own * score).T @ self.mean",
+            "test_regression_slopes.py::test_gradient_is_the_slope_of_the_value",
+        ),
+    ),
+    *mutants_of(
+        "inference/regression.py",
+        ("cov[c, c] - across[c] - across[c].T + mean", "cov[c, c]", _REGRESSION + "test_errors_of_softmax_contrasts"),
+        (
+            "found[1:] + prior.gradient(there).ravel()",
+            "found[1:]",
+            "test_regression_slopes.py::test_many_classes_climb_to_where_they_solve_by_turns",
+        ),
+    ),
+    *mutants_of(
+        "inference/variational/step.py",
+        ("stats.log_theta / stats.n_documents", "stats.log_theta", _FITTED + "[lda-vb]"),
+        ("state.alpha + scale * stats.log_theta", "state.alpha + stats.log_theta", _FITTED + "[mixture-svi]"),
+        (
+            "+ model.coef_prior.log_density(state.coef)",
+            "",
+            "test_slda.py::test_the_bound_has_the_prior_of_coefficients",
+        ),
+    ),
+    *mutants_of(
+        "inference/variational/m_step_glm.py",
+        (
+            "(1.0 - rate) * before.gram + rate * scale * stats.gram",
+            "before.gram + rate * scale * stats.gram",
+            _FITTED + "[slda-gaussian-svi]",
+        ),
+    ),
+    *mutants_of(
+        "inference/variational/prediction_local.py",
+        (
+            "adjoint += np.float32(scales.word)",
+            "pass",
+            "test_prediction_constrained.py::test_gradient_is_that_of_differences_of_the_whole_objective",
+        ),
+        (
+            "pull = slope - curvature * np.where(response.is_product, moment, score)",
+            "pull = slope",
+            "test_prediction_constrained.py::test_gradient_is_that_of_differences_of_the_whole_objective",
+        ),
+    ),
+    *mutants_of(
+        "inference/variational/prediction_constrained.py",
+        (
+            "gradient -= topics * gradient.sum(axis=0, dtype=np.float64).astype(np.float32)",
+            "pass",
+            "test_prediction_constrained.py::test_gradient_is_that_of_differences_of_the_whole_objective",
+        ),
+        (
+            "state = replace(state, dispersion=_of_numbers(model.response, found, state.dispersion))",
+            "pass",
+            "test_prediction_constrained.py::test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest",
+        ),
+    ),
+    *mutants_of(
+        "inference/gibbs/supervised.py",
+        (
+            "RATE_PRIOR[1] + np.abs(self.coef).sum()",
+            "RATE_PRIOR[1]",
+            _SUPERVISED + "test_sweeps_of_sparse_models_keep_the_joint_distribution[gaussian]",
+        ),
+        (
+            "self._sweep_quadratic(slope - curvature * offset,",
+            "self._sweep_quadratic(slope,",
+            _JOINT + "[gaussian laplace]",
+        ),
+        (
+            "cross = columns.T @ (slope[:, c] - weight) + gram @ coef",
+            "cross = columns.T @ (slope[:, c] - weight)",
+            _SUPERVISED + "test_normal_equations_of_a_product_column_are_newtons",
+        ),
+    ),
+    *mutants_of(
+        "inference/gibbs/coefficients.py",
+        (
+            "0.5 * (np.log(prior / left) + pull**2 / left)",
+            "0.5 * pull**2 / left",
+            _SUPERVISED + "test_the_support_follows_its_enumerated_posterior",
+        ),
+        (
+            "solve_triangular(root, linear, lower=True, check_finite=False) + normal",
+            "solve_triangular(root, linear, lower=True, check_finite=False) + 2 * normal",
+            _DRAWS + "test_coefficients_have_the_posterior_mean_and_covariance",
+        ),
+        (
+            "density + tail * np.log1p",
+            "density + 0.0 * np.log1p",
+            _SUPERVISED + "test_log_linear_coefficients_follow_their_posterior",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/calibration.py",
+        (
+            "(len(found) + 1) * probability",
+            "len(found) * probability",
+            "test_cross_fit.py::test_the_level_has_the_rank_that_a_guarantee_asks_for",
+        ),
+        (
+            "self.slope**2 * variance",
+            "self.slope * variance",
+            "test_cross_fit.py::test_moments_of_a_calibrated_predictor",
+        ),
+        (
+            "best[:-1] - best[-1] * level",
+            "best[:-1]",
+            "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
+        ),
+    ),
+    # --- estimators, files, checks ------------------------------------------------------------------------------------
+    *mutants_of(
+        "estimators/shared/certainty/cross_fit.py",
+        (
+            "estimator._sibling(training.rows(rest), max_iter=length)",
+            "estimator._sibling(training, max_iter=length)",
+            "test_cross_fit.py::test_a_fold_is_predicted_by_a_fit_without_its_documents",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/supervised.py",
+        (
+            "seen, after = without_labels(training, aside), partial",
+            "seen, after = training, partial",
+            "test_honest.py::test_the_topics_do_not_see_the_labels_set_aside",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/tempering.py",
+        (
+            "evidence.log_words / heat[:, None]",
+            "evidence.log_words",
+            "test_tempering.py::test_temperature_of_evidence_that_is_too_strong",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/files/file_checks.py",
+        ("if spec.finite and not (low >= -LARGEST and high <= LARGEST):", "if False:", _CHECKS),
+        ("if low < spec.least:", "if False:", _CHECKS),
+        ("if array.ndim != len(expected) or any(", "if False and any(", _CHECKS),
+        ("if spec.sums and np.abs", "if False and np.abs", _CHECKS),
+        (
+            "if not is_safe(vectorizer.token_pattern):",
+            "if False:",
+            _FILES + "test_a_pattern_that_could_be_searched_for_ever_is_refused",
+        ),
+    ),
+    *mutants_of(
+        "persistence.py",
+        (
+            'if strings["checksum"] != _checksum(strings["manifest"], arrays):',
+            "if False:",
+            "test_persistence.py::test_random_damage_loads_the_same_or_is_noticed",
+        ),
+    ),
+    *mutants_of(
+        "checkpoint.py",
+        (
+            "        if differences:\n",
+            "        if False:\n",
+            "test_checkpoint.py::test_another_fit_is_refused_with_what_differs",
+        ),
+    ),
+    *mutants_of(
+        "corpus.py",
+        ("indices.max() >= size):", "indices.max() > size):", _INPUT + "test_broken_matrices_are_refused_everywhere"),
+        (
+            "(data.min() >= 0 and data.max() <= LARGEST_COUNT)",
+            "(data.min() >= 0)",
+            _INPUT + "test_counts_that_are_too_large_are_refused_everywhere",
+        ),
+    ),
+]
