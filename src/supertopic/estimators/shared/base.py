@@ -303,8 +303,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Give names to the columns of counts that came without, for `topics`, `top_words` and `explain`.
 
         names : the words, or what has them: a fitted vectorizer, or the steps of a pipeline before this one. Counts of
-            `supertopic.Vectorizer` and frames bring their words along; those of scikit-learn's vectorizers do not:
-            ``pipeline[-1].name_words(pipeline[:-1])``
+            `supertopic.Vectorizer` and frames bring their words along, and so do pipelines that are fitted as a whole;
+            counts that scikit-learn's vectorizers made elsewhere do not.
         """
         check_is_fitted(self, "_state")
         self.feature_names_in_ = read_words(names, self.n_features_in_)
