@@ -108,7 +108,9 @@ def test_intervals_hold_what_they_promise(response):
     """Topics that are pulled hard give intervals that are too narrow, unless they are cross-fitted."""
     counts, y = documents(response, 1500)
     train, test = slice(0, 500), slice(500, None)
-    model = SLDARegressor(10, response=response, supervision=30, cross_fit=5, max_iter=25).fit(counts[train], y[train])
+    model = SLDARegressor(10, response=response, inference="vb", supervision=30, cross_fit=5, max_iter=25).fit(
+        counts[train], y[train]
+    )
     _, low, high = model.predict(counts[test], return_interval=0.8)
     covered = np.mean((low <= y[test]) & (y[test] <= high))
     assert 0.76 < covered < (0.9 if response in ("poisson", "negative_binomial") else 0.85)
@@ -120,7 +122,9 @@ def test_noise_gives_no_findings():
     beyond = []
     for seed in range(3):
         noise = np.random.default_rng(seed).normal(size=700)
-        model = SLDARegressor(10, supervision=30, cross_fit=5, random_state=seed, max_iter=25).fit(counts, noise)
+        model = SLDARegressor(10, inference="vb", supervision=30, cross_fit=5, random_state=seed, max_iter=25).fit(
+            counts, noise
+        )
         beyond.append(np.mean(np.abs(model.coef_) > 1.645 * model.coef_std_))
         assert model.dispersion_ > 0.85 * noise.var()
         plain = model.set_params(cross_fit=0).fit(counts, noise)

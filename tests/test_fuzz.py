@@ -64,7 +64,7 @@ def forged(tmp_path, name, arrays=(), **manifest):
 
 
 def test_an_intercept_that_was_never_fitted_is_refused(tmp_path):
-    assert not use(forged(tmp_path, "sstm-classifier-chains", params={"fit_intercept": True}))
+    assert not use(forged(tmp_path, "sstm-classifier-chains", params={"fit_intercept": False}))
 
 
 def test_a_number_of_covariates_takes_no_memory(tmp_path):

@@ -147,7 +147,11 @@ def test_partial_fit_of_classes_takes_all_classes_with_the_first_batch():
 
 REFUSED = {
     "no y": (SLDARegressor(2, inference="svi"), {"bare": True}, "X is a stream without responses"),
-    "engine": (SLDARegressor(2), {}, "inference: got 'vb', but a Stream is fitted with inference='svi' or 'pc' only"),
+    "engine": (
+        SLDARegressor(2, inference="vb"),
+        {},
+        "inference: got 'vb', but a Stream is fitted with inference='svi' or 'pc' only",
+    ),
     "max-margin": (MedLDAClassifier(2), {}, "a Stream is fitted with inference='svi' only"),
     "auto": (
         SLDARegressor(2, inference="svi", supervision="auto"),

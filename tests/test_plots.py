@@ -54,7 +54,9 @@ def data():
 
 @pytest.fixture(scope="module")
 def numbers(data):
-    return SLDARegressor(6, max_iter=10, cross_fit=0, random_state=1).fit(data.counts, pd.Series(data.y, name="stars"))
+    return SLDARegressor(6, inference="vb", max_iter=10, cross_fit=0, random_state=1).fit(
+        data.counts, pd.Series(data.y, name="stars")
+    )
 
 
 @pytest.fixture(scope="module")

@@ -144,10 +144,15 @@ def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame |
     return pd.DataFrame(columns)
 
 
+def takes_covariates(model: Any) -> bool:
+    """Whether a model was fitted with covariates; a constant of its own is none."""
+    return hasattr(model, "_scaling") and len(model._scaling.mean) > 0
+
+
 def covariates_for(model: Any, given: str) -> list[str]:
     """Return the columns of --covariates for a fitted model: by default those of the fit; raise if it takes none."""
     names = split_names(given)
-    if not int(getattr(model, "_n_covariates", 0)):
+    if not takes_covariates(model):
         if names:
             raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
         return []
@@ -162,7 +167,7 @@ def covariates_given(model: Any, given: str) -> pd.DataFrame | None:
     What is not given is a usual value: the mean of numbers, the most frequent category.
     """
     pairs = [pair.partition("=") for pair in split_names(given)]
-    if not int(getattr(model, "_n_covariates", 0)):
+    if not takes_covariates(model):
         if pairs:
             raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
         return None

@@ -25,7 +25,7 @@ def by_batches(method: Callable[..., Any]) -> Callable[..., Any]:
         check_is_fitted(self, "_state")
         if hasattr(self, "_as_sentences"):
             raise ValueError(f"X: got a Stream, but a {type(self).__name__} needs sentences; give documents")
-        if params.get("covariates") is not None or getattr(self, "_n_covariates", 0) > 0:
+        if params.get("covariates") is not None or (hasattr(self, "_scaling") and len(self._scaling.mean)):
             raise ValueError(
                 "X: got a Stream, which brings no covariates; give documents and covariates batch by batch"
             )
