@@ -129,7 +129,7 @@ def test_zeros_under_a_laplace_prior_are_zeros(response, n_topics, tmp_path):
     counts, y = data(response, n_topics=3)
     kind = SLDAClassifier if response == "logit" else SLDARegressor
     scale = {"gaussian": 0.1, "poisson": 0.3, "logit": 0.6}[response]
-    given = {"coef_prior": "laplace", "coef_scale": scale, "max_iter": 8, "cross_fit": 2}
+    given = {"coef_prior": "laplace", "coef_scale": scale, "inference": "vb", "max_iter": 8, "cross_fit": 2}
     model = kind(n_topics, response=response, **given).fit(counts, y)
     coef = np.ravel(model.coef_)
     assert 1 <= np.count_nonzero(coef) < n_topics and np.sum(coef == 0) >= 2
