@@ -41,7 +41,7 @@ def numbers(quick: bool) -> dict[str, Corpus]:
     """Corpora with a number for each document."""
     found = {"film ratings": _some(*movies(quick))}
     if quick:
-        return found
+        return {name: _few(corpus) for name, corpus in found.items()}
     found["hotel ratings"] = _some(*with_texts("tripadvisor", "rating", "balanced5k"))
     found["talks, log views"] = _some(*with_texts("ted_talks", "log_views"))
     counts, frame = _of_counts("we8there_bow")
@@ -55,12 +55,16 @@ def classes(quick: bool) -> dict[str, Corpus]:
     _, counts = counted(np.array(data.text, dtype=object))
     found = {"news, five subjects": _halves(counts, data.frame["label"].to_numpy().astype(str))}
     if quick:
-        return found
+        return {name: _few(corpus) for name, corpus in found.items()}
     counts, frame = _of_counts("poliblog5k_bow")
     found["blogs, two sides"] = _halves(counts, frame["rating"].to_numpy().astype(str))
     counts, frame = _of_counts("20newsgroups_bow")
     found["newsgroups, twenty"] = _halves(counts, frame["label"].to_numpy().astype(str))
     return found
+
+
+def _few(corpus: Corpus) -> Corpus:
+    return Corpus(*(part[:300] for part in corpus))
 
 
 def _of_counts(name: str) -> tuple[sp.csr_matrix, Any]:
@@ -114,6 +118,11 @@ def defaults(quick: bool) -> Outcome:
         for (corpus_name, corpus), (name, (estimator, grid)) in product(corpora(quick).items(), estimators.items()):
             if quick and name not in ("SLDARegressor", "MedLDAClassifier"):
                 continue
+            if quick:
+                estimator, grid = (
+                    clone(estimator).set_params(max_iter=4),
+                    {key: grid[key][:2] for key in list(grid)[:1]},
+                )
             model = clone(estimator).fit(corpus.counts, corpus.y)
             chosen = searched(estimator, grid, corpus)
             best = clone(estimator).set_params(**chosen).fit(corpus.counts, corpus.y)

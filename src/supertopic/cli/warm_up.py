@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from supertopic.cli.options import Json
 from supertopic.cli.show import note
 
 # Small fits, each in a process of its own: the compiler runs on one core. Those that take longest come first.
@@ -42,14 +44,19 @@ def warm_up(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Processes at once; all cores by default.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Compile what models need, once after an installation, so that the first fit of each is as quick as the others."""
     start, at_once = time.perf_counter(), jobs or os.cpu_count() or 1
     note(f"Compiling for {len(FITS)} kinds of fits, {at_once} at a time. This takes some minutes on one core.")
+    found = {}
     with ThreadPoolExecutor(at_once) as pool:
         for name, seconds in zip(FITS, pool.map(_run, FITS), strict=True):
+            found[name] = round(seconds, 1)
             note(f"  {name}: {seconds:.0f} s")
     note(f"Done after {time.perf_counter() - start:.0f} s.")
+    if as_json:
+        print(json.dumps({"seconds": found}))
 
 
 def _run(name: str) -> float:
