@@ -6,9 +6,6 @@ from tests.mutants import MUTANTS, copy_project, is_killed, places, run_tests
 
 SAMPLE = [  # quick ones: nothing has to be compiled again
     "coefficients.py: ridge",
-    "responses/counts.py: y * score",
-    "responses/classes.py: < 0.5",
-    "inference/after/calibration.py: (len(found)",
     "checkpoint.py: if differences",
 ]
 

@@ -134,7 +134,14 @@ class Trials:
         """Topics that predict a count, beside the length of the text."""
         from supertopic import SLDARegressor
 
-        model = SLDARegressor(self.n_topics, response="negative_binomial", vectorizer=self.vectorizer, **self._common())
+        model = SLDARegressor(
+            self.n_topics,
+            response="negative_binomial",
+            inference="vb",
+            supervision=10,
+            vectorizer=self.vectorizer,
+            **self._common(),
+        )
         given = (self._train(self.texts.text), self._train(self.texts.n_parameters))
         return model.fit(*given, covariates=self._train(self.texts.log_length))
 
