@@ -56,7 +56,7 @@ def classes(data, labels):
 
 @pytest.fixture(scope="module")
 def numbers(data, stars):
-    return SLDARegressor(20, max_iter=5, cross_fit=0).fit(data.counts, stars)
+    return SLDARegressor(20, inference="vb", max_iter=5, cross_fit=0).fit(data.counts, stars)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def aligned(model, data):
 @pytest.mark.parametrize("name", sampled_names())
 def test_gibbs_and_variational_fits_agree(name):
     data = datasets.simulate(500, 4, 120, 60, response=name, seed=1)
-    other = estimator(name).fit(data.counts, data.y)
+    other = estimator(name, inference="vb").fit(data.counts, data.y)
     variational, _ = aligned(other, data)
     model = estimator(name, inference="gibbs", max_iter=160, thin=2).fit(data.counts, data.y)
     found, order = aligned(model, data)
