@@ -21,7 +21,9 @@ def test_noise_has_as_many_findings_as_a_test_of_ten_per_cent_may_have():
         data = simulate(500, 6, n_words=200, mean_length=30, response="gaussian", seed=seed)
         noise = np.random.default_rng([seed, 5]).normal(size=500)
         for share, values in found.items():
-            model = SLDARegressor(8, supervision=30, honest=share, cross_fit=0, max_iter=15, random_state=seed)
+            model = SLDARegressor(
+                8, inference="vb", supervision=30, honest=share, cross_fit=0, max_iter=15, random_state=seed
+            )
             model.fit(data.counts.counts, noise)
             values.append(np.abs(centred(model)[0]) > 1.645 * model.coef_std_)
     assert np.mean(found[0.0]) > 0.3
