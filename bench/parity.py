@@ -210,7 +210,7 @@ def regression(response: str, n: int = 400) -> tuple[sp.csr_matrix, np.ndarray, 
 def one_topic(response: str, words: sp.csr_matrix, x: np.ndarray, y: np.ndarray, **prior: Any) -> Any:
     """Our model of one topic, whose share is one: a generalised linear model of the covariates."""
     kind = SLDAClassifier if response in ("logit", "probit", "ordinal", "softmax") else SLDARegressor
-    return kind(1, response=response, cross_fit=0, **prior).fit(words, y, covariates=x)
+    return kind(1, response=response, inference="vb", cross_fit=0, **prior).fit(words, y, covariates=x)
 
 
 def glm() -> Iterator[Row]:

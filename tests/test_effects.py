@@ -173,7 +173,7 @@ def test_draws_of_files_of_before_have_the_new_meaning(name):
 
 
 def test_an_sstm_of_before_has_no_intercept_that_is_drawn(tmp_path):
-    model = load(Path(__file__).parent / "golden" / "sstm-regressor-before-intercepts.supertopic")
+    model = load(Path(__file__).parent / "golden" / "fits" / "sstm-regressor-before-intercepts.supertopic")
     assert not model.fit_intercept and np.all(model.draws_["coef"] != 0)
     np.testing.assert_allclose(model.draws_["intercept"], model.intercept_)
     model.save(tmp_path / "m.supertopic")
