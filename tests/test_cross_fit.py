@@ -132,6 +132,20 @@ def test_noise_gives_no_findings():
     assert np.mean(beyond) < 0.16
 
 
+def test_folds_of_prediction_constrained_fits_are_as_long_as_the_whole(monkeypatch):
+    """Shorter ones would be less bold, and the slope that they give too steep; the whole fit says when to stop."""
+    counts, y = documents("gaussian", 200)
+    given, sibling = [], SLDARegressor._sibling
+
+    def watched(self, training, **params):
+        given.append(params)
+        return sibling(self, training, **params)
+
+    monkeypatch.setattr(SLDARegressor, "_sibling", watched)
+    model = SLDARegressor(3, cross_fit=2, max_iter=14).fit(counts, y)
+    assert given == [{"max_iter": max(8, model.n_iter_), "validation_fraction": 0.0}] * 2
+
+
 def test_a_fold_is_predicted_by_a_fit_without_its_documents(monkeypatch):
     """Every document with a label is absent from one fit of a fold, with its words; those without are in all."""
     counts, y = documents("gaussian", 60)

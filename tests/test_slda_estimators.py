@@ -115,3 +115,12 @@ def test_ratings_of_films(data_dir):
     ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(plain.doc_topic_, y[:1000])
     assert found > 0.15
     assert found > predictive_r2(y[1000:], ridge.predict(plain.transform(texts[1000:])))
+
+
+def test_the_default_engine_is_the_one_that_predicts_best_of_those_that_can():
+    assert SLDARegressor()._inference() == SLDAClassifier()._inference() == "pc"
+    others = ({"emission": "sage"}, {"per_token": True}, {"own_terms": True}, {"doc_topic_prior": "auto"})
+    assert [SLDARegressor(**params)._inference() for params in others] == ["vb"] * 4
+    assert SLDARegressor(inference="gibbs")._inference() == "gibbs"
+    with pytest.raises(ValueError, match="inference: got 'em', expected one of 'auto', 'vb', 'svi', 'gibbs', 'pc'"):
+        SLDARegressor(inference="em")._inference()

@@ -10,6 +10,7 @@ from scipy.special import log_ndtr
 from supertopic import SSTMClassifier, SSTMRegressor, datasets, load
 from supertopic.inference.after.sparse_choice import mode_within_budget, sparse_mode
 from supertopic.inference.gibbs.chains import _match, effective_size, match_topics, split_r_hat
+from supertopic.inference.gibbs.supervised import SupervisedSampler
 from supertopic.inference.task import Fit
 from supertopic.kernels.lasso import descend
 from supertopic.responses.binary import Probit
@@ -247,6 +248,19 @@ def test_noise_has_no_findings(numbers):
     noise = np.random.default_rng(5).normal(size=400)
     model = SSTMRegressor(6, max_iter=160, thin=2).fit(numbers.counts, noise)
     assert model.inclusion_.max() < 0.9 and np.abs(model.predict(numbers.counts) - noise.mean()).max() < 0.35
+
+
+def test_two_classes_start_without_an_intercept(labels, monkeypatch):
+    """While few topics explain all words, so that both classes get topics; afterwards the intercept is drawn."""
+    has_constant, sweep = {}, SupervisedSampler.sweep
+
+    def watch(self, number):
+        sweep(self, number)
+        has_constant.setdefault(number > 10_000, []).append(bool(self.coef[0, -1] != 0))
+
+    monkeypatch.setattr(SupervisedSampler, "sweep", watch)
+    SSTMClassifier(6, max_nonzero=2, max_iter=8).fit(labels.counts, labels.y.astype(int))
+    assert not any(has_constant[True]) and all(has_constant[False])
 
 
 def test_errors_do_not_shrink_with_supervision(numbers):

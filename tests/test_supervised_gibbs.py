@@ -242,6 +242,17 @@ def test_normal_equations_of_a_product_column_are_newtons():
     assert np.abs(sampler.gram[0] @ coef).max() > 0.05
 
 
+def test_the_log_joint_has_the_prior_of_the_active_set():
+    """A coefficient of zero that is in the set costs the density of its slab, and changes the odds of the size."""
+    sampler = sampler_of("gaussian", TINY, np.zeros(2), prior=("laplace", 0.7), options=SamplerOptions(spike=True))
+    found = []
+    for n_in in (1, 2):
+        sampler.active[0] = np.arange(len(ALPHA)) < n_in
+        found.append(sampler.log_joint())
+    sizes = betaln(1 + 2, 1 + len(ALPHA) - 2) - betaln(1 + 1, 1 + len(ALPHA) - 1)
+    assert found[1] - found[0] == pytest.approx(sizes - np.log(2 * 0.7))
+
+
 def test_the_support_follows_its_enumerated_posterior():
     """Two topics of four and a covariate, coefficients integrated out: ∝ sqrt(|prior_S| / |P_S|) exp(½ l' P_S^-1 l)."""
     rng = np.random.default_rng(2)
