@@ -282,8 +282,7 @@ def svm() -> Iterator[Row]:
 
 def sparse() -> Iterator[Row]:
     """Coefficients under a Laplace prior, and ℓ1 penalties; covariates of both have unit variance."""
-    from skglm import Lasso
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import Lasso, LogisticRegression
 
     words, x, y = regression("gaussian")
     x = (x - x.mean(axis=0)) / x.std(axis=0)
