@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -52,6 +54,18 @@ def test_help_imports_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
+@contextmanager
+def started(command):
+    """A process that takes Ctrl-C, even where the tests run in the background, which ignores it; killed at the end."""
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stderr=pipe, stdout=pipe, text=True, preexec_fn=listen) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals and pipes of Unix")
 def test_a_closed_pipe_is_silent_and_ctrl_c_is_a_sentence(tmp_path, data, model):
     read, write = os.pipe()
@@ -61,7 +75,7 @@ def test_a_closed_pipe_is_silent_and_ctrl_c_is_a_sentence(tmp_path, data, model)
     assert (closed.returncode, closed.stderr) == (0, "")
     command = ["fit", data, "--text", "body", "--inference", "gibbs", "--iterations", 10**8, "--verbose"]
     command = [*SCRIPT, *map(str, command), "--out", str(tmp_path / "m.supertopic")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+    with started(command) as running:
         for line in running.stderr:  # the fit runs once it reports its sweeps
             if line.startswith("LDA gibbs"):
                 break
@@ -78,7 +92,7 @@ def test_ctrl_c_with_a_checkpoint_says_what_is_kept(tmp_path, data):
     kept = tmp_path / "fit.checkpoint"
     command = ["fit", data, "--text", "body", "--inference", "gibbs", "--iterations", 10**8, "--verbose"]
     command += ["--checkpoint", kept, "--checkpoint-every", 0, "--out", tmp_path / "m.supertopic"]
-    with subprocess.Popen([*SCRIPT, *map(str, command)], stderr=subprocess.PIPE, text=True) as running:
+    with started([*SCRIPT, *map(str, command)]) as running:
         for line in running.stderr:
             if line.startswith("LDA gibbs") and kept.exists():
                 break
