@@ -270,18 +270,19 @@ def test_the_value_never_falls(key, length):
         assert values[-1] > values[0]
 
 
-# iterations to 1e-6 of the last prediction; EM (probit, ordinal) and separate classes (softmax) take their time
+# iterations to 1e-6 of the last prediction; cut-points and classes that are solved apart (softmax) take their time
 ITERATIONS = {
-    "gaussian": 2, "poisson": 5, "gamma": 5, "gamma canonical": 6, "inverse_gaussian": 20,
-    "inverse_gaussian canonical": 6, "weibull": 12, "logit": 6, "softmax": 12, "probit": 25, "ordinal": 25,
-    "negative_binomial": 120,
+    "gaussian": 2, "poisson": 5, "gamma": 5, "gamma canonical": 5, "inverse_gaussian": 8,
+    "inverse_gaussian canonical": 5, "weibull": 12, "logit": 4, "softmax": 12, "probit": 5, "ordinal": 15,
+    "negative_binomial": 4,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("key", list(EXAMPLES))
 def test_iterations_to_get_there(key):
+    """Where the topics' level is free, as in every estimator."""
     data = simulate(key)
-    _, predictions = climb(build(key), data.design, data.y, FLAT, 250)
+    _, predictions = climb(build(key), data.design, data.y, CoefPrior("flat", 1.0, K), 250)
     off = np.abs(predictions - predictions[-1]) / np.maximum(np.abs(predictions[-1]), 1e-3)
     needed = int(np.argmax(off.reshape(len(off), -1).max(axis=1) < 1e-6)) + 1
     assert needed <= ITERATIONS[key]
@@ -328,7 +329,7 @@ def test_several_responses_are_each_alone():
         alone = regress(part.response, FLAT, Labelled(design, own, weight).total, *start, **rule)
         np.testing.assert_allclose(coef[part.columns], alone[0], rtol=1e-6)
         np.testing.assert_allclose(gram[part.columns], alone[1], rtol=1e-6)
-        np.testing.assert_allclose(dispersion[part.numbers], alone[2], rtol=1e-6)
+        np.testing.assert_allclose(dispersion[part.numbers], alone[2], rtol=1e-6, atol=1e-7)
         seen = ~np.isnan(own)
         fewer = known(design.mean[seen], design.covariates[seen])
         start = first(part.response, fewer, own[seen], weight[seen])

@@ -95,6 +95,12 @@ def dispersion_summary(part: Labelled, response: Response, coef: np.ndarray, dis
     return response.summarise(part.y, score, moment, part.weight, dispersion)
 
 
+def dispersion_at_mean(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+    """The same, for a search along which the predicted means stay."""
+    score, moment = part.moments(coef, response.is_product)
+    return response.summarise_at_mean(part.y, score, moment, part.weight, dispersion)
+
+
 def log_likelihood(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> float:
     """sum_d weight E[log p(y | s)]."""
     score, moment = part.moments(coef, response.is_product)
@@ -106,6 +112,20 @@ def equations(part: Labelled, response: Response, coef: np.ndarray, dispersion: 
     slope, curvature = part.slopes(response, coef, dispersion)
     moment = part.moments(coef, response.is_product)[1]
     return Equations(*part.design.normal_equations(coef, response.is_product, moment, slope, curvature))
+
+
+def newton(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> Equations:
+    """Normal equations whose solution is Newton's step, for columns that do not depend on one another.
+
+    The steps of the response's own, those of a bound, may be far too short.
+    """
+    slope, curvature = part.slopes(response, coef, dispersion)
+    moment = part.moments(coef, response.is_product)[1]
+    gram = information(part, response, coef, dispersion)
+    cross = np.einsum("cij,cj->ci", gram, coef)
+    cross += part.design.gradient(coef, response.is_product, moment, slope, curvature)
+    own, alone = equations(part, response, coef, dispersion), ~response.coupled_columns
+    return Equations(np.where(alone[:, None, None], gram, own.gram), np.where(alone[:, None], cross, own.cross))
 
 
 def value_and_gradient(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
@@ -201,17 +221,44 @@ def _solve_by_turns(
     response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray, max_iter: int,
     tol: float,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The response's own parameters, then the coefficients, in turns."""
+    """The response's own parameters, then the coefficients, in turns.
+
+    Where the topics' level is free, it follows the former, so that predicted means stay: turns are few then.
+    """
     before = -np.inf
     for _ in range(max_iter):
-        summary = total(dispersion_summary, response, coef, dispersion)
-        dispersion = response.update(summary, dispersion, 1.0)
-        value = total(log_likelihood, response, coef, dispersion) + prior.log_density(coef)
+        coef, dispersion = _own_parameters(response, prior, total, coef, dispersion)
+        value = _value(response, prior, total, coef, dispersion)
         if value - before < tol * abs(value):
             break
-        before = value
-        coef = solve(response, prior, total, total(equations, response, coef, dispersion), coef)
+        before, coef = value, _higher(response, prior, total, coef, dispersion, value)
     return coef, dispersion
+
+
+def _own_parameters(
+    response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(coef, dispersion): the latter as it fits best; the topics' level follows it, where it is free."""
+    if not prior.n_level:
+        return coef, response.update(total(dispersion_summary, response, coef, dispersion), dispersion, 1.0)
+    found = response.update(total(dispersion_at_mean, response, coef, dispersion), dispersion, 1.0)
+    level = response.level(dispersion, found)
+    return coef + np.outer(level, np.arange(coef.shape[1]) < prior.n_level) if level.any() else coef, found
+
+
+def _value(response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray) -> float:
+    return float(total(log_likelihood, response, coef, dispersion)) + prior.log_density(coef)
+
+
+def _higher(
+    response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray, value: float
+) -> np.ndarray:
+    """Coefficients that are no worse: by Newton's step, or where it leads down, by that of the response's bound."""
+    if not response.coupled_columns.all():
+        there = solve(response, prior, total, total(newton, response, coef, dispersion), coef)
+        if _value(response, prior, total, there, dispersion) >= value:
+            return there
+    return solve(response, prior, total, total(equations, response, coef, dispersion), coef)
 
 
 def _climb(

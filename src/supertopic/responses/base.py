@@ -142,6 +142,11 @@ class Response:
         return False
 
     @property
+    def coupled_columns(self) -> np.ndarray:
+        """(C,) which columns they are."""
+        return np.full(self.n_columns, self.coupled)
+
+    @property
     def sampled_power(self) -> np.ndarray:
         """(C,): the power of exp s in which a sampler's column is a product column; 0 for a quadratic column.
 
@@ -202,6 +207,16 @@ class Response:
     ) -> np.ndarray:
         """(n_summary,) sums over documents that `update` finds the next dispersion from, given the present one."""
         return np.zeros(0)
+
+    def summarise_at_mean(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """The same, for a search along which the predicted means stay as they are: `level` says how s has to move."""
+        return self.summarise(y, score, moment, weight, dispersion)
+
+    def level(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """(C,) what is to be added to s so that the predicted means stay, as the dispersion moves."""
+        return np.zeros(self.n_columns)
 
     def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
         """The dispersion that fits best, or (rate < 1) part of the way there.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit, gammaln
 from scipy.stats import gamma, nbinom, poisson
@@ -133,7 +135,7 @@ class NegativeBinomial(Count):
         return density
 
     @staticmethod
-    def _without_gamma(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: float) -> np.ndarray:
+    def _without_gamma(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: Any) -> np.ndarray:
         """(D,) the bound less log Gamma(y + r) - log Gamma(r): linear in r."""
         c = np.sqrt(np.maximum(square, 0.0))
         return 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c) - gammaln(y + 1)
@@ -151,11 +153,22 @@ class NegativeBinomial(Count):
         """
         y, weight, score, moment = only_labelled(y, weight, score, moment)
         at_zero, at_one = (weight @ self._without_gamma(y, score[:, 0], moment[:, 0], r) for r in (0.0, 1.0))
-        distinct, place = np.unique(y, return_inverse=True)  # many documents share few distinct counts
-        by_count = np.bincount(place, weight, minlength=len(distinct))
         points = points_around(dispersion[0])
-        gammas = np.array([by_count @ (gammaln(distinct + r) - gammaln(r)) for r in points])
-        return np.array([weight.sum(), *(gammas + at_zero + points * (at_one - at_zero))])
+        return np.array([weight.sum(), *(_gammas(y, weight, points) + at_zero + points * (at_one - at_zero))])
+
+    def summarise_at_mean(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """E[y] = r exp s says much more about s + log r than about r. At a given s, r could hardly move."""
+        y, weight, score, moment = only_labelled(y, weight, score, moment)
+        points = points_around(dispersion[0])
+        shift = np.log(dispersion[0] / points)[:, None]
+        square = moment[:, 0] + shift * (2 * score[:, 0] + shift)
+        apart = self._without_gamma(y, score[:, 0] + shift, square, points[:, None]) @ weight
+        return np.array([weight.sum(), *(_gammas(y, weight, points) + apart)])
+
+    def level(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        return np.log(before / after)
 
     def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
         if summary[0] == 0:
@@ -181,3 +194,10 @@ class NegativeBinomial(Count):
         (The information about s at a given r is the one about log E[y] at that r. It is too large for s itself.)
         """
         return coef + np.log(dispersion[0]), deviation
+
+
+def _gammas(y: np.ndarray, weight: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """sum_d w (log Gamma(y + r) - log Gamma(r)) at values of r; many documents share few distinct counts."""
+    distinct, place = np.unique(y, return_inverse=True)
+    by_count = np.bincount(place, weight, minlength=len(distinct))
+    return np.array([by_count @ (gammaln(distinct + r) - gammaln(r)) for r in points])

@@ -48,6 +48,10 @@ class Several(Response):
     def coupled(self) -> bool:
         return self.n_dispersion == 0 and any(response.coupled for response in self.responses)
 
+    @property
+    def coupled_columns(self) -> np.ndarray:
+        return np.concatenate([response.coupled_columns for response in self.responses])
+
     def parts(self) -> Iterator[Part]:
         column = number = total = 0
         for label, response in enumerate(self.responses):
@@ -116,6 +120,20 @@ class Several(Response):
             for part in self.parts()
         ]
         return np.concatenate(summaries)
+
+    def summarise_at_mean(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        summaries = [
+            part.response.summarise_at_mean(
+                y[:, part.label], score[:, part.columns], moment[:, part.columns], weight, dispersion[part.numbers]
+            )
+            for part in self.parts()
+        ]
+        return np.concatenate(summaries)
+
+    def level(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        return np.concatenate([part.response.level(before[part.numbers], after[part.numbers]) for part in self.parts()])
 
     def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
         updated = [part.response.update(summary[part.sums], dispersion[part.numbers], rate) for part in self.parts()]
