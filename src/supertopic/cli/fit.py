@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,7 +128,7 @@ def fit(
             estimator.fit(stream_of(data, column, batch_size or BATCH, encoding, learned.y))
         else:
             estimator.fit(documents, *([] if learned.y is None else [learned.y]), **extra)
-    estimator.save(out)
+    _save(estimator, out)
     if client is not None:
         client.close()
     figures = fit_figures(estimator, time.perf_counter() - start, out)
@@ -136,6 +137,21 @@ def fit(
         return
     say_fit(figures, estimator, learned.said)
     _say_next(out, data, text, column, target)
+
+
+def _save(estimator: Any, out: str) -> None:
+    """Save the model; where the disk has filled up meanwhile, among the temporary files: a long fit is not lost."""
+    try:
+        estimator.save(out)
+    except OSError as error:
+        folder = tempfile.mkdtemp(prefix="supertopic-")
+        kept = os.path.join(folder, os.path.basename(out))
+        try:
+            estimator.save(kept)
+        except OSError:
+            os.rmdir(folder)
+            raise error from None
+        raise OSError(f"{error}. The model is kept in {kept}: move it to where there is room") from None
 
 
 def _say_next(out: str, data: str, text: str | None, column: str, target: str | None) -> None:
