@@ -48,6 +48,17 @@ def test_predictors_that_are_too_bold_are_drawn_in(name):
         assert found.dispersion[0] == pytest.approx(3.0, rel=0.25)
 
 
+@pytest.mark.parametrize("first", [0.05, 3000.0])
+def test_the_shape_of_counts_is_found_from_afar(first):
+    s = RNG.normal(size=4000)
+    y = RNG.negative_binomial(2, 1 / (1 + np.exp(s))).astype(float)
+    found = calibrate(registry()["negative_binomial"](), y, np.ones(4000), s[:, None], np.array([first]))
+    assert found.dispersion[0] == pytest.approx(2.0, rel=0.15) and found.slope[0] == pytest.approx(1.0, abs=0.1)
+    assert found.dispersion[0] * np.exp(found.intercept[0] + found.slope[0] * s).mean() == pytest.approx(
+        y.mean(), rel=0.05
+    )
+
+
 def test_scores_that_say_nothing_have_no_slope_and_several_responses_have_their_own():
     s, noise = RNG.normal(size=(2, 2000))
     y = np.column_stack([s + 0.1 * RNG.normal(size=2000), (RNG.random(2000) < 0.3).astype(float)])

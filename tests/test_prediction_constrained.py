@@ -11,6 +11,7 @@ from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
+from supertopic.datasets import simulate
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import Batch, Partition
@@ -233,6 +234,15 @@ def test_numbers_of_every_kind(response):
     y = rng.poisson(mean) if "o" in response[:3] or "neg" in response else mean * rng.gamma(5.0, 0.2, len(mean))
     model = SLDARegressor(8, response=response, inference="pc").fit(X, y)
     assert np.corrcoef(np.log(model.predict(NEW)), NEW_TOLD)[0, 1] > 0.7
+
+
+@pytest.mark.parametrize("cross_fit", [0, 2])
+def test_counts_without_overdispersion_have_the_right_level(cross_fit):
+    """The mean is r exp s, and documents held out say much about the mean and little about r: s has to follow r."""
+    data = simulate(400, 4, 150, 60, response="poisson", coef=[0.0, 0.5, 1.0, 2.0], seed=2)
+    model = SLDARegressor(4, response="negative_binomial", max_iter=8, cross_fit=cross_fit).fit(data.counts, data.y)
+    assert model.dispersion_ > 20
+    assert model.predict(data.counts).mean() == pytest.approx(data.y.mean(), rel=0.02)
 
 
 def test_several_responses_at_once():

@@ -242,8 +242,15 @@ def _own_parameters(
     if not prior.n_level:
         return coef, response.update(total(dispersion_summary, response, coef, dispersion), dispersion, 1.0)
     found = response.update(total(dispersion_at_mean, response, coef, dispersion), dispersion, 1.0)
-    level = response.level(dispersion, found)
-    return coef + np.outer(level, np.arange(coef.shape[1]) < prior.n_level) if level.any() else coef, found
+    return follow(response, prior.n_level, coef, dispersion, found), found
+
+
+def follow(response: Response, n_topics: int, coef: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """The coefficients (C, n) at the topics' level that leaves predicted means as they are under another dispersion."""
+    level = response.level(before, after)
+    if not level.any():
+        return coef
+    return (coef + np.outer(level, np.arange(coef.shape[1]) < n_topics)).astype(coef.dtype)
 
 
 def _value(response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray) -> float:

@@ -232,6 +232,12 @@ class Response:
         """`update` where all documents are at hand; as often as it takes, where one is not the whole search."""
         return self.update(self.summarise(y, score, moment, weight, dispersion), dispersion, rate)
 
+    def fit_dispersion_at_mean(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """The same along means that stay: s is to move by `level`."""
+        return self.fit_dispersion(y, score, moment, weight, dispersion)
+
     def check_sampler(self, weight: np.ndarray) -> None:
         """ValueError in one sentence when the Gibbs sampler cannot take this response, or these weights (D,)."""
         if not self.sampled:

@@ -167,6 +167,11 @@ class NegativeBinomial(Count):
         apart = self._without_gamma(y, score[:, 0] + shift, square, points[:, None]) @ weight
         return np.array([weight.sum(), *(_gammas(y, weight, points) + apart)])
 
+    def fit_dispersion_at_mean(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        return self.update(self.summarise_at_mean(y, score, moment, weight, dispersion), dispersion, 1.0)
+
     def level(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         return np.log(before / after)
 

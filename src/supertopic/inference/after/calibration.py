@@ -80,7 +80,8 @@ def _calibrate_one(problem: KnownScores, score: np.ndarray) -> tuple[np.ndarray,
         best = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds).x
         there = best[:-1] + best[-1] * (score - level)
         given = (problem.response, problem.y, problem.weight)
-        before, problem = problem.dispersion, KnownScores(*given, problem.dispersion_at(there))
+        before, problem = problem.dispersion, KnownScores(*given, problem.dispersion_at_mean(there))
+        best[:-1] += problem.response.level(before, problem.dispersion)
         if np.allclose(before, problem.dispersion, rtol=_TURN_TOL):
             break
     return best[:-1] - best[-1] * level, float(best[-1]), problem.dispersion

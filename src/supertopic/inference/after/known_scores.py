@@ -35,3 +35,8 @@ class KnownScores:
     def dispersion_at(self, score: np.ndarray) -> np.ndarray:
         """The dispersion that fits best."""
         return self.response.fit_dispersion(self.y, score, self.moments(score), self.weight, self.dispersion)
+
+    def dispersion_at_mean(self, score: np.ndarray) -> np.ndarray:
+        """The dispersion that fits best at the means of these linear predictors, which then move by its `level`."""
+        given = (self.y, score, self.moments(score), self.weight, self.dispersion)
+        return self.response.fit_dispersion_at_mean(*given)

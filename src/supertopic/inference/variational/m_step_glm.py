@@ -20,6 +20,7 @@ from supertopic.inference.regression import (
     Total,
     contrast_information,
     fetched,
+    follow,
     information,
     regress,
     solve,
@@ -80,6 +81,7 @@ class GLMStep:
         limits: dict[str, Any] = {"max_iter": 1000, "tol": 1e-11, "together": True} if response.coupled else {}
         coef, _, found = regress(response, prior, documents, state.coef, state.dispersion, **limits)
         dispersion = self.refitted_dispersion(response, state.dispersion, found)
+        coef = follow(response, model.n_topics, coef, found, dispersion)
         precision = information_at(response, prior, documents, coef, dispersion)
         return replace(state, coef=coef.astype(np.float32), information=precision, dispersion=dispersion), terms
 

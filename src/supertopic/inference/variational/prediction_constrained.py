@@ -35,7 +35,7 @@ from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather
 from supertopic.inference.first_topics import first_state
-from supertopic.inference.regression import Total, dispersion_summary, fetched, log_likelihood, regress
+from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, log_likelihood, regress
 from supertopic.inference.settings import EMSettings
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
@@ -238,18 +238,24 @@ class Trainer:
         """The mean log-likelihood of the labels held out, at their own dispersion, and the State with the latter."""
         model = self.task.model
         self.held_spread.map(settle_step, state.alpha, topics, _SETTLED)
-        over, coef = self._over(self.held_spread, len(self.held)), state.coef.astype(np.float64)
-        found = state.dispersion
+        over, own = self._over(self.held_spread, len(self.held)), state
         for _ in range(5):  # some responses search for theirs step by step
-            found = model.response.update(over(dispersion_summary, model.response, coef, found), found, 1.0)
-        state = replace(state, dispersion=_of_numbers(model.response, found, state.dispersion))
-        self.state = replace(self.state, dispersion=state.dispersion)
-        weight = float(self.held.weight.sum())
+            coef = own.coef.astype(np.float64)
+            summary = over(dispersion_at_mean, model.response, coef, own.dispersion)
+            own = self._at(own, model.response.update(summary, own.dispersion, 1.0))
+        state, self.state = self.keep_dispersion(state, own), self.keep_dispersion(self.state, own)
+        weight, coef = float(self.held.weight.sum()), state.coef.astype(np.float64)
         return float(over(log_likelihood, model.response, coef, state.dispersion)) / weight, state
 
     def keep_dispersion(self, state: State, own: State) -> State:
         """The State with the dispersion of `own`, where that is the noise of a number."""
-        return replace(state, dispersion=_of_numbers(self.task.model.response, own.dispersion, state.dispersion))
+        return self._at(state, _of_numbers(self.task.model.response, own.dispersion, state.dispersion))
+
+    def _at(self, state: State, dispersion: np.ndarray) -> State:
+        """The State with this dispersion, and the same predicted means."""
+        model = self.task.model
+        coef = follow(model.response, model.n_topics, state.coef, state.dispersion, dispersion)
+        return replace(state, coef=coef, dispersion=dispersion)
 
     def result(self, topics: np.ndarray, state: State) -> State:
         """The State with these topics as pseudo-counts: each topic has as many as the training documents give it."""
