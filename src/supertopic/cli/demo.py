@@ -137,8 +137,7 @@ class Trials:
         model = SLDARegressor(
             self.n_topics,
             response="negative_binomial",
-            inference="vb",
-            supervision=10,
+            cross_fit=2,  # of five folds, intervals would be as wide, and the demo longer
             vectorizer=self.vectorizer,
             **self._common(),
         )

@@ -57,7 +57,7 @@ class SLDA(SupervisedEstimator):
         "vb": Engine(fit_batch, EMSettings, 60),
         "svi": Engine(fit_stochastic, StochasticSettings, 10, short=3),
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, short=100),
-        "pc": Engine(fit_prediction, PredictionSettings, 40, fold=1.0, collapsed=True, at_mode=True),
+        "pc": Engine(fit_prediction, PredictionSettings, 40, fold=1.0, longest_fold=20, collapsed=True, at_mode=True),
     }
 
     n_topics: int = field(default=20, kw_only=False)
@@ -205,7 +205,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     cross_fit : int
         Folds behind what the model says about certainty. Short fits without a fold's documents predict them. These
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
-        hold what they promise, and `coef_std_`. Five folds cost up to 1.5 times the fit. 0: all of this
+        hold what they promise, and `coef_std_`. Five folds cost 1 to 2 times the fit. 0: all of this
         comes from documents that the topics were fitted to, and intervals and errors are too narrow where
         `supervision` is above 1. So it is for `partial_fit`, streams, `words=True` (whose variance comes from held-out
         labels) and `refit=False`.

@@ -78,7 +78,8 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int) -> OutOfFol
     topics = estimator._weights()
     # folds that are much shorter than the whole fit are less bold, and the slope that they give is too steep for it
     engine = estimator._engine()
-    short: dict[str, Any] = {"max_iter": max(engine.short, round(engine.fold * estimator.n_iter_))}
+    steps = min(round(engine.fold * estimator.n_iter_), engine.longest_fold)
+    short: dict[str, Any] = {"max_iter": max(engine.short, steps)}
     if engine.at_mode:
         short["validation_fraction"] = 0.0  # the whole fit has found when to stop
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
