@@ -79,8 +79,8 @@ Supervision = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER|auto",
-        help="Weight of the target against the words: 1 is the papers' model, more serves the prediction;"
-        " auto: by cross-validation.",
+        help="Weight of the target against the words: more serves the prediction, less the topics; auto: by"
+        " cross-validation.",
         show_default=False,
         rich_help_panel=FITTING,
     ),
@@ -147,13 +147,13 @@ Streaming = Annotated[
     bool,
     typer.Option(
         "--stream",
-        help="Fit with svi and read the files again and again: never holds them.",
+        help="Read the files again and again and never hold them; with pc or svi.",
         rich_help_panel=FITTING,
     ),
 ]
 BatchSize = Annotated[
     int | None,
-    typer.Option(min=1, help="Documents per step of svi.", show_default=False, rich_help_panel=FITTING),
+    typer.Option(min=1, help="Documents per step of pc or svi.", show_default=False, rich_help_panel=FITTING),
 ]
 Scheduler = Annotated[
     str | None,

@@ -196,27 +196,28 @@ class SLDARegressor(RegressorMixin, SLDA):
         log-likelihood of a label against that of a word, so that 1 is much already. For the other engines a label
         weighs as much as one word of its document, as in the paper, and 10 often predicts better.
         "auto" chooses among 1, 3, 10, 30 and 100 on the training documents, by short fits without a third of them; it
-        costs about two more fits.
+        costs about two more fits, and five where the engine is "pc".
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool
         Word features (tf-idf) join the topics in the linear predictor, with a sparse prior: `word_coef_`. The weight of
         the topics beside them is chosen on a quarter of the labels that a second fit does not see.
     cross_fit : int
-        Folds behind what the model says about certainty. Short fits without a fold's documents predict them. These
+        Folds behind what the model says about certainty. Fits without a fold's documents predict them. These
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
-        hold what they promise, and `coef_std_`. Five folds cost 1 to 2 times the fit. 0: all of this
-        comes from documents that the topics were fitted to, and intervals and errors are too narrow where
-        `supervision` is above 1. So it is for `partial_fit`, streams, `words=True` (whose variance comes from held-out
-        labels) and `refit=False`.
+        hold what they promise, and `coef_std_`. Five folds cost two to four times the fit for "pc", whose folds train
+        as long as the fit (20 epochs at most), and up to 1.5 times the fit for the other engines. 0: all of this comes from documents that
+        the topics were fitted to, and intervals and errors are too narrow where `supervision` is above 1 (`dispersion_`
+        of "pc" comes from the documents of `validation_fraction`). So it is for `partial_fit`, streams, `words=True`
+        (whose variance comes from held-out labels) and `refit=False`.
     honest : float
         Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
         Topics do not see them, and `coef_`, `coef_std_`, `dispersion_` and intervals come from them alone, by an
         ordinary regression, instead of from `cross_fit`. Topics then learn from fewer labels. 0 sets none aside.
     ensemble : int
         Fits from different starts, whose linear predictors are averaged; 3 predict better than one. `components_`,
-        `coef_`, `transform` and `explain` are those of the first. The cost is that of as many fits, cross-fitting
-        included, which goes over the mean.
+        `coef_`, `transform` and the topics of `explain` are those of the first; its contributions are means over all
+        fits. The cost is that of as many fits, cross-fitting included, which goes over the mean.
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on the differences of eta from a common level (for "gaussian", of y standardised), and its scale. The
         level itself, which is the base rate of y, is not shrunk. "laplace" puts topics exactly at the level.
@@ -255,7 +256,10 @@ class SLDARegressor(RegressorMixin, SLDA):
         The former name of `per_token`.
     max_iter : int, optional
         EM steps (default 60), epochs (10; for "pc" at most 40) or sweeps (500).
-    topic_word_prior, tol, batch_size, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
+    batch_size : int, optional
+        Documents of a mini-batch: by default a sixteenth of all documents, but 16 at least and 256 at most ("pc"); or a
+        fiftieth, but 16 at least and 1,024 at most ("svi").
+    topic_word_prior, tol, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
         As in `LDA`.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
