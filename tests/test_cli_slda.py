@@ -85,6 +85,7 @@ def test_topics_are_sorted_by_their_coefficient(number, classes):
     assert tidy.drop_duplicates("topic")["coef"].to_numpy() == pytest.approx(model.coef_)
     header = run("topics", classes).stdout.splitlines()[0]
     assert "coef for dear" in header
+    assert "in log-odds; more speaks for dear." in run("topics", classes).stderr
 
 
 def test_a_coefficient_for_every_class():

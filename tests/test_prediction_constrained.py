@@ -329,3 +329,10 @@ def test_refusals():
     ):
         with pytest.raises(ValueError, match=what):
             SLDARegressor(8, inference="pc", **params).fit(X, PLAIN[0])
+
+
+def test_progress_is_per_label(capsys):
+    texts, y = ["good fun film", "dull bad plot"] * 20, [1.5, -1.5] * 20
+    SLDARegressor(2, max_iter=2, cross_fit=0, verbose=2).fit(texts, y)
+    said = capsys.readouterr().err
+    assert " per_label " in said and "per_token" not in said

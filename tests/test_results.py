@@ -202,6 +202,38 @@ def test_summaries_of_classes_and_margins():
     assert list(MedLDARegressor(3, max_iter=3).fit(X, Y).summary())[:4] == ["coef", "std", "lower", "upper"]
 
 
+def test_covariates_have_decimals_of_their_own():
+    year = pd.DataFrame({"year": np.arange(len(Y)) * 1e4})  # a coefficient far below those of the topics
+    table = SLDARegressor(3, max_iter=2, cross_fit=0, inference="vb").fit(X, Y, covariates=year).summary()
+    row = next(line for line in repr(table).splitlines() if line.startswith("year"))
+    assert [float(cell) for cell in row.split()[1:5]] == pytest.approx(table.loc["year"].iloc[:4].tolist(), abs=1e-8)
+    assert any(float(cell) for cell in row.split()[1:5])
+    cells = table.tail(1)._repr_html_().split("year</bdi>")[1]
+    assert "0.000" not in cells and "e−0" in cells
+    twice = SLDAClassifier(3, max_iter=2, cross_fit=0, inference="vb").fit(X, CLASSES, covariates=year).summary()
+    assert len([line for line in repr(twice).splitlines() if " year " in line]) == 3
+
+
+@pytest.mark.parametrize(
+    "kind, y, params, said",
+    [
+        (SLDARegressor, Y, {}, "an average document, in units of the target."),
+        (SLDARegressor, np.exp(Y), {"response": "gamma"}, "an average document, on the log scale (0.7 doubles it)."),
+        (SLDARegressor, Y, {"coef_prior": "laplace"}, "a topic without effect, in units of the target."),
+        (SLDAClassifier, CLASSES == "low", {}, "an average document, in log-odds; more speaks for True."),
+        (SLDAClassifier, STARS, {"response": "ordinal"}, "an average document, on the latent scale of the grades."),
+        (MedLDAClassifier, CLASSES == "low", {}, "on the scale of the linear predictor; more speaks for True."),
+        (SSTMRegressor, Y, {}, "a topic without effect, in units of the target."),
+    ],
+)
+def test_tables_say_what_a_coefficient_means(kind, y, params, said):
+    more = {"cross_fit": 0, "inference": "vb"} if kind in (SLDARegressor, SLDAClassifier) else {}
+    model = kind(3, max_iter=4, **more, **params).fit(X, y)
+    for table in (model.topics(), model.summary()):
+        assert repr(table).split("coef: ")[1].splitlines()[0].endswith(said)
+        assert "coef: what a document all of this topic has" in table._repr_html_()
+
+
 # --- ArviZ ------------------------------------------------------------------------------------------------------------
 
 

@@ -90,12 +90,15 @@ def table_html(columns: Mapping[str, Sequence[str]], left: Sequence[str] = (), b
 def frame_html(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
     """A frame with its text whole; at most a hundred rows."""
     part = frame.iloc[:_MOST_ROWS]
+    own = _own_rows(part)
     columns = {str(frame.index.name or ""): [shown(value) for value in part.index]}
     left = [] if pd.api.types.is_numeric_dtype(frame.index) else [str(frame.index.name or "")]
     for place, name in enumerate(frame.columns):
         column = part.iloc[:, place]
         numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         columns[str(name)] = numbers(column.to_numpy()) if numeric else [shown(value) for value in column]
+        for row in own if numeric else ():
+            columns[str(name)][row] = number(column.iloc[row])
         left += [] if numeric else [str(name)]
     more = f"<div>… {len(frame) - len(part):,} more rows</div>" if len(part) < len(frame) else ""
     return f"<div style='overflow-x:auto'>{table_html(columns, left, bold)}{more}</div>"
@@ -104,7 +107,8 @@ def frame_html(frame: pd.DataFrame, bold: Sequence[int] = ()) -> str:
 class TopicFrame(pd.DataFrame):
     """A DataFrame whose words are shown whole, where pandas cuts them at 50 characters; with a line or two below.
 
-    ``attrs["below"]`` is a list of such lines.
+    ``attrs["below"]`` is a list of such lines. Rows whose last label is in ``attrs["own_units"]`` have decimals of
+    their own: the coefficient of a year is small beside that of a topic, and would be shown as zero.
     """
 
     @property
@@ -112,7 +116,7 @@ class TopicFrame(pd.DataFrame):
         return TopicFrame
 
     def __repr__(self) -> str:
-        table = self.to_string(max_rows=_MOST_ROWS, formatters=_formatters(self), na_rep="")
+        table = _as_text(self).to_string(max_rows=_MOST_ROWS, formatters=_formatters(self), na_rep="")
         return "\n".join([table, *_below(self)])
 
     def _repr_html_(self) -> str:
@@ -122,18 +126,42 @@ class TopicFrame(pd.DataFrame):
 def _formatters(frame: pd.DataFrame) -> dict[str, Callable[[float], str]]:
     """Four digits of the largest number of each column, and as many decimals for the others; none for whole numbers."""
     found: dict[str, Callable[[float], str]] = {}
+    own = _own_rows(frame)
     for name in frame.columns[[pd.api.types.is_float_dtype(dtype) for dtype in frame.dtypes]]:
         values = frame[name].to_numpy(dtype=np.float64)
+        values = np.delete(values, own)
         values = np.abs(values[np.isfinite(values)])
-        size = values.max(initial=0.0)
-        whole = size == 0 or bool(np.all(values == np.round(values)))
-        digits = 0 if whole else int(np.clip(3 - np.floor(np.log10(size)), 0, 8))
-        found[name] = partial(_decimal, digits)
+        whole = bool(np.all(values == np.round(values)))
+        found[name] = partial(_decimal, 0 if whole else _digits(values.max()))
     return found
 
 
-def _decimal(digits: int, value: float) -> str:
-    return "" if value != value else f"{value:.{digits}f}"
+def _decimal(digits: int, value: Any) -> str:
+    return value if isinstance(value, str) else "" if value != value else f"{value:.{digits}f}"
+
+
+def _own_rows(frame: pd.DataFrame) -> np.ndarray:
+    """The places of the rows with units of their own."""
+    return np.flatnonzero(frame.index.get_level_values(-1).isin(frame.attrs.get("own_units", ())))
+
+
+def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """A plain frame, in which the numbers of rows with units of their own are text already."""
+    rows = _own_rows(frame)
+    if not len(rows):
+        return pd.DataFrame(frame)
+    found = pd.DataFrame(frame).astype(object)
+    floats = np.flatnonzero([pd.api.types.is_float_dtype(dtype) for dtype in frame.dtypes])
+    for row in rows:
+        values = frame.iloc[row, floats].to_numpy(dtype=np.float64)
+        digits = _digits(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+        found.iloc[row, floats] = [_decimal(digits, value) for value in values]
+    return found
+
+
+def _digits(size: float) -> int:
+    """Decimals for four digits of a number."""
+    return 0 if size == 0 else int(np.clip(3 - np.floor(np.log10(size)), 0, 8))
 
 
 def _below(frame: pd.DataFrame) -> list[str]:

@@ -60,13 +60,16 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
     """
     import numpy as np
 
+    from supertopic.estimators.shared.results.units import raised_class
+
     if topics_are_classes(model):
         return {"class": [str(label) for label in model.classes_]}, None
     frame = coefficients(model)
     if frame is None:
         return {}, None
     if "coef" in frame:
-        header = f"coef for {model.classes_[-1]}" if kind_of(model) == "class" else "coef"
+        raised = raised_class(model)
+        header = "coef" if raised is None else f"coef for {raised}"
         digits = _digits(frame["coef_std"].median() if "coef_std" in frame else frame["coef"].std(ddof=0) / 10)
         order = frame["coef"].argsort(kind="stable")[::-1].tolist()
         columns = {header: [f"{value:.{digits}f}" for value in frame["coef"]]}
@@ -82,25 +85,12 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
     return {"speaks for": list(names), "by": [f"{value:+.2f}" for value in height]}, order
 
 
-UNITS = {
-    "gaussian": "in units of the target",
-    "epsilon_insensitive": "in units of the target",
-    "logit": "in log-odds",
-    "softmax": "in log-odds against the other classes",
-    "probit": "in standard deviations of a latent scale",
-    "ordinal": "on the latent scale of the grades",
-}
-
-
 def unit_of(model: Any) -> str:
     """Return what the coefficients of the topics mean; empty for a model without them."""
-    if not hasattr(model, "coef_") or topics_are_classes(model):
-        return ""
-    response = getattr(model, "response_", getattr(model, "response", ""))
-    response = response if isinstance(response, str) else ""
-    log = response in ("poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull")
-    unit = "on the log scale (0.7 doubles it)" if log else UNITS.get(response, "on the scale of the linear predictor")
-    return f"coef: what a document all of this topic has above (or below) an average document, {unit}."
+    from supertopic.estimators.shared.results.units import unit_line
+
+    has_meaning = hasattr(model, "coef_") and hasattr(model, "_targets") and not topics_are_classes(model)
+    return unit_line(model) if has_meaning else ""
 
 
 def _digits(error: float) -> int:

@@ -80,6 +80,7 @@ class Watch:
     def __init__(self, report: Any, checkpoint: Checkpoint | None) -> None:
         self._report, self._checkpoint = report, checkpoint
         self.trace: list[float] = []
+        self.unit = "per_token"  # what the numbers of the trace are means over
 
     def resume(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """What an earlier, killed fit left behind."""
@@ -90,7 +91,7 @@ class Watch:
 
     def step(self, done: int, arrays: Callable[[], dict[str, np.ndarray]], **more: Any) -> None:
         """Report that `done` iterations are done; `arrays()` and the numbers in `more` are all it takes to continue."""
-        self._report(done, **({"per_token": self.trace[-1]} if self.trace else {}))
+        self._report(done, **({self.unit: self.trace[-1]} if self.trace else {}))
         if self._checkpoint is not None and self._checkpoint.due():
             self._checkpoint.save({"done": done, "trace": self.trace, **more}, arrays())
 

@@ -32,6 +32,7 @@ from supertopic.estimators.shared.reading.labels import Target, as_table
 from supertopic.estimators.shared.results import summaries, users_view
 from supertopic.estimators.shared.results.effects import Effects, find_effects
 from supertopic.estimators.shared.results.explanation import explained
+from supertopic.estimators.shared.results.units import unit_line
 from supertopic.estimators.shared.results.word_contributions import covariate_contributions, with_contributions
 from supertopic.inference.after import prediction
 from supertopic.inference.after.likelihood_words import LikelihoodWords
@@ -404,13 +405,15 @@ class SupervisedEstimator(TopicEstimator):
         return with_contributions(self, doc, super()._explain_words(doc))
 
     def topics(self, n: int = 10) -> pd.DataFrame:
-        """As in `LDA`, with a column of coefficients per response or class, sorted by it where there is one; those of
-        covariates stand below the table.
+        """One row per topic: its share of the training documents, its coefficients, and its n most probable words.
+
+        There is a column of coefficients for each response or class. Where there is one only, the largest comes first.
+        Printed tables say below what a coefficient means, and have the coefficients of covariates there.
         """
         frame = super().topics(n)
         for place, (name, column) in enumerate(zip(self._column_names(), self._columns_coef, strict=True)):
             frame.insert(1 + place, f"coef {name}".strip(), column)
-        frame.attrs["below"] = summaries.covariate_lines(self)
+        frame.attrs["below"] = [unit_line(self), *summaries.covariate_lines(self)]
         return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
 
     def summary(self, n: int = 6, probability: float = 0.9) -> pd.DataFrame:

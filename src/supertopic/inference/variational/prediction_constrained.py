@@ -321,6 +321,7 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
 def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb], Trainer]) -> Fit:
     """A fit with the Trainer that `make` makes; the topics start from those of `train`."""
     check_task(task)
+    watch.unit = "per_label"
     course = _start(task, watch, train, make)
     if not course.last:
         _search(course, watch, task.settings.max_iter)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from supertopic.estimators.shared.results.units import unit_line
 from supertopic.html_tables import TopicFrame
 
 
@@ -49,9 +50,10 @@ def coefficient_table(estimator: Any, n: int, probability: float) -> pd.DataFram
         frame = pd.DataFrame({**columns, "share": share, "words": words}, index=pd.Index(labels, name="term"))
         order = 1 + np.argsort(-coef[place, 1 : 1 + estimator.n_topics], kind="stable")
         tables.append(frame.iloc[[0, *order, *range(1 + estimator.n_topics, len(labels))]])
-    if len(tables) == 1:
-        return TopicFrame(tables[0])
-    return TopicFrame(pd.concat(tables, keys=names, names=["response", "term"]))
+    found = TopicFrame(tables[0] if len(tables) == 1 else pd.concat(tables, keys=names, names=["response", "term"]))
+    found.attrs["below"] = [unit_line(estimator)]
+    found.attrs["own_units"] = labels[1 + estimator.n_topics :]
+    return found
 
 
 def covariate_lines(estimator: Any) -> list[str]:
