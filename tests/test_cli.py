@@ -139,7 +139,7 @@ def test_explain_puts_words_to_topics(tmp_path, model):
     assert sum(topic["share"] for topic in told["topics"]) == pytest.approx(1)
     shown = run("explain", model, text).stdout
     assert shown.splitlines()[1].split()[0] == str(words["cat"]["topic"])
-    assert "cat, dog" in shown and "\x1b" not in shown
+    assert "cat, dog" in shown and "\x1b" not in shown and shown.endswith("\nUnknown to the model: okapi\n")
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
     assert run("explain", model, "--file", tmp_path / "text.txt").stdout == shown
     assert run("explain", model, "-", stdin=text).stdout == shown
@@ -196,6 +196,22 @@ def test_the_only_column_of_text_is_chosen_and_said(tmp_path, data, model):
     assert "('a', 'b'): say which one with --text" in fails("predict", model, tmp_path / "two.csv")
     pd.DataFrame({"a": [1], "b": [2]}).to_csv(tmp_path / "none.csv", index=False)
     assert "none that holds text" in fails("predict", model, tmp_path / "none.csv")
+
+
+def test_words_of_too_many_documents_are_named(tmp_path):
+    texts = [f"room {'dirty awful' if d % 2 else 'lovely clean'} word{d % 5}" for d in range(60)]
+    pd.DataFrame({"text": texts}).to_csv(tmp_path / "data.csv", index=False)
+    model = tmp_path / "m.supertopic"
+    said = run("fit", tmp_path / "data.csv", "-k", 2, "--iterations", 2, "--out", model).stdout
+    assert "and 1 word that too many documents have (--max-df 1.0 keeps it)" in " ".join(said.split())
+    shown = run("explain", model, "a dirty room").stdout
+    assert "(--max-df), since too many documents have them: room" in " ".join(shown.split())
+    kept = run("fit", tmp_path / "data.csv", "-k", 2, "--iterations", 2, "--max-df", 1.0, "--out", model, "--force")
+    assert "too many documents" not in kept.stdout
+
+
+def test_a_text_alone_is_no_table(model):
+    assert "expected CSV or TSV whose first line names the columns" in fails("predict", model, "-", stdin="a cat\n")
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def test_predictions_of_classes(data, frame, classes):
     assert list(table)[:4] == ["prediction", "p_cheap", "p_dear", "topic"]
     assert table["prediction"].tolist() == model.predict(frame["body"]).tolist()
     np.testing.assert_allclose(table[["p_cheap", "p_dear"]], model.predict_proba(frame["body"]), rtol=1e-5)
-    assert "intervals are for numbers" in misused("predict", classes, data, "--interval", 0.9)
+    assert "and this model predicts classes" in misused("predict", classes, data, "--interval", 0.9)
 
 
 def test_evaluate_numbers(data, frame, number):

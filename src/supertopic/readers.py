@@ -156,7 +156,7 @@ def _batches(source: Source, columns: list[str] | None, size: int | None, encodi
                 n_rows += len(frame)
                 yield frame if columns is None else frame[list(columns)]
         if not n_rows:
-            raise ValueError(f"{_name(files[0])} has no rows." if len(files) == 1 else "The files have no rows.")
+            raise ValueError(_no_rows(files))
 
     return rows()
 
@@ -348,6 +348,12 @@ def _suffix(file: Path) -> str:
     suffixes = [suffix.lower() for suffix in file.suffixes]
     last = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] == ".gz" else (suffixes or [""])[-1]
     return ".parquet" if last == ".pq" else last
+
+
+def _no_rows(files: list[Path]) -> str:
+    if files[0] == _STDIN:
+        return "Standard input has no rows: expected CSV or TSV whose first line names the columns, or JSON lines."
+    return f"{_name(files[0])} has no rows." if len(files) == 1 else "The files have no rows."
 
 
 def _name(file: Path) -> str:

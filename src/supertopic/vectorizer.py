@@ -179,6 +179,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         check_is_fitted(self, "vocabulary_")
         return Counter(word for word in self._tokenizer()(text) if word not in self._lookup)
 
+    def ignored_words(self, text: str) -> Counter[str]:
+        """The words of a text that `max_df` has left out."""
+        check_is_fitted(self, "vocabulary_")
+        return Counter(word for word in self._tokenizer()(text) if word in self.ignored_)
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The words, in the order of the columns."""
         check_is_fitted(self, "vocabulary_")

@@ -21,7 +21,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="CSV, TSV, JSON lines or Parquet; a folder of .txt files; a glob in quotes; or - for standard input.",
+        help="CSV, TSV, JSON lines or Parquet; a folder of .txt files; a glob in quotes; or - for standard input (CSV,"
+        " TSV or JSON lines).",
         show_default=False,
     ),
 ]

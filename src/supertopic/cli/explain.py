@@ -98,9 +98,28 @@ def show_explanation(model: Any, text: str, covariates: Any = None, n_topics: in
         table.add_row(name, f"{shares[k]:.0%}", bar, Text(words, style=colour[k]) if words else "–")
     _say_predictions(model, text, frame, covariates)
     show(table)
+    _say_left_out(model, text)
     if sys.stdout.isatty():
         say()
         show(_coloured(model, text, dict(zip(frame["word"], best, strict=True)), colour))
+
+
+def _say_left_out(model: Any, text: str, n_words: int = 12) -> None:
+    """Name the words of a text that have no effect: unknown ones, and those that too many training documents have."""
+    from supertopic.estimators.shared.results.explanation import unknown_words
+
+    unknown = list(unknown_words(model, text))
+    ignored = list(model.vectorizer_.ignored_words(text)) if hasattr(model.vectorizer_, "ignored_words") else []
+    if unknown or ignored:
+        say()
+    if unknown:
+        say(f"Unknown to the model: {_few(unknown, n_words)}")
+    if ignored:
+        say(f"Left out by the fit (--max-df), since too many documents have them: {_few(ignored, n_words)}")
+
+
+def _few(words: list[str], most: int) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
 def _say_predictions(model: Any, text: str, frame: Any, covariates: Any) -> None:

@@ -73,11 +73,8 @@ def predict(
     if interval is not None and not 0 < interval < 1:
         raise typer.BadParameter(f"{interval:g} is no probability between 0 and 1.", param_hint="--interval")
     fitted = load_model(model, jobs)
-    numbers = any(outcome.kind == "number" for outcome in outcomes_of(fitted))
-    if interval is not None and not (numbers and has_intervals(fitted)):
-        raise typer.BadParameter(
-            "intervals are for numbers, which this model does not predict.", param_hint="--interval"
-        )
+    if interval is not None:
+        _check_intervals(fitted)
     if sentences and not hasattr(fitted, "sentences"):
         raise typer.BadParameter("only a model htmm has topics of sentences.", param_hint="--sentences")
     kept, beside = split_names(keep), covariates_for(fitted, covariates)
@@ -167,6 +164,20 @@ def _sentences(model: Any, texts: list[str], corpus: Any, frame: pd.DataFrame, a
 
 def _topic_columns(model: Any) -> list[str]:
     return [] if topics_are_classes(model) else [f"topic_{k}" for k in range(len(model.components_))]
+
+
+def _check_intervals(model: Any) -> None:
+    """Refuse --interval for a model without intervals."""
+    kinds = {outcome.kind for outcome in outcomes_of(model)}
+    if "number" in kinds and has_intervals(model):
+        return
+    why = "intervals are for numbers, which this model does not predict."
+    if kinds == {"class"}:
+        why = (
+            "intervals are for numbers, and this model predicts classes, with their probabilities in the columns p_…;"
+            " grades can be fitted as numbers by fit --response gaussian."
+        )
+    raise typer.BadParameter(why, param_hint="--interval")
 
 
 def _check_kept(asked: Asked, model: Any) -> None:

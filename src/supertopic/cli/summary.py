@@ -25,6 +25,7 @@ def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[
         "documents": tally.n_documents_,
         "empty_documents": tally.n_empty if tally.n_tallied == tally.n_documents_ else None,
         "vocabulary": estimator.n_features_in_,
+        "frequent_words": len(tally.ignored_),
         "stop_words": "english" if tally.stop_words_ in (DEFAULT, ENGLISH) else len(tally.stop_words_),
         "tokens": int(tally.n_tokens),
         "iterations": estimator.n_iter_,
@@ -46,6 +47,9 @@ def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] 
     left_out = {"english": ", English stop words left out (--stop-words none keeps them)", 0: ""}.get(
         stop_words, f", {stop_words} stop words left out"
     )
+    if frequent := figures["frequent_words"]:
+        these, them = ("word", "it") if frequent == 1 else ("words", "them")
+        left_out += f", and {frequent:,} {these} that too many documents have (--max-df 1.0 keeps {them})"
     pairs = {
         "documents": f"{figures['documents']:,}" + (f", {empty:,} empty" if empty else ""),
         "vocabulary": f"{figures['vocabulary']:,} words{left_out}",
