@@ -95,7 +95,7 @@ def test_mixed_kinds_in_one_frame(tmp_path):
     assert model.score(X, y) > 0.8
     model.save(tmp_path / "m.supertopic")
     pd.testing.assert_frame_equal(load(tmp_path / "m.supertopic").predict(X), predicted)
-    with pytest.raises(ValueError, match="response: got no entry for the column 'class'"):
+    with pytest.raises(ValueError, match="response: got no entry for the column 'class' of y, but entries for "):
         TopicModel(K, response={"number": "auto"}).fit(X, y)
 
 

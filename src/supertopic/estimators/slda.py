@@ -196,7 +196,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         log-likelihood of a label against that of a word, so that 1 is much already. For the other engines a label
         weighs as much as one word of its document, as in the paper, and 10 often predicts better.
         "auto" chooses among 1, 3, 10, 30 and 100 on the training documents, by short fits without a third of them; it
-        costs about two more fits, and five where the engine is "pc".
+        costs about two more fits, but five to nine where the engine is "pc".
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool

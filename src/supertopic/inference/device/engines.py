@@ -38,7 +38,7 @@ def fit_epochs_on_device(task: Task, watch: Watch, **epochs: Any) -> Fit:
 def fit_prediction_on_device(task: Task, watch: Watch) -> Fit:
     check_model(task.model)
     if isinstance(task.model.response, Softmax):
-        raise no_form("inference='pc' with a softmax, whose topics start from a max-margin fit")
+        raise no_form("inference='pc' with a softmax, whose topics start from a max-margin fit (that of 'vb' is there)")
     return fit_prediction(task, DeviceWatch(watch))
 
 

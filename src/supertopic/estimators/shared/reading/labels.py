@@ -202,7 +202,8 @@ def one_each(response: Any, names: list[str]) -> list[Any]:
     if isinstance(response, Mapping):
         wrong = [name for name in names if name not in response]
         if wrong:
-            raise ValueError(f"response: got no entry for the column {wrong[0]!r} of y")
+            got = ", ".join(repr(name) for name in response)
+            raise ValueError(f"response: got no entry for the column {wrong[0]!r} of y, but entries for {got}")
         return [response[name] for name in names]
     if isinstance(response, str) or not isinstance(response, Sequence):
         return [response] * len(names)
