@@ -217,12 +217,15 @@ def test_several_responses_have_levels_each():
     [
         ({"cross_fit": -1}, "cross_fit: got -1, expected a whole number >= 0"),
         ({"cross_fit": 1}, "cross_fit: got 1, expected 0, or 2 and more folds"),
+        ({"ensemble": 0}, "ensemble: got 0, expected a whole number >= 1"),
     ],
 )
-def test_senseless_folds_are_refused(params, message):
+def test_senseless_folds_are_refused_before_the_fit(params, message):
     counts, y = documents("gaussian", 60)
+    model = SLDARegressor(2, **params)
     with pytest.raises(ValueError, match=message):
-        SLDARegressor(2, **params).fit(counts, y)
+        model.fit(counts, y)
+    assert not hasattr(model, "_state")
 
 
 def test_few_labels_are_not_cut_into_folds():

@@ -335,7 +335,8 @@ class SLDARegressor(RegressorMixin, SLDA):
     def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
         """E[y] of new documents (D,), or (D, M) for several responses.
 
-        `return_interval=0.9` adds the ends of intervals that hold nine of ten.
+        With `return_interval=0.9`, three arrays of this shape: E[y], and the lower and upper ends of intervals that
+        hold nine of ten. `covariates` are those of the documents, for a model that was fitted with covariates.
         """
         return predict_numbers(self, X, return_interval, covariates)
 

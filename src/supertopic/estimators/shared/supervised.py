@@ -90,7 +90,8 @@ class SupervisedEstimator(TopicEstimator):
         settings = engine.read(self)
         self._check_supervision()
         self._check_words()
-        self._honest_share()  # refuses what does not go together, before any work
+        for check in (self._honest_share, self._n_folds, self._n_members):
+            check()  # refuses what makes no sense, before any work
         if isinstance(X, Stream):
             self._check_batches()
             beside = {"y": y, "sample_weight": sample_weight, "covariates": covariates}
