@@ -199,7 +199,7 @@ MUTANTS = [
             "test_prediction_constrained.py::test_gradient_is_that_of_differences_of_the_whole_objective",
         ),
         (
-            "state = replace(state, dispersion=_of_numbers(model.response, found, state.dispersion))",
+            "state, self.state = self.keep_dispersion(state, own), self.keep_dispersion(self.state, own)",
             "pass",
             "test_prediction_constrained.py::test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest",
         ),

@@ -32,7 +32,6 @@ from supertopic.estimators.shared.reading.labels import Target, as_table
 from supertopic.estimators.shared.results import summaries, users_view
 from supertopic.estimators.shared.results.effects import Effects, find_effects
 from supertopic.estimators.shared.results.explanation import explained
-from supertopic.estimators.shared.results.units import unit_line
 from supertopic.estimators.shared.results.word_contributions import covariate_contributions, with_contributions
 from supertopic.inference.after import prediction
 from supertopic.inference.after.likelihood_words import LikelihoodWords
@@ -90,8 +89,7 @@ class SupervisedEstimator(TopicEstimator):
         settings = engine.read(self)
         self._check_supervision()
         self._check_words()
-        for check in (self._honest_share, self._n_folds, self._n_members):
-            check()  # refuses what makes no sense, before any work
+        _ = self._honest_share(), self._n_folds(), self._n_members()  # refuses what makes no sense, before any work
         if isinstance(X, Stream):
             self._check_batches()
             beside = {"y": y, "sample_weight": sample_weight, "covariates": covariates}
@@ -185,9 +183,8 @@ class SupervisedEstimator(TopicEstimator):
 
     def _check_supervision(self) -> None:
         value = self._supervision()
-        if isinstance(value, str) and value == "auto":
-            return
-        if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+        wrong = not isinstance(value, Real) or not 0 <= float(value) < np.inf
+        if wrong and not (isinstance(value, str) and value == "auto"):
             raise ValueError(f"supervision: got {value!r}, expected a number >= 0, or 'auto'")
 
     # --- words beside topics ------------------------------------------------------------------------------------
@@ -408,13 +405,13 @@ class SupervisedEstimator(TopicEstimator):
     def topics(self, n: int = 10) -> pd.DataFrame:
         """One row per topic: its share of the training documents, its coefficients, and its n most probable words.
 
-        There is a column of coefficients for each response or class. Where there is one only, the largest comes first.
-        Printed tables say below what a coefficient means, and have the coefficients of covariates there.
+        A column of coefficients for each response or class; if there is one only, the largest comes first. Printed
+        tables say below what a coefficient means, and have the coefficients of covariates there.
         """
         frame = super().topics(n)
         for place, (name, column) in enumerate(zip(self._column_names(), self._columns_coef, strict=True)):
             frame.insert(1 + place, f"coef {name}".strip(), column)
-        frame.attrs["below"] = [unit_line(self), *summaries.covariate_lines(self)]
+        frame.attrs["below"] = summaries.lines_below(self)
         return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
 
     def summary(self, n: int = 6, probability: float = 0.9) -> pd.DataFrame:

@@ -240,8 +240,7 @@ class Trainer:
         self.held_spread.map(settle_step, state.alpha, topics, _SETTLED)
         over, own = self._over(self.held_spread, len(self.held)), state
         for _ in range(5):  # some responses search for theirs step by step
-            coef = own.coef.astype(np.float64)
-            summary = over(dispersion_at_mean, model.response, coef, own.dispersion)
+            summary = over(dispersion_at_mean, model.response, own.coef.astype(np.float64), own.dispersion)
             own = self._at(own, model.response.update(summary, own.dispersion, 1.0))
         state, self.state = self.keep_dispersion(state, own), self.keep_dispersion(self.state, own)
         weight, coef = float(self.held.weight.sum()), state.coef.astype(np.float64)
@@ -253,9 +252,8 @@ class Trainer:
 
     def _at(self, state: State, dispersion: np.ndarray) -> State:
         """The State with this dispersion, and the same predicted means."""
-        model = self.task.model
-        coef = follow(model.response, model.n_topics, state.coef, state.dispersion, dispersion)
-        return replace(state, coef=coef, dispersion=dispersion)
+        given = (self.task.model.response, self.task.model.n_topics, state.coef, state.dispersion, dispersion)
+        return replace(state, coef=follow(*given), dispersion=dispersion)
 
     def result(self, topics: np.ndarray, state: State) -> State:
         """The State with these topics as pseudo-counts: each topic has as many as the training documents give it."""

@@ -56,7 +56,12 @@ def coefficient_table(estimator: Any, n: int, probability: float) -> pd.DataFram
     return found
 
 
-def covariate_lines(estimator: Any) -> list[str]:
+def lines_below(estimator: Any) -> list[str]:
+    """What stands below a printed table of topics: what a coefficient means, and the coefficients of covariates."""
+    return [unit_line(estimator), *_covariate_lines(estimator)]
+
+
+def _covariate_lines(estimator: Any) -> list[str]:
     """The coefficients of the covariates by name, a line for each response or class; none without covariates."""
     names = getattr(estimator, "covariate_names_", [])
     if not names:
