@@ -41,15 +41,16 @@ def test_many_classes(tmp_path):
 
 
 def test_ordered_classes_know_their_order():
-    model = SLDAClassifier(K, response="ordinal", max_iter=20).fit(X, GRADES)
-    softmax = SLDAClassifier(K, response="softmax", max_iter=20).fit(X, GRADES)
+    quick = {"max_iter": 20, "cross_fit": 2}
+    model = SLDAClassifier(K, response="ordinal", **quick).fit(X, GRADES)
+    softmax = SLDAClassifier(K, response="softmax", **quick).fit(X, GRADES)
     error = np.abs(model.predict(X) - GRADES).mean()
     assert error < 0.35 and error < np.abs(softmax.predict(X) - GRADES).mean() + 0.03
     assert np.all(np.diff(model.dispersion_) > 0) and len(model.dispersion_) == 3 and model.coef_.shape == (1, K)
     cumulative = np.cumsum(model.predict_proba(X), axis=1)
     np.testing.assert_array_equal(model.predict(X), model.classes_[(cumulative < 0.5).sum(axis=1)])
     ordered = pd.Series(pd.Categorical(GRADES.astype(str), ["1", "2", "3", "4"], ordered=True))
-    same = SLDAClassifier(K, response="ordinal", max_iter=20).fit(X, ordered)
+    same = SLDAClassifier(K, response="ordinal", **quick).fit(X, ordered)
     np.testing.assert_allclose(same.coef_, model.coef_)
 
 
@@ -87,7 +88,8 @@ def test_several_numbers_at_once_some_missing():
 
 def test_mixed_kinds_in_one_frame(tmp_path):
     y = pd.DataFrame({"number": NUMBER, "class": CLASSES, "grade": GRADES})
-    model = TopicModel(K, response={"number": "auto", "class": "auto", "grade": "ordinal"}, max_iter=20).fit(X, y)
+    kinds = {"number": "auto", "class": "auto", "grade": "ordinal"}
+    model = TopicModel(K, response=kinds, max_iter=20, cross_fit=2).fit(X, y)
     predicted = model.predict(X)
     assert list(predicted) == ["number", "class", "grade"] and list(model.classes_) == ["class", "grade"]
     assert np.corrcoef(predicted["number"], NUMBER)[0, 1] > 0.9 and (predicted["class"] == CLASSES).mean() > 0.9
