@@ -113,24 +113,29 @@ class Several(Response):
     def summarise(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
     ) -> np.ndarray:
-        summaries = [
-            part.response.summarise(
-                y[:, part.label], score[:, part.columns], moment[:, part.columns], weight, dispersion[part.numbers]
-            )
-            for part in self.parts()
-        ]
-        return np.concatenate(summaries)
+        return self._summaries("summarise", y, score, moment, weight, dispersion)
 
     def summarise_at_mean(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
     ) -> np.ndarray:
-        summaries = [
-            part.response.summarise_at_mean(
-                y[:, part.label], score[:, part.columns], moment[:, part.columns], weight, dispersion[part.numbers]
+        return self._summaries("summarise_at_mean", y, score, moment, weight, dispersion)
+
+    def _summaries(
+        self, method: str, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray,
+        dispersion: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """What a method of this name sums up for each response, one after the other."""
+        found = []
+        for part in self.parts():
+            given = (
+                y[:, part.label],
+                score[:, part.columns],
+                moment[:, part.columns],
+                weight,
+                dispersion[part.numbers],
             )
-            for part in self.parts()
-        ]
-        return np.concatenate(summaries)
+            found.append(getattr(part.response, method)(*given))
+        return np.concatenate(found)
 
     def level(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         return np.concatenate([part.response.level(before[part.numbers], after[part.numbers]) for part in self.parts()])
