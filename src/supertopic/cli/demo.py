@@ -137,7 +137,7 @@ class Trials:
         model = SLDARegressor(
             self.n_topics,
             response="negative_binomial",
-            cross_fit=2,  # of five folds, intervals would be as wide, and the demo longer
+            cross_fit=2,  # quicker than five folds, and the intervals hold as often
             vectorizer=self.vectorizer,
             **self._common(),
         )
