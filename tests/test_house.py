@@ -53,6 +53,31 @@ def test_long_files_hold_one_idea():
     assert not long
 
 
+def helpers_that_are_not_inlined(text):
+    """Names of jitted functions that another jitted function of the file calls, and that are not inlined there."""
+    functions = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    options = {
+        name: {option.arg: ast.literal_eval(option.value) for option in found.keywords if option.arg != "fastmath"}
+        for name, node in functions.items()
+        for found in node.decorator_list
+        if isinstance(found, ast.Call) and ast.unparse(found.func) == "njit"
+    }
+    called = {part.id for name in options for part in ast.walk(functions[name]) if isinstance(part, ast.Name)}
+    inlined = {name for name, kept in options.items() if kept.get("forceinline") or kept.get("inline") == "always"}
+    return sorted(called & options.keys() - inlined)
+
+
+def test_what_kernels_call_is_inlined():
+    """Otherwise a fit in the process that compiles a kernel runs other copies of its parts than one that loads it."""
+    jitted = "@njit(cache=True{})\ndef {}(x):\n    return {}\n"
+    caller = jitted.format("", "kernel", "part(x)")
+    assert helpers_that_are_not_inlined(jitted.format("", "part", "x") + caller) == ["part"]
+    assert helpers_that_are_not_inlined(jitted.format(", forceinline=True", "part", "x") + caller) == []
+    kernels = sorted((SOURCE / "kernels").glob("*.py"))
+    found = {path.name: helpers_that_are_not_inlined(path.read_text(encoding="utf-8")) for path in kernels}
+    assert not {name: left for name, left in found.items() if left}
+
+
 def test_kernels_import_nothing_of_ours():
     kernels = [path for path in FILES if path.parent == SOURCE / "kernels"]
     assert kernels

@@ -20,7 +20,7 @@ SPACING, N_TABLE = 0.01, 10_001  # of the exponential prior's table; beyond its 
 _SUFFICIENT, _HALVINGS = 1e-4, 40
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _polygammas(x):
     """psi(x), psi_1(x), psi_2(x) in float64 for x > 0: the recurrence up to x >= 8, then the asymptotic series."""
     psi, psi1, psi2 = 0.0, 0.0, 0.0
@@ -38,7 +38,7 @@ def _polygammas(x):
     return psi, psi1, psi2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def gamma_posterior(x):
     """(a, b, bound) of the q(tau) = Gamma(a, b) that maximises E[log N(eta | 0, tau)] + E[log Exp(tau | gamma)] + H(q).
 
@@ -79,7 +79,7 @@ def fill_penalty(table):
         table[i, 1] = r / ((a - 1.0) * b)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def weigh(eta, gamma, table):
     """(weight, penalty) of one deviation: E[1/tau], and minus the log prior, which is zero at eta = 0.
 
@@ -113,7 +113,7 @@ def add_penalties(eta, gamma, table):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def newton_step(n, total, rest, beta, weight, gradient, step):
     """step = -H^-1 gradient over n deviations, H = total beta beta' - diag(total beta + weight); returns step·gradient.
 
@@ -132,7 +132,7 @@ def newton_step(n, total, rest, beta, weight, gradient, step):
     return slope
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _search(n, total, rest, words, counts, base, eta, weight, step, slope):
     """The largest of 1, 1/2, 1/4, … times the step that raises the penalised likelihood enough; 0 if none does."""
     partition = rest
@@ -154,7 +154,7 @@ def _search(n, total, rest, words, counts, base, eta, weight, step, slope):
     return 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _move(n, total, rest, z, words, counts, base, eta, beta, weight, gradient, step):
     """One Newton step with a line search."""
     for j in range(n):
@@ -222,7 +222,7 @@ def expect_words(start, stop, eta, rates, base, unseen, expected):
         expected[w] = base[w] * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _shift_cells(w, factor, cells, tables, partition):
     """Multiply the entries of word w in the cells by `factor`, and update the cells' sums."""
     for s in cells:
@@ -230,7 +230,7 @@ def _shift_cells(w, factor, cells, tables, partition):
         tables[s, w] *= factor
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _search_cells(n, words, counts, totals, cells, tables, partition, eta, weight, step, slope, grown):
     """As `_search` for a component of several cells; returns the length and puts exp(length step) - 1 into `grown`."""
     length = 1.0

@@ -23,40 +23,40 @@ PG_PIECES = 2  # the largest number of exact pieces; where more are needed, a su
 PG_GAMMAS = 4
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _hash(x):
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _key(seed, sweep, purpose):
     key = _hash(np.uint64(seed) + GOLDEN)
     key = _hash(key + np.uint64(sweep) * np.uint64(0xD1342543DE82EF95) + GOLDEN)
     return _hash(key + np.uint64(purpose) * np.uint64(0x2545F4914F6CDD1D) + GOLDEN)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _stream(key, item):
     # Hashed: with key + item, the stream of an item would be that of its neighbour, one step later.
     return _hash(key ^ _hash(np.uint64(item) + GOLDEN))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _uniform(stream):
     """u in (0, 1), 53 bits."""
     stream = stream + GOLDEN
     return (np.float64(_hash(stream) >> np.uint64(11)) + 0.5) * 2.0**-53, stream
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _exponential(stream):
     u, stream = _uniform(stream)
     return -math.log(u), stream
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _normal(stream):
     """Box and Muller's; never exactly 0."""
     radius, stream = _exponential(stream)
@@ -64,7 +64,7 @@ def _normal(stream):
     return math.sqrt(2.0 * radius) * math.cos(2.0 * math.pi * turn), stream
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _gamma(stream, shape):
     """g ~ Gamma(shape, 1): Marsaglia and Tsang's; below shape 1, Gamma(a) = Gamma(a + 1) U^(1/a)."""
     if not shape > 0.0:
@@ -89,7 +89,7 @@ def _gamma(stream, shape):
     return scale * boost, stream
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _inverse_gaussian(stream, inverse_mean, shape):
     """x ~ IG(mean m, shape s): Michael, Schucany and Haas's, by the roots of (x - m)^2 s = m^2 x chi2_1.
 
@@ -107,7 +107,7 @@ def _inverse_gaussian(stream, inverse_mean, shape):
     return 1.0 / reciprocal, stream
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _jacobi_accepts(u, y, b):
     """u < sum_n (-1)^n r_n, r_n = Gamma(n + b) (2n + b) / (n! b Gamma(b)) exp(-2 n (n + b) / y).
 
@@ -128,7 +128,7 @@ def _jacobi_accepts(u, y, b):
     return u < total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _polya_gamma_piece(stream, b, c):
     """PG(b, c), exact: IG(b / (2c), b^2 / 4) draws, accepted with probability (1 + e^-c)^-b over all.
 
@@ -144,7 +144,7 @@ def _polya_gamma_piece(stream, b, c):
     return 0.25 * b / (1.0 + 0.5 * c), stream
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _polya_gamma_moments(c):
     """Mean tanh(c/2) / (2c) and variance (sinh c - c) / (4 c^3 cosh^2(c/2)) of PG(1, c), c >= 0."""
     tanh = math.tanh(0.5 * c)
@@ -154,7 +154,7 @@ def _polya_gamma_moments(c):
     return mean, (1.0 / 24.0 + c * c / 480.0 + c**4 / 20160.0) * (1.0 - tanh * tanh)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _polya_gamma_sum(stream, b, c):
     """PG(b, c) = sum_k g_k / d_k, g_k ~ Gamma(b), d_k = 2 pi^2 (k - 1/2)^2 + c^2 / 2, for larger b.
 
@@ -173,7 +173,7 @@ def _polya_gamma_sum(stream, b, c):
     return draw + g * variance / mean, stream
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _polya_gamma(stream, b, c):
     """PG(b, c): the pieces' b add up, and each is so small that it accepts one try in e or better."""
     c = abs(c)
@@ -191,7 +191,7 @@ def _polya_gamma(stream, b, c):
     return draw, stream
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _normal_tail(stream, edge, width):
     """z in (0, width), density exp(-(edge + z)^2 / 2), edge >= 0: Robert's exponential, cut off at width."""
     root = math.hypot(edge, 2.0)
@@ -207,7 +207,7 @@ def _normal_tail(stream, edge, width):
     return 0.0, stream
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _normal_middle(stream, low, high):
     """z in (low, high), low <= 0 <= high: a uniform in a narrow interval, a normal in a wide one."""
     for _ in range(TRIES):
@@ -224,7 +224,7 @@ def _normal_middle(stream, low, high):
     return 0.0, stream
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _truncated_normal(stream, location, scale, lower, upper):
     low = (lower - location) / scale
     high = (upper - location) / scale
@@ -243,7 +243,7 @@ def _truncated_normal(stream, location, scale, lower, upper):
     return min(max(x, lower), upper), stream
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _positive(x):
     """x inside the positive floats; NaN stays."""
     if x < TINY:

@@ -32,7 +32,7 @@ def _hash(x):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _shuffle(items, n, seed, epoch):
     """Permute items[:n]; the swaps are hashes of (seed, epoch, place)."""
     key = _hash(np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(epoch) * np.uint64(0x2545F4914F6CDD1D))

@@ -66,7 +66,7 @@ def _exp_digamma(x):
     return series if big else series * _exp(-shift)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _dirichlet_terms(alpha, gamma, log_theta_used, phi_sum):
     """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log_theta_used_k): E[log theta] cancels."""
     alpha_total = 0.0
@@ -79,7 +79,7 @@ def _dirichlet_terms(alpha, gamma, log_theta_used, phi_sum):
     return bound + math.lgamma(alpha_total) - math.lgamma(gamma_total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _mode_terms(alpha, gamma, log_theta_used, phi_sum):
     """log Dirichlet(mode | alpha + 1) + sum_k phi_sum_k (log mode_k - log_theta_used_k), mode = gamma / sum gamma."""
     priors = total = bound = 0.0
@@ -90,7 +90,7 @@ def _mode_terms(alpha, gamma, log_theta_used, phi_sum):
     return bound + math.lgamma(priors) - total * math.log(total)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _pass_over_words(rows, counts, theta, total):
     """One pass: total_k = sum_j c_j rows_jk / (rows_j·theta), four words at a time."""
     n_topics = theta.shape[0]
@@ -120,7 +120,7 @@ def _pass_over_words(rows, counts, theta, total):
             total[k] += ratio * rows[j, k]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _share_words(rows, counts, theta, phi, phi_sum):
     """Set phi_jk ∝ rows_jk theta_k and phi_sum_k = sum_j c_j phi_jk; return sum_j c_j log(rows_j·theta)."""
     n_topics = theta.shape[0]
@@ -141,7 +141,7 @@ def _share_words(rows, counts, theta, phi, phi_sum):
     return log_norms
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _prepare(slope, curvature, coef, coef_cov, is_product, n_tokens, features, fixed):
     """Compute F and the constant part of the tilt. Product columns hold F - 1; a constant changes no shares."""
     n_columns, n_topics = coef.shape
@@ -168,7 +168,7 @@ def _prepare(slope, curvature, coef, coef_cov, is_product, n_tokens, features, f
                     fixed[k] -= half * coef_cov[c, k, k]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _add_up(slope, coef, column, fixed):
     """Replace columns without curvature by the one column sum_c slope_c coef_c, with slope 1."""
     for k in range(column.shape[0]):
@@ -180,7 +180,7 @@ def _add_up(slope, coef, column, fixed):
                 column[k] += steep * coef[c, k]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _moments(c, features, is_product, n_tokens, mean):
     """(F·mean, E[s²] or E[exp s], variance of one draw's coef) of column c, with tokens drawn from `mean`."""
     first = np.float32(0.0)
@@ -198,7 +198,7 @@ def _moments(c, features, is_product, n_tokens, mean):
     return np.float64(first), np.float64(first) * first + variance / n_tokens, variance
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factors, goals):
     """Damped update of the factors A towards their values at `mean`; returns how far the tilt was from convergence.
 
@@ -226,7 +226,7 @@ def _pull(slope, curvature, features, is_product, n_tokens, mean, ranges, factor
     return off
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _spread(curvature, coef_cov, n_tokens, mean, begin, spread, goal):
     """Damped update of `spread`, which the coefficients' covariances S subtract from the tilt, towards its goal:
 
@@ -258,7 +258,7 @@ def _spread(curvature, coef_cov, n_tokens, mean, begin, spread, goal):
     return most - least
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _weigh_topics(features, fixed, factors, spread, gamma, collapsed, tilt, theta):
     """Compute tilt, and theta_k = exp(psi(gamma_k) + tilt_k - max tilt); collapsed: gamma_k for exp(psi(gamma_k))."""
     n_topics = gamma.shape[0]
@@ -279,7 +279,7 @@ def _weigh_topics(features, fixed, factors, spread, gamma, collapsed, tilt, thet
             theta[k] = _exp_digamma(gamma[k]) * _exp(tilt[k] - most)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _tilt_one(
     rows, count, alpha, collapsed, max_passes, tol, slope, curvature, coef_cov, is_product, n_tokens, features, fixed,
     ranges, factors, goals, gamma, phi, theta, total, mean, tilt, spread, goal, fresh,
@@ -313,7 +313,7 @@ def _tilt_one(
     return done, log_norms + (_mode_terms(*given) if collapsed else _dirichlet_terms(*given))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _score(c, coef, coef_cov, features, is_product, n_tokens, mean):
     """E[s], and E[s²] or E[exp s], of column c."""
     first, moment, _ = _moments(c, features, is_product, n_tokens, mean)

@@ -49,7 +49,7 @@ def _exp(x):
     return p * np.int32((np.int32(whole) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _digamma(x):
     """psi(x) in float64 for x > 0."""
     shift = 0.0
@@ -61,7 +61,7 @@ def _digamma(x):
     return shift + math.log(x) - 0.5 / x - tail
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _dirichlet_terms(alpha, gamma, log_theta_used, phi_sum):
     """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log_theta_used_k), at gamma."""
     alpha_total = 0.0
@@ -139,7 +139,7 @@ def _may_overshoot(count, curvature, is_product, n_tokens, trial, factors):
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _settle(rows, j, fixed, features, curvature, is_product, n_tokens, count, trial, factors, log_norm, new):
     """Solve for phi_j of a word that occurs `count` times, where A depends on x = F·phi_j; returns the log normaliser.
 
@@ -178,7 +178,7 @@ def _settle(rows, j, fixed, features, curvature, is_product, n_tokens, count, tr
     return log_norm
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _prepare_features(coef, is_product, n_tokens, features, trial):
     for c in range(coef.shape[0]):
         for k in range(coef.shape[1]):
@@ -186,7 +186,7 @@ def _prepare_features(coef, is_product, n_tokens, features, trial):
         trial[c, 3], trial[c, 4] = features[c].min(), features[c].max()
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, phi_sum, log_theta, fixed):
     """The part of log phi_jk that is the same for all tokens: E[log theta_k], squares, the coefficients' covariance.
 
@@ -220,7 +220,7 @@ def _fixed_terms(gamma, coef, coef_cov, slope, curvature, is_product, n_tokens, 
         fixed[k] -= shift
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _respond_to_words(
     rows, counts, features, fixed, slope, curvature, is_product, n_tokens, state, phi, phi_sum, factors, trial, new
 ):
@@ -256,7 +256,7 @@ def _respond_to_words(
     return word_bound
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _score_moments(c, coef, coef_cov, is_product, counts, n_tokens, state, phi, phi_sum):
     """(E[s], E[s²]) of a quadratic column, (E[s], E[exp s]) of a product column."""
     n_topics = phi_sum.shape[0]
@@ -282,7 +282,7 @@ def _score_moments(c, coef, coef_cov, is_product, counts, n_tokens, state, phi, 
     return mean, square / (n_tokens * n_tokens)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _start_state(features, is_product, counts, phi, phi_sum, state):
     """sum_j c_j F·phi_j of the quadratic columns, log E[exp s] of the product columns; and sum_j c_j phi_j."""
     phi_sum[:] = np.float32(0.0)
@@ -295,7 +295,7 @@ def _start_state(features, is_product, counts, phi, phi_sum, state):
             state[c] += counts[j] * (math.log(own) if is_product[c] else own)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _respond_one(
     rows, count, alpha, max_passes, tol, slope, curvature, coef, coef_cov, is_product, n_tokens,
     features, gamma, phi, state, phi_sum, log_theta, fixed, factors, trial, new,

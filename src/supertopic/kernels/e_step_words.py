@@ -53,7 +53,7 @@ def _exp_digamma(x):
     return series if big else series * _exp(-shift)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def digamma(x):
     """psi(x) in float64 for x > 0."""
     shift = 0.0
@@ -65,7 +65,7 @@ def digamma(x):
     return shift + math.log(x) - 0.5 / x - tail
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _trigamma(x):
     """psi'(x) in float64 for x > 0."""
     shift = 0.0
@@ -77,7 +77,7 @@ def _trigamma(x):
     return shift + (1.0 + tail) / x + 0.5 * inv2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _gammas_of(alpha, gammas):
     """Fill gammas (K, 3) with log Gamma(alpha_k), psi(alpha_k), psi'(alpha_k); equal neighbours are computed once."""
     for k in range(alpha.shape[0]):
@@ -88,7 +88,7 @@ def _gammas_of(alpha, gammas):
             gammas[k, 0], gammas[k, 1], gammas[k, 2] = math.lgamma(value), digamma(value), _trigamma(value)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _dirichlet_terms(alpha, gammas, theta, phi_sum):
     """E[log p(theta)] - E[log q(theta)] + sum_k phi_sum_k (E[log theta_k] - log theta_k) at gamma = alpha + phi_sum:
 
@@ -111,7 +111,7 @@ def _dirichlet_terms(alpha, gammas, theta, phi_sum):
     return bound + math.lgamma(alpha_total) - math.lgamma(alpha_total + total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _mode_terms(alpha, theta, phi_sum):
     """log Dirichlet(mode | alpha + 1) + sum_k phi_sum_k (log mode_k - log theta_k), mode = gamma / sum gamma:
 
@@ -131,13 +131,13 @@ def _mode_terms(alpha, theta, phi_sum):
     return bound + math.lgamma(priors) - total * math.log(total)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _prior_terms(alpha, collapsed, gammas, theta, phi_sum):
     """The terms of a document's bound that belong to theta."""
     return _mode_terms(alpha, theta, phi_sum) if collapsed else _dirichlet_terms(alpha, gammas, theta, phi_sum)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _pass_over_words(rows, counts, theta, total, ratio):
     """One pass: ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk. Then gamma = alpha + theta·total.
 
@@ -171,7 +171,7 @@ def _pass_over_words(rows, counts, theta, total, ratio):
             total[k] += ratio[j] * rows[j, k]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _weigh(gamma, collapsed, theta):
     """theta = exp psi(gamma), or gamma (E[theta | z] up to a factor) in collapsed inference."""
     if collapsed:
@@ -182,7 +182,7 @@ def _weigh(gamma, collapsed, theta):
             theta[k] = _exp_digamma(gamma[k])
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _update_gamma(alpha, collapsed, theta, total, gamma):
     """Update gamma = alpha + theta·total and its weights theta; return the mean absolute change of gamma."""
     change = np.float32(0.0)
@@ -194,7 +194,7 @@ def _update_gamma(alpha, collapsed, theta, total, gamma):
     return change / np.float32(alpha.shape[0])
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _share_words(rows, counts, theta, phi, phi_sum):
     """Set phi_jk ∝ rows_jk theta_k and phi_sum_k = sum_j c_j phi_jk; return sum_j c_j log(rows_j·theta)."""
     n_topics = theta.shape[0]
@@ -216,7 +216,7 @@ def _share_words(rows, counts, theta, phi, phi_sum):
     return log_norms
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma, theta, total, ratio):
     """Coordinate ascent for one document; updates gamma and its weights theta, returns the number of passes."""
     _weigh(gamma, collapsed, theta)
@@ -229,7 +229,7 @@ def _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma, theta, total,
     return done
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _start_document(fresh, first, last, indices, counts, weights, alpha, gamma, rows):
     """Copy the weights of the document's words into `rows`; set gamma = alpha + N/K on a fresh start. Returns N."""
     n_tokens = np.float32(0.0)

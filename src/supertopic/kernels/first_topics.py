@@ -15,7 +15,7 @@ _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _pass_over_words(rows, counts, theta, gained, ratio):
     """ratio_j = c_j / (rows_j·theta) and gained_k = sum_j ratio_j rows_jk, four words at a time."""
     n_topics, n_words = theta.shape[0], counts.shape[0]

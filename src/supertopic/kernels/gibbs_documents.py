@@ -163,7 +163,7 @@ def uniform(key, index):
     return np.float32((x ^ (x >> np.uint64(31))) >> np.uint64(40)) * np.float32(2.0**-24)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=FAST, error_model="numpy")
 def exponentials(power, size):
     """power[:size] becomes exp(power - its largest), to a relative 6e-6, 0 below exp(-85).
 
@@ -190,7 +190,7 @@ def exponentials(power, size):
         power[k] = series * scale if x > np.float32(-124.0) else np.float32(0.0)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
+@njit(cache=True, nogil=True, forceinline=True, fastmath=FAST, error_model="numpy", _nrt=False)
 def _set_shares(n_columns, coefs, slope, curve, count, alpha, inverse, lower, factor, share, own_share):
     """factor_k = exp(sum_c slope_c coef_ck - 1/2 curve_c coef_ck^2) up to a constant, and the shares with it."""
     n_topics, one = alpha.shape[0], np.float32(1)

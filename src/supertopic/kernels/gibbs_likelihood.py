@@ -44,7 +44,7 @@ def _uniform(key, index):
     return np.float64((x ^ (x >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _log_phi(a):
     """log Phi(a), far into the tail."""
     if a > -20.0:
@@ -53,7 +53,7 @@ def _log_phi(a):
     return -0.5 * a * a - HALF_LOG_2PI - math.log(-a) + math.log1p(inverse * (-1.0 + inverse * (3.0 - 15.0 * inverse)))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _function(kind, s, slope, curvature):
     """f(s)."""
     if kind == QUADRATIC:
@@ -63,7 +63,7 @@ def _function(kind, s, slope, curvature):
     return abs(slope) * _log_phi(s * curvature if slope > 0.0 else -s * curvature) if slope != 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _taylor(kind, s, slope, curvature, largest):
     """f(s + x) - f(s) = x (p1 + x (p2 + x (p3 + x p4))): p1 to p4, and a bound of the remainder for |x| <= largest."""
     if kind == QUADRATIC:
@@ -95,7 +95,7 @@ def _taylor(kind, s, slope, curvature, largest):
     )
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=FAST, error_model="numpy")
 def _exponentials(power, size):
     """power[:size] <= 0 becomes its exponential, to a relative 6e-6, and 0 below exp(-85); the loop vectorises."""
     for k in range(size):
@@ -111,7 +111,7 @@ def _exponentials(power, size):
         power[k] = series * scale if x > np.float32(-124.0) else np.float32(0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _set_powers(n_topics, kind, score, largest, shift, slope, curvature, total, power):
     """power_k = sum_c f_c(s_c + x_ck), less the largest of them."""
     total[:n_topics] = 0.0

@@ -26,7 +26,7 @@ def _uniform(key, index):
     return (np.float64(bits) + 0.5) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def log_gamma_draw(shape, key):
     """log g, g ~ Gamma(shape, 1); `key` (uint64) is the key of its random stream."""
     boosted = shape + 1.0 if shape < 1.0 else shape

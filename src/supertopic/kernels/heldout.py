@@ -22,7 +22,7 @@ _E4, _E5, _E6 = np.float32(0.00961812911), np.float32(0.00133335581), np.float32
 _FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _mix(x):
     """The finaliser of splitmix64."""
     x = (x ^ (x >> np.uint64(30))) * _MIX_1
@@ -30,19 +30,19 @@ def _mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _document_key(seed, document):
     return _mix(_mix(np.uint64(seed) + _GOLDEN) + np.uint64(document) * _GOLDEN)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _uniform(key, counter):
     """The counter-th uniform on [0, 1) of a document."""
     bits = _mix(key + (np.uint64(counter) + np.uint64(1)) * _GOLDEN)
     return np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _take_many(count, wanted, to_come, key, counter):
     """How many of `count` tokens are among the `wanted` of those `to_come`: hypergeometric, by its normal limit."""
     share = wanted / to_come
@@ -90,7 +90,7 @@ def split_range(start, stop, indptr, data, seed, observed):
             observed[j] = taken
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def exp_digamma(x, out, bits):
     """out = exp(psi(x)) for float32 x > 0, relative error about 1e-5; ``bits`` is int32 scratch.
 
@@ -171,7 +171,7 @@ def completion_range(
         log_lik[d] = score
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _expand(first, last, indices, data, word_topic, rows, token_row):
     """Fill ``rows`` (p(word | k) of each distinct word) and ``token_row`` (the row of each token).
 
@@ -191,7 +191,7 @@ def _expand(first, last, indices, data, word_topic, rows, token_row):
     return n_tokens
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _joint(prior_count, row, joint):
     """joint_k = (alpha_k + n_k) p(w | k); returns its sum."""
     total = 0.0
@@ -201,7 +201,7 @@ def _joint(prior_count, row, joint):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _draw(joint, target):
     """The topic at which the running sum of ``joint`` passes ``target``."""
     running = 0.0
@@ -212,7 +212,7 @@ def _draw(joint, target):
     return joint.shape[0] - 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _sweep(first, last, step, z, prior_count, rows, token_row, joint, key, counter):
     """Draw z_n from p(z_n | the others, w) for n = first, first + step, ..., excluding ``last``."""
     for n in range(first, last, step):
@@ -225,7 +225,7 @@ def _sweep(first, last, step, z, prior_count, rows, token_row, joint, key, count
     return counter
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _resample(particle_weight, total, offset, offspring, z, prior_count, n_done):
     """Systematic resampling in place: particle r gets about R weight_r / total copies."""
     n_particles = particle_weight.shape[0]
@@ -289,7 +289,7 @@ def left_to_right_range(
         log_lik[d] = score
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _log_joint(n_tokens, alpha, z, prior_count, rows, token_row):
     """log p(w, z) = log B(alpha + n) / B(alpha) + sum_n log p(w_n | z_n), prior_count being alpha + n."""
     value = math.lgamma(alpha.sum()) - math.lgamma(alpha.sum() + n_tokens)
@@ -300,7 +300,7 @@ def _log_joint(n_tokens, alpha, z, prior_count, rows, token_row):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _find_assignment(n_tokens, alpha, best_z, z, prior_count, rows, token_row, joint, key, counter, n_starts, n_burn):
     """Put the z of largest p(w, z) in n_starts runs of n_burn Gibbs sweeps each into ``best_z``.
 
@@ -328,7 +328,7 @@ def _find_assignment(n_tokens, alpha, best_z, z, prior_count, rows, token_row, j
     return counter
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _log_block(first, last, z, fixed_z, prior_count, rows, token_row, joint):
     """log probability that tokens first, ..., last - 1, drawn in order, become ``fixed_z``; the state is unchanged."""
     value = 0.0
@@ -343,7 +343,7 @@ def _log_block(first, last, z, fixed_z, prior_count, rows, token_row, joint):
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _reduced_run(
     first, last, n_tokens, z, fixed_z, middle, prior_count, middle_count, rows, token_row, joint, log_p, key, counter
 ):
@@ -366,7 +366,7 @@ def _reduced_run(
     return largest + np.log(np.exp(log_p, log_p).mean()), counter
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def through_assignment(
     n_tokens, alpha, block, fixed_z, z, middle, prior_count, middle_count, rows, token_row, joint, log_p, key, counter
 ):

@@ -26,7 +26,7 @@ _TINY = np.float32(1e-30)
 WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of smaller numbers would be denormal and slow
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _pass_over_words(rows, counts, theta, total, ratio):
     """ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk; four words at a time, for speed."""
     n_topics = theta.shape[0]
@@ -57,7 +57,7 @@ def _pass_over_words(rows, counts, theta, total, ratio):
             total[k] += ratio[j] * rows[j, k]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _multiply(phi, counts, alpha, vector, product):
     """product = A vector = alpha·vector + sum_j c_j phi_j (phi_j·vector); four words at a time."""
     n_topics = vector.shape[0]
@@ -86,7 +86,7 @@ def _multiply(phi, counts, alpha, vector, product):
             product[k] += by * phi[j, k]
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _em_step(alpha, size, theta, total):
     """theta = (theta·total + alpha) / N; return the sum of its absolute changes."""
     change = np.float32(0.0)
@@ -97,7 +97,7 @@ def _em_step(alpha, size, theta, total):
     return change
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _copy_words(first, last, indices, counts, weights, rows):
     """Copy the weights of the document's words into `rows`; return the number of tokens."""
     n_tokens = np.float32(0.0)
@@ -109,7 +109,7 @@ def _copy_words(first, last, indices, counts, weights, rows):
     return n_tokens
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _share_words(rows, counts, ratio, theta, diagonal, alpha):
     """Turn rows into phi_jk = theta_k rows_jk / r_j, and set diagonal = alpha + sum_j c_j phi_jk²."""
     for k in range(alpha.shape[0]):

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _normalise_logs(logs):
     """Probabilities ∝ exp(logs), in place; returns log sum exp(logs)."""
     top = logs[0]
@@ -44,7 +44,7 @@ def share_documents(start, stop, indptr, indices, counts, log_weights, log_share
                     phi[j, k] = logs[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _uniform(seed, sweep, item):
     """A number in [0, 1) that depends on (seed, sweep, item) alone."""
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(sweep) * np.uint64(0xD1B54A32D192ED03)
@@ -55,7 +55,7 @@ def _uniform(seed, sweep, item):
     return np.float64(x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _move_document(sign, first, last, indices, counts, k, word_topic, topic_tokens, topic_documents):
     for j in range(first, last):
         word_topic[indices[j], k] += sign * counts[j]

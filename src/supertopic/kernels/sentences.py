@@ -20,7 +20,7 @@ from numba import njit
 _NEVER = -1e300  # stands for log 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _weigh_sentences(first, last, indptr, indices, counts, log_weights, logs):
     """logs[s, k] = log b_s(k), for the sentences [first, last) of one document."""
     n_topics = log_weights.shape[1]
@@ -34,7 +34,7 @@ def _weigh_sentences(first, last, indptr, indices, counts, log_weights, logs):
                 row[k] += count * log_weights[word, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _forward(n_sentences, theta, eps, logs, scores, filtered):
     """Set scores[s, k] = b_s(k) / max_j b_s(j) and filtered[s, k] = p_s(k); return log p(words)."""
     n_topics = theta.shape[0]
@@ -59,7 +59,7 @@ def _forward(n_sentences, theta, eps, logs, scores, filtered):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _backward(n_sentences, theta, eps, scores, filtered, ahead, posterior, fresh, drawn):
     """posterior[s, k] = p(z_s = k | words), fresh[s] = p(fresh_s | words), drawn_k = expected fresh draws of k."""
     n_topics = theta.shape[0]

@@ -106,7 +106,7 @@ def add_rows(word_topic, total):
             total[k] += word_topic[w, k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _digamma(x):
     """psi(x) in float64 for x > 0: the recurrence up to x >= 8, then the asymptotic series."""
     shift = 0.0
