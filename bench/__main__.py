@@ -5,7 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench import clock, first_use, growth, memory, responses, sage, sampling, supervised, threads, variational
+from bench import (
+    clock,
+    first_use,
+    growth,
+    memory,
+    responses,
+    sage,
+    sampling,
+    supervised,
+    threads,
+    training,
+    variational,
+)
 from bench.corpus import read_documents
 from bench.peers import missing
 from bench.plan import Plan
@@ -20,6 +32,7 @@ TABLES = {
     "supervised": supervised.table,
     "responses": responses.table,
     "sage": sage.table,
+    "training": training.table,
     "growth": growth.table,
 }
 

@@ -18,6 +18,7 @@ from supertopic.datasets import load
 MOST = 2.0  # target: at most this multiple of an LDA fit
 AUTHORS = 209.0  # after these seconds class-slda (C++) had not finished its first EM step: 20 classes, K = 40, one core
 LEAST = 10.0  # target: at least this many times faster
+STEPS_ONLY = {"inference": "vb", "refit": False, "cross_fit": 0}
 
 
 def table(documents: Documents, plan: Plan) -> Table:
@@ -34,7 +35,7 @@ def table(documents: Documents, plan: Plan) -> Table:
     response = standardised_log_length(documents)
     for n_topics in plan.topics((20, 50)):
         lda = _maker(LDA, n_topics, n_jobs=1, topic_word_prior=BETA, doc_topic_prior=ALPHA)
-        ours = _maker(SLDARegressor, n_topics, n_jobs=1, topic_word_prior=BETA, doc_topic_prior=ALPHA, refit=False)
+        ours = _maker(SLDARegressor, n_topics, n_jobs=1, topic_word_prior=BETA, doc_topic_prior=ALPHA, **STEPS_ONLY)
         for make in (lda, ours):
             make(max_iter=2).fit(documents.train[:200], response[:200])
         plain, own = [], []
@@ -75,6 +76,6 @@ def _step_of_classes(n_topics: int) -> float:
     X, y = bunch.counts.counts[train], bunch.frame["label"].to_numpy()[train]
     seconds = []
     for steps in (1, 6):
-        model = SLDAClassifier(n_topics, inference="vb", max_iter=steps, tol=0, refit=False, n_jobs=1)
+        model = SLDAClassifier(n_topics, max_iter=steps, tol=0, n_jobs=1, **STEPS_ONLY)
         seconds.append(_timed(model, X, y)[0])
     return (seconds[1] - seconds[0]) / 5

@@ -262,8 +262,8 @@ MUTANTS = [
     *mutants_of(
         "estimators/shared/certainty/cross_fit.py",
         (
-            "estimator._sibling(training.rows(rest), **short)",
-            "estimator._sibling(training, **short)",
+            'estimator._sibling(("fold", number), training.rows(rest), seed, **short)',
+            'estimator._sibling(("fold", number), training, seed, **short)',
             "test_cross_fit.py::test_a_fold_is_predicted_by_a_fit_without_its_documents",
         ),
     ),

@@ -148,9 +148,9 @@ def test_folds_of_prediction_constrained_fits_are_as_long_as_the_whole(monkeypat
     counts, y = documents("gaussian", 200)
     given, sibling = [], SLDARegressor._sibling
 
-    def watched(self, training, **params):
+    def watched(self, *documents, **params):
         given.append(params)
-        return sibling(self, training, **params)
+        return sibling(self, *documents, **params)
 
     monkeypatch.setattr(SLDARegressor, "_sibling", watched)
     model = SLDARegressor(3, cross_fit=2, max_iter=14).fit(counts, y)
@@ -163,10 +163,10 @@ def test_a_fold_is_predicted_by_a_fit_without_its_documents(monkeypatch):
     y[::6] = np.nan
     seen, sibling = [], SLDARegressor._sibling
 
-    def watched(self, training, **params):
+    def watched(self, part, training, seed, **params):
         assert training.corpus.counts.shape[0] == len(training.y)
         seen.append(training.y)
-        return sibling(self, training, **params)
+        return sibling(self, part, training, seed, **params)
 
     monkeypatch.setattr(SLDARegressor, "_sibling", watched)
     SLDARegressor(3, cross_fit=4, max_iter=2).fit(counts, y)

@@ -126,6 +126,7 @@ def test_class_weight_moves_the_border():
 
 def test_supervision_is_chosen_on_the_training_documents():
     model = SLDARegressor(K, supervision="auto", max_iter=5).fit(X, NUMBER)
+    assert model.inference_ == "pc"
     assert set(model.supervision_scores_) == {1.0, 3.0, 10.0, 30.0, 100.0}
     assert model.supervision_scores_[model.supervision_] >= model.supervision_scores_[1.0]
     fixed = SLDARegressor(K, supervision=model.supervision_, max_iter=5).fit(X, NUMBER)
@@ -144,8 +145,8 @@ def test_a_higher_weight_is_taken_where_it_gains_more_than_noise():
 def test_choosing_supervision_costs_about_two_fits(monkeypatch):
     steps, fit = [], SLDARegressor._fit_training
 
-    def count(self, training):
-        fit(self, training)
+    def count(self, training, seed):
+        fit(self, training, seed)
         steps.append(len(self.bound_) * len(training.y))
 
     monkeypatch.setattr(SLDARegressor, "_fit_training", count)

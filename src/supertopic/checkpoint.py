@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 import warnings
 from collections.abc import Mapping
@@ -16,12 +17,17 @@ import scipy.sparse as sp
 from supertopic.persistence import as_bytes, read_file, remove_leftovers, to_json, write_file
 from supertopic.plain_values import encode
 
+# Fits that are a part of another: of a fold, of an ensemble, beside words, on the way to a choice.
+_ASIDE = re.compile(r"(\.(fold|member|pilot|choice)-\d+)+")
+
 
 class Checkpoint:
     """Where, and how often, a long fit is saved while it runs: ``LDA(checkpoint=Checkpoint("fit.checkpoint", 300))``.
 
     A path alone, ``LDA(checkpoint="fit.checkpoint")``, saves every 30 seconds. A fit that was killed and is started
-    again with the same data and parameters continues from the file. The file is removed at the end of the fit.
+    again with the same data and parameters continues from the file. The file is removed at the end of the fit. Fits
+    that are a part of it (of cross-fitting, of an ensemble, of ``supervision="auto"``) have files of their own beside
+    it, such as ``fit.checkpoint.fold-2``; they are removed with it.
 
     Parameters
     ----------
@@ -54,12 +60,15 @@ class Checkpoint:
         self.every_seconds = every_seconds
         self.fingerprint = json.loads(to_json(fingerprint or {}))
         self._saved_at = time.monotonic()
+        self._stays = False  # until the fit that this one is a part of has ended
 
     @classmethod
     def of(cls, given: Any, fingerprint: Mapping[str, Any]) -> Checkpoint:
         """The checkpoint of one fit, from the parameter `checkpoint`: a path or a Checkpoint."""
         if isinstance(given, Checkpoint):
-            return cls(given.path, given.every_seconds, fingerprint=fingerprint)
+            own = cls(given.path, given.every_seconds, fingerprint=fingerprint)
+            own._stays = given._stays
+            return own
         if not isinstance(given, str | os.PathLike):
             raise ValueError(f"checkpoint: got {given!r}, expected a path or a supertopic.Checkpoint")
         return cls(given, fingerprint=fingerprint)
@@ -69,16 +78,33 @@ class Checkpoint:
         own = {**self.fingerprint, what: number}
         return Checkpoint(f"{self.path}.{number}", self.every_seconds, fingerprint=own)
 
+    @classmethod
+    def aside(cls, given: Any, what: str, number: int) -> Checkpoint | None:
+        """The checkpoint of a fit that is a part of the one with the parameter `checkpoint`; None without one.
+
+        Its file stays until `finish` of the whole: a fit that is killed in a later part does not repeat this one.
+        """
+        if given is None:
+            return None
+        whole = cls.of(given, {})
+        own = cls(f"{whole.path}.{what}-{number}", whole.every_seconds)
+        own._stays = True
+        return own
+
     def __repr__(self) -> str:
         return f"Checkpoint({self.path!r}, every_seconds={self.every_seconds!r})"
 
     def seed(self) -> int | None:
         """The seed of the fit that left the file, for a fit whose `random_state` is None; None without a file."""
-        for path in (self.path, f"{self.path}.0"):
-            if os.path.lexists(path):
-                found = read_file(path, "checkpoint")[0].get("fingerprint", {}).get("seed")
-                return found if type(found) is int else None
+        for path in self.files():
+            found = read_file(path, "checkpoint")[0].get("fingerprint", {}).get("seed")
+            member = re.search(r"\.member-(\d+)$", path)  # of an ensemble: its number is added to the seed
+            return found - int(member[1] if member else 0) if type(found) is int else None
         return None
+
+    def files(self) -> list[str]:
+        """What an earlier fit has left: its file, that of its first start, and those of its parts."""
+        return [path for path in (self.path, f"{self.path}.0", *self._files_aside()) if os.path.lexists(path)]
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """Return the scalars and arrays of the last save, or None if there is no file."""
@@ -108,10 +134,19 @@ class Checkpoint:
         self._saved_at = time.monotonic()
 
     def finish(self) -> None:
-        """Remove the file: the fit is complete."""
-        remove_leftovers(self.path)
-        if os.path.lexists(self.path):
-            os.remove(self.path)
+        """Remove the file, and those of its parts: the fit is complete."""
+        if self._stays:
+            return
+        for path in (*self._files_aside(), self.path):
+            remove_leftovers(path)
+            if os.path.lexists(path):
+                os.remove(path)
+
+    def _files_aside(self) -> list[str]:
+        """The files of the fits that are a part of this one."""
+        folder, name = os.path.split(self.path)
+        found = (other for other in os.listdir(folder) if other.startswith(name))
+        return sorted(os.path.join(folder, other) for other in found if _ASIDE.fullmatch(other, len(name)))
 
 
 def fingerprint_value(value: Any) -> str:

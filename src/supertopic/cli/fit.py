@@ -182,7 +182,9 @@ def _telling_of(checkpoint: str | None) -> Iterator[None]:
     except KeyboardInterrupt:
         if checkpoint is None:
             raise
-        kept = any(os.path.exists(path) for path in (checkpoint, f"{checkpoint}.0"))
+        from supertopic.checkpoint import Checkpoint
+
+        kept = Checkpoint(checkpoint).files()
         raise Stopped(
             f"Stopped; the last state is kept in {checkpoint}: the same command goes on from it."
             if kept

@@ -110,13 +110,9 @@ class MedLDA(SupervisedEstimator):
         gamma = self.doc_topic_ * (state.alpha.sum() + lengths[:, None])
         return Design.of(gamma, state.alpha, batch.lengths, training.covariates).mean
 
-    def _pilot_of(self, training: Training) -> Callable[[np.ndarray], ScoredDocuments]:
-        """A function that scores all documents by a fit without those held out, neither their words nor labels."""
-
-        def fit_pilot(held_out: np.ndarray) -> ScoredDocuments:
-            return scored(self._sibling(training.rows(np.flatnonzero(~held_out))), training)
-
-        return fit_pilot
+    def _fit_pilot(self, training: Training, held_out: np.ndarray, seed: int) -> ScoredDocuments:
+        """All documents scored by a fit without those held out, neither their words nor labels."""
+        return scored(self._sibling(("pilot", 0), training.rows(np.flatnonzero(~held_out)), seed), training)
 
     def _start_terms(self, n_documents: int) -> Duals | None:
         """The duals of an earlier fit of as many documents."""
@@ -135,9 +131,9 @@ class MedLDA(SupervisedEstimator):
         super()._refit(training)
         self._keep_duals()
 
-    def _after_fit(self, training: Training) -> None:
+    def _after_fit(self, training: Training, seed: int) -> None:
         self._keep_duals()
-        super()._after_fit(training)
+        super()._after_fit(training, seed)
 
     def _keep_duals(self) -> None:
         """The attributes that tell which documents carry the model."""
@@ -378,11 +374,11 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
 
     fit.__doc__ = MedLDA.fit.__doc__
 
-    def _after_fit(self, training: Training) -> None:
-        super()._after_fit(training)
+    def _after_fit(self, training: Training, seed: int) -> None:
+        super()._after_fit(training, seed)
         self.__dict__.pop("_scaled", None)
         if self.cross_fit:
-            self._scaled = fit_scaling(self, training, int(self.cross_fit))
+            self._scaled = fit_scaling(self, training, int(self.cross_fit), seed)
 
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:

@@ -126,13 +126,14 @@ class SLDA(SupervisedEstimator):
             )
         return replace(engine, fit=partial(fit_chains, engine=engine.fit, n_chains=int(self.n_chains)))
 
-    def _after_fit(self, training: Training) -> None:
-        super()._after_fit(training)
+    def _after_fit(self, training: Training, seed: int) -> None:
+        super()._after_fit(training, seed)
         if "coef" in self.draws_:
             warn_unmixed(self, self.r_hat_, "draws_ holds draws of different posterior modes, the best chain's first")
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)
+        self.inference_ = self._inference()
         if "coef" in self.draws_:
             self.r_hat_, self.n_effective_ = diagnose(self)
 
@@ -276,6 +277,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         prior puts topics at, and a zero is a topic without effect.
     coef_std_ : like `coef_`, standard errors of this difference, given the topics
     response_ : str, or a list for several responses: what y was taken for
+    inference_ : str, the engine: which one "auto" took
     dispersion_ : float, or (M,): the variance of y around the prediction, r, 1/shape …
     supervision_ : float, the weight used; supervision_scores_ : dict, what "auto" saw
     covariate_coef_, covariate_std_ : (M, P) ndarray, with covariates, per unit of each, or a DataFrame with their names
@@ -373,6 +375,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     ----------
     classes_ : (C,) ndarray
     response_ : str, what y was taken for
+    inference_ : str, the engine: which one "auto" took
     intercept_ : (1,) ndarray, or (C,) for "softmax"
         The linear predictor of the average training document, as in `SLDARegressor`.
     coef_, coef_std_ : (1, K) ndarray, or (C, K) for "softmax"

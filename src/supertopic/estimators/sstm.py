@@ -143,7 +143,7 @@ class SSTM(SupervisedEstimator):
         super()._restore(saved)
         self._best_first = saved.get("best_first") is True
 
-    def _after_fit(self, training: Training) -> None:
+    def _after_fit(self, training: Training, seed: int) -> None:
         """The sparse estimate; and a warning where chains disagree."""
         state, scale, extra = self._state, float(self.draws_["coef_scale"].mean()), training.covariates
         seen = np.hstack([self._mean_shares, extra]).astype(np.float64)

@@ -43,6 +43,7 @@ class TopicModel(SLDA):
     intercept_ : Series, of each response (or response and class), as in `SLDARegressor`
     coef_, coef_std_ : DataFrame, a row per column of coefficients (response, or response and class), a column per topic
     response_ : dict, what each column of y was taken for
+    inference_ : str, the engine: which one "auto" took
     cutpoints_ : dict of the cut-points of each ordered response, as in `SLDAClassifier`
     dispersion_ : dict of each response's own parameters, where it has some
     classes_ : dict of each class column's classes

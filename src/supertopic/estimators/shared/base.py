@@ -98,8 +98,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         warn_empty(corpus)
         return self
 
-    def _run(self, engine: Engine, task: Task, corpus: Corpus, after: Callable[[], None] = lambda: None) -> None:
-        """Fit, keep what was found, infer the topic shares of the training documents, and do what comes `after`."""
+    def _run(self, engine: Engine, task: Task, corpus: Corpus, after: Callable[[int], None] | None = None) -> None:
+        """Fit, keep what was found, infer the topic shares of all documents; then `after`, which is given the seed."""
         with task.backend:
             which = f" {self._inference()}" if len(self.engines) > 1 else ""
             fit = run(engine.fit, task, type(self).__name__ + which, more_follows=True)
@@ -107,7 +107,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self._forget_shares()
             self.doc_topic_ = self._infer(corpus, task.backend)
         self._derive(task.model)
-        after()
+        if after is not None:
+            after(task.seed)
         if task.checkpoint is not None:
             task.checkpoint.finish()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -15,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
@@ -101,39 +101,39 @@ class SupervisedEstimator(TopicEstimator):
         self._scaling = Scaling.of(self._columns.encode(covariates, len(corpus)), self._columns.labels)
         extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
-        asked = self._supervision()
+        asked, seed = self._supervision(), self._seed_of_fit()
         if isinstance(asked, str):
             given = None if covariates is None else self._columns.encode(covariates, len(corpus))
-            self.supervision_ = choose_supervision(self, corpus.counts, y, numbers, weight, given)
+            self.supervision_ = choose_supervision(self, corpus.counts, y, numbers, weight, given, seed)
         else:
             self.supervision_ = float(asked)
         training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
-        self._fit_training(training)
+        self._fit_training(training, seed)
         self._n_seen = len(corpus)
         warn_empty(corpus)
         return self
 
-    def _fit_training(self, training: Training) -> None:
+    def _fit_training(self, training: Training, seed: int) -> None:
         """Topics and coefficients; the coefficients once more on topics that have not seen y; words beside them."""
         engine = self._engine()
         model = self._check_model(training.corpus)
         self._forget_words()
-        seed, seen, after = self._seed_of_fit(), training, partial(self._after_fit, training)
+        seen, after = training, partial(self._after_fit, training)
         if share := self._honest_share():
             aside = set_aside(training, share, seed)
             seen, after = without_labels(training, aside), partial(fit_coefficients, self, training, aside)
         task = self._task(model, seen.batch(self.n_topics, self.supervision_), engine.read(self), seed=seed)
         self._run(engine, task, training.corpus, after)
 
-    def _after_fit(self, training: Training) -> None:
+    def _after_fit(self, training: Training, seed: int) -> None:
         """What follows a fit: refitted coefficients, words beside the topics, and what is said about certainty."""
         if self.refit:
             self._refit(training)
-        ensemble.fit_members(self, training, self._n_members())
+        ensemble.fit_members(self, training, self._n_members(), seed)
         if self.refit and self._has_words():
-            add_words_beside(self, training)
+            add_words_beside(self, training, seed)
         if self._n_folds():
-            cross_fit(self, training, self._n_folds())
+            cross_fit(self, training, self._n_folds(), seed)
 
     def _n_folds(self) -> int:
         """Folds behind what is said about certainty; 0 for none."""
@@ -147,9 +147,10 @@ class SupervisedEstimator(TopicEstimator):
         """Fits whose linear predictors are averaged."""
         return 1
 
-    def _sibling(self, training: Training, **params: Any) -> Self:
-        """An estimator with the same parameters but those given, fitted to other documents of the same kind."""
-        alone = {"vectorizer": None, "checkpoint": None, "verbose": 0, "warm_start": False}
+    def _sibling(self, part: tuple[str, int], training: Training, seed: int, **params: Any) -> Self:
+        """An estimator with the same parameters but those given, fitted to other documents; `part` of this fit."""
+        checkpoint = Checkpoint.aside(self.checkpoint, *part)
+        alone = {"vectorizer": None, "verbose": 0, "warm_start": False, "random_state": seed, "checkpoint": checkpoint}
         alone_too = (("words", False), ("cross_fit", 0), ("honest", 0.0), ("n_chains", 1))
         off = {name: value for name, value in alone_too if name in self.get_params(deep=False)}
         other = clone(self).set_params(**{**alone, **off, **params})
@@ -159,7 +160,7 @@ class SupervisedEstimator(TopicEstimator):
         if hasattr(self, "classes_"):
             other.classes_ = self.classes_
         other._remember_words(training.corpus)
-        other._fit_training(training)
+        other._fit_training(training, seed)
         return other
 
     def _refit(self, training: Training) -> None:
@@ -205,16 +206,13 @@ class SupervisedEstimator(TopicEstimator):
         for name in ("_word_coef", "_word_scale", "word_coef_", "_conformal", "_climb", "_climb_steps", *ensemble.KEPT):
             self.__dict__.pop(name, None)
 
-    def _pilot_of(self, training: Training) -> Callable[[np.ndarray], ScoredDocuments]:
-        """A function that scores all documents by a fit that has not seen the labels of those held out."""
-
-        def fit_pilot(held_out: np.ndarray) -> ScoredDocuments:
-            pilot = copy(self)
-            pilot.words, pilot.cross_fit, pilot.checkpoint, pilot.verbose = False, 0, None, 0
-            pilot._fit_training(without_labels(training, held_out))
-            return scored(pilot, training)
-
-        return fit_pilot
+    def _fit_pilot(self, training: Training, held_out: np.ndarray, seed: int) -> ScoredDocuments:
+        """All documents scored by a fit that has not seen the labels of those held out."""
+        pilot = copy(self)
+        pilot.words, pilot.cross_fit, pilot.verbose = False, 0, 0
+        pilot.checkpoint = Checkpoint.aside(self.checkpoint, "pilot", 0)
+        pilot._fit_training(without_labels(training, held_out), seed)
+        return scored(pilot, training)
 
     # --- batches as they come -----------------------------------------------------------------------------------
 

@@ -37,9 +37,9 @@ class OutOfFold:
     shares: np.ndarray  # (n, K) topic shares, the topics in the order of the whole fit's
 
 
-def cross_fit(estimator: Any, training: Training, n_folds: int) -> None:
+def cross_fit(estimator: Any, training: Training, n_folds: int, seed: int) -> None:
     """Correct the estimator's coefficients and dispersion, and keep what its intervals and errors need."""
-    found = _predict_folds(estimator, training, n_folds)
+    found = _predict_folds(estimator, training, n_folds, seed)
     if found is None:
         return
     state, response, rows = estimator._state, estimator._response(), found.rows
@@ -65,13 +65,13 @@ def keep_levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.nda
     estimator._derive(estimator._model())
 
 
-def _predict_folds(estimator: Any, training: Training, n_folds: int) -> OutOfFold | None:
+def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) -> OutOfFold | None:
     """Every labelled document predicted by a fit without it; None where they are too few."""
     labelled = np.flatnonzero(training.labelled)
     if len(labelled) < _LEAST * n_folds:
         return None
     fold = np.full(len(training.y), -1)  # documents without a label are in every fit
-    fold[np.random.default_rng([estimator._seed(), 7]).permutation(labelled)] = np.arange(len(labelled)) % n_folds
+    fold[np.random.default_rng([seed, 7]).permutation(labelled)] = np.arange(len(labelled)) % n_folds
     state, response = estimator._state, estimator._response()
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
@@ -85,7 +85,7 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int) -> OutOfFol
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
             out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-            other = estimator._sibling(training.rows(rest), **short)
+            other = estimator._sibling(("fold", number), training.rows(rest), seed, **short)
             scores = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out])
             own = Calibration(*units(response, other._state.dispersion, state.dispersion), state.dispersion)
             score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)

@@ -43,7 +43,7 @@ def without_labels(training: Training, hidden: np.ndarray) -> Training:
     return replace(training, y=np.where(hidden if training.y.ndim == 1 else hidden[:, None], np.nan, training.y))
 
 
-def fit_coefficients(estimator: Any, training: Training, aside: np.ndarray) -> None:
+def fit_coefficients(estimator: Any, training: Training, aside: np.ndarray, seed: int) -> None:
     """Coefficients, their errors and the dispersion from the labels set aside; intervals from regressions without a
     fold of them.
     """
@@ -53,7 +53,7 @@ def fit_coefficients(estimator: Any, training: Training, aside: np.ndarray) -> N
     whole = _regress(estimator, given, shares, np.ones(len(given.y), dtype=bool))
     score = np.zeros((len(given.y), response.n_columns))
     moment = np.zeros_like(score)
-    fold = np.random.default_rng([estimator._seed(), 13]).permutation(len(given.y)) % _FOLDS
+    fold = np.random.default_rng([seed, 13]).permutation(len(given.y)) % _FOLDS
     for number in range(_FOLDS):
         out = fold == number
         estimator._state = _regress(estimator, given, shares, ~out)

@@ -24,7 +24,7 @@ from supertopic.responses.base import registry
 _LEAST = 5  # labelled documents of a fold
 
 
-def fit_scaling(estimator: Any, training: Training, n_folds: int) -> np.ndarray:
+def fit_scaling(estimator: Any, training: Training, n_folds: int, seed: int) -> np.ndarray:
     """(C + 1,) the levels and the slope."""
     rows = np.flatnonzero(~np.isnan(training.y) & (training.weight > 0))
     if len(rows) < _LEAST * n_folds:
@@ -32,12 +32,12 @@ def fit_scaling(estimator: Any, training: Training, n_folds: int) -> np.ndarray:
             f"cross_fit: got {n_folds} folds of {len(rows)} documents with a label, expected {_LEAST} in each fold"
         )
     fold = np.full(len(training.y), -1)  # documents without a label are in every fit
-    fold[np.random.default_rng([estimator._seed(), 7]).permutation(rows)] = np.arange(len(rows)) % n_folds
+    fold[np.random.default_rng([seed, 7]).permutation(rows)] = np.arange(len(rows)) % n_folds
     score = np.zeros((len(fold), estimator._response().n_columns))
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
             out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-            other = estimator._sibling(training.rows(rest), words=estimator.words)
+            other = estimator._sibling(("fold", number), training.rows(rest), seed, words=estimator.words)
             score[out] = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out]).score
             report(number + 1)
     n_classes = len(estimator.classes_)

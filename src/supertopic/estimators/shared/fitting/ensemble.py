@@ -22,11 +22,11 @@ from supertopic.responses.several import units
 KEPT = ("_member_topics", "_member_coef")
 
 
-def fit_members(estimator: Any, training: Training, size: int) -> None:
+def fit_members(estimator: Any, training: Training, size: int, seed: int) -> None:
     """Fit the other members, each with a seed of its own."""
     states = []
     for number in range(1, size):
-        other = estimator._sibling(training, ensemble=1, random_state=(estimator._seed() + number) % 2**32)
+        other = estimator._sibling(("member", number), training, (seed + number) % 2**32, ensemble=1)
         states.append(other._state)
     if not states:
         return

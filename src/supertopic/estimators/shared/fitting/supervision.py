@@ -16,6 +16,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from supertopic.checkpoint import Checkpoint
+
 _GRID = (1.0, 3.0, 10.0, 30.0, 100.0)
 _FOLDS = 3
 _FIRST, _NEXT = 1 / 3, 1 / 6  # of the steps of a fit: at the first weight of the path, and at each other
@@ -23,7 +25,7 @@ _FIRST, _NEXT = 1 / 3, 1 / 6  # of the steps of a fit: at the first weight of th
 
 def choose_supervision(
     estimator: Any, counts: sp.csr_matrix, y: Any, numbers: np.ndarray, weight: np.ndarray,
-    covariates: np.ndarray | None,
+    covariates: np.ndarray | None, seed: int,
 ) -> float:  # fmt: skip
     """The weight of a short grid that predicts best (by the estimator's own `score`), or the smallest of equals.
 
@@ -31,15 +33,16 @@ def choose_supervision(
     """
     labelled = ~np.isnan(numbers.reshape(len(numbers), -1)).any(axis=1)
     table = y.iloc if hasattr(y, "iloc") else np.asarray(y)
-    folds = KFold(_FOLDS, shuffle=True, random_state=estimator._seed()).split(np.arange(counts.shape[0]))
+    folds = KFold(_FOLDS, shuffle=True, random_state=seed).split(np.arange(counts.shape[0]))
     scores = []
-    for train, test in folds:
+    for fold, (train, test) in enumerate(folds):
         known = test[labelled[test]]
         own, new = ({} if covariates is None else {"covariates": covariates[rows]} for rows in (train, known))
-        path = _Path(estimator)
+        path = _Path(estimator, seed)
         row = []
-        for supervision in _GRID:
-            model = path.fit(supervision, counts[train], table[train], sample_weight=weight[train], **own)
+        for place, supervision in enumerate(_GRID, start=fold * len(_GRID)):
+            checkpoint = Checkpoint.aside(estimator.checkpoint, "choice", place)
+            model = path.fit(supervision, checkpoint, counts[train], table[train], sample_weight=weight[train], **own)
             row.append(model.score(counts[known], table[known], **new))
         scores.append(row)
     found = np.array(scores)
@@ -50,7 +53,7 @@ def choose_supervision(
 class _Path:
     """One estimator that goes on from weight to weight where its engine can, and starts afresh where it cannot."""
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any, seed: int) -> None:
         engine = estimator._engine()
         steps = engine.read(estimator).max_iter
         self.warm = estimator._inference() == "vb"
@@ -58,14 +61,14 @@ class _Path:
         if self.warm:
             self.steps = [max(1, round(part * steps)) for part in (_FIRST, _NEXT)]
         short = {"cross_fit": 0, "ensemble": 1, "n_init": 1, "words": False}
-        alone = {"vectorizer": None, "checkpoint": None, "verbose": 0, "warm_start": self.warm}
+        alone = {"vectorizer": None, "verbose": 0, "warm_start": self.warm, "random_state": seed}
         found = [target.response for target in estimator._targets]  # a part of y might be taken for something else
         response = found[0] if len(found) == 1 else found
         self.model = clone(estimator).set_params(response=response, **short, **alone)
 
-    def fit(self, supervision: float, *documents: Any, **more: Any) -> Any:
+    def fit(self, supervision: float, checkpoint: Checkpoint | None, *documents: Any, **more: Any) -> Any:
         steps = self.steps[-1] if hasattr(self.model, "_state") else self.steps[0]
-        self.model.set_params(supervision=supervision, max_iter=steps)
+        self.model.set_params(supervision=supervision, max_iter=steps, checkpoint=checkpoint)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "covariates:")  # the fit itself has said it
             return self.model.fit(*documents, **more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.words import ScoredDocuments, add_words
 
 
-def add_words_beside(estimator: Any, training: Training) -> None:
+def add_words_beside(estimator: Any, training: Training, seed: int) -> None:
     """Words beside topics; the topics' coefficients shrink towards their level."""
     before, columns = estimator._state.coef, slice(0, estimator.n_topics)
     with estimator._backend(1):
-        given = (estimator._state, scored(estimator, training), estimator._seed(), estimator._pilot_of(training))
+        pilot = partial(estimator._fit_pilot, training, seed=seed)
+        given = (estimator._state, scored(estimator, training), seed, pilot)
         estimator._state, words, weight = add_words(estimator._word_step(), *given)
     shift = (estimator._state.coef[:, columns] - weight * before[:, columns]).mean(axis=1, dtype=np.float64)
     ensemble.move_members(estimator, weight, shift, covariates=False)
