@@ -23,18 +23,21 @@ from supertopic.estimators.shared.base import TopicEstimator
 from tests.process_backend import Processes
 
 TOLERANCE, DUAL_TOLERANCE = 2e-4, 5e-3
+EM = {"inference": "vb", "max_iter": 6, "tol": 0, "cross_fit": 0}
 FITS = {
     "LDA": (LDA(3, max_iter=8, tol=0), None),
     "LDA, collapsed": (LDA(3, inference="cvb0", doc_topic_prior=0.2, max_iter=8, tol=0), None),
     "LDA, mini-batches": (LDA(3, inference="svi", max_iter=2), None),
     "mixture": (MixtureOfCategoricals(3, max_iter=6, tol=0), None),
     "SAGE": (SAGETopics(3, max_iter=5, tol=0), None),
-    "gaussian": (SLDARegressor(3, max_iter=6, tol=0), "gaussian"),
+    "gaussian": (SLDARegressor(3, **EM), "gaussian"),
     "gaussian, mini-batches": (SLDARegressor(3, inference="svi", max_iter=2), "gaussian"),
-    "poisson": (SLDARegressor(3, response="poisson", max_iter=6, tol=0), "poisson"),
-    "negative binomial": (SLDARegressor(3, response="negative_binomial", max_iter=6, tol=0), "negative_binomial"),
-    "ordinal": (SLDAClassifier(3, response="ordinal", max_iter=6, tol=0), "ordinal"),
-    "softmax": (SLDAClassifier(3, max_iter=6, tol=0), "softmax"),
+    "poisson": (SLDARegressor(3, response="poisson", **EM), "poisson"),
+    "negative binomial": (SLDARegressor(3, response="negative_binomial", **EM), "negative_binomial"),
+    "ordinal": (SLDAClassifier(3, response="ordinal", **EM), "ordinal"),
+    "softmax": (SLDAClassifier(3, **EM), "softmax"),
+    "gaussian, trained for the prediction": (SLDARegressor(3, max_iter=6, cross_fit=2), "gaussian"),
+    "softmax, trained for the prediction": (SLDAClassifier(3, max_iter=4, cross_fit=0), "softmax"),
     "per token": (SLDARegressor(3, per_token=True, max_iter=4, tol=0), "gaussian"),
     "SAGE with a response": (SLDARegressor(3, emission="sage", max_iter=5, tol=0), "gaussian"),
     "MedLDA regression": (MedLDARegressor(3, C=2.0, max_iter=6, tol=0), "gaussian"),

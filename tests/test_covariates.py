@@ -28,14 +28,15 @@ Y = {
 }
 CLASSES = ("logit", "probit", "softmax", "ordinal")
 ENGINES = {
-    "vb": {"max_iter": 12},
-    "svi": {"inference": "svi", "max_iter": 2, "batch_size": 100},
-    "gibbs": {"inference": "gibbs", "max_iter": 20, "burn_in": 10},
+    "pc": {"inference": "pc", "max_iter": 8, "cross_fit": 2},
+    "vb": {"inference": "vb", "max_iter": 12, "cross_fit": 0},
+    "svi": {"inference": "svi", "max_iter": 2, "batch_size": 100, "cross_fit": 0},
+    "gibbs": {"inference": "gibbs", "max_iter": 20, "burn_in": 10, "cross_fit": 0},
 }
 UNITS = {"small": (1e-4, 0.0), "large": (1e4, 0.0), "shifted": (1.0, 1e6)}
 CASES = [("vb", name) for name in Y] + [
     (engine, name)
-    for engine in ("svi", "gibbs")
+    for engine in ("pc", "svi", "gibbs")
     for name in ("gaussian", "negative_binomial", "weibull", "logit", "softmax")
 ]
 

@@ -207,7 +207,7 @@ def test_exports(view, pages, watched):
     for kind in ("CSV", "SVG", "PNG"):
         buttons = page.locator(f"{section} button:text-is('{kind}'):visible")
         kinds[kind] = buttons.count()
-        for i in range(min(buttons.count(), 3)):
+        for i in {0, buttons.count() - 1} - {-1}:
             with page.expect_download() as waiting:
                 buttons.nth(i).click()
             data = waiting.value.path().read_bytes()

@@ -16,6 +16,7 @@ with warnings.catch_warnings():
 
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.results.effects import effects_covariance, find_effects
+from supertopic.inference import regression
 from supertopic.inference.design import Design
 from supertopic.inference.regression import Labelled, contrast_information, regress
 from supertopic.responses.several import Several
@@ -288,6 +289,24 @@ def test_iterations_to_get_there(key):
     assert needed <= ITERATIONS[key]
 
 
+@pytest.mark.parametrize(("key", "most"), [("ordinal", 6), ("softmax", 8)])
+def test_turns_are_mixed(key, most, monkeypatch):
+    """Cut-points and classes take turns with the coefficients. Mixed from the last ones, turns are few."""
+    data, response, weight = simulate(key), build(key), np.ones(D)
+    turns, higher = [], regression._higher
+    monkeypatch.setattr(regression, "_higher", lambda *given: turns.append(1) or higher(*given))
+    total, start = Labelled(data.design, data.y, weight).total, first(response, data.design, data.y, weight)
+    given = (response, CoefPrior("normal", 0.5, K), total, *start)
+    mixed = regression._solve_by_turns(*given, 200, 1e-8)
+    assert len(turns) <= most
+    monkeypatch.setattr(regression, "_FIRST", 1000)
+    turns.clear()
+    plain = regression._solve_by_turns(*given, 200, 1e-12)
+    assert len(turns) > 1.5 * most
+    for one, other in zip(mixed, plain, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-3)
+
+
 @pytest.mark.parametrize("key", list(EXAMPLES))
 def test_shares_of_a_few_tokens(key):
     """At the end the value is flat: moments of five tokens' mean shares and their normal equations belong together."""
@@ -327,6 +346,9 @@ def test_several_responses_are_each_alone():
         own = y[:, part.label]
         start = first(part.response, design, own, weight)
         alone = regress(part.response, FLAT, Labelled(design, own, weight).total, *start, **rule)
+        for found in (coef[part.columns], alone[0]):
+            if len(found) > 1:  # what all classes share is not known
+                found -= found.mean(axis=0)
         np.testing.assert_allclose(coef[part.columns], alone[0], rtol=1e-6)
         np.testing.assert_allclose(gram[part.columns], alone[1], rtol=1e-6)
         np.testing.assert_allclose(dispersion[part.numbers], alone[2], rtol=1e-6, atol=1e-7)  # a cut-point is near 0
@@ -334,9 +356,8 @@ def test_several_responses_are_each_alone():
         fewer = known(design.mean[seen], design.covariates[seen])
         start = first(part.response, fewer, own[seen], weight[seen])
         without = regress(part.response, FLAT, Labelled(fewer, own[seen], weight[seen]).total, *start, **rule)
-        for found in (coef[part.columns], without[0]):
-            if len(found) > 1:  # what all classes share is not known
-                found -= found.mean(axis=0)
+        if len(without[0]) > 1:
+            without[0][:] -= without[0].mean(axis=0)
         np.testing.assert_allclose(coef[part.columns], without[0], rtol=1e-4, atol=1e-4)
 
 

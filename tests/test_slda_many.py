@@ -26,7 +26,7 @@ TIME = np.exp(LINE) * RNG.gamma(5.0, 0.2, D)
 
 
 def test_many_classes(tmp_path):
-    model = SLDAClassifier(K, max_iter=20).fit(X, CLASSES)
+    model = SLDAClassifier(K, cross_fit=0, max_iter=20).fit(X, CLASSES)
     assert model.score(X, CLASSES) > 0.9
     probabilities = model.predict_proba(X)
     assert probabilities.shape == (D, 3) and model.coef_.shape == (3, K)
@@ -41,7 +41,7 @@ def test_many_classes(tmp_path):
 
 
 def test_ordered_classes_know_their_order():
-    quick = {"max_iter": 20, "cross_fit": 2}
+    quick = {"max_iter": 20, "cross_fit": 0}
     model = SLDAClassifier(K, response="ordinal", **quick).fit(X, GRADES)
     softmax = SLDAClassifier(K, response="softmax", **quick).fit(X, GRADES)
     error = np.abs(model.predict(X) - GRADES).mean()
@@ -59,7 +59,7 @@ def test_ordered_classes_know_their_order():
     [("poisson", COUNT), ("negative_binomial", COUNT), ("gamma", TIME), ("inverse_gaussian", TIME), ("weibull", TIME)],
 )
 def test_numbers_of_every_kind(response, y):
-    model = SLDARegressor(K, response=response, max_iter=25).fit(X, y)
+    model = SLDARegressor(K, cross_fit=0, response=response, max_iter=25).fit(X, y)
     predicted = model.predict(X)
     assert np.corrcoef(np.log(predicted), LINE)[0, 1] > 0.95
     assert np.average(predicted) == pytest.approx(np.average(y), rel=0.15)
@@ -67,20 +67,20 @@ def test_numbers_of_every_kind(response, y):
     assert 0.8 < np.mean((low <= y) & (y <= high)) <= 0.99 and np.all(low <= mean) and np.all(mean <= high)
     shift = {"poisson": 0.5, "negative_binomial": 0.5}.get(response, 0.0)
     np.testing.assert_allclose(np.sort(model.intercept_ + model.coef_), shift + np.array([-2.0, 0.0, 2.0]), atol=0.6)
-    plain = SLDARegressor(K, response="gaussian", max_iter=25).fit(X, y)
+    plain = SLDARegressor(K, cross_fit=0, response="gaussian", max_iter=25).fit(X, y)
     assert model.log_density(X, y).mean() > plain.log_density(X, y).mean()
 
 
 def test_several_numbers_at_once_some_missing():
     y = np.column_stack([NUMBER, COUNT.astype(float)])
     y[::4, 0], y[1::4, 1] = np.nan, np.nan
-    model = SLDARegressor(K, response=["gaussian", "poisson"], max_iter=20).fit(X, y)
+    model = SLDARegressor(K, cross_fit=0, response=["gaussian", "poisson"], max_iter=20).fit(X, y)
     predicted = model.predict(X)
     assert predicted.shape == (D, 2) and model.coef_.shape == (2, K) and model.dispersion_.shape == (2,)
     missing = np.isnan(y)
     assert np.corrcoef(predicted[missing[:, 0], 0], NUMBER[missing[:, 0]])[0, 1] > 0.9
     assert np.corrcoef(predicted[missing[:, 1], 1], np.exp(LINE[missing[:, 1]]))[0, 1] > 0.9
-    named = SLDARegressor(K, response={"n": "gaussian", "c": "poisson"}, max_iter=20).fit(
+    named = SLDARegressor(K, cross_fit=0, response={"n": "gaussian", "c": "poisson"}, max_iter=20).fit(
         X, pd.DataFrame(y, columns=["n", "c"])
     )
     np.testing.assert_array_equal(named.coef_, model.coef_)
@@ -104,35 +104,35 @@ def test_mixed_kinds_in_one_frame(tmp_path):
 def test_covariates_take_what_is_theirs():
     extra = RNG.normal(size=(D, 2))
     y = NUMBER + extra @ np.array([1.5, -0.7])
-    model = SLDARegressor(K, max_iter=20).fit(X, y, covariates=extra)
+    model = SLDARegressor(K, cross_fit=0, max_iter=20).fit(X, y, covariates=extra)
     np.testing.assert_allclose(model.covariate_coef_[0], [1.5, -0.7], atol=0.1)
-    assert model.score(X, y, covariates=extra) > 0.93 > SLDARegressor(K, max_iter=20).fit(X, y).score(X, y)
+    assert model.score(X, y, covariates=extra) > 0.93 > SLDARegressor(K, cross_fit=0, max_iter=20).fit(X, y).score(X, y)
     with pytest.raises(ValueError, match="covariates: got 0 columns, expected 2 as in fit"):
         model.predict(X)
     with pytest.raises(ValueError, match="covariates: got NaN or infinity"):
         model.predict(X, covariates=np.full((D, 2), np.nan))
-    counts = SLDARegressor(K, response="poisson", max_iter=20).fit(X, COUNT, covariates=extra)
+    counts = SLDARegressor(K, cross_fit=0, response="poisson", max_iter=20).fit(X, COUNT, covariates=extra)
     np.testing.assert_allclose(counts.covariate_coef_, 0.0, atol=0.2)
 
 
 def test_class_weight_moves_the_border():
     few = np.where(CLASSES == "a", 1, 0)
-    plain = SLDAClassifier(K, max_iter=15).fit(X, few)
-    heavy = SLDAClassifier(K, max_iter=15, class_weight={0: 1.0, 1: 20.0}).fit(X, few)
+    plain = SLDAClassifier(K, cross_fit=0, max_iter=15).fit(X, few)
+    heavy = SLDAClassifier(K, cross_fit=0, max_iter=15, class_weight={0: 1.0, 1: 20.0}).fit(X, few)
     assert heavy.predict(X).sum() > plain.predict(X).sum()
-    balanced = SLDAClassifier(K, max_iter=15, class_weight="balanced").fit(X, few)
+    balanced = SLDAClassifier(K, cross_fit=0, max_iter=15, class_weight="balanced").fit(X, few)
     assert balanced.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean()
 
 
 def test_supervision_is_chosen_on_the_training_documents():
-    model = SLDARegressor(K, supervision="auto", max_iter=5).fit(X, NUMBER)
+    model = SLDARegressor(K, cross_fit=0, supervision="auto", max_iter=5).fit(X, NUMBER)
     assert model.inference_ == "pc"
     assert set(model.supervision_scores_) == {1.0, 3.0, 10.0, 30.0, 100.0}
     assert model.supervision_scores_[model.supervision_] >= model.supervision_scores_[1.0]
-    fixed = SLDARegressor(K, supervision=model.supervision_, max_iter=5).fit(X, NUMBER)
+    fixed = SLDARegressor(K, cross_fit=0, supervision=model.supervision_, max_iter=5).fit(X, NUMBER)
     np.testing.assert_array_equal(fixed.coef_, model.coef_)
     with pytest.raises(ValueError, match="supervision: got 'much', expected a number >= 0, or 'auto'"):
-        SLDARegressor(K, supervision="much").fit(X, NUMBER)
+        SLDARegressor(K, cross_fit=0, supervision="much").fit(X, NUMBER)
 
 
 def test_a_higher_weight_is_taken_where_it_gains_more_than_noise():
@@ -155,47 +155,53 @@ def test_choosing_supervision_costs_about_two_fits(monkeypatch):
 
 
 def test_restarts_keep_the_highest_bound():
-    alone = [SLDARegressor(K, max_iter=4, tol=0, random_state=seed).fit(X, NUMBER) for seed in (5, 6, 7)]
-    best = SLDARegressor(K, max_iter=4, tol=0, random_state=5, n_init=3).fit(X, NUMBER)
+    alone = [SLDARegressor(K, cross_fit=0, max_iter=4, tol=0, random_state=seed).fit(X, NUMBER) for seed in (5, 6, 7)]
+    best = SLDARegressor(K, cross_fit=0, max_iter=4, tol=0, random_state=5, n_init=3).fit(X, NUMBER)
     assert best.bound_[-1] == max(model.bound_[-1] for model in alone)
-    uniform = SLDARegressor(K, init="uniform", max_iter=60).fit(X, NUMBER)
+    uniform = SLDARegressor(K, cross_fit=0, init="uniform", max_iter=60).fit(X, NUMBER)
     assert uniform.score(X, NUMBER) > 0.5
     assert uniform.bound_[0] < alone[0].bound_[0]
 
 
 def test_the_former_name_of_per_token_still_works(tmp_path):
     with pytest.warns(FutureWarning, match="own_terms is called per_token now"):
-        former = SLDARegressor(K, max_iter=3, own_terms=True).fit(X, NUMBER)
-    model = SLDARegressor(K, max_iter=3, per_token=True).fit(X, NUMBER)
+        former = SLDARegressor(K, cross_fit=0, max_iter=3, own_terms=True).fit(X, NUMBER)
+    model = SLDARegressor(K, cross_fit=0, max_iter=3, per_token=True).fit(X, NUMBER)
     np.testing.assert_array_equal(former.coef_, model.coef_)
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").per_token is True
 
 
 def test_terms_per_token_are_near_and_no_worse():
-    shared = SLDARegressor(K, inference="vb", max_iter=15, refit=False).fit(X, NUMBER)
-    own = SLDARegressor(K, max_iter=15, refit=False, per_token=True).fit(X, NUMBER)
+    shared = SLDARegressor(K, cross_fit=0, inference="vb", max_iter=15, refit=False).fit(X, NUMBER)
+    own = SLDARegressor(K, cross_fit=0, max_iter=15, refit=False, per_token=True).fit(X, NUMBER)
     assert own.bound_[-1] > shared.bound_[-1]
     np.testing.assert_allclose(np.sort(own.coef_), np.sort(shared.coef_), atol=0.15)
-    product = SLDARegressor(K, response="poisson", max_iter=15, refit=False, per_token=True).fit(X, COUNT)
+    product = SLDARegressor(K, cross_fit=0, response="poisson", max_iter=15, refit=False, per_token=True).fit(X, COUNT)
     assert np.diff(product.bound_).min() > -1e-4
 
 
 def test_nan_among_text_and_minus_one_on_a_scale():
     some = [label if i % 5 else float("nan") for i, label in enumerate(CLASSES)]
-    assert list(SLDAClassifier(K, max_iter=2).fit(X, some).classes_) == ["a", "b", "c"]
+    assert list(SLDAClassifier(K, cross_fit=0, max_iter=2).fit(X, some).classes_) == ["a", "b", "c"]
     scale = np.clip(np.rint(LINE), -2, 2).astype(int)
-    assert list(SLDAClassifier(K, response="softmax", max_iter=2).fit(X, scale).classes_) == [-2, -1, 0, 1, 2]
+    assert list(SLDAClassifier(K, cross_fit=0, response="softmax", max_iter=2).fit(X, scale).classes_) == [
+        -2,
+        -1,
+        0,
+        1,
+        2,
+    ]
     codes = np.where(np.arange(D) % 5 == 0, -1, SHARES.argmax(axis=1))
-    assert list(SLDAClassifier(K, response="softmax", max_iter=2).fit(X, codes).classes_) == [-1, 0, 1, 2]
+    assert list(SLDAClassifier(K, cross_fit=0, response="softmax", max_iter=2).fit(X, codes).classes_) == [-1, 0, 1, 2]
 
 
 def test_words_join_the_topics(tmp_path):
     """A word that is independent of the topics determines y, so topics alone cannot predict it."""
     counts = sp.hstack([X, sp.csr_matrix(RNG.random((D, 1)) < 0.3).astype(np.float32)]).tocsr()
     y = NUMBER + 2.0 * counts[:, -1].toarray().ravel()
-    plain = SLDARegressor(K, max_iter=15).fit(counts[:300], y[:300])
-    model = SLDARegressor(K, max_iter=15, words=True).fit(counts[:300], y[:300])
+    plain = SLDARegressor(K, cross_fit=0, max_iter=15).fit(counts[:300], y[:300])
+    model = SLDARegressor(K, cross_fit=0, max_iter=15, words=True).fit(counts[:300], y[:300])
     assert model.score(counts[300:], y[300:]) > plain.score(counts[300:], y[300:]) + 0.15
     assert model.word_coef_.shape == (1, V + 1) and model.word_coef_[0].argmax() == V
     np.testing.assert_array_equal(model._state.dispersion[1:], plain._state.dispersion[1:])  # not the pilot's units
@@ -204,25 +210,25 @@ def test_words_join_the_topics(tmp_path):
     assert model.intercept_ + frame["contribution"].sum() == pytest.approx(model.predict(counts[:1])[0], rel=1e-4)
     model.save(tmp_path / "m.supertopic")
     np.testing.assert_array_equal(load(tmp_path / "m.supertopic").predict(counts), model.predict(counts))
-    classes = SLDAClassifier(K, max_iter=10, words=True).fit(counts[:300], (y > 0)[:300])
+    classes = SLDAClassifier(K, cross_fit=0, max_iter=10, words=True).fit(counts[:300], (y > 0)[:300])
     assert classes.score(counts[300:], (y > 0)[300:]) > 0.85
-    numbers = SLDARegressor(K, response="poisson", max_iter=10, words=True).fit(X, COUNT)
+    numbers = SLDARegressor(K, cross_fit=0, response="poisson", max_iter=10, words=True).fit(X, COUNT)
     assert numbers.predict(X).mean() == pytest.approx(COUNT.mean(), rel=0.03)
     few = np.where(np.arange(D) < 12, 20 * COUNT, np.nan)  # too few to hold some out: topics are trusted by half …
-    some = SLDARegressor(K, response="poisson", max_iter=3, words=True).fit(X, few)
+    some = SLDARegressor(K, cross_fit=0, response="poisson", max_iter=3, words=True).fit(X, few)
     assert some.predict(X[:12]).mean() == pytest.approx(20 * COUNT[:12].mean(), rel=0.1)  # … and keep their level
     with pytest.raises(ValueError, match="words: got True with refit=False"):
         SLDARegressor(K, words=True, refit=False).fit(X, NUMBER)
     with pytest.raises(ValueError, match="words: a canonical link"):
-        SLDARegressor(K, words=True, response="gamma", link="canonical").fit(X, COUNT + 1)
+        SLDARegressor(K, cross_fit=0, words=True, response="gamma", link="canonical").fit(X, COUNT + 1)
 
 
 @pytest.mark.parametrize("response", ["gaussian", "gamma", "weibull", "poisson"])
 def test_linear_predictors_in_the_units_of_another_fit(response):
     """A response standardises y with the given labels; predictions do not depend on the units."""
     y, kind = (NUMBER if response == "gaussian" else COUNT + 1.0), {"response": response, "max_iter": 5}
-    pilot = SLDARegressor(K, **kind).fit(X, np.where(np.arange(D) % 4, y, np.nan), covariates=LINE)
-    whole = SLDARegressor(K, **kind).fit(X, y, covariates=LINE)
+    pilot = SLDARegressor(K, cross_fit=0, **kind).fit(X, np.where(np.arange(D) % 4, y, np.nan), covariates=LINE)
+    whole = SLDARegressor(K, cross_fit=0, **kind).fit(X, y, covariates=LINE)
     training = Training(as_corpus(X), y, np.ones(D), np.asarray(LINE, dtype=float).reshape(D, -1))
     documents, scale = scored(pilot, training), word_scale(X)
     own, new = (pilot._word_step()._problem(documents, scale, model._state.dispersion) for model in (pilot, whole))
@@ -238,7 +244,7 @@ def test_linear_predictors_in_the_units_of_another_fit(response):
 
 def test_density_of_labels_that_lack_a_class():
     """New labels are indices of the classes of the fit, and do not change the model."""
-    model = SLDAClassifier(K, max_iter=10).fit(X, CLASSES)
+    model = SLDAClassifier(K, cross_fit=0, max_iter=10).fit(X, CLASSES)
     rows = np.flatnonzero(CLASSES != "a")
     expected = np.log(
         model.predict_proba(X[rows])[np.arange(len(rows)), np.searchsorted(["a", "b", "c"], CLASSES[rows])]
@@ -255,7 +261,7 @@ def test_missing_classes_are_not_scored_when_supervision_is_chosen():
     """A missing label is not a class: no model could predict it, and it would count as an error."""
     codes = SHARES.argmax(axis=1)
     half = np.where(np.arange(D) % 2 == 0, np.nan, codes)
-    model = SLDAClassifier(K, supervision="auto", max_iter=5).fit(X, half)
+    model = SLDAClassifier(K, cross_fit=0, supervision="auto", max_iter=5).fit(X, half)
     assert max(model.supervision_scores_.values()) > 0.8
 
 

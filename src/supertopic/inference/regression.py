@@ -19,8 +19,11 @@ from supertopic.backends.base import Combine
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.design import Design
 from supertopic.responses.base import Response
+from supertopic.responses.several import parts_of
 
 _FETCHED = 1 << 22  # numbers at most
+_MEMORY = 4  # turns before the last one that take part in the next
+_FIRST = 4  # turns without mixing: Newton's steps are at their end by then
 
 
 class Total(Protocol):
@@ -124,6 +127,8 @@ def newton(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.
     gram = information(part, response, coef, dispersion)
     cross = np.einsum("cij,cj->ci", gram, coef)
     cross += part.design.gradient(coef, response.is_product, moment, slope, curvature)
+    if not response.coupled_columns.any():
+        return Equations(gram, cross)
     own, alone = equations(part, response, coef, dispersion), ~response.coupled_columns
     return Equations(np.where(alone[:, None, None], gram, own.gram), np.where(alone[:, None], cross, own.cross))
 
@@ -223,16 +228,41 @@ def _solve_by_turns(
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The response's own parameters, then the coefficients, in turns.
 
-    Where the topics' level is free, it follows the former, so that predicted means stay: turns are few then.
+    Where the topics' level is free, it follows the former, so that predicted means stay. Cut-points, and columns that
+    depend on one another, still make turns many. So the next coefficients are mixed from those of the last turns
+    (`_mix`), as long as the value rises.
     """
-    before = -np.inf
+    before, plain = -np.inf, (coef, dispersion)
+    points: list[np.ndarray] = []
+    images: list[np.ndarray] = []
     for _ in range(max_iter):
         coef, dispersion = _own_parameters(response, prior, total, coef, dispersion)
         value = _value(response, prior, total, coef, dispersion)
+        if len(points) > 1 and not value >= before:  # mixing led down: the turn without it
+            coef, dispersion = _own_parameters(response, prior, total, *plain)
+            value = _value(response, prior, total, coef, dispersion)
+            points, images = [], []
         if value - before < tol * abs(value):
             break
-        before, coef = value, _higher(response, prior, total, coef, dispersion, value)
+        there = _higher(response, prior, total, coef, dispersion, value)
+        points, images = [*points[-_MEMORY:], coef], [*images[-_MEMORY:], there]
+        before, plain = value, (there, dispersion)
+        coef = there if prior.name == "laplace" else _mix(response, points, images)  # mixing has no exact zeros
     return coef, dispersion
+
+
+def _mix(response: Response, points: list[np.ndarray], images: list[np.ndarray]) -> np.ndarray:
+    """Anderson's mixing: of the last turns, from `points` to `images`, the combination whose steps cancel best.
+
+    Each response has a combination of its own: the columns of one do not depend on those of another.
+    """
+    found = images[-1].copy()
+    for part in parts_of(response) if len(points) >= _FIRST else ():
+        after = np.array(images)[:, part.columns]
+        step = (after - np.array(points)[:, part.columns]).reshape(len(after), -1)
+        weight = np.linalg.lstsq(np.diff(step, axis=0).T, step[-1], rcond=1e-10)[0]
+        found[part.columns] -= np.tensordot(weight, np.diff(after, axis=0), 1)
+    return found
 
 
 def _own_parameters(
