@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.datasets import simulate
-from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels
+from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels, told_apart
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several, units
 
@@ -46,6 +46,41 @@ def test_predictors_that_are_too_bold_are_drawn_in(name):
         assert unit**2 * found.dispersion[0] == pytest.approx(0.25, rel=0.06)
     if name == "negative_binomial":
         assert found.dispersion[0] == pytest.approx(3.0, rel=0.25)
+
+
+def test_classes_are_judged_by_how_well_they_are_told_apart():
+    """Scores three times too bold tell the same; noise among them tells less, however timid they are made."""
+    s, weight = RNG.normal(size=(3000, 1)), np.ones(3000)
+    noisy = s + RNG.normal(size=s.shape)
+    number = s[:, 0] + RNG.normal(size=3000)
+    for name, y in {"logit": number > 0, "ordinal": np.digitize(number, [-0.5, 0.7])}.items():
+        response, y = registry()[name](3 if name == "ordinal" else 2), y.astype(float)
+        cuts = response.start(response.describe(y, weight))
+        best = told_apart(response, y, weight, s, cuts)
+        assert told_apart(response, y, weight, 9 * s, cuts) == pytest.approx(
+            told_apart(response, y, weight, 3 * s, cuts), abs=1e-3
+        )
+        assert told_apart(response, y, weight, 3 * s, cuts) >= best - 1e-3
+        assert told_apart(response, y, weight, 3 * noisy, cuts) < best - 0.05
+        raw = response.log_density(y, 9 * s, 81 * s**2, cuts).mean()
+        assert raw < told_apart(response, y, weight, 0.5 * noisy, cuts) < told_apart(response, y, weight, 9 * s, cuts)
+    few = (s[:20, 0] > 0).astype(float)  # separable: a slope without an end would tell them perfectly
+    response = registry()["logit"](2)
+    assert told_apart(response, few, weight[:20], s[:20], np.zeros(0)) < -0.1
+
+
+def test_numbers_are_judged_by_their_density():
+    """Beside classes, and with labels missing: each response by its own labels."""
+    s, weight = RNG.normal(size=(500, 2)), np.linspace(0.5, 1.5, 500)
+    y = np.column_stack([s[:, 0] + RNG.normal(size=500), (s[:, 1] > 0).astype(float)])
+    y[::5, 0] = y[1::7, 1] = np.nan
+    gaussian, logit = registry()["gaussian"](2), registry()["logit"](2)
+    numbers = gaussian.start(gaussian.describe(y[:, 0], weight))
+    density = gaussian.log_density(y[:, 0], s[:, :1], s[:, :1] ** 2, numbers)
+    alone = float(weight @ density / weight.sum())
+    assert told_apart(gaussian, y[:, 0], weight, s[:, :1], numbers) == pytest.approx(alone)
+    both = told_apart(Several([gaussian, logit]), y, weight, s, numbers)
+    assert both == pytest.approx(alone + told_apart(logit, y[:, 1], weight, s[:, 1:], np.zeros(0)))
 
 
 @pytest.mark.parametrize("first", [0.05, 3000.0])

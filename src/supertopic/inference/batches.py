@@ -193,3 +193,8 @@ def mini_batches(batch: Batch, size: int, seed: int, epoch: int) -> Iterator[Bat
     order = np.random.default_rng([seed, 2, epoch]).permutation(len(batch))
     for first in range(0, len(order), size):
         yield batch.rows(np.sort(order[first : first + size]))
+
+
+def labelled(batch: Batch) -> np.ndarray:
+    """(D,) which documents have a label that counts."""
+    return (batch.weight > 0) & ~np.isnan(batch.y.reshape(len(batch), -1)).all(axis=1)

@@ -46,9 +46,10 @@ class Calibration:
 
 
 def calibrate(
-    response: Response, y: np.ndarray, weight: np.ndarray, score: np.ndarray, dispersion: np.ndarray
-) -> Calibration:
-    """The calibration of out-of-fold linear predictors (D, C): one slope, not below zero, for each response."""
+    response: Response, y: np.ndarray, weight: np.ndarray, score: np.ndarray, dispersion: np.ndarray,
+    steepest: float | None = None,
+) -> Calibration:  # fmt: skip
+    """The calibration of out-of-fold linear predictors (D, C): one slope, from 0 to `steepest`, for each response."""
     intercept, slope, dispersion = np.zeros(response.n_columns), np.ones(response.n_columns), dispersion.copy()
     for part in parts_of(response):
         if getattr(part.response, "link", "log") == "canonical":  # its linear predictor has to stay above zero
@@ -58,17 +59,39 @@ def calibrate(
         own = dispersion[part.numbers]
         problem = KnownScores(part.response, labels[known], weight[known], own)
         intercept[part.columns], slope[part.columns], dispersion[part.numbers] = _calibrate_one(
-            problem, score[known][:, part.columns]
+            problem, score[known][:, part.columns], steepest
         )
     return Calibration(intercept, slope, dispersion)
 
 
-def _calibrate_one(problem: KnownScores, score: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+def told_apart(
+    response: Response, y: np.ndarray, weight: np.ndarray, score: np.ndarray, dispersion: np.ndarray
+) -> float:
+    """The mean log-likelihood of labels at linear predictors (D, C), those of classes at their best calibration.
+
+    The noise of numbers has a dispersion, which takes up that predictors are too bold. Classes have none: without the
+    calibration, which draws them in, bold predictors that tell classes apart well would seem worse than timid ones.
+    """
+    value = 0.0
+    for part in parts_of(response):
+        labels, own = y if y.ndim == 1 else y[:, part.label], dispersion[part.numbers]
+        known, there = ~np.isnan(labels) & (weight > 0), score[:, part.columns]
+        given = (part.response, labels[known], weight[known])
+        if part.response.kind == "class":
+            found = calibrate(*given, there[known], own, steepest=1.0)  # few labels may be separable
+            there, own = found.intercept + found.slope * there, found.dispersion
+        value += KnownScores(*given, own).log_density(there[known], own)
+    return value / float(weight.sum())
+
+
+def _calibrate_one(
+    problem: KnownScores, score: np.ndarray, steepest: float | None
+) -> tuple[np.ndarray, float, np.ndarray]:
     """(intercept (C,), slope, dispersion) of one response, by turns."""
     n_columns, level = score.shape[1], score.mean(axis=0)
     total = max(float(problem.weight.sum()), 1e-300)
     best = np.concatenate([level, [1.0]])
-    bounds = [(None, None)] * n_columns + [(0.0, None)]
+    bounds = [(None, None)] * n_columns + [(0.0, steepest)]
     for _ in range(_TURNS):
 
         def loss(free: np.ndarray, problem: KnownScores = problem) -> tuple[float, np.ndarray]:

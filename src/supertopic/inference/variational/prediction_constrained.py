@@ -32,10 +32,11 @@ from supertopic.backends.base import Combine, Spread, total
 from supertopic.coefficients import CoefPrior
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.after.calibration import told_apart
 from supertopic.inference.after.refit import with_known_shares
-from supertopic.inference.batches import Batch, continue_from, gather
+from supertopic.inference.batches import Batch, continue_from, gather, labelled
 from supertopic.inference.first_topics import first_state
-from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, log_likelihood, regress
+from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, regress
 from supertopic.inference.settings import EMSettings
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
@@ -235,7 +236,7 @@ class Trainer:
         return values
 
     def judge(self, topics: np.ndarray, state: State) -> tuple[float, State]:
-        """The mean log-likelihood of the labels held out, at their own dispersion, and the State with the latter."""
+        """How well the labels held out are told (`told_apart`), and the State with the dispersion of their noise."""
         model = self.task.model
         self.held_spread.map(settle_step, state.alpha, topics, _SETTLED)
         over, own = self._over(self.held_spread, len(self.held)), state
@@ -243,8 +244,9 @@ class Trainer:
             summary = over(dispersion_at_mean, model.response, own.coef.astype(np.float64), own.dispersion)
             own = self._at(own, model.response.update(summary, own.dispersion, 1.0))
         state, self.state = self.keep_dispersion(state, own), self.keep_dispersion(self.state, own)
-        weight, coef = float(self.held.weight.sum()), state.coef.astype(np.float64)
-        return float(over(log_likelihood, model.response, coef, state.dispersion)) / weight, state
+        columns = np.hstack([gather(self.held_spread), self.held.extra])
+        score = columns @ state.coef.T.astype(np.float64)
+        return told_apart(model.response, self.held.y, self.held.weight, score, state.dispersion), state
 
     def keep_dispersion(self, state: State, own: State) -> State:
         """The State with the dispersion of `own`, where that is the noise of a number."""
@@ -421,11 +423,6 @@ def _split(task: Task) -> tuple[Batch, Batch]:
     held = np.zeros(len(task.batch), dtype=bool)
     held[np.random.default_rng([task.seed, 6]).permutation(known)[:n_held]] = True
     return task.batch.rows(np.flatnonzero(~held)), task.batch.rows(np.flatnonzero(held))
-
-
-def labelled(batch: Batch) -> np.ndarray:
-    """(D,) which documents have a label that counts."""
-    return (batch.weight > 0) & ~np.isnan(batch.y.reshape(len(batch), -1)).all(axis=1)
 
 
 def first_topics(task: Task, train: Batch) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Spread, total
-from supertopic.inference.batches import Batch, gather
+from supertopic.inference.batches import Batch, gather, labelled
 from supertopic.inference.regression import dispersion_summary, equations
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -29,7 +29,6 @@ from supertopic.inference.variational.prediction_constrained import (
     first_prediction_state,
     first_topics,
     fit_course,
-    labelled,
     mini_batches,
     over_shares,
     topic_prior,
