@@ -18,7 +18,7 @@ COVERING := $(addprefix tests/test_,$(addsuffix .py,corpus readers vectorizer pe
 	topic_labels progress saved_params kernels_e_step_mean metrics selection plots covariates))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format bench experiments coverage audit wheel-check test-oldest clean
+.PHONY: help demo test test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -26,11 +26,15 @@ help: ## Say what there is to make
 demo: $(VENV)/.core ## Fit, explain and evaluate a model on text that is already on this machine
 	@$(BIN)/supertopic demo
 
-test: lint ## Check style, types, imports, and run all tests
+test: $(VENV)/.test ## Check style, types, imports, and run all tests
+	@$(MAKE) -j 2 lint warm  # compiling has the core that the checks leave
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
 
 test-fast: $(VENV)/.test ## Run the quick tests only, in under a minute
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "not slow and not long"
+
+warm: $(VENV)/.test
+	@$(BIN)/supertopic warm-up >/dev/null
 
 lint: $(VENV)/.test ## Check style, types and imports only
 	@$(BIN)/ruff check --quiet .

@@ -50,9 +50,9 @@ def test_predictors_that_are_too_bold_are_drawn_in(name):
 
 def test_classes_are_judged_by_how_well_they_are_told_apart():
     """Scores three times too bold tell the same; noise among them tells less, however timid they are made."""
-    s, weight = RNG.normal(size=(3000, 1)), np.ones(3000)
+    s, weight = RNG.normal(size=(1000, 1)), np.ones(1000)
     noisy = s + RNG.normal(size=s.shape)
-    number = s[:, 0] + RNG.normal(size=3000)
+    number = s[:, 0] + RNG.normal(size=1000)
     for name, y in {"logit": number > 0, "ordinal": np.digitize(number, [-0.5, 0.7])}.items():
         response, y = registry()[name](3 if name == "ordinal" else 2), y.astype(float)
         cuts = response.start(response.describe(y, weight))
