@@ -124,10 +124,12 @@ class Trials:
     @cached_property
     def classifier(self) -> Any:
         """Topics that tell the packages apart."""
+        import pandas as pd
+
         from supertopic import MedLDAClassifier
 
         model = MedLDAClassifier(self.n_topics, vectorizer=self.vectorizer, **self._common())
-        return model.fit(self._train(self.texts.text), self._train(self.texts.package))
+        return model.fit(self._train(self.texts.text), pd.Series(self._train(self.texts.package), name="package"))
 
     @cached_property
     def regressor(self) -> Any:

@@ -51,10 +51,15 @@ function strongestTopic() {
   );
 }
 
+/* A response as the head of the page names it. */
+function kindOf(response) {
+  return response.startsWith("hinge") ? "max-margin" : response.replaceAll("_", " ");
+}
+
 function drawHead() {
   const { data } = app;
   const predicts = data.outcomes.map(
-    ({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${parts[0].response.replaceAll("_", " ")})` : ""}`,
+    ({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${kindOf(parts[0].response)})` : ""}`,
   );
   const facts = [
     data.estimator,
