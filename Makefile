@@ -12,10 +12,9 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 
 # The page's own JavaScript, CSS and HTML.
 PAGE := --config .oxfmtrc.json "src/supertopic/explore/page/assets/*.*"
-# Small inputs that reach every part of the library; kernels run as plain Python.
-COVERING := $(addprefix tests/test_,$(addsuffix .py,corpus readers vectorizer persistence responses responses_one_by_one \
-	responses_summaries coefficients margin killed_fits checkpoint_owner cli cli_files cli_target cli_models results \
-	topic_labels progress saved_params kernels_e_step_mean metrics selection plots covariates))
+# Tests of kernels that are quick as plain Python.
+KERNELS := $(addprefix tests/test_,$(addsuffix .py,kernels_e_step_mean kernels_e_step_words kernels_map_shares \
+	kernels_gibbs kernels_gibbs_documents deviations mixture margin coefficients draws metrics_heldout collapsed facets))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
@@ -56,8 +55,10 @@ bench: $(VENV)/.bench ## Compare speed and quality with other libraries
 experiments: $(VENV)/.bench ## The papers' tables and figures, all of them (hours; needs SUPERTOPIC_DATA)
 	@$(BIN)/python -m experiments
 
-coverage: $(VENV)/.test ## Lines and branches that tests reach with the JIT off (docs/trust.md has the figure)
-	@NUMBA_DISABLE_JIT=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q -W ignore::RuntimeWarning -m "not slow and not data" $(COVERING)
+coverage: $(VENV)/.test ## Lines and branches that tests reach, those of kernels with the JIT off (docs/trust.md has the figure)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "not slow and not data"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n auto --maxprocesses 8 -W ignore::RuntimeWarning -m "not slow and not data" $(KERNELS)
+	@$(BIN)/python -m coverage combine -q
 	@$(BIN)/python -m coverage report
 
 audit: $(VENV)/.test ## Known faults of the dependencies, and the habits of a scientific Python repository
