@@ -254,10 +254,13 @@ def _solve_by_turns(
 def _mix(response: Response, points: list[np.ndarray], images: list[np.ndarray]) -> np.ndarray:
     """Anderson's mixing: of the last turns, from `points` to `images`, the combination whose steps cancel best.
 
-    Each response has a combination of its own: the columns of one do not depend on those of another.
+    Each response of classes has a combination of its own: the columns of one do not depend on those of another. Turns
+    of numbers are few without.
     """
     found = images[-1].copy()
     for part in parts_of(response) if len(points) >= _FIRST else ():
+        if part.response.kind != "class":
+            continue
         after = np.array(images)[:, part.columns]
         step = (after - np.array(points)[:, part.columns]).reshape(len(after), -1)
         weight = np.linalg.lstsq(np.diff(step, axis=0).T, step[-1], rcond=1e-10)[0]
