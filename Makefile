@@ -12,7 +12,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 
 # The page's own JavaScript, CSS and HTML.
 PAGE := --config .oxfmtrc.json "src/supertopic/explore/page/assets/*.*"
-# Tests of kernels that are quick as plain Python.
+# Tests of kernels, to be run as plain Python; not tried to the end yet, and a few fail without the JIT.
 KERNELS := $(addprefix tests/test_,$(addsuffix .py,kernels_e_step_mean kernels_e_step_words kernels_map_shares \
 	kernels_gibbs kernels_gibbs_documents deviations mixture margin coefficients draws metrics_heldout collapsed facets))
 
