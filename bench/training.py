@@ -49,7 +49,7 @@ def table(documents: Documents, plan: Plan) -> Table:
             took, found = _timed(_TwoSteps(n_topics), data)
             result.add(name, n_topics, "LDA, then ridge", f"{took:.1f}", None, None, None, f"{found:.3f}")
         rows = (
-            ("vb", "vb", None, seconds["vb"], None),
+            ("vb", "vb", None, 1.0, None),
             ("pc", "pc", "vb", seconds["pc"] / seconds["vb"], PC),
             ("default", "folds", "pc", (seconds["default"] - seconds["pc"]) / seconds["pc"], FOLDS),
             ("auto", "auto", "default", seconds["auto"] / seconds["default"], AUTO),
