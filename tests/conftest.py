@@ -33,6 +33,7 @@ LONG = {
 # What may be missing unless it is required, by words of the reasons of skips. scikit-learn skips its check of other
 # array libraries if they are not enabled; we support none.
 OPTIONAL = {"gpu": "gpu|cuda|array_api", "browser": "needs a browser"}
+PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 REQUIRED = [part for part in os.environ.get("SUPERTOPIC_REQUIRE", "").split(",") if part]
 
 
@@ -67,6 +68,22 @@ def watched(browser: Any) -> Iterator[Any]:
     yield page
     context.close()
     assert page.problems == []
+
+
+def pytest_configure() -> None:
+    if PLAIN_PYTHON:
+        from tests.plain_python import install
+
+        install()
+
+
+@pytest.fixture(autouse=PLAIN_PYTHON)
+def limited() -> Iterator[None]:
+    """With the JIT off, a test may not take long."""
+    from tests.plain_python import time_limit
+
+    with time_limit():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

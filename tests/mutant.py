@@ -12,6 +12,10 @@ class Mutant(NamedTuple):
     tests: str
 
     @property
+    def of_kernel(self) -> bool:
+        return self.file.startswith("kernels/")
+
+    @property
     def name(self) -> str:
         return f"{self.file}: {' '.join(self.old.split())} -> {' '.join(self.new.split()) or 'nothing'}"
 

@@ -4,6 +4,9 @@
 it. A mutant whose test still passes has survived: a test is missing. ``python -m tests.mutants TEXT ...`` runs the
 mutants whose file or change contains one of the texts, and ``--list`` shows them all. `tests/test_mutants.py` runs a
 few of them, and holds the table to the source: the text that a mutant replaces stands there exactly once.
+
+A kernel is first run as plain Python (`tests/plain_python.py`), since compiling it may take minutes; only if its test
+passes there, or takes too long, the kernel is compiled.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import numba
+
 from tests import mutants_of_kernels, mutants_of_the_rest
 from tests.mutant import Mutant
 
@@ -26,6 +31,7 @@ PACKAGE = Path("src") / "supertopic"
 TIMEOUT = 900  # seconds: a mutant that runs for ever is killed
 _LIBRARIES = ["numba", "pandas", "scipy.stats", "scipy.optimize", "sklearn.utils.estimator_checks", "pytest"]
 _OPTIONS = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest"]
+_PLAIN = ["-W", "ignore::RuntimeWarning"]  # Python warns where compiled numbers overflow
 _BROKEN = 70  # exit status if pytest itself failed
 
 
@@ -42,11 +48,11 @@ def copy_project(to: Path) -> None:
         shutil.copy2(ROOT / name, to / name)
 
 
-def run_tests(root: Path, *tests: str, timeout: float | None = None) -> int:
-    """The exit status of pytest: 0 if the tests pass, 1 if one fails."""
+def run_tests(root: Path, *tests: str, timeout: float | None = None, plain: bool = False) -> int:
+    """The exit status of pytest: 0 if the tests pass, 1 if one fails. plain : with kernels as plain Python"""
     server = multiprocessing.get_context("forkserver")  # it has imported what takes long, but nothing of ours
     server.set_forkserver_preload(_LIBRARIES)
-    process = server.Process(target=_run_pytest, args=(root, [str(Path("tests") / test) for test in tests]))
+    process = server.Process(target=_run_pytest, args=(root, [str(Path("tests") / test) for test in tests], plain))
     process.start()
     process.join(timeout)
     if process.is_alive():
@@ -56,8 +62,11 @@ def run_tests(root: Path, *tests: str, timeout: float | None = None) -> int:
     return process.exitcode or 0
 
 
-def _run_pytest(root: Path, nodes: list[str]) -> None:
+def _run_pytest(root: Path, nodes: list[str], plain: bool) -> None:
     """In a process of its own: exits with the status of pytest."""
+    if plain:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+        numba.config.DISABLE_JIT = 1  # it has been imported, and has read its settings
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
@@ -72,7 +81,7 @@ def _run_pytest(root: Path, nodes: list[str]) -> None:
     try:
         import pytest
 
-        status = int(pytest.main([*_OPTIONS, *nodes]))
+        status = int(pytest.main([*_OPTIONS, *(_PLAIN if plain else []), *nodes]))
     finally:
         os._exit(status)  # an exception would end the process with 1, as a failed test does
 
@@ -84,7 +93,9 @@ def is_killed(mutant: Mutant, root: Path) -> bool:
     compiled = {one: one.read_bytes() for one in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb*")}
     path.write_text(source.replace(mutant.old, mutant.new))
     try:
-        status = run_tests(root, mutant.tests, timeout=TIMEOUT)
+        status = run_tests(root, mutant.tests, timeout=TIMEOUT, plain=True) if mutant.of_kernel else 0
+        if status == 0:
+            status = run_tests(root, mutant.tests, timeout=TIMEOUT)
     finally:
         path.write_text(source)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -105,7 +116,10 @@ def main(words: list[str]) -> int:
         copy_project(root)
         started = time.monotonic()
         print(f"the tests of {len(chosen)} mutants, without any of them", flush=True)
-        if run_tests(root, *sorted({mutant.tests for mutant in chosen})):
+        of_kernels = sorted({mutant.tests for mutant in chosen if mutant.of_kernel})
+        if (of_kernels and run_tests(root, *of_kernels, plain=True)) or run_tests(
+            root, *sorted({mutant.tests for mutant in chosen})
+        ):
             print("the tests fail without any mutant", file=sys.stderr)
             return 2
         for number, mutant in enumerate(chosen, 1):

@@ -67,6 +67,12 @@ def test_an_intercept_that_was_never_fitted_is_refused(tmp_path):
     assert not use(forged(tmp_path, "sstm-classifier-chains", params={"fit_intercept": False}))
 
 
+@pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan])
+def test_a_class_is_a_finite_number(tmp_path, value):
+    assert not use(forged(tmp_path, "sage-classifier", classes=sorted([value, 2.0])))
+    assert use(forged(tmp_path, "sage-classifier", classes=[1.0, 2.0]))
+
+
 def test_a_number_of_covariates_takes_no_memory(tmp_path):
     path = forged(tmp_path, "slda-gaussian-vb-words", n_covariates=10**9)
     before = watch.peak_memory()

@@ -15,7 +15,7 @@ from supertopic.datasets import simulate
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import Batch, Partition
-from supertopic.inference.variational import prediction_constrained
+from supertopic.inference.variational import prediction_constrained, prediction_start
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.prediction_constrained import Climb, logit_gradient
 from supertopic.inference.variational.prediction_local import Scales, prediction_step
@@ -150,6 +150,25 @@ def test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest(fitted, monke
     assert 0.83 < np.mean((lower <= PLAIN[1]) & (PLAIN[1] <= upper)) < 0.97
 
 
+def test_no_epoch_at_all_leaves_topics_that_know_nothing_of_y():
+    params = {"inference": "pc", "max_iter": 0, "validation_fraction": 0, "cross_fit": 0}
+    start = SLDARegressor(4, **params).fit(X, PLAIN[0])
+    assert start.n_iter_ == 0 and start.score(NEW, PLAIN[1]) < 0.1
+    np.testing.assert_array_equal(start.components_, SLDARegressor(4, **params).fit(X, -PLAIN[0]).components_)
+
+
+def test_noise_leaves_the_topics_where_they_started():
+    """No epoch predicts noise better than topics that have not seen it."""
+    noise = np.random.default_rng(3).normal(size=len(Y))
+    model = SLDARegressor(8, inference="pc").fit(X, noise)
+    assert model.n_iter_ == 0 and len(model.bound_) == 1
+    folds = SLDARegressor(8, inference="pc", cross_fit=0).fit(X, noise)
+    np.testing.assert_array_equal(folds.components_, model.components_)
+    classes = SLDAClassifier(8, inference="pc", cross_fit=0).fit(X, noise > 0)
+    assert classes.n_iter_ == 0
+    np.testing.assert_allclose(classes.components_, model.components_)  # of the same words: labels have no say in them
+
+
 def test_training_raises_the_objective_without_documents_held_out():
     model = SLDARegressor(8, inference="pc", validation_fraction=0, max_iter=20).fit(X, PLAIN[0])
     assert model.n_iter_ == 20 == len(model.bound_)
@@ -209,13 +228,13 @@ def test_classes(response):
 
 
 def test_a_softmax_starts_from_max_margin_topics_of_the_training_documents(monkeypatch):
-    starts, margin_topics = [], prediction_constrained._margin_topics
+    starts, margin_topics = [], prediction_start._margin_topics
 
     def margin(task, train):
         starts.append((len(train), margin_topics(task, train)))
         return starts[-1][1]
 
-    monkeypatch.setattr(prediction_constrained, "_margin_topics", margin)
+    monkeypatch.setattr(prediction_start, "_margin_topics", margin)
     codes = np.digitize(TOLD, [0.2, 0.4, 0.6, 0.8]).astype(float)
     codes[:100] = np.nan
     given = {"inference": "pc", "cross_fit": 0, "max_iter": 2}
@@ -224,7 +243,7 @@ def test_a_softmax_starts_from_max_margin_topics_of_the_training_documents(monke
     assert n_train == 450 and topics.shape == (60, 6)  # an eighth of 400 labelled documents is held out
     np.testing.assert_allclose(topics.sum(axis=0), 1.0, rtol=1e-5)
     plain = SLDAClassifier(6, response="ordinal", **given).fit(X, codes)
-    assert len(starts) == 1 and plain.n_iter_ > 0
+    assert len(starts) == 1 and len(plain.classes_) == 5
 
 
 @pytest.mark.parametrize("response", ["poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"])
@@ -269,20 +288,18 @@ def test_a_warm_start_goes_on_from_topics_that_have_not_seen_the_labels_held_out
     assert np.abs(searched - finished).max() > 1e-4
     again = SLDARegressor(8, inference="pc", warm_start=True, max_iter=3, cross_fit=0).fit(X, PLAIN[0])
     again._terms = DocumentTerms()  # as after `load`
+    starts.clear()
     again.fit(X, PLAIN[0])
-    np.testing.assert_allclose(starts[-2], finished, rtol=1e-5)
+    np.testing.assert_allclose(starts[0], finished, rtol=1e-5)
 
 
 class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("n_saves", [1, 4, "search", "over all", "last"])
-def test_a_killed_fit_ends_with_the_same_model(fitted, n_saves, tmp_path, monkeypatch):
-    save, saves, path = Checkpoint.save, [], tmp_path / "fit.checkpoint"
-    search = min(fitted.n_iter_ + prediction_constrained.SETTINGS.patience, 40)
-    last = search + max(1, round(prediction_constrained.SETTINGS.last_epochs * fitted.n_iter_))
-    wanted = {"search": search, "over all": search + 1, "last": last}.get(n_saves, n_saves)
+def stop_at(patch, wanted):
+    """The fit is killed right after it has written this many checkpoints; the list has one entry for each."""
+    save, saves = Checkpoint.save, []
 
     def save_and_stop(self, *state):
         save(self, *state)
@@ -290,9 +307,19 @@ def test_a_killed_fit_ends_with_the_same_model(fitted, n_saves, tmp_path, monkey
         if len(saves) == wanted:
             raise Stop
 
+    patch.setattr(Checkpoint, "due", lambda self: True)
+    patch.setattr(Checkpoint, "save", save_and_stop)
+    return saves
+
+
+@pytest.mark.parametrize("n_saves", [1, 4, "search", "over all", "last"])
+def test_a_killed_fit_ends_with_the_same_model(fitted, n_saves, tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    search = min(fitted.n_iter_ + prediction_constrained.SETTINGS.patience, 40)
+    last = search + max(1, round(prediction_constrained.SETTINGS.last_epochs * fitted.n_iter_))
+    wanted = {"search": search, "over all": search + 1, "last": last}.get(n_saves, n_saves)
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "due", lambda self: True)
-        patch.setattr(Checkpoint, "save", save_and_stop)
+        saves = stop_at(patch, wanted)
         with pytest.raises(Stop):
             SLDARegressor(8, inference="pc", checkpoint=path).fit(X, PLAIN[0])
     again = SLDARegressor(8, inference="pc", checkpoint=path).fit(X, PLAIN[0])
@@ -302,18 +329,23 @@ def test_a_killed_fit_ends_with_the_same_model(fitted, n_saves, tmp_path, monkey
     np.testing.assert_array_equal(again.coef_, fitted.coef_)
 
 
+def test_a_killed_fit_whose_start_is_the_best(tmp_path, monkeypatch):
+    noise, params = np.random.default_rng(3).normal(size=len(Y)), {"inference": "pc", "cross_fit": 0}
+    whole, path = SLDARegressor(8, **params).fit(X, noise), tmp_path / "fit.checkpoint"
+    with monkeypatch.context() as patch:
+        stop_at(patch, 4)
+        with pytest.raises(Stop):
+            SLDARegressor(8, checkpoint=path, **params).fit(X, noise)
+    again = SLDARegressor(8, checkpoint=path, **params).fit(X, noise)
+    assert again.n_iter_ == whole.n_iter_ == 0
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+
+
 def test_a_killed_fit_without_documents_held_out(tmp_path, monkeypatch):
     params = {"inference": "pc", "validation_fraction": 0, "max_iter": 3}
     whole, path = SLDARegressor(8, **params).fit(X, PLAIN[0]), tmp_path / "fit.checkpoint"
-    save = Checkpoint.save
-
-    def save_and_stop(self, *state):
-        save(self, *state)
-        raise Stop
-
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "due", lambda self: True)
-        patch.setattr(Checkpoint, "save", save_and_stop)
+        stop_at(patch, 1)
         with pytest.raises(Stop):
             SLDARegressor(8, checkpoint=path, **params).fit(X, PLAIN[0])
     np.testing.assert_array_equal(SLDARegressor(8, checkpoint=path, **params).fit(X, PLAIN[0]).coef_, whole.coef_)

@@ -235,8 +235,10 @@ class SLDARegressor(RegressorMixin, SLDA):
         an alpha that is learned.
     validation_fraction : float
         "pc" only: the share of labelled documents that are held out whole. They say when to stop, and `dispersion_` is
-        that of their labels; then a few last epochs go over all documents. 0 holds out none, and trains for `max_iter`
-        epochs. Of a stream, 10,000 documents at most are held out, and of the batches of `partial_fit` none.
+        that of their labels; then a few last epochs go over all documents. If no epoch predicts their labels better
+        than the topics that training starts from, these stay (`n_iter_` is 0). A fraction of 0 holds out none, and
+        trains for `max_iter` epochs. Of a stream, 10,000 documents at most are held out, and of the batches of
+        `partial_fit` none.
     burn_in, thin : int
         "gibbs" only: sweeps before the first draw that is kept (default: half), and between two of them.
     n_chains : int

@@ -111,18 +111,18 @@ class PredictionSettings:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        _check_start(self)
+        _check_start(self, least=0)  # no epoch: the topics that training starts from
         check_whole("batch_size", self.batch_size, or_none=True)
         check_number("validation_fraction", self.validation_fraction)
         if not self.validation_fraction < 1:
             raise ValueError(f"validation_fraction: got {self.validation_fraction!r}, expected a number below 1")
 
 
-def _check_start(settings: Any) -> None:
+def _check_start(settings: Any, least: int = 1) -> None:
     """What all engines have in common."""
     check_choice("init", settings.init, ("online", "uniform"))
     check_whole("n_init", settings.n_init)
-    check_whole("max_iter", settings.max_iter)
+    check_whole("max_iter", settings.max_iter, least=least)
 
 
 @dataclass(frozen=True)

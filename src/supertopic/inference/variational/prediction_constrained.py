@@ -29,35 +29,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supertopic.backends.base import Combine, Spread, total
-from supertopic.coefficients import CoefPrior
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.calibration import told_apart
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather, labelled
-from supertopic.inference.first_topics import first_state
 from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, regress
-from supertopic.inference.settings import EMSettings
 from supertopic.inference.task import Fit, Task, Watch
-from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.m_step_glm import GLMStep
-from supertopic.inference.variational.m_step_margin import MarginStep
 from supertopic.inference.variational.prediction_local import Scales, of_shares, prediction_step, settle_step
-from supertopic.inference.variational.step import global_step
-from supertopic.model import DocumentTerms, Model, NoCoefStep, State, restore_state
-from supertopic.responses.base import NoResponse, Response
-from supertopic.responses.classes import Softmax
-from supertopic.responses.margin import Hinge
+from supertopic.inference.variational.prediction_start import Searched, first_prediction_state, first_topics
+from supertopic.model import Model, State, restore_state
+from supertopic.responses.base import Response
 from supertopic.responses.several import parts_of
 
 
 class Climbing(NamedTuple):
     """How the topics are trained; tried on movie, hotel and restaurant reviews and on talks."""
 
-    start_steps: int = 10  # of EM without y, from which the topics start
-    margin_steps: int = 60  # of max-margin EM at most, from which those of a softmax start
     rate: float = 0.05  # of Adam in the first step; it falls linearly to zero
     momentum: float = 0.9
     memory: float = 0.99  # of Adam's squares
@@ -71,7 +60,6 @@ class Climbing(NamedTuple):
 
 
 SETTINGS = Climbing()
-_START = LocalLimits(30, 1e-2)
 _SHARES = LocalLimits(20, 1e-3)  # in a step; documents start from where the epoch before left them
 _SETTLED = LocalLimits(200, 1e-4)  # of documents held out, as at prediction
 ADJOINT = LocalLimits(12, 3e-2)
@@ -276,39 +264,31 @@ class Trainer:
         return {**self.state.arrays(), **kept, **self.climb.arrays(), **shares}
 
 
-class Searched(DocumentTerms):
-    """The topics of the best epoch, which have not seen the documents held out: a warm start goes on from there."""
-
-    def __init__(self, topics: np.ndarray) -> None:
-        self.topics = topics
-
-
 @dataclass
 class Course:
     """How far a fit is: what a checkpoint keeps beside the arrays."""
 
     trainer: Trainer
-    best: State | None = None  # of the epochs so far
+    best: State  # of the epochs so far; before the first, the start
+    value: float  # how well the best predicts the labels held out
     done: int = 0  # epochs
     best_at: int = 0  # epochs done at the best
     last: int = 0  # of the epochs over all documents; 0 while some are held out
 
     def searched(self) -> np.ndarray:
         """b (V, K) of the best epoch."""
-        assert self.best is not None
         return self.trainer.task.model.emission.probabilities(self.best.word_topic, by_word=True)
 
     def watch(self, watch: Watch) -> None:
-        assert self.best is not None
-        numbers = {"best_at": self.best_at, "last": self.last, "steps": self.trainer.climb.steps}
+        numbers = {"value": self.value, "best_at": self.best_at, "last": self.last, "steps": self.trainer.climb.steps}
         watch.step(self.done, partial(self.trainer.arrays, self.best), **numbers)
 
 
 def fit_prediction(task: Task, watch: Watch) -> Fit:
     """Epochs until several in a row predict the labels held out no better, and a few last ones over all documents.
 
-    The trace has what the former predicted. Without documents held out, the last epoch is the result, and the trace has
-    the objective.
+    The trace has what the former predicted. If none of them predicts better than the topics that they start from, these
+    are the result. Without documents held out, the last epoch is, and the trace has the objective.
     """
     train, held = _split(task)
 
@@ -325,12 +305,11 @@ def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Cl
     course = _start(task, watch, train, make)
     if not course.last:
         _search(course, watch, task.settings.max_iter)
-        if len(course.trainer.held):
+        if len(course.trainer.held) and course.best_at:
             course.trainer, course.last = _over_all(course), 1
-    searched = course.searched()
+    searched, trace = Searched(course.searched()), watch.trace[: course.best_at] or [course.value]
     result = _finish(course, watch) if course.last else course.best
-    assert result is not None
-    return Fit(result, watch.trace[: course.best_at], course.best_at, terms=Searched(searched))
+    return Fit(result, trace, course.best_at, terms=searched)
 
 
 def _search(course: Course, watch: Watch, max_iter: int) -> None:
@@ -346,15 +325,14 @@ def _search(course: Course, watch: Watch, max_iter: int) -> None:
             value, state = trainer.judge(topics, state)
         course.done += 1
         watch.trace.append(value)
-        if not len(trainer.held) or course.best is None or value > max(watch.trace[:-1], default=-np.inf):
-            course.best, course.best_at = trainer.result(topics, state), course.done
+        if not len(trainer.held) or value > course.value:
+            course.best, course.value, course.best_at = trainer.result(topics, state), value, course.done
         course.watch(watch)
 
 
 def _over_all(course: Course) -> Trainer:
     """A Trainer of all documents that goes on from the best epoch."""
     task, best = course.trainer.task, course.best
-    assert best is not None
     rate = SETTINGS.rate * max(1.0 - course.best_at / task.settings.max_iter, SETTINGS.last_rate)
     climb = task.backend.form(Climb).of(course.searched())
     state = replace(best, word_topic=best.word_topic[:0])
@@ -370,7 +348,6 @@ def _n_last(best_at: int) -> int:
 def _finish(course: Course, watch: Watch) -> State:
     """The State after the last epochs; the dispersion stays that of the documents that were held out."""
     trainer, best = course.trainer, course.best
-    assert best is not None
     while course.last <= _n_last(course.best_at):
         trainer.epoch(course.done, trainer.climb.topics())
         trainer.state = trainer.keep_dispersion(trainer.state, best)
@@ -399,13 +376,12 @@ def _start(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb]
     if resumed is None:
         topics, state = first_topics(task, train), first_prediction_state(task)
         trainer = make(state, task.backend.form(Climb).of(topics))
-        trainer.state = trainer.solve(trainer.climb.topics(), first=True)
-        return Course(trainer)
+        return _first(trainer)
     about, arrays = resumed
     shares, held_shares = arrays.pop("shares"), arrays.pop("held_shares")
     climb = task.backend.form(Climb).restore(arrays, about["steps"])
     kept = {name.removeprefix("best_"): arrays.pop(name) for name in list(arrays) if name.startswith("best_")}
-    progress = (restore_state(kept), about["done"], about["best_at"], about["last"])
+    progress = (restore_state(kept), about["value"], about["done"], about["best_at"], about["last"])
     trainer = make(restore_state(arrays), climb)
     if about["last"]:
         state = trainer.state
@@ -416,6 +392,16 @@ def _start(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb]
     return Course(trainer, *progress)
 
 
+def _first(trainer: Trainer) -> Course:
+    """Of a new fit: the topics that it starts from may already be the best."""
+    topics, value = trainer.climb.topics(), 0.0
+    first = state = trainer.solve(topics, first=True)
+    if len(trainer.held):
+        value, state = trainer.judge(topics, state)
+    trainer.state = first
+    return Course(trainer, trainer.result(topics, state), value)
+
+
 def _split(task: Task) -> tuple[Batch, Batch]:
     """Documents to train on, and labelled documents held out whole."""
     known = np.flatnonzero(labelled(task.batch))
@@ -423,55 +409,6 @@ def _split(task: Task) -> tuple[Batch, Batch]:
     held = np.zeros(len(task.batch), dtype=bool)
     held[np.random.default_rng([task.seed, 6]).permutation(known)[:n_held]] = True
     return task.batch.rows(np.flatnonzero(~held)), task.batch.rows(np.flatnonzero(held))
-
-
-def first_topics(task: Task, train: Batch) -> np.ndarray:
-    """b (V, K): LDA's topics after a few steps of EM, max-margin topics for a softmax, or those of an earlier fit."""
-    if isinstance(task.start_terms, Searched):
-        return task.start_terms.topics
-    if task.start is not None:
-        return task.model.emission.probabilities(task.start.word_topic, by_word=True)
-    if isinstance(task.model.response, Softmax):
-        return _margin_topics(task, train)
-    model = replace(task.model, response=NoResponse(), coef_step=NoCoefStep(), n_covariates=0)
-    batch = Batch(train.counts, np.full(len(train), np.nan), np.zeros(len(train)), model.n_topics)
-    state = first_state(replace(task, model=model, batch=batch, labels=None))
-    spread, terms = task.backend.spread(batch), DocumentTerms()
-    for step in range(SETTINGS.start_steps):
-        weights = model.emission.expect(state.word_topic, task.backend)
-        given = (model, replace(state, word_topic=weights), weights, _START, terms)
-        stats = total(spread.map(local_step, *given, step == 0))
-        state, _ = global_step(model, state, stats, spread, terms, task.backend)
-    return model.emission.probabilities(state.word_topic, by_word=True)
-
-
-def _margin_topics(task: Task, train: Batch) -> np.ndarray:
-    """b (V, K) of a max-margin model with `MedLDAClassifier`'s defaults: quick topics that tell many classes apart.
-
-    From LDA's topics, a softmax of many classes ends far below them.
-    """
-    hinge, known = Hinge(task.model.response.n_classes, C=4.0, cost=64.0), labelled(train)
-    prior = DocTopicPrior(np.full(task.model.n_topics, 0.5), "nothing")
-    model = replace(
-        task.model, response=hinge, coef_step=MarginStep(hinge), coef_prior=CoefPrior("normal", 1.0),
-        doc_topic_prior=prior, n_covariates=0,
-    )  # fmt: skip
-    weight = np.where(known, train.weight / max(float(train.weight[known].mean()), 1e-300), 0.0)
-    batch = Batch(train.counts, train.y, weight, model.n_topics)
-    settings = EMSettings(max_iter=SETTINGS.margin_steps, tol=1e-3, doc_tol=5e-2)
-    own = replace(task, model=model, batch=batch, settings=settings, labels=None, start_terms=None, checkpoint=None)
-    found = fit_batch(own, Watch(lambda *_, **__: None, None))
-    return model.emission.probabilities(found.state.word_topic, by_word=True)
-
-
-def first_prediction_state(task: Task) -> State:
-    """Coefficients and dispersion before the first solve; the State's topics stay empty until the result."""
-    model, response = task.model, task.model.response
-    labels = response.describe(task.y, task.weight) if task.labels is None else task.labels
-    dispersion = response.start(labels)
-    state = State.first(model, np.zeros((0, model.n_topics), dtype=np.float32), dispersion=dispersion)
-    state.coef[:, : model.n_topics] = response.start_coef(labels, dispersion)[:, None]
-    return state
 
 
 def mini_batches(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:

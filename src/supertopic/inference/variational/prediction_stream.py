@@ -26,14 +26,13 @@ from supertopic.inference.variational.prediction_constrained import (
     Climb,
     Trainer,
     check_task,
-    first_prediction_state,
-    first_topics,
     fit_course,
     mini_batches,
     over_shares,
     topic_prior,
 )
 from supertopic.inference.variational.prediction_local import PredictionStats, Scales, prediction_step
+from supertopic.inference.variational.prediction_start import first_prediction_state, first_topics
 from supertopic.model import DocumentTerms, State, Stats
 
 _SAMPLE = 10_000  # documents of a stream that are kept, and that are held out, at most

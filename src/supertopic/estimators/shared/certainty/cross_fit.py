@@ -81,7 +81,7 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
     steps = min(round(engine.fold * estimator.n_iter_), engine.longest_fold)
     short: dict[str, Any] = {"max_iter": max(engine.short, steps)}
     if engine.at_mode:
-        short["validation_fraction"] = 0.0  # the whole fit has found when to stop
+        short = {"max_iter": steps, "validation_fraction": 0.0}  # the whole fit has found when to stop
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
             out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)

@@ -300,7 +300,9 @@ def _check_classes(classes: np.ndarray, least: int = 2) -> None:
     """Classes are sorted, since their places are found by bisection."""
     if classes.ndim != 1 or classes.dtype.kind not in "iufbU" or len(classes) < least:
         raise ValueError("the classes are not a list of numbers or of texts")
-    if not np.array_equal(np.unique(classes), classes) or (classes.dtype.kind == "f" and np.isnan(classes).any()):
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise ValueError("one of the classes is no finite number")
+    if not np.array_equal(np.unique(classes), classes):
         raise ValueError("the classes are not sorted, or one of them is there twice")
 
 

@@ -1,0 +1,84 @@
+"""Where prediction-constrained training starts: LDA's topics, max-margin topics for a softmax, or an earlier fit's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from supertopic.backends.base import total
+from supertopic.coefficients import CoefPrior
+from supertopic.doc_topic_prior import DocTopicPrior
+from supertopic.inference.batches import Batch, labelled
+from supertopic.inference.first_topics import first_state
+from supertopic.inference.settings import EMSettings
+from supertopic.inference.task import Task, Watch
+from supertopic.inference.variational.batch import fit_batch
+from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.local import local_step
+from supertopic.inference.variational.m_step_margin import MarginStep
+from supertopic.inference.variational.step import global_step
+from supertopic.model import DocumentTerms, NoCoefStep, State
+from supertopic.responses.base import NoResponse
+from supertopic.responses.classes import Softmax
+from supertopic.responses.margin import Hinge
+
+_START_STEPS = 10  # of EM without y
+_MARGIN_STEPS = 60  # of max-margin EM at most
+_LIMITS = LocalLimits(30, 1e-2)
+
+
+class Searched(DocumentTerms):
+    """The topics of the best epoch, which have not seen the documents held out: a warm start goes on from there."""
+
+    def __init__(self, topics: np.ndarray) -> None:
+        self.topics = topics
+
+
+def first_topics(task: Task, train: Batch) -> np.ndarray:
+    """b (V, K): LDA's topics after a few steps of EM, max-margin topics for a softmax, or those of an earlier fit."""
+    if isinstance(task.start_terms, Searched):
+        return task.start_terms.topics
+    if task.start is not None:
+        return task.model.emission.probabilities(task.start.word_topic, by_word=True)
+    if isinstance(task.model.response, Softmax):
+        return _margin_topics(task, train)
+    model = replace(task.model, response=NoResponse(), coef_step=NoCoefStep(), n_covariates=0)
+    batch = Batch(train.counts, np.full(len(train), np.nan), np.zeros(len(train)), model.n_topics)
+    state = first_state(replace(task, model=model, batch=batch, labels=None))
+    spread, terms = task.backend.spread(batch), DocumentTerms()
+    for step in range(_START_STEPS):
+        weights = model.emission.expect(state.word_topic, task.backend)
+        given = (model, replace(state, word_topic=weights), weights, _LIMITS, terms)
+        stats = total(spread.map(local_step, *given, step == 0))
+        state, _ = global_step(model, state, stats, spread, terms, task.backend)
+    return model.emission.probabilities(state.word_topic, by_word=True)
+
+
+def _margin_topics(task: Task, train: Batch) -> np.ndarray:
+    """b (V, K) of a max-margin model with `MedLDAClassifier`'s defaults: quick topics that tell many classes apart.
+
+    From LDA's topics, a softmax of many classes ends far below them.
+    """
+    hinge, known = Hinge(task.model.response.n_classes, C=4.0, cost=64.0), labelled(train)
+    prior = DocTopicPrior(np.full(task.model.n_topics, 0.5), "nothing")
+    model = replace(
+        task.model, response=hinge, coef_step=MarginStep(hinge), coef_prior=CoefPrior("normal", 1.0),
+        doc_topic_prior=prior, n_covariates=0,
+    )  # fmt: skip
+    weight = np.where(known, train.weight / max(float(train.weight[known].mean()), 1e-300), 0.0)
+    batch = Batch(train.counts, train.y, weight, model.n_topics)
+    settings = EMSettings(max_iter=_MARGIN_STEPS, tol=1e-3, doc_tol=5e-2)
+    own = replace(task, model=model, batch=batch, settings=settings, labels=None, start_terms=None, checkpoint=None)
+    found = fit_batch(own, Watch(lambda *_, **__: None, None))
+    return model.emission.probabilities(found.state.word_topic, by_word=True)
+
+
+def first_prediction_state(task: Task) -> State:
+    """Coefficients and dispersion before the first solve; the State's topics stay empty until the result."""
+    model, response = task.model, task.model.response
+    labels = response.describe(task.y, task.weight) if task.labels is None else task.labels
+    dispersion = response.start(labels)
+    state = State.first(model, np.zeros((0, model.n_topics), dtype=np.float32), dispersion=dispersion)
+    state.coef[:, : model.n_topics] = response.start_coef(labels, dispersion)[:, None]
+    return state
