@@ -3,6 +3,9 @@
 from typing import NamedTuple
 
 
+_LONG = ("test_golden_fits", "test_supervised_gibbs", "test_samplers", "test_draws", "test_collapsed")
+
+
 class Mutant(NamedTuple):
     """Replace `old` by `new` in a file of the package: `tests`, below the folder of tests, must then fail."""
 
@@ -12,8 +15,9 @@ class Mutant(NamedTuple):
     tests: str
 
     @property
-    def of_kernel(self) -> bool:
-        return self.file.startswith("kernels/")
+    def as_python(self) -> bool:
+        """Whether its test can be run without compiling: those that fit models or draw many numbers take too long."""
+        return self.file.startswith("kernels/") and not self.tests.startswith(_LONG)
 
     @property
     def name(self) -> str:

@@ -5,8 +5,8 @@ it. A mutant whose test still passes has survived: a test is missing. ``python -
 mutants whose file or change contains one of the texts, and ``--list`` shows them all. `tests/test_mutants.py` runs a
 few of them, and holds the table to the source: the text that a mutant replaces stands there exactly once.
 
-A kernel is first run as plain Python (`tests/plain_python.py`), since compiling it may take minutes; only if its test
-passes there, or takes too long, the kernel is compiled.
+A kernel is first run as plain Python (`tests/plain_python.py`) where its test is quick, since compiling it may take
+minutes; only if its test passes there, the kernel is compiled.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def is_killed(mutant: Mutant, root: Path) -> bool:
     compiled = {one: one.read_bytes() for one in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb*")}
     path.write_text(source.replace(mutant.old, mutant.new))
     try:
-        status = run_tests(root, mutant.tests, timeout=TIMEOUT, plain=True) if mutant.of_kernel else 0
+        status = run_tests(root, mutant.tests, timeout=TIMEOUT, plain=True) if mutant.as_python else 0
         if status == 0:
             status = run_tests(root, mutant.tests, timeout=TIMEOUT)
     finally:
@@ -116,8 +116,8 @@ def main(words: list[str]) -> int:
         copy_project(root)
         started = time.monotonic()
         print(f"the tests of {len(chosen)} mutants, without any of them", flush=True)
-        of_kernels = sorted({mutant.tests for mutant in chosen if mutant.of_kernel})
-        if (of_kernels and run_tests(root, *of_kernels, plain=True)) or run_tests(
+        as_python = sorted({mutant.tests for mutant in chosen if mutant.as_python})
+        if (as_python and run_tests(root, *as_python, plain=True)) or run_tests(
             root, *sorted({mutant.tests for mutant in chosen})
         ):
             print("the tests fail without any mutant", file=sys.stderr)
