@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-
 _LONG = ("test_golden_fits", "test_supervised_gibbs", "test_samplers", "test_draws", "test_collapsed")
 
 
