@@ -153,7 +153,7 @@ def test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest(fitted, monke
 def test_no_epoch_at_all_leaves_topics_that_know_nothing_of_y():
     params = {"inference": "pc", "max_iter": 0, "validation_fraction": 0, "cross_fit": 0}
     start = SLDARegressor(4, **params).fit(X, PLAIN[0])
-    assert start.n_iter_ == 0 and start.score(NEW, PLAIN[1]) < 0.1
+    assert start._terms.epochs == 0 and start.score(NEW, PLAIN[1]) < 0.1
     np.testing.assert_array_equal(start.components_, SLDARegressor(4, **params).fit(X, -PLAIN[0]).components_)
 
 
@@ -161,11 +161,11 @@ def test_noise_leaves_the_topics_where_they_started():
     """No epoch predicts noise better than topics that have not seen it."""
     noise = np.random.default_rng(3).normal(size=len(Y))
     model = SLDARegressor(8, inference="pc").fit(X, noise)
-    assert model.n_iter_ == 0 and len(model.bound_) == 1
+    assert model._terms.epochs == 0 and model.n_iter_ == len(model.bound_) == 1
     folds = SLDARegressor(8, inference="pc", cross_fit=0).fit(X, noise)
     np.testing.assert_array_equal(folds.components_, model.components_)
     classes = SLDAClassifier(8, inference="pc", cross_fit=0).fit(X, noise > 0)
-    assert classes.n_iter_ == 0
+    assert classes._terms.epochs == 0
     np.testing.assert_allclose(classes.components_, model.components_)  # of the same words: labels have no say in them
 
 
@@ -337,7 +337,7 @@ def test_a_killed_fit_whose_start_is_the_best(tmp_path, monkeypatch):
         with pytest.raises(Stop):
             SLDARegressor(8, checkpoint=path, **params).fit(X, noise)
     again = SLDARegressor(8, checkpoint=path, **params).fit(X, noise)
-    assert again.n_iter_ == whole.n_iter_ == 0
+    assert again._terms.epochs == whole._terms.epochs == 0
     np.testing.assert_array_equal(again.coef_, whole.coef_)
 
 

@@ -57,7 +57,7 @@ class SLDA(SupervisedEstimator):
         "vb": Engine(fit_batch, EMSettings, 60),
         "svi": Engine(fit_stochastic, StochasticSettings, 10, short=3),
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, short=100),
-        "pc": Engine(fit_prediction, PredictionSettings, 40, fold=1.0, longest_fold=20, collapsed=True, at_mode=True),
+        "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=20, collapsed=True, at_mode=True),
     }
 
     n_topics: int = field(default=20, kw_only=False)
@@ -236,7 +236,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     validation_fraction : float
         "pc" only: the share of labelled documents that are held out whole. They say when to stop, and `dispersion_` is
         that of their labels; then a few last epochs go over all documents. If no epoch predicts their labels better
-        than the topics that training starts from, these stay (`n_iter_` is 0). A fraction of 0 holds out none, and
+        than the topics that training starts from, these stay. A fraction of 0 holds out none, and
         trains for `max_iter` epochs. Of a stream, 10,000 documents at most are held out, and of the batches of
         `partial_fit` none.
     burn_in, thin : int

@@ -139,7 +139,7 @@ class Engine:
     collapsed: bool = False
     short: int = 8  # iterations that the fits behind cross-fitted numbers have at least
     fold: float = 0.375  # … and as a part of the whole fit's: five fits to four fifths of the documents cost 1.5 fits
-    longest_fold: int = 10**9  # … and at most
+    longest_fold: int = 10**9  # epochs of these fits at most, for "pc", where they are otherwise those of the whole fit
     at_mode: bool = False
 
     def read(self, estimator: Any) -> Any:

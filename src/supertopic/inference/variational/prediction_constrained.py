@@ -288,7 +288,8 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
     """Epochs until several in a row predict the labels held out no better, and a few last ones over all documents.
 
     The trace has what the former predicted. If none of them predicts better than the topics that they start from, these
-    are the result. Without documents held out, the last epoch is, and the trace has the objective.
+    are the result, and the trace has their value. Without documents held out, the last epoch is, and the trace has the
+    objective.
     """
     train, held = _split(task)
 
@@ -307,9 +308,9 @@ def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Cl
         _search(course, watch, task.settings.max_iter)
         if len(course.trainer.held) and course.best_at:
             course.trainer, course.last = _over_all(course), 1
-    searched, trace = Searched(course.searched()), watch.trace[: course.best_at] or [course.value]
+    searched, trace = Searched(course.searched(), course.best_at), watch.trace[: course.best_at] or [course.value]
     result = _finish(course, watch) if course.last else course.best
-    return Fit(result, trace, course.best_at, terms=searched)
+    return Fit(result, trace, len(trace), terms=searched)
 
 
 def _search(course: Course, watch: Watch, max_iter: int) -> None:

@@ -31,8 +31,8 @@ _LIMITS = LocalLimits(30, 1e-2)
 class Searched(DocumentTerms):
     """The topics of the best epoch, which have not seen the documents held out: a warm start goes on from there."""
 
-    def __init__(self, topics: np.ndarray) -> None:
-        self.topics = topics
+    def __init__(self, topics: np.ndarray, epochs: int) -> None:
+        self.topics, self.epochs = topics, epochs  # 0: those that training has started from
 
 
 def first_topics(task: Task, train: Batch) -> np.ndarray:

@@ -78,10 +78,9 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
     topics = estimator._weights()
     # folds that are much shorter than the whole fit are less bold, and the slope that they give is too steep for it
     engine = estimator._engine()
-    steps = min(round(engine.fold * estimator.n_iter_), engine.longest_fold)
-    short: dict[str, Any] = {"max_iter": max(engine.short, steps)}
-    if engine.at_mode:
-        short = {"max_iter": steps, "validation_fraction": 0.0}  # the whole fit has found when to stop
+    short: dict[str, Any] = {"max_iter": max(engine.short, round(engine.fold * estimator.n_iter_))}
+    if engine.at_mode:  # the whole fit has found when to stop
+        short = {"max_iter": min(estimator._terms.epochs, engine.longest_fold), "validation_fraction": 0.0}
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
             out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
