@@ -12,9 +12,13 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 
 # The page's own JavaScript, CSS and HTML.
 PAGE := --config .oxfmtrc.json "src/supertopic/explore/page/assets/*.*"
-# Tests of kernels, to be run as plain Python; not tried to the end yet, and a few fail without the JIT.
+# Tests of kernels, which are run as plain Python too (tests/plain_python.py).
 KERNELS := $(addprefix tests/test_,$(addsuffix .py,kernels_e_step_mean kernels_e_step_words kernels_map_shares \
-	kernels_gibbs kernels_gibbs_documents deviations mixture margin coefficients draws metrics_heldout collapsed facets))
+	kernels_gibbs kernels_gibbs_documents deviations mixture margin coefficients draws metrics_heldout collapsed facets htmm \
+	first_topics))
+
+COUNTED = OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/kernels COVERAGE_FILE=$(CURDIR)/$(VENV)/coverage/lines \
+	$(BIN)/python -m coverage run -m pytest -q -n auto --maxprocesses 8
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
@@ -56,10 +60,12 @@ experiments: $(VENV)/.bench ## The papers' tables and figures, all of them (hour
 	@$(BIN)/python -m experiments
 
 coverage: $(VENV)/.test ## Lines and branches that tests reach, those of kernels with the JIT off (docs/trust.md has the figure)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "not slow and not data"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q -n auto --maxprocesses 8 -W ignore::RuntimeWarning -m "not slow and not data" $(KERNELS)
-	@$(BIN)/python -m coverage combine -q
-	@$(BIN)/python -m coverage report
+	@rm -rf $(VENV)/coverage $(VENV)/kernels  # kernels are compiled anew, since parts of them are functions that write code
+	@mkdir $(VENV)/coverage
+	@$(COUNTED) -m "not slow and not data" --dist loadfile
+	@NUMBA_DISABLE_JIT=1 $(COUNTED) -m "not slow and not data" -W ignore::RuntimeWarning $(KERNELS)
+	@$(BIN)/python -m coverage combine -q --data-file=$(VENV)/coverage/all $(VENV)/coverage
+	@$(BIN)/python -m coverage report --data-file=$(VENV)/coverage/all
 
 audit: $(VENV)/.test ## Known faults of the dependencies, and the habits of a scientific Python repository
 	@$(BIN)/pip-audit --local --progress-spinner off
