@@ -19,7 +19,7 @@ from supertopic.inference.task import Task, Watch
 from supertopic.inference.variational import facets as faceted
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.facets import Documents, fit_faceted
-from supertopic.kernels.deviations import step_components, weigh
+from supertopic.kernels.deviations import FLOOR, step_components, weigh
 from supertopic.model import Model
 from tests import naive_facets, naive_sage
 
@@ -152,6 +152,19 @@ def test_a_step_is_newtons(name, cells):
     np.testing.assert_allclose(tables[cells], np.exp(base[cells] + after), rtol=1e-12)
     np.testing.assert_array_equal(tables[[s for s in range(4) if s not in cells]], untouched)
     np.testing.assert_allclose(partition, tables.sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.5, False), (0.9, True)])
+def test_a_small_deviation_is_dropped_only_where_zero_is_better(share, kept):
+    """Two words are expected to be alike: with even counts a deviation says nothing, with others it has just begun."""
+    counts, eta, tables = (
+        np.array([[1000.0 * share, 1000.0 * (1 - share)]]),
+        np.full((1, 2), 0.5 * FLOOR),
+        np.ones((1, 2)),
+    )
+    given = (np.array([0, 1]), np.array([0]), counts, counts.sum(axis=1), PRIORS["exponential"].rate, penalty_table())
+    step_components(0, 1, *given, eta, tables, np.array([2.0]), np.empty(2, dtype=np.int32), np.empty((5, 2)))
+    assert np.all((eta != 0.0) == kept)
 
 
 @pytest.mark.parametrize("background", ["fitted", "corpus"])

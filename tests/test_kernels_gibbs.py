@@ -108,6 +108,17 @@ def test_same_topics_as_the_naive_sweep(dense, partial, n_topics):
         np.testing.assert_array_equal(chain.topic, expected)
 
 
+@pytest.mark.parametrize("dense", [True, False])
+def test_same_topics_where_a_token_is_much_of_its_topic(dense):
+    """Its own count, which the conditional leaves out, weighs most where topics have few tokens."""
+    for seed in range(60):
+        chain = Chain(small_corpus(3, 4, seed, rate=0.7), asymmetric(3), 0.1, seed=seed, dense=dense)
+        expected = chain.topic.copy()
+        chain.sweep()
+        naive.gibbs_sweep(chain.tokens, expected, 3, chain.alpha[:3].astype(float), 0.1, seed, 1, dense, None)
+        np.testing.assert_array_equal(chain.topic, expected)
+
+
 @pytest.mark.parametrize("dense, partial", MODES)
 @pytest.mark.parametrize("groups", [1, 3])
 def test_counts_follow_the_topics(dense, partial, groups):

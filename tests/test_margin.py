@@ -124,6 +124,17 @@ def test_one_slack_has_the_same_optimum(seed):
     check_classes(data, fit)
 
 
+def test_an_exchange_of_two_planes_ends_at_their_optimum():
+    gram, offset = np.array([[2.0, 0.7], [0.7, 1.0]]), np.array([0.1, 0.4])
+    weight, slack = np.array([1.0, 0.0]), np.zeros(2)
+    kernels.weigh_planes(gram, offset, weight, slack, 1e-12, 1)
+    before = offset - gram[:, 0]
+    assert weight[1] == pytest.approx((before[1] - before[0]) / (2.0 + 1.0 - 2 * 0.7))
+    assert weight.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(slack, offset - gram @ weight)
+    assert slack[0] == pytest.approx(slack[1])  # neither of them would gain by another exchange
+
+
 @pytest.mark.parametrize("tol", [0.3, 1e-3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_gap_is_primal_minus_dual(kind, tol):
