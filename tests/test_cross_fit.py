@@ -7,6 +7,7 @@ from scipy.stats import norm
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.datasets import simulate
 from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels, told_apart
+from supertopic.inference.after.known_scores import KnownScores
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several, units
 
@@ -46,6 +47,15 @@ def test_predictors_that_are_too_bold_are_drawn_in(name):
         assert unit**2 * found.dispersion[0] == pytest.approx(0.25, rel=0.06)
     if name == "negative_binomial":
         assert found.dispersion[0] == pytest.approx(3.0, rel=0.25)
+
+
+def test_grades_that_nobody_has_do_not_hold_up_the_calibration(monkeypatch):
+    """Cut-points between two grades without documents drift further apart in every turn, and gain nothing by it."""
+    turns, fit = [], KnownScores.dispersion_at_mean
+    monkeypatch.setattr(KnownScores, "dispersion_at_mean", lambda self, *a: turns.append(1) or fit(self, *a))
+    response, score = registry()["ordinal"](5), np.array([[-0.4], [0.3]])
+    told_apart(response, np.array([0.0, 3.0]), np.ones(2), score, np.array([-1.0, 0.0, 0.5, 1.0]))
+    assert len(turns) < 20
 
 
 def test_classes_are_judged_by_how_well_they_are_told_apart():

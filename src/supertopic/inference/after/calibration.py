@@ -24,6 +24,7 @@ from supertopic.responses.base import Response, product_variance
 from supertopic.responses.several import parts_of
 
 _TURNS, _TURN_TOL = 100, 1e-4  # of the calibration and the dispersion at most, and the change after which they end
+_GAIN_TOL = 1e-10  # … or the gain of the mean log-likelihood: cut-points without a label between them drift for ever
 _HALVINGS = 14  # of the search for a level
 _MOST_LEVELS = 2000  # that are kept for each response
 _HIGHEST = 1.0 - 1e-7  # level that stands for an interval without an end
@@ -91,7 +92,7 @@ def _calibrate_one(
     n_columns, level = score.shape[1], score.mean(axis=0)
     total = max(float(problem.weight.sum()), 1e-300)
     best = np.concatenate([level, [1.0]])
-    bounds = [(None, None)] * n_columns + [(0.0, steepest)]
+    bounds, last = [(None, None)] * n_columns + [(0.0, steepest)], np.inf
     for _ in range(_TURNS):
 
         def loss(free: np.ndarray, problem: KnownScores = problem) -> tuple[float, np.ndarray]:
@@ -100,13 +101,15 @@ def _calibrate_one(
             gradient = np.concatenate([slope.sum(axis=0), [float((slope * (score - level)).sum())]])
             return -problem.log_density(there, problem.dispersion) / total, -gradient / total
 
-        best = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds).x
+        found = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds)
+        best = found.x
         there = best[:-1] + best[-1] * (score - level)
         given = (problem.response, problem.y, problem.weight)
         before, problem = problem.dispersion, KnownScores(*given, problem.dispersion_at_mean(there))
         best[:-1] += problem.response.level(before, problem.dispersion)
-        if np.allclose(before, problem.dispersion, rtol=_TURN_TOL):
+        if np.allclose(before, problem.dispersion, rtol=_TURN_TOL) or last - found.fun < _GAIN_TOL:
             break
+        last = found.fun
     return best[:-1] - best[-1] * level, float(best[-1]), problem.dispersion
 
 
