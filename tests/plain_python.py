@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 LANES = 16
-LONGEST = 15.0  # seconds of one test
+LONGEST = 5.0  # seconds of one test
 
 
 @contextmanager

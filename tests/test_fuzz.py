@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from scipy.stats import nbinom
 
+from supertopic import SLDAClassifier
 from supertopic.persistence import read_model, write_model
 from supertopic.responses.counts import quantile
 from tests.fuzz import command_lines, inputs, loader, watch
@@ -71,6 +72,12 @@ def test_an_intercept_that_was_never_fitted_is_refused(tmp_path):
 def test_a_class_is_a_finite_number(tmp_path, value):
     assert not use(forged(tmp_path, "sage-classifier", classes=sorted([value, 2.0])))
     assert use(forged(tmp_path, "sage-classifier", classes=[1.0, 2.0]))
+
+
+def test_a_class_is_a_text_that_can_be_written(tmp_path):
+    assert not use(forged(tmp_path, "sage-classifier", classes=["1.0", "\ud800"]))
+    with pytest.raises(ValueError, match="half of a character"):
+        SLDAClassifier(2).fit(np.eye(4, 3, dtype=int) + 1, ["1.0", "\ud800", "1.0", "\ud800"])
 
 
 def test_a_number_of_covariates_takes_no_memory(tmp_path):

@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 
 
+def is_text(value: str) -> bool:
+    """Whether it can be written: half of a surrogate pair is no character."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
+
+
 def check_whole(name: str, value: Any, *, least: int = 1, or_none: bool = False) -> None:
     """A whole number, no smaller than `least`; or None, where that means a default."""
     if value is None and or_none:

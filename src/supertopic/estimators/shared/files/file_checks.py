@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.checks import check_number, check_whole
+from supertopic.checks import check_number, check_whole, is_text
 from supertopic.model import MixtureState, Model, State
 from supertopic.responses.base import registry
 from supertopic.responses.several import parts_of
@@ -302,6 +302,8 @@ def _check_classes(classes: np.ndarray, least: int = 2) -> None:
         raise ValueError("the classes are not a list of numbers or of texts")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
         raise ValueError("one of the classes is no finite number")
+    if classes.dtype.kind == "U" and not all(map(is_text, classes)):
+        raise ValueError("one of the classes is no text, but half of a character")
     if not np.array_equal(np.unique(classes), classes):
         raise ValueError("the classes are not sorted, or one of them is there twice")
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 
+from supertopic.checks import is_text
 from supertopic.responses.base import Response, registry
 from supertopic.responses.choice import LARGEST_LABEL, choose_response
 
@@ -178,6 +179,9 @@ def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) ->
         raise ValueError(
             "Unknown label type: y holds a value that is neither text, True or False, nor a finite number of 64 bits"
         )
+    wrong = [label for label in np.unique(known).tolist() if isinstance(label, str) and not is_text(label)]
+    if wrong:
+        raise ValueError(f"y holds {wrong[0]!r}, half of a character; expected labels that are text, or numbers")
     if len(known) and type_of_target(known) not in ("binary", "multiclass"):
         raise ValueError(
             f"Unknown label type: y holds {known[0]!r}, a continuous value; for numbers use "
