@@ -137,7 +137,7 @@ def test_same_for_any_number_of_threads(method, membership):
     counts = random_counts(23, 4, 2.0)
     runs = [
         metrics.log_likelihood(WORD_TOPIC, ALPHA, counts, method, membership=membership, n_samples=50, n_jobs=n_jobs)
-        for n_jobs in (1, 2, 3, -1)
+        for n_jobs in (1, 2, 3, -1, 10**20)
     ]
     for run in runs[1:]:
         np.testing.assert_array_equal(run.log_likelihood, runs[0].log_likelihood)

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from joblib import cpu_count
 
 from supertopic.backends.threads import Threads
 
@@ -70,3 +71,8 @@ def test_scratch_belongs_to_one_thread():
         assert found[0].shape == (3, 4) and not np.shares_memory(*found)
         assert np.shares_memory(backend.scratch(2, 5), backend.scratch(4, 3))
         assert backend.scratch(7, 9).shape == (7, 9)
+
+
+def test_there_are_never_many_more_threads_than_cores():
+    with Threads(10**20) as backend:
+        assert backend.n_threads == max(8, 2 * cpu_count())

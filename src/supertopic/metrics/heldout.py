@@ -285,7 +285,9 @@ def _chib(
 def _over_ranges(score: Callable[[int, int], None], cost_so_far: np.ndarray, n_jobs: int | None) -> None:
     """Call score(start, stop) on ranges of documents of about equal cost, in threads."""
     n_docs = len(cost_so_far) - 1
-    n_threads = (os.cpu_count() or 1) if n_jobs == -1 else _positive("n_jobs", 1 if n_jobs is None else n_jobs)
+    n_cores = os.cpu_count() or 1
+    n_threads = n_cores if n_jobs == -1 else _positive("n_jobs", 1 if n_jobs is None else n_jobs)
+    n_threads = min(n_threads, max(8, 2 * n_cores))  # more would only take memory
     if n_threads == 1 or n_docs < 2:
         score(0, n_docs)
         return
