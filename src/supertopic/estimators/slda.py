@@ -196,8 +196,9 @@ class SLDARegressor(RegressorMixin, SLDA):
         Weight of the response's log-likelihood against the words'; more makes topics serve y. "pc" weighs the mean
         log-likelihood of a label against that of a word, so that 1 is much already. For the other engines a label
         weighs as much as one word of its document, as in the paper, and 10 often predicts better.
-        "auto" chooses among 1, 3, 10, 30 and 100 on the training documents, by short fits without a third of them; it
-        costs about two more fits, but five to nine where the engine is "pc".
+        "auto" chooses among 1, 3, 10, 30 and 100 on the training documents, by fits without a third of them: short
+        ones, which cost about two more fits; or for "pc" whole ones, up to the first weight that is no better: two more
+        fits, without their folds, for each weight.
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool
