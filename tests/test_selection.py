@@ -222,6 +222,7 @@ REFUSED = {
     "one fold": ({"cv": 1}, "cv: got 1, expected 2 folds at least and at most the 90 documents"),
     "another length": ({"y": [1.0]}, "y has shape (1,); expected one value for each of the 90 documents"),
     "no seed": ({"n_seeds": 0}, "n_seeds: got 0, expected a whole number >= 1"),
+    "seeds without an end": ({"n_seeds": 101}, "n_seeds: got 101, expected at most 100"),
     "no random state": ({"random_state": None}, "random_state: got None, expected a whole number >= 0"),
     "an unknown measure": ({"measures": ["beauty"]}, "measures: got 'beauty', expected some of 'prediction', "),
     "no measure": ({"measures": []}, "measures: got None, expected some of"),

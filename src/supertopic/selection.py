@@ -33,6 +33,7 @@ from supertopic.streams import Stream
 
 __all__ = ["TopicSelection", "select_topics"]
 
+MOST_SEEDS = 100
 # the label of each measure on a plot, and whether larger is better; the first one computed is the criterion
 MEASURES = {
     "prediction": ("prediction", True),
@@ -125,7 +126,7 @@ def select_topics(
         By default all that apply; fewer save time.
     random_state : int
     n_seeds : int
-        Number of fits on all documents whose topics are compared for "stability"; 1 leaves it out.
+        Number of fits on all documents whose topics are compared for "stability", at most 100; 1 leaves it out.
     covariates : frame or (D, P) array, optional
         Columns that predict beside the topics, as in ``fit``.
     verbose : int
@@ -144,6 +145,8 @@ def select_topics(
     for name, value, least in (("n_seeds", n_seeds, 1), ("random_state", random_state, 0)):
         if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
             raise ValueError(f"{name}: got {value!r}, expected a whole number >= {least}")
+    if n_seeds > MOST_SEEDS:  # all of them are fitted, and each pair of them is compared
+        raise ValueError(f"n_seeds: got {n_seeds!r}, expected at most {MOST_SEEDS}")
     wanted = _check_measures(measures, bool(scoring), int(n_seeds))
     trials = _Trials(estimator, _Documents(X), y, int(random_state), wanted, covariates)
     folds = trials.folds(cv) if set(wanted) - {"stability"} else []
