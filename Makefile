@@ -12,13 +12,13 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 
 # The page's own JavaScript, CSS and HTML.
 PAGE := --config .oxfmtrc.json "src/supertopic/explore/page/assets/*.*"
-# Tests of kernels, which are run as plain Python too (tests/plain_python.py).
+# Tests of kernels, which are run as plain Python too (tests/plain_python.py), each file in a process of its own.
 KERNELS := $(addprefix tests/test_,$(addsuffix .py,kernels_e_step_mean kernels_e_step_words kernels_map_shares \
 	kernels_gibbs kernels_gibbs_documents deviations mixture margin coefficients draws metrics_heldout collapsed facets htmm \
-	first_topics))
+	first_topics supervised_gibbs))
 
 COUNTED = OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/kernels COVERAGE_FILE=$(CURDIR)/$(VENV)/coverage/lines \
-	$(BIN)/python -m coverage run -m pytest -q -n auto --maxprocesses 8
+	$(BIN)/python -m coverage run -m pytest -q
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
@@ -62,8 +62,8 @@ experiments: $(VENV)/.bench ## The papers' tables and figures, all of them (hour
 coverage: $(VENV)/.test ## Lines and branches that tests reach, those of kernels with the JIT off (docs/trust.md has the figure)
 	@rm -rf $(VENV)/coverage $(VENV)/kernels  # kernels are compiled anew, since parts of them are functions that write code
 	@mkdir $(VENV)/coverage
-	@$(COUNTED) -m "not slow and not data" --dist loadfile
-	@NUMBA_DISABLE_JIT=1 $(COUNTED) -m "not slow and not data" -W ignore::RuntimeWarning $(KERNELS)
+	@$(COUNTED) -m "not slow and not data" -n auto --maxprocesses 8 --dist loadfile
+	@printf '%s\n' $(KERNELS) | NUMBA_DISABLE_JIT=1 xargs -n 1 -P 2 env $(COUNTED) -m "not slow and not data" -k "not scikit_learn" -W ignore::RuntimeWarning
 	@$(BIN)/python -m coverage combine -q --data-file=$(VENV)/coverage/all $(VENV)/coverage
 	@$(BIN)/python -m coverage report --data-file=$(VENV)/coverage/all
 
