@@ -7,6 +7,7 @@ with the lines counted that it has reached: the same test runs to its end, compi
 
 import signal
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +16,24 @@ LANES = 16
 LONGEST = 5.0  # seconds of one test
 
 
+def _counts_lines(frame):
+    """Whether coverage is at work: it holds a lock, which an error would leave locked for all tests to come."""
+    while frame is not None and not {"supertopic", "tests"} & set(Path(frame.f_code.co_filename).parts):
+        if "coverage" in Path(frame.f_code.co_filename).parts:
+            return True
+        frame = frame.f_back
+    return False
+
+
 @contextmanager
 def time_limit():
     """Skip the test under way after LONGEST seconds."""
 
     def stop(number, frame):
-        pytest.skip(f"takes more than {LONGEST:g} seconds as plain Python")
+        if _counts_lines(frame):
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+        else:
+            pytest.skip(f"takes more than {LONGEST:g} seconds as plain Python")
 
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, LONGEST)
