@@ -259,7 +259,8 @@ class SLDARegressor(RegressorMixin, SLDA):
     own_terms : deprecated
         The former name of `per_token`.
     max_iter : int, optional
-        EM steps (default 60), epochs (10; for "pc" at most 40) or sweeps (500).
+        EM steps (default 60), epochs (10; for "pc" at most 40, and 0 keeps the topics that it starts from) or sweeps
+        (500).
     batch_size : int, optional
         Documents of a mini-batch: by default a sixteenth of all documents, but 16 at least and 256 at most ("pc"); or a
         fiftieth, but 16 at least and 1,024 at most ("svi").
