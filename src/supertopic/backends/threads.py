@@ -16,10 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from joblib import cpu_count, effective_n_jobs
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from supertopic.backends.base import Partitioned, RangeFunction
+from supertopic.cores import most_threads
 
 
 @cache
@@ -39,7 +40,7 @@ class Threads:
     def __init__(self, n_jobs: int | None = None) -> None:
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
             raise ValueError(f"n_jobs: got {n_jobs!r}, expected a whole number other than 0, or None")
-        self.n_threads = min(effective_n_jobs(n_jobs), max(8, 2 * cpu_count()))  # more would only take memory
+        self.n_threads = min(effective_n_jobs(n_jobs), most_threads())
         self._kept = threading.local()
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
+from supertopic.cores import most_threads
 from supertopic.html_tables import number, table_html
 from supertopic.kernels import heldout as kernels
 from supertopic.metrics.summaries import components_of
@@ -285,9 +286,8 @@ def _chib(
 def _over_ranges(score: Callable[[int, int], None], cost_so_far: np.ndarray, n_jobs: int | None) -> None:
     """Call score(start, stop) on ranges of documents of about equal cost, in threads."""
     n_docs = len(cost_so_far) - 1
-    n_cores = os.cpu_count() or 1
-    n_threads = n_cores if n_jobs == -1 else _positive("n_jobs", 1 if n_jobs is None else n_jobs)
-    n_threads = min(n_threads, max(8, 2 * n_cores))  # more would only take memory
+    n_threads = (os.cpu_count() or 1) if n_jobs == -1 else _positive("n_jobs", 1 if n_jobs is None else n_jobs)
+    n_threads = min(n_threads, most_threads())
     if n_threads == 1 or n_docs < 2:
         score(0, n_docs)
         return
