@@ -207,3 +207,13 @@ def test_shares_of_an_earlier_fit_do_not_stop_a_save(tmp_path):
     stream = supertopic.Stream.from_callable(lambda: iter([X[:60], X[60:]]), n_documents=X.shape[0])
     model.fit(stream).save(tmp_path / "m")
     assert load(tmp_path / "m").components_.shape[0] == 3
+
+
+@pytest.mark.parametrize("n_jobs", [5000, 10**20, -(10**20)])
+def test_a_fit_with_any_number_of_jobs_is_not_lost(n_jobs, tmp_path):
+    counts = np.eye(6, 4, dtype=int) + 1
+    model = LDA(2, n_jobs=n_jobs, max_iter=2).fit(counts)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.n_jobs == n_jobs
+    np.testing.assert_array_equal(again.transform(counts), model.transform(counts))
