@@ -64,8 +64,8 @@ coverage: $(VENV)/.test ## Lines and branches that tests reach, those of kernels
 	@mkdir $(VENV)/coverage
 	@$(COUNTED) -m "not slow and not data" -n auto --maxprocesses 8 --dist loadfile
 	@printf '%s\n' $(KERNELS) | NUMBA_DISABLE_JIT=1 xargs -n 1 -P 2 env $(COUNTED) -m "not slow and not data" -k "not scikit_learn" -W ignore::RuntimeWarning
-	@$(BIN)/python -m coverage combine -q --data-file=$(VENV)/coverage/all $(VENV)/coverage
-	@$(BIN)/python -m coverage report --data-file=$(VENV)/coverage/all
+	@$(BIN)/python -m coverage combine -q --data-file=$(VENV)/coverage/lines $(VENV)/coverage
+	@$(BIN)/python -m coverage report --data-file=$(VENV)/coverage/lines
 
 audit: $(VENV)/.test ## Known faults of the dependencies, and the habits of a scientific Python repository
 	@$(BIN)/pip-audit --local --progress-spinner off
