@@ -31,10 +31,10 @@ from supertopic.inference.device.gibbs import key_of
 from supertopic.inference.first_topics import Learner
 from supertopic.inference.gibbs.lda import Sampler
 from supertopic.inference.task import Task
+from supertopic.inference.variational.climb import Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.m_step_glm import GLMStep
-from supertopic.inference.variational.prediction_constrained import Climb
 from supertopic.inference.variational.prediction_local import Scales, prediction_step
 from supertopic.model import DocumentTerms, Model, State
 from supertopic.responses.continuous import Gaussian
@@ -222,9 +222,11 @@ def check_climb():
     topics = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32)
     gradient = rng.normal(size=topics.shape).astype(np.float32)
     slow, quick = Climb.of(topics), CUDA.form(Climb).of(topics)
+    there, here = quick.topics(), slow.topics()
     for _ in range(2):
-        slow.step(slow.topics(), gradient.copy(), 0.01, 0.05)
-        quick.step(quick.topics(), Matrix.of(gradient), 0.01, 0.05)
+        here = slow.step(here, gradient.copy(), 0.01, 0.05, THREADS)
+        there = quick.step(there, Matrix.of(gradient), 0.01, 0.05, CUDA)
+    np.testing.assert_allclose(there, here, rtol=2e-4)
     for name, value in slow.arrays().items():
         np.testing.assert_allclose(quick.arrays()[name], value, rtol=2e-4, atol=1e-6, err_msg=name)
     np.testing.assert_allclose(quick.averaged(), slow.averaged(), rtol=1e-4)

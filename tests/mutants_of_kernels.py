@@ -10,6 +10,7 @@ _SUPERVISED = "test_supervised_gibbs.py::"
 _DRAWS = "test_draws.py::"
 _MARGIN = "test_margin.py::"
 _MAP = "test_kernels_map_shares.py::"
+_ADAM = "test_prediction_constrained.py::test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads"
 _COEF = "test_coefficients.py::"
 _GOLDEN = "test_golden_fits.py::"
 _DENSE = _GIBBS + "test_same_topics_as_the_naive_sweep[3-True-False]"
@@ -205,6 +206,12 @@ MUTANTS = [
             "gram[best, j], 1e-300)",
             _MARGIN + "test_an_exchange_of_two_planes_ends_at_their_optimum",
         ),
+    ),
+    *mutants_of(
+        "kernels/climb.py",
+        ("gradient[w, k] - topics[w, k] * totals[k]", "gradient[w, k]", _ADAM),
+        ("np.sqrt(second * inverse)", "np.sqrt(second)", _ADAM),
+        ("topics[w, k] *= by[k]", "pass", _ADAM),
     ),
     *mutants_of(
         "kernels/map_shares.py",

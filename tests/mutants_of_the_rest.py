@@ -194,11 +194,6 @@ MUTANTS = [
     *mutants_of(
         "inference/variational/prediction_constrained.py",
         (
-            "gradient -= topics * gradient.sum(axis=0, dtype=np.float64).astype(np.float32)",
-            "pass",
-            "test_prediction_constrained.py::test_gradient_is_that_of_differences_of_the_whole_objective",
-        ),
-        (
             "state, self.state = self.keep_dispersion(state, own), self.keep_dispersion(self.state, own)",
             "pass",
             "test_prediction_constrained.py::test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest",

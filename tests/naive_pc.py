@@ -58,3 +58,24 @@ def difference_gradient(loss: Callable[[np.ndarray], float], at: np.ndarray, ste
             ends.append(loss(moved))
         found[place] = (ends[0] - ends[1]) / (2 * step)
     return found
+
+
+def logit_gradient(topics: np.ndarray, gradient: np.ndarray, prior: float) -> np.ndarray:
+    """The gradient of an objective + prior·sum log b with respect to log b, columns of b kept normalised.
+
+    gradient : (V, K) that of the objective with respect to b
+    """
+    found = gradient * topics + prior
+    return found - topics * found.sum(axis=0)
+
+
+def adam(topics: np.ndarray, gradients: list[np.ndarray], prior: float, rates: list[float]) -> tuple[np.ndarray, ...]:
+    """(log b, mean, square) after steps of Adam on log b, by the book: momentum 0.9, memory of squares 0.99."""
+    logits, mean, square = np.log(topics), np.zeros_like(topics), np.zeros_like(topics)
+    for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), 1):
+        b = np.exp(logits) / np.exp(logits).sum(axis=0)
+        found = logit_gradient(b, gradient, prior)
+        mean = 0.9 * mean + 0.1 * found
+        square = 0.99 * square + 0.01 * found**2
+        logits = logits + rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
+    return logits, mean, square

@@ -16,8 +16,8 @@ from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.variational import prediction_constrained, prediction_start
+from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.prediction_constrained import Climb, logit_gradient
 from supertopic.inference.variational.prediction_local import Scales, prediction_step
 from supertopic.model import DocumentTerms, Model, State
 from supertopic.responses.base import registry
@@ -82,7 +82,7 @@ def test_gradient_is_that_of_differences_of_the_whole_objective(response):
         return objective(b) + 0.2 * np.log(b).sum()
 
     expected = naive_pc.difference_gradient(of_logits, np.log(topics), 1e-5)
-    found = logit_gradient(topics.astype(np.float32), stats.topics, 0.2)
+    found = naive_pc.logit_gradient(topics, stats.topics, 0.2)
     np.testing.assert_allclose(found, expected, atol=3e-3 * np.abs(expected).max())
 
 
@@ -91,11 +91,40 @@ def test_a_step_goes_uphill_and_topics_stay_distributions():
     climb, gradient = Climb.of(topics), np.zeros_like(topics)
     np.testing.assert_allclose(climb.topics(), topics, rtol=1e-4)
     gradient[3, 1] = 1.0
-    climb.step(topics, gradient, 0.0, 0.1)
-    after = climb.topics()
+    after = climb.step(topics.copy(), gradient, 0.0, 0.1, Threads(1))
     assert after[3, 1] > topics[3, 1] and (np.delete(after[:, 1], 3) < np.delete(topics[:, 1], 3)).all()
     np.testing.assert_allclose(after[:, 0], topics[:, 0], rtol=1e-4)
-    np.testing.assert_allclose(after.sum(axis=0), 1.0, rtol=1e-5)
+
+
+def test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads():
+    rng = np.random.default_rng(1)
+    start = rng.dirichlet(np.ones(300), 3).T
+    gradients, rates = list(rng.normal(size=(40, 300, 3))), list(np.linspace(0.05, 0.01, 40))
+    ends = []
+    for n_jobs in (1, 2):
+        climb = Climb.of(start.astype(np.float32))
+        topics = climb.topics()
+        with Threads(n_jobs) as threads:
+            for gradient, rate in zip(gradients, rates, strict=True):
+                topics = climb.step(topics, gradient.astype(np.float32), 0.02, rate, threads)
+        ends.append([topics, *climb.arrays().values()])
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, other)
+    logits, mean, square = naive_pc.adam(start, gradients, 0.02, rates)
+    np.testing.assert_allclose(climb.logits, logits, atol=2e-4)
+    np.testing.assert_allclose(climb.mean, mean, atol=1e-4 * np.abs(mean).max())
+    np.testing.assert_allclose(climb.square, square, atol=1e-4 * square.max())
+    np.testing.assert_allclose(topics, climb.topics(), rtol=2e-5)
+    np.testing.assert_allclose(topics.sum(axis=0), 1.0, rtol=1e-5)
+    assert np.abs(climb.average - logits).max() < np.abs(np.log(start) - logits).max()
+
+
+def test_words_that_are_dropped_are_not_there():
+    counts = sp.csr_matrix(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 4.0, 5.0]], dtype=np.float32))
+    batch = Batch(counts, np.arange(3.0), np.ones(3), 2)
+    some = batch.only(np.array([False, True, True, False, True]))
+    np.testing.assert_array_equal(some.counts.toarray(), [[0, 0, 2], [0, 0, 0], [3, 0, 5]])
+    assert some.counts.nnz == 3 and some.y is batch.y
 
 
 # --- simulated documents: a rare topic, which plain topics have no reason to find, makes y
@@ -315,8 +344,8 @@ def stop_at(patch, wanted):
 @pytest.mark.parametrize("n_saves", [1, 4, "search", "over all", "last"])
 def test_a_killed_fit_ends_with_the_same_model(fitted, n_saves, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
-    search = min(fitted.n_iter_ + prediction_constrained.SETTINGS.patience, 40)
-    last = search + max(1, round(prediction_constrained.SETTINGS.last_epochs * fitted.n_iter_))
+    search = min(fitted.n_iter_ + SETTINGS.patience, 40)
+    last = search + max(1, round(SETTINGS.last_epochs * fitted.n_iter_))
     wanted = {"search": search, "over all": search + 1, "last": last}.get(n_saves, n_saves)
     with monkeypatch.context() as patch:
         saves = stop_at(patch, wanted)

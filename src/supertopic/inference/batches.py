@@ -7,7 +7,7 @@ block, each small enough for the cache.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -84,6 +84,12 @@ class Batch:
         """Some of the documents."""
         covariates = None if self.covariates is None else self.covariates[rows]
         return Batch(self.counts[rows], self.y[rows], self.weight[rows], self.n_topics, covariates)
+
+    def only(self, kept: np.ndarray) -> Batch:
+        """The documents with those of their entries that are kept, (nnz,) bool."""
+        counts, before = self.counts, np.concatenate([[0], np.cumsum(kept)])
+        own = (counts.data[kept], counts.indices[kept], before[counts.indptr].astype(counts.indptr.dtype))
+        return replace(self, counts=sp.csr_matrix(own, shape=counts.shape))
 
     @cached_property
     def extra(self) -> np.ndarray:

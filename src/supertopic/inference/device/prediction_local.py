@@ -11,12 +11,13 @@ from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
+from supertopic.backends.cuda.kernels.regression import add_parts
 from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.batches import Locals, Partition
 from supertopic.inference.device.design import with_known_shares_on_device
 from supertopic.inference.device.documents import documents_of, weights_of
+from supertopic.inference.variational.climb import Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.prediction_constrained import Climb
 from supertopic.inference.variational.prediction_local import (
     PredictionStats,
     Scales,
@@ -115,17 +116,20 @@ class DeviceClimb(Climb):
     def averaged(self) -> Any:
         return distributions(self.average)
 
-    def step(self, given: Any, gradient: Any, prior: float, rate: float) -> None:
-        by = (given.width,)
-        totals = gradient.sums(topics.weigh_gradient, given.shape[1], given.flat, gradient.flat, prior, *by)
+    def step(self, given: Any, gradient: Any, prior: float, rate: float, backend: Backend) -> Any:
+        n_topics, by = given.shape[1], (given.width,)
+        parts, totals = empty(given.n_parts * given.width, np.float64), empty(given.width, np.float64)
+        given.by_topic(topics.weigh_gradient, n_topics, given.flat, gradient.flat, float(prior), *by, parts)
+        add_parts[given.registers, 32](given.n_parts, given.width, parts, totals)
         self.steps += 1
-        numbers = sent(np.array(self.rates(rate)), np.float32)
         all_of = (self.logits, self.mean, self.square, self.average)
         arrays: Any = tuple(one.flat for one in all_of)
-        given.by_topic(
-            topics.climb, given.flat, gradient.flat, sent(padded(totals, dtype=np.float64), np.float64), *by, *arrays,
-            numbers,
-        )  # fmt: skip
+        numbers = sent(np.array(self.rates(rate)), np.float32)
+        given.by_topic(topics.climb, n_topics, gradient.flat, totals, *by, numbers, given.flat, *arrays, parts)
+        add_parts[given.registers, 32](given.n_parts, given.width, parts, totals)
+        given.by_topic(topics.divide_topics, totals, *by, given.flat)
+        given.changed()
+        return given
 
 
 def distributions(logits: Any) -> Matrix:

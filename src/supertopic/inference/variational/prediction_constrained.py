@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather, labelled
 from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, regress
 from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.prediction_local import Scales, of_shares, prediction_step, settle_step
@@ -43,23 +44,6 @@ from supertopic.model import Model, State, restore_state
 from supertopic.responses.base import Response
 from supertopic.responses.several import parts_of
 
-
-class Climbing(NamedTuple):
-    """How the topics are trained; tried on movie, hotel and restaurant reviews and on talks."""
-
-    rate: float = 0.05  # of Adam in the first step; it falls linearly to zero
-    momentum: float = 0.9
-    memory: float = 0.99  # of Adam's squares
-    dropped: float = 0.5  # part of a document's distinct words that a step leaves out at random, against overfitting
-    memory_of_topics: float = 0.98  # of the average of log b
-    patience: int = 10  # epochs without a gain before training stops
-    last_epochs: float = 0.3  # epochs over all documents at the end, as a part of those up to the best one
-    last_rate: float = 0.25  # of Adam in the first of them at least, as a part of `rate`
-    batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
-    batch_size: int = 256  # documents of a batch at most
-
-
-SETTINGS = Climbing()
 _SHARES = LocalLimits(20, 1e-3)  # in a step; documents start from where the epoch before left them
 _SETTLED = LocalLimits(200, 1e-4)  # of documents held out, as at prediction
 ADJOINT = LocalLimits(12, 3e-2)
@@ -80,83 +64,6 @@ def _of_numbers(response: Response, own: np.ndarray, others: np.ndarray) -> np.n
         if part.response.kind == "number":
             dispersion[part.numbers] = own[part.numbers]
     return dispersion
-
-
-class Rates(NamedTuple):
-    """How far one step of Adam moves its parts."""
-
-    mean: float
-    square: float
-    step: float  # of the logits
-    whole: float  # what the squares have seen so far, as a part of one
-    average: float
-
-
-@dataclass
-class Climb:
-    """Where the topics are: logarithms, up to a constant of each topic, and Adam's moments of the gradient, (V, K)."""
-
-    logits: np.ndarray
-    mean: np.ndarray
-    square: np.ndarray
-    average: np.ndarray  # of the logits over the last steps
-    steps: int = 0
-
-    @classmethod
-    def of(cls, topics: np.ndarray) -> Climb:
-        logits = np.log(topics + np.float32(1e-12))
-        return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy())
-
-    def topics(self) -> np.ndarray:
-        """b (V, K) where the last step ended, columns sum to one."""
-        return _distributions(self.logits)
-
-    def averaged(self) -> np.ndarray:
-        """b (V, K) of the average over the last steps."""
-        return _distributions(self.average)
-
-    def step(self, topics: np.ndarray, gradient: np.ndarray, prior: float, rate: float) -> None:
-        """One step of Adam; gradient and prior as for `logit_gradient`."""
-        gradient = logit_gradient(topics, gradient, prior)
-        self.steps += 1
-        rates = self.rates(rate)
-        self.mean += np.float32(rates.mean) * (gradient - self.mean)
-        self.square += np.float32(rates.square) * (gradient * gradient - self.square)
-        np.sqrt(np.divide(self.square, np.float32(rates.whole), out=gradient), out=gradient)
-        gradient += np.float32(1e-8)
-        self.logits += np.float32(rates.step) * self.mean / gradient
-        self.average += np.float32(rates.average) * (self.logits - self.average)
-
-    def rates(self, rate: float) -> Rates:
-        """How far the step just begun goes."""
-        first, second = (1.0 - keep**self.steps for keep in (SETTINGS.momentum, SETTINGS.memory))
-        keep = min(SETTINGS.memory_of_topics, self.steps / (self.steps + 10.0))  # the start is soon forgotten
-        return Rates(1.0 - SETTINGS.momentum, 1.0 - SETTINGS.memory, rate / first, second, 1.0 - keep)
-
-    @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], steps: int) -> Climb:
-        """From what `arrays` gave, which is taken out of `arrays`."""
-        logits, mean, square, average = (arrays.pop(name) for name in ("logits", "mean", "square", "average"))
-        return cls(logits, mean, square, average, steps)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {"logits": self.logits, "mean": self.mean, "square": self.square, "average": self.average}
-
-
-def _distributions(logits: np.ndarray) -> np.ndarray:
-    found = np.exp(logits - logits.max(axis=0))
-    return found / found.sum(axis=0, dtype=np.float64).astype(np.float32)
-
-
-def logit_gradient(topics: np.ndarray, gradient: np.ndarray, prior: float) -> np.ndarray:
-    """The gradient of an objective + prior·sum log b with respect to log b, columns of b kept normalised.
-
-    gradient : (V, K) that of the objective with respect to b; it is overwritten
-    """
-    gradient *= topics
-    gradient += np.float32(prior)
-    gradient -= topics * gradient.sum(axis=0, dtype=np.float64).astype(np.float32)
-    return gradient
 
 
 @dataclass
@@ -215,8 +122,8 @@ class Trainer:
             stats = total(spread.map(prediction_step, task.model, self.state, topics, scales))
             seen[rows] = gather(spread)
             rate = self.rate * (1.0 - self.climb.steps / n_steps)
-            self.climb.step(topics, stats.topics, topic_prior(task.model) / self.n_tokens, rate)
-            topics = self.climb.topics()
+            prior = topic_prior(task.model) / self.n_tokens
+            topics = self.climb.step(topics, stats.topics, prior, rate, task.backend)
             values += stats.words / self.n_tokens + stats.labels / self.n_labels
         train = self.train
         known = task.backend.form(with_known_shares)(seen.astype(np.float64), train.extra, train.y, train.weight)
@@ -413,15 +320,14 @@ def _split(task: Task) -> tuple[Batch, Batch]:
 
 
 def mini_batches(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
-    """(rows, documents) of one epoch's batches; some of their words are dropped. The seed decides both."""
+    """(rows, documents) of one epoch's batches, without the words that are dropped. The seed decides both."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(batch))
     for first in range(0, len(order), size):
         rows = np.sort(order[first : first + size])
         some = batch.rows(rows)
         kept = rng.random(some.counts.nnz, dtype=np.float32) >= np.float32(SETTINGS.dropped)
-        some.counts.data = some.counts.data * kept
-        yield rows, some
+        yield rows, some.only(kept)
 
 
 def topic_prior(model: Model) -> float:

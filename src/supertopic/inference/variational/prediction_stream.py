@@ -19,11 +19,10 @@ from supertopic.backends.base import Spread, total
 from supertopic.inference.batches import Batch, gather, labelled
 from supertopic.inference.regression import dispersion_summary, equations
 from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.prediction_constrained import (
     ADJOINT,
-    SETTINGS,
-    Climb,
     Trainer,
     check_task,
     fit_course,
@@ -135,7 +134,7 @@ def climb_batch(
     scales = Scales(1.0 / n_tokens, 1.0 / n_labels, _SHARES, ADJOINT)
     stats = total(spread.map(prediction_step, model, state, topics, scales))
     scale = n_documents / len(batch)
-    climb.step(topics, stats.topics, topic_prior(model) / (scale * n_tokens), rate)
+    climb.step(topics, stats.topics, topic_prior(model) / (scale * n_tokens), rate, task.backend)
     response, coef = model.response, state.coef.astype(np.float64)
     found = over_shares(spread, equations, response, coef, state.dispersion)
     summary = over_shares(spread, dispersion_summary, response, coef, state.dispersion)

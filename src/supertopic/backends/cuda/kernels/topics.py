@@ -191,14 +191,20 @@ def weigh_gradient(n_words, n_topics, topics, gradient, prior, width, parts):
 
 
 @cuda.jit
-def climb(n_words, topics, gradient, totals, width, logits, mean, square, average, numbers):
-    """One step of Adam on the logits, and of their average; numbers are the rates (`Climb.step`)."""
+def climb(n_words, n_topics, gradient, totals, width, rates, topics, logits, mean, square, average, parts):
+    """One step of Adam on the logits and of their average; topics, times e^change, and their sums over each part."""
     k = cuda.threadIdx.x
     first, last = _words(cuda.blockIdx.x, n_words)
+    total = 0.0
     for w in range(first, last):
         at = np.int64(w) * width + k
         found = gradient[at] - topics[at] * np.float32(totals[k])
-        mean[at] += numbers[0] * (found - mean[at])
-        square[at] += numbers[1] * (found * found - square[at])
-        logits[at] += numbers[2] * mean[at] / (math.sqrt(square[at] / numbers[3]) + np.float32(1e-8))
-        average[at] += numbers[4] * (logits[at] - average[at])
+        mean[at] += rates[0] * (found - mean[at])
+        square[at] += rates[1] * (found * found - square[at])
+        change = rates[2] * mean[at] / (math.sqrt(square[at] / rates[3]) + np.float32(1e-8))
+        logits[at] += change
+        average[at] += rates[4] * (logits[at] - average[at])
+        value = topics[at] * math.exp(change) if k < n_topics else np.float32(0.0)
+        topics[at] = value
+        total += np.float64(value)
+    parts[cuda.blockIdx.x * width + k] = total

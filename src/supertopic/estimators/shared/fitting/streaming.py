@@ -24,7 +24,7 @@ from supertopic.estimators.shared.reading.labels import LabelSurvey, Target, as_
 from supertopic.inference.after.refit import SpilledDocuments
 from supertopic.inference.batches import Batch
 from supertopic.inference.task import Fit, run
-from supertopic.inference.variational.prediction_constrained import Climb
+from supertopic.inference.variational.climb import Climb
 from supertopic.inference.variational.prediction_stream import fit_partial, fit_prediction_stream
 from supertopic.inference.variational.stochastic import fit_epochs
 from supertopic.model import Model

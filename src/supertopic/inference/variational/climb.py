@@ -1,0 +1,104 @@
+"""How topics climb in prediction-constrained training: by Adam on their logarithms, which are averaged on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from supertopic.backends.base import Backend
+from supertopic.kernels.climb import PART, climb_words, scale_topics, weigh_gradient
+
+
+class Climbing(NamedTuple):
+    """How the topics are trained; tried on movie, hotel and restaurant reviews and on talks."""
+
+    rate: float = 0.05  # of Adam in the first step; it falls linearly to zero
+    momentum: float = 0.9
+    memory: float = 0.99  # of Adam's squares
+    dropped: float = 0.5  # part of a document's distinct words that a step leaves out at random, against overfitting
+    memory_of_topics: float = 0.98  # of the average of log b
+    patience: int = 10  # epochs without a gain before training stops
+    last_epochs: float = 0.3  # epochs over all documents at the end, as a part of those up to the best one
+    last_rate: float = 0.25  # of Adam in the first of them at least, as a part of `rate`
+    batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
+    batch_size: int = 256  # documents of a batch at most
+
+
+SETTINGS = Climbing()
+
+
+class Rates(NamedTuple):
+    """How far one step of Adam moves its parts."""
+
+    mean: float
+    square: float
+    step: float  # of the logits
+    whole: float  # what the squares have seen so far, as a part of one
+    average: float
+
+
+@dataclass
+class Climb:
+    """Where the topics are: logarithms, up to a constant of each topic, and Adam's moments of the gradient, (V, K)."""
+
+    logits: np.ndarray
+    mean: np.ndarray
+    square: np.ndarray
+    average: np.ndarray  # of the logits over the last steps
+    steps: int = 0
+
+    @classmethod
+    def of(cls, topics: np.ndarray) -> Climb:
+        logits = np.log(topics + np.float32(1e-12))
+        return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy())
+
+    def topics(self) -> np.ndarray:
+        """b (V, K) where the last step ended, columns sum to one."""
+        return _distributions(self.logits)
+
+    def averaged(self) -> np.ndarray:
+        """b (V, K) of the average over the last steps."""
+        return _distributions(self.average)
+
+    def step(self, topics: np.ndarray, gradient: np.ndarray, prior: float, rate: float, backend: Backend) -> np.ndarray:
+        """One step of Adam along the gradient of an objective + prior·sum log b; returns the topics after it.
+
+        topics : (V, K) where the last step ended; they are overwritten
+        gradient : (V, K) that of the objective with respect to b; it is overwritten
+        """
+        self.steps += 1
+        n_parts = -(-len(topics) // PART)
+        sums = np.empty((n_parts, topics.shape[1]), dtype=np.float32)
+        rates, kept = np.array(self.rates(rate), dtype=np.float32), (self.logits, self.mean, self.square, self.average)
+
+        def over_parts(kernel: Callable[..., None], *arguments: Any) -> None:
+            backend.over_range(n_parts, lambda start, stop: kernel(start, stop, *arguments))
+
+        over_parts(weigh_gradient, topics, np.float32(prior), gradient, sums)
+        totals = sums.sum(axis=0, dtype=np.float64).astype(np.float32)
+        over_parts(climb_words, gradient, totals, rates, topics, *kept, sums)
+        over_parts(scale_topics, (1.0 / sums.sum(axis=0, dtype=np.float64)).astype(np.float32), topics)
+        return topics
+
+    def rates(self, rate: float) -> Rates:
+        """How far the step just begun goes."""
+        first, second = (1.0 - keep**self.steps for keep in (SETTINGS.momentum, SETTINGS.memory))
+        keep = min(SETTINGS.memory_of_topics, self.steps / (self.steps + 10.0))  # the start is soon forgotten
+        return Rates(1.0 - SETTINGS.momentum, 1.0 - SETTINGS.memory, rate / first, second, 1.0 - keep)
+
+    @classmethod
+    def restore(cls, arrays: dict[str, np.ndarray], steps: int) -> Climb:
+        """From what `arrays` gave, which is taken out of `arrays`."""
+        logits, mean, square, average = (arrays.pop(name) for name in ("logits", "mean", "square", "average"))
+        return cls(logits, mean, square, average, steps)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"logits": self.logits, "mean": self.mean, "square": self.square, "average": self.average}
+
+
+def _distributions(logits: np.ndarray) -> np.ndarray:
+    found = np.exp(logits - logits.max(axis=0))
+    return found / found.sum(axis=0, dtype=np.float64).astype(np.float32)
