@@ -120,11 +120,21 @@ def test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads():
 
 
 def test_words_that_are_dropped_are_not_there():
-    counts = sp.csr_matrix(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [3.0, 4.0, 5.0]], dtype=np.float32))
-    batch = Batch(counts, np.arange(3.0), np.ones(3), 2)
-    some = batch.only(np.array([False, True, True, False, True]))
-    np.testing.assert_array_equal(some.counts.toarray(), [[0, 0, 2], [0, 0, 0], [3, 0, 5]])
-    assert some.counts.nnz == 3 and some.y is batch.y
+    counts = sp.random(200, 50, 0.3, "csr", dtype=np.float32, random_state=0)
+    batch, rows = Batch(counts, np.arange(200.0), np.ones(200), 2), np.arange(10, 190)
+    with Threads(2) as two:
+        some, again = (batch.thinned(rows, 0.3, 5, backend) for backend in (Threads(1), two))
+    np.testing.assert_array_equal(some.counts.toarray(), again.counts.toarray())
+    np.testing.assert_array_equal(some.y, batch.y[rows])
+    assert (some.counts.data > 0).all() and some.counts.has_sorted_indices
+    dense, whole = some.counts.toarray(), counts[rows].toarray()
+    np.testing.assert_array_equal(dense[dense > 0], whole[dense > 0])
+    kept = (dense > 0)[whole > 0]
+    assert abs(kept.mean() - 0.7) < 4 * np.sqrt(0.21 / len(kept))
+    assert abs(np.corrcoef(kept[:-1], kept[1:])[0, 1]) < 4 / np.sqrt(len(kept))
+    other = batch.thinned(rows, 0.3, 6, Threads(1)).counts.toarray()
+    assert abs(np.corrcoef(kept, (other > 0)[whole > 0])[0, 1]) < 4 / np.sqrt(len(kept))
+    np.testing.assert_array_equal(batch.thinned(rows, 0.0, 5, Threads(1)).counts.toarray(), whole)
 
 
 # --- simulated documents: a rare topic, which plain topics have no reason to find, makes y

@@ -7,7 +7,7 @@ block, each small enough for the cache.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
+from supertopic.kernels.thinning import copy_kept, count_kept
 from supertopic.kernels.word_sums import order_by_word
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
@@ -85,11 +86,19 @@ class Batch:
         covariates = None if self.covariates is None else self.covariates[rows]
         return Batch(self.counts[rows], self.y[rows], self.weight[rows], self.n_topics, covariates)
 
-    def only(self, kept: np.ndarray) -> Batch:
-        """The documents with those of their entries that are kept, (nnz,) bool."""
-        counts, before = self.counts, np.concatenate([[0], np.cumsum(kept)])
-        own = (counts.data[kept], counts.indices[kept], before[counts.indptr].astype(counts.indptr.dtype))
-        return replace(self, counts=sp.csr_matrix(own, shape=counts.shape))
+    def thinned(self, rows: np.ndarray, dropped: float, key: int, backend: Backend) -> Batch:
+        """Some of the documents, without a share of their entries that is drawn; the key decides which."""
+        counts, share, hashed = self.counts, np.float32(dropped), np.uint64(key)
+        indptr = np.zeros(len(rows) + 1, dtype=counts.indptr.dtype)
+        drawn = (rows, counts.indptr, hashed, share)
+        backend.over_range(len(rows), lambda start, stop: count_kept(start, stop, *drawn, indptr[1:]))
+        np.cumsum(indptr, out=indptr)
+        indices, data = (np.empty(indptr[-1], dtype=old.dtype) for old in (counts.indices, counts.data))
+        given = (rows, counts.indptr, counts.indices, counts.data, hashed, share, indptr, indices, data)
+        backend.over_range(len(rows), lambda start, stop: copy_kept(start, stop, *given))
+        covariates = None if self.covariates is None else self.covariates[rows]
+        thin = sp.csr_matrix((data, indices, indptr), shape=(len(rows), counts.shape[1]))
+        return Batch(thin, self.y[rows], self.weight[rows], self.n_topics, covariates)
 
     @cached_property
     def extra(self) -> np.ndarray:

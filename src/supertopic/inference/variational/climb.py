@@ -24,7 +24,12 @@ class Climbing(NamedTuple):
     last_epochs: float = 0.3  # epochs over all documents at the end, as a part of those up to the best one
     last_rate: float = 0.25  # of Adam in the first of them at least, as a part of `rate`
     batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
-    batch_size: int = 256  # documents of a batch at most
+    batch_size: int = 256  # documents of a batch at most, unless an epoch would have more than …
+    most_batches: int = 128
+
+    def size(self, n_documents: int) -> int:
+        """Documents of a batch."""
+        return int(np.clip(n_documents // self.batches, 16, max(self.batch_size, n_documents // self.most_batches)))
 
 
 SETTINGS = Climbing()

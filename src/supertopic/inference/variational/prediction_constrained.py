@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Combine, Spread, total
+from supertopic.backends.base import Backend, Combine, Spread, total
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.calibration import told_apart
 from supertopic.inference.after.refit import with_known_shares
@@ -83,8 +83,7 @@ class Trainer:
         self.spread, self.held_spread = (task.backend.spread(part) for part in (self.train, self.held))
         self.n_tokens = max(float(self.train.counts.data.sum(dtype=np.float64)), 1.0)
         self.n_labels = max(int(labels.sum()), 1)
-        most = int(np.clip(len(self.train) // SETTINGS.batches, 16, SETTINGS.batch_size))
-        self.size = task.settings.batch_size or most
+        self.size = task.settings.batch_size or SETTINGS.size(len(self.train))
 
     def solve(self, topics: np.ndarray, first: bool = False) -> State:
         """Settle all training documents; return the State with the coefficients that fit them best."""
@@ -114,7 +113,7 @@ class Trainer:
         shares = gather(self.spread)
         seen = np.empty_like(shares)
         n_steps = self.n_epochs * -(-len(self.train) // self.size)
-        for rows, batch in mini_batches(self.train, self.size, [task.seed, 7, number]):
+        for rows, batch in mini_batches(self.train, self.size, [task.seed, 7, number], task.backend):
             scale = len(self.train) / len(batch)
             spread = task.backend.spread(batch)
             spread.map(continue_from, shares[rows], 0)
@@ -227,14 +226,15 @@ def _search(course: Course, watch: Watch, max_iter: int) -> None:
         if len(trainer.held) and course.done - course.best_at >= SETTINGS.patience:
             break  # first, since a fit may be killed right after its last step
         value = trainer.epoch(course.done, trainer.climb.topics())
-        topics = trainer.climb.averaged()
-        state = trainer.solve(topics)
-        if len(trainer.held):
-            value, state = trainer.judge(topics, state)
         course.done += 1
+        if len(trainer.held) or course.done == max_iter:  # without documents held out, the last topics are the result
+            topics = trainer.climb.averaged()
+            state = trainer.solve(topics)
+            if len(trainer.held):
+                value, state = trainer.judge(topics, state)
+            if not len(trainer.held) or value > course.value:
+                course.best, course.value, course.best_at = trainer.result(topics, state), value, course.done
         watch.trace.append(value)
-        if not len(trainer.held) or value > course.value:
-            course.best, course.value, course.best_at = trainer.result(topics, state), value, course.done
         course.watch(watch)
 
 
@@ -319,15 +319,15 @@ def _split(task: Task) -> tuple[Batch, Batch]:
     return task.batch.rows(np.flatnonzero(~held)), task.batch.rows(np.flatnonzero(held))
 
 
-def mini_batches(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
+def mini_batches(
+    batch: Batch, size: int, seed: list[int], backend: Backend
+) -> Iterator[tuple[np.ndarray, Batch]]:  # fmt: skip
     """(rows, documents) of one epoch's batches, without the words that are dropped. The seed decides both."""
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(batch))
+    order, key = rng.permutation(len(batch)), int(rng.integers(2**63))
     for first in range(0, len(order), size):
         rows = np.sort(order[first : first + size])
-        some = batch.rows(rows)
-        kept = rng.random(some.counts.nnz, dtype=np.float32) >= np.float32(SETTINGS.dropped)
-        yield rows, some.only(kept)
+        yield rows, batch.thinned(rows, SETTINGS.dropped, key, backend)
 
 
 def topic_prior(model: Model) -> float:

@@ -36,7 +36,6 @@ from supertopic.model import DocumentTerms, State, Stats
 
 _SAMPLE = 10_000  # documents of a stream that are kept, and that are held out, at most
 _SHARES = LocalLimits(50, 1e-3)  # documents start from even shares
-_LEAST, _MOST = 16, 256  # documents of a mini-batch
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class StreamTrainer(Trainer):
         """One step per mini-batch, each with coefficients of its own; returns the mean objective of the batches."""
         values, n_steps = [], -(-self.source.n_documents // self.size)
         for place, (batch, _) in enumerate(self.source.parts(number)):
-            for _, some in mini_batches(batch, self.size, [self.task.seed, number, place]):
+            for _, some in mini_batches(batch, self.size, [self.task.seed, number, place], self.task.backend):
                 rate = self.rate * max(1.0 - self.climb.steps / (self.n_epochs * n_steps), 0.0)
                 share = max(1.0 / (1 + self.climb.steps), 1.0 / n_steps)
                 before = self.state
@@ -117,7 +116,8 @@ class StreamTrainer(Trainer):
 
 
 def mini_batch_size(task: Task, n_documents: int) -> int:
-    return task.settings.batch_size or int(np.clip(n_documents // SETTINGS.batches, _LEAST, _MOST))
+    """Documents of a mini-batch: few even of many documents, since a stream is read in batches of about a thousand."""
+    return task.settings.batch_size or min(SETTINGS.size(n_documents), SETTINGS.batch_size)
 
 
 def climb_batch(
