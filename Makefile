@@ -13,7 +13,7 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3
 # The page's own JavaScript, CSS and HTML.
 PAGE := --config .oxfmtrc.json "src/supertopic/explore/page/assets/*.*"
 # Tests of kernels, which are run as plain Python too (tests/plain_python.py), each file in a process of its own.
-KERNELS := $(addprefix tests/test_,$(addsuffix .py,kernels_e_step_mean kernels_e_step_words kernels_map_shares \
+KERNELS := $(addprefix tests/test_,$(addsuffix .py,kernels_e_step_mean kernels_e_step_words kernels_map_shares kernels_climb \
 	kernels_gibbs kernels_gibbs_documents deviations mixture margin coefficients draws metrics_heldout collapsed facets htmm \
 	first_topics supervised_gibbs))
 

@@ -10,7 +10,7 @@ _SUPERVISED = "test_supervised_gibbs.py::"
 _DRAWS = "test_draws.py::"
 _MARGIN = "test_margin.py::"
 _MAP = "test_kernels_map_shares.py::"
-_ADAM = "test_prediction_constrained.py::test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads"
+_ADAM = "test_kernels_climb.py::test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads"
 _COEF = "test_coefficients.py::"
 _GOLDEN = "test_golden_fits.py::"
 _DENSE = _GIBBS + "test_same_topics_as_the_naive_sweep[3-True-False]"
@@ -212,6 +212,14 @@ MUTANTS = [
         ("gradient[w, k] - topics[w, k] * totals[k]", "gradient[w, k]", _ADAM),
         ("np.sqrt(second * inverse)", "np.sqrt(second)", _ADAM),
         ("topics[w, k] *= by[k]", "pass", _ADAM),
+    ),
+    *mutants_of(
+        "kernels/thinning.py",
+        (
+            "2.0**-24) >= dropped",
+            "2.0**-24) >= 0.5 * dropped",
+            "test_kernels_climb.py::test_words_that_are_dropped_are_not_there",
+        ),
     ),
     *mutants_of(
         "kernels/map_shares.py",
