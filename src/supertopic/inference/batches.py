@@ -86,16 +86,14 @@ class Batch:
         covariates = None if self.covariates is None else self.covariates[rows]
         return Batch(self.counts[rows], self.y[rows], self.weight[rows], self.n_topics, covariates)
 
-    def thinned(self, rows: np.ndarray, dropped: float, key: int, backend: Backend) -> Batch:
+    def thinned(self, rows: np.ndarray, dropped: float, key: int) -> Batch:
         """Some of the documents, without a share of their entries that is drawn; the key decides which."""
-        counts, share, hashed = self.counts, np.float32(dropped), np.uint64(key)
+        counts, drawn = self.counts, (np.uint64(key), np.float32(dropped))
         indptr = np.zeros(len(rows) + 1, dtype=counts.indptr.dtype)
-        drawn = (rows, counts.indptr, hashed, share)
-        backend.over_range(len(rows), lambda start, stop: count_kept(start, stop, *drawn, indptr[1:]))
+        count_kept(rows, counts.indptr, *drawn, indptr[1:])
         np.cumsum(indptr, out=indptr)
         indices, data = (np.empty(indptr[-1], dtype=old.dtype) for old in (counts.indices, counts.data))
-        given = (rows, counts.indptr, counts.indices, counts.data, hashed, share, indptr, indices, data)
-        backend.over_range(len(rows), lambda start, stop: copy_kept(start, stop, *given))
+        copy_kept(rows, counts.indptr, counts.indices, counts.data, *drawn, indptr, indices, data)
         covariates = None if self.covariates is None else self.covariates[rows]
         thin = sp.csr_matrix((data, indices, indptr), shape=(len(rows), counts.shape[1]))
         return Batch(thin, self.y[rows], self.weight[rows], self.n_topics, covariates)

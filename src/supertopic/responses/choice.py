@@ -103,8 +103,10 @@ def _known(response: str) -> bool:
 
 def _plain(value: Any) -> Any:
     """A text, True or False, a whole number as int, or another number as float."""
-    if isinstance(value, str | bool):
+    if isinstance(value, (str, bool)):
         return value
+    if isinstance(value, float):  # most labels are; asking for abstract numbers takes ten times as long
+        return int(value) if value.is_integer() else float(value)
     if type(value).__name__ in ("bool", "bool_"):  # NumPy's
         return bool(value)
     if isinstance(value, Integral):

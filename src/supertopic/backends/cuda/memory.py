@@ -27,7 +27,10 @@ def empty(size: int, dtype: Any = np.float32) -> Any:
     if SIMULATED:
         return cuda.device_array(n_items, dtype=kind)
     room = _rounded(n_items * kind.itemsize)
-    memory = _FREE[room].pop() if _FREE[room] else _new(room)
+    try:
+        memory = _FREE[room].pop()
+    except IndexError:  # to ask first would not do: several threads take memory
+        memory = _new(room)
     from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
     array = DeviceNDArray((n_items,), (kind.itemsize,), kind, gpu_data=memory.gpu_data)

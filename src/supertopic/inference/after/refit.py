@@ -23,7 +23,7 @@ _ROWS_AT_ONCE = 8192
 
 def with_known_shares(mean_topics: np.ndarray, covariates: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Labelled:
     """Documents whose topic shares (D, K) are taken as known exactly."""
-    return Labelled(Design(mean_topics, np.full(len(y), np.inf), covariates), y, weight)
+    return Labelled(Design(np.asarray(mean_topics, dtype=np.float64), np.full(len(y), np.inf), covariates), y, weight)
 
 
 class SpilledDocuments:

@@ -1,7 +1,10 @@
-"""The local steps of prediction-constrained training on the device, and the climb along their gradient."""
+"""Prediction-constrained training on the device: its batches, its local steps, and the climb along their gradient."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,11 +16,12 @@ from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
 from supertopic.backends.cuda.kernels.regression import add_parts
 from supertopic.backends.cuda.memory import empty, sent
-from supertopic.inference.batches import Locals, Partition
+from supertopic.inference.batches import Batch, Locals, Partition
 from supertopic.inference.device.design import with_known_shares_on_device
 from supertopic.inference.device.documents import documents_of, weights_of
-from supertopic.inference.variational.climb import Climb
+from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
+from supertopic.inference.variational.prediction_constrained import draw_epoch, mini_batches
 from supertopic.inference.variational.prediction_local import (
     PredictionStats,
     Scales,
@@ -26,6 +30,27 @@ from supertopic.inference.variational.prediction_local import (
     settle_step,
 )
 from supertopic.model import Model, State
+
+_AHEAD = 4  # batches that are made while one is worked on, which takes less time than to make one
+
+
+@form_of(mini_batches)
+def mini_batches_ahead(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
+    """As `mini_batches`; threads make the next ones, send them and put them in the order of words."""
+    order, key = draw_epoch(len(batch), size, seed)
+
+    def ready(rows: np.ndarray) -> tuple[np.ndarray, Batch]:
+        some = batch.thinned(rows, SETTINGS.dropped, key)
+        _ = documents_of(some).by_word  # kept with the documents
+        return rows, some
+
+    with ThreadPoolExecutor(_AHEAD) as pool:
+        waiting = deque(pool.submit(ready, rows) for rows in order[:_AHEAD])
+        for rows in order[_AHEAD:]:
+            yield waiting.popleft().result()
+            waiting.append(pool.submit(ready, rows))
+        while waiting:
+            yield waiting.popleft().result()
 
 
 @form_of(settle_step)

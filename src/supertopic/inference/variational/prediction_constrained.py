@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend, Combine, Spread, total
+from supertopic.backends.base import Combine, Spread, total
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.calibration import told_apart
 from supertopic.inference.after.refit import with_known_shares
@@ -113,7 +113,7 @@ class Trainer:
         shares = gather(self.spread)
         seen = np.empty_like(shares)
         n_steps = self.n_epochs * -(-len(self.train) // self.size)
-        for rows, batch in mini_batches(self.train, self.size, [task.seed, 7, number], task.backend):
+        for rows, batch in task.backend.form(mini_batches)(self.train, self.size, [task.seed, 7, number]):
             scale = len(self.train) / len(batch)
             spread = task.backend.spread(batch)
             spread.map(continue_from, shares[rows], 0)
@@ -125,7 +125,7 @@ class Trainer:
             topics = self.climb.step(topics, stats.topics, prior, rate, task.backend)
             values += stats.words / self.n_tokens + stats.labels / self.n_labels
         train = self.train
-        known = task.backend.form(with_known_shares)(seen.astype(np.float64), train.extra, train.y, train.weight)
+        known = task.backend.form(with_known_shares)(seen, train.extra, train.y, train.weight)
         self.state = self._regress(known.total, self.state)
         return values
 
@@ -154,7 +154,7 @@ class Trainer:
     def result(self, topics: np.ndarray, state: State) -> State:
         """The State with these topics as pseudo-counts: each topic has as many as the training documents give it."""
         lengths = np.where(np.isfinite(self.train.lengths), self.train.lengths, 0.0)
-        size = np.maximum(lengths @ gather(self.spread), 1.0).astype(np.float32)
+        size = np.maximum(lengths.astype(np.float32) @ gather(self.spread), np.float32(1.0))
         return replace(state, word_topic=topics * size)
 
     def over_all(self, state: State, climb: Climb, rate: float, n_epochs: int) -> Trainer:
@@ -319,15 +319,19 @@ def _split(task: Task) -> tuple[Batch, Batch]:
     return task.batch.rows(np.flatnonzero(~held)), task.batch.rows(np.flatnonzero(held))
 
 
-def mini_batches(
-    batch: Batch, size: int, seed: list[int], backend: Backend
-) -> Iterator[tuple[np.ndarray, Batch]]:  # fmt: skip
+def mini_batches(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
     """(rows, documents) of one epoch's batches, without the words that are dropped. The seed decides both."""
+    order, key = draw_epoch(len(batch), size, seed)
+    for rows in order:
+        yield rows, batch.thinned(rows, SETTINGS.dropped, key)
+
+
+def draw_epoch(n_documents: int, size: int, seed: list[int]) -> tuple[list[np.ndarray], int]:
+    """(the rows of each batch, the key that decides which words are dropped)."""
     rng = np.random.default_rng(seed)
-    order, key = rng.permutation(len(batch)), int(rng.integers(2**63))
-    for first in range(0, len(order), size):
-        rows = np.sort(order[first : first + size])
-        yield rows, batch.thinned(rows, SETTINGS.dropped, key, backend)
+    order = rng.permutation(n_documents)
+    rows = [np.sort(order[first : first + size]) for first in range(0, n_documents, size)]
+    return rows, int(rng.integers(2**63))
 
 
 def topic_prior(model: Model) -> float:

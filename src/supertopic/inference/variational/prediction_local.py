@@ -83,8 +83,7 @@ def of_shares(partition: Partition, backend: Backend, function: Callable[..., An
     batch, found = partition.batch, partition.found
     assert found is not None
     if found.labelled is None:
-        shares = found.doc_topic.astype(np.float64)
-        found.labelled = with_known_shares(shares, batch.extra, batch.y, batch.weight)
+        found.labelled = with_known_shares(found.doc_topic, batch.extra, batch.y, batch.weight)
     return function(found.labelled, *arguments)
 
 
