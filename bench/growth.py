@@ -1,6 +1,6 @@
 """How the time of a pass grows with documents, vocabulary, topics and classes, on drawn documents, one thread.
 
-A pass is an EM step or a sweep, timed from the end of one to the end of the next, so that first topics and the inference
+A pass is an EM step or a sweep, timed from the end of one to the end of the next, so that first topics and inference
 after the fit are left out; the median of several counts. The exponent b of time ~ size^b is the slope of a line through
 the logarithms of the sizes from a third of the largest on: below, what does not grow still weighs. Processor time, so
 that other programs disturb little.

@@ -23,6 +23,7 @@ from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.prediction_constrained import draw_epoch, mini_batches
 from supertopic.inference.variational.prediction_local import (
+    EpochShares,
     PredictionStats,
     Scales,
     prediction_step,
@@ -83,6 +84,24 @@ def prediction_step_on_device(
     documents.subtract_by_word((ratio, pulled), (shift, theta), gradient)
     found: Any = gradient if isinstance(weights, Matrix) else np.asarray(gradient)
     return PredictionStats(found, words, labels)
+
+
+@form_of(EpochShares)
+class DeviceEpochShares(EpochShares):
+    """Shares that stay on the device."""
+
+    def __init__(self, spread: Any) -> None:
+        self.before = spread.partition.found.doc_topic
+        self.after: Any = Matrix.empty(*self.before.shape)
+
+    def begin(self, rows: np.ndarray, batch: Any) -> None:
+        own: Any = Matrix.empty(len(rows), self.before.shape[1])
+        own.by_topic(topics.take_rows, sent(rows, np.int64), self.before.flat, own.width, own.flat)
+        batch.partition.found = Locals(own, *np.zeros((2, len(rows), 0)))
+
+    def end(self, rows: np.ndarray, batch: Any) -> None:
+        own = batch.partition.found.doc_topic
+        own.by_topic(topics.put_rows, sent(rows, np.int64), own.flat, own.width, self.after.flat)
 
 
 def _prior(alpha: np.ndarray) -> Any:

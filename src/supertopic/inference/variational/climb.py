@@ -25,7 +25,7 @@ class Climbing(NamedTuple):
     last_rate: float = 0.25  # of Adam in the first of them at least, as a part of `rate`
     batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
     batch_size: int = 256  # documents of a batch at most, unless an epoch would have more than …
-    most_batches: int = 128
+    most_batches: int = 64
 
     def size(self, n_documents: int) -> int:
         """Documents of a batch."""

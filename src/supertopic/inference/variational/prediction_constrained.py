@@ -38,7 +38,13 @@ from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.m_step_glm import GLMStep
-from supertopic.inference.variational.prediction_local import Scales, of_shares, prediction_step, settle_step
+from supertopic.inference.variational.prediction_local import (
+    EpochShares,
+    Scales,
+    of_shares,
+    prediction_step,
+    settle_step,
+)
 from supertopic.inference.variational.prediction_start import Searched, first_prediction_state, first_topics
 from supertopic.model import Model, State, restore_state
 from supertopic.responses.base import Response
@@ -110,22 +116,21 @@ class Trainer:
         so on.
         """
         task, values = self.task, 0.0
-        shares = gather(self.spread)
-        seen = np.empty_like(shares)
+        shares = task.backend.form(EpochShares)(self.spread)
         n_steps = self.n_epochs * -(-len(self.train) // self.size)
         for rows, batch in task.backend.form(mini_batches)(self.train, self.size, [task.seed, 7, number]):
             scale = len(self.train) / len(batch)
             spread = task.backend.spread(batch)
-            spread.map(continue_from, shares[rows], 0)
+            shares.begin(rows, spread)
             scales = Scales(scale / self.n_tokens, scale / self.n_labels, _SHARES, ADJOINT)
             stats = total(spread.map(prediction_step, task.model, self.state, topics, scales))
-            seen[rows] = gather(spread)
+            shares.end(rows, spread)
             rate = self.rate * (1.0 - self.climb.steps / n_steps)
             prior = topic_prior(task.model) / self.n_tokens
             topics = self.climb.step(topics, stats.topics, prior, rate, task.backend)
             values += stats.words / self.n_tokens + stats.labels / self.n_labels
         train = self.train
-        known = task.backend.form(with_known_shares)(seen, train.extra, train.y, train.weight)
+        known = task.backend.form(with_known_shares)(shares.after, train.extra, train.y, train.weight)
         self.state = self._regress(known.total, self.state)
         return values
 

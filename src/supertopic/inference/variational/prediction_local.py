@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend, reads_only
+from supertopic.backends.base import Backend, Spread, reads_only
 from supertopic.inference.after.refit import with_known_shares
-from supertopic.inference.batches import Batch, Block, Locals, Partition, order_entries
+from supertopic.inference.batches import Batch, Block, Locals, Partition, continue_from, gather, order_entries
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from supertopic.model import Model, State
@@ -75,6 +75,21 @@ def prediction_step(
         adjoint += np.float32(scales.word)  # the words' own gradient: ratio·theta is EM's expected count over b
         _add_by_word(batch, block, (ratio, shift, theta, adjoint), stats.topics, backend)
     return stats
+
+
+class EpochShares:
+    """Shares of all documents in an epoch: those that its batches start from, and those that they end with."""
+
+    def __init__(self, spread: Spread) -> None:
+        self.before = gather(spread)
+        self.after = np.empty_like(self.before)
+
+    def begin(self, rows: np.ndarray, batch: Spread) -> None:
+        """Let the documents of a batch, which are the rows named, start."""
+        batch.map(continue_from, self.before[rows], 0)
+
+    def end(self, rows: np.ndarray, batch: Spread) -> None:
+        self.after[rows] = gather(batch)
 
 
 @reads_only

@@ -152,6 +152,24 @@ def multiply(n_words, factor, width, values):
 
 
 @cuda.jit
+def take_rows(n_rows, rows, values, width, out):
+    """out_ik = values_(rows_i)k."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_rows)
+    for i in range(first, last):
+        out[np.int64(i) * width + k] = values[rows[i] * width + k]
+
+
+@cuda.jit
+def put_rows(n_rows, rows, values, width, out):
+    """out_(rows_i)k = values_ik."""
+    k = cuda.threadIdx.x
+    first, last = _words(cuda.blockIdx.x, n_rows)
+    for i in range(first, last):
+        out[rows[i] * width + k] = values[np.int64(i) * width + k]
+
+
+@cuda.jit
 def exp_topics(n_words, n_topics, logits, most, width, topics, parts):
     """topics = exp(logits - most), zero beyond the topics, and its sums over the words of each part."""
     k = cuda.threadIdx.x
