@@ -228,6 +228,7 @@ MUTANTS = [
             "new = theta[k] * total[k] / size",
             _MAP + "test_shares_are_the_fixed_point_and_the_mode",
         ),
+        ("_leap(before, between, own)", "pass", _MAP + "test_leaps_save_half_of_the_passes"),
         (
             "product[k] = alpha[k] * vector[k]",
             "product[k] = np.float32(0.0)",

@@ -25,13 +25,13 @@ def _data():
     return counts, topics / topics.sum(axis=0), alpha, rng.normal(size=(6, N_TOPICS)).astype(np.float32)
 
 
-def settle(counts, topics, alpha, passes=5000):
+def settle(counts, topics, alpha, passes=5000, tol=1e-8):
     theta = np.full((counts.shape[0], len(alpha)), 1.0 / len(alpha), dtype=np.float32)
     ratio, value = np.empty(counts.nnz, dtype=np.float32), np.empty(counts.shape[0])
-    done, rows = np.empty(counts.shape[0], dtype=np.int32), np.empty((N_WORDS, len(alpha)), dtype=np.float32)
+    done, rows = np.empty(counts.shape[0], dtype=np.int32), np.empty((len(topics), len(alpha)), dtype=np.float32)
     csr = (counts.indptr, counts.indices, counts.data)
-    settle_shares(0, counts.shape[0], *csr, topics, alpha, passes, 1e-8, theta, ratio, value, done, rows)
-    return theta, ratio, value
+    settle_shares(0, counts.shape[0], *csr, topics, alpha, passes, tol, theta, ratio, value, done, rows)
+    return theta, ratio, value, done
 
 
 def adjoint_of(counts, topics, alpha, theta, ratio, g):
@@ -51,7 +51,7 @@ def documents(counts, topics):
 
 def test_shares_are_the_fixed_point_and_the_mode(data):
     counts, topics, alpha, _ = data
-    theta, _, value = settle(counts, topics, alpha)
+    theta, _, value, _ = settle(counts, topics, alpha)
     prior = alpha.astype(np.float64)
     for d, _, own, rows in documents(counts, topics):
         expected = naive_pc.fixed_point(own, rows, prior)
@@ -67,9 +67,25 @@ def test_shares_are_the_fixed_point_and_the_mode(data):
             assert log_posterior(other) <= log_posterior(expected) + 1e-9
 
 
+def test_leaps_save_half_of_the_passes():
+    rng = np.random.default_rng(4)
+    topics = rng.dirichlet(np.full(60, 0.3), 12).T.astype(np.float32) + np.float32(1e-4)
+    alpha = np.full(12, 0.1, dtype=np.float32)
+    counts = sp.csr_matrix(rng.poisson(0.7, (30, 60)).astype(np.float32))
+    theta, _, _, passes = settle(counts, topics, alpha, 1000, 1e-4)
+    plain, prior = np.zeros(30), alpha.astype(np.float64)
+    for d, _, own, rows in documents(counts, topics):
+        shares, change = np.full(12, 1 / 12), np.inf
+        while change >= 1e-4:
+            before, shares = shares, naive_pc.em_map(shares, own, rows, prior)
+            change, plain[d] = np.abs(shares - before).sum(), plain[d] + 1
+        assert np.abs(theta[d] - naive_pc.fixed_point(own, rows, prior)).sum() < 2e-3
+    assert passes.mean() < 0.6 * plain.mean()
+
+
 def test_adjoint_is_the_dense_solution(data):
     counts, topics, alpha, g = data
-    theta, ratio, _ = settle(counts, topics, alpha)
+    theta, ratio, _, _ = settle(counts, topics, alpha)
     u, shift, _ = adjoint_of(counts, topics, alpha, theta, ratio, g)
     for d, _, own, rows in documents(counts, topics):
         shares = naive_pc.fixed_point(own, rows, alpha.astype(np.float64))
@@ -84,7 +100,7 @@ def test_adjoint_is_the_dense_solution(data):
 
 def test_gradient_by_word_is_that_of_differences_through_the_fixed_point(data):
     counts, topics, alpha, g = data
-    theta, ratio, _ = settle(counts, topics, alpha)
+    theta, ratio, _, _ = settle(counts, topics, alpha)
     u, shift, _ = adjoint_of(counts, topics, alpha, theta, ratio, g)
     found, row = np.zeros_like(topics), np.empty(N_TOPICS, dtype=np.float32)
     by_word = order_entries(np.arange(counts.shape[0]), counts)
@@ -121,7 +137,7 @@ def test_jacobian_is_that_of_the_map(data):
 
 def test_a_document_without_a_gradient_costs_nothing(data):
     counts, topics, alpha, g = data
-    theta, ratio, _ = settle(counts, topics, alpha)
+    theta, ratio, _, _ = settle(counts, topics, alpha)
     g[1] = 0.0
     u, shift, done = adjoint_of(counts, topics, alpha, theta, ratio, g)
     assert done[1] == 0 and not u[1].any() and not shift[counts.indptr[1] : counts.indptr[2]].any()

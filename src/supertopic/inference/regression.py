@@ -42,6 +42,7 @@ class Labelled:
     y: np.ndarray
     weight: np.ndarray
     _moments: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None  # of the last coefficients
+    _gram: tuple[np.ndarray, np.ndarray] | None = None  # (curvature, its gram) where scores do not change the former
 
     def total(self, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
         """The `Total` of documents that are all here."""
@@ -58,6 +59,11 @@ class Labelled:
         score, moment = self.moments(coef, response.is_product)
         slope, curvature = response.slope_and_curvature(self.y, score, moment, dispersion)
         return self.weight[:, None] * slope, self.weight[:, None] * curvature
+
+    def gram(self, coef: np.ndarray, response: Response, moment: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """(C, n, n) of the normal equations."""
+        nothing = np.zeros_like(curvature)
+        return self.design.normal_equations(coef, response.is_product, moment, nothing, curvature)[0]
 
 
 def itself(part: Labelled) -> Labelled:
@@ -148,7 +154,12 @@ def information(part: Labelled, response: Response, coef: np.ndarray, dispersion
     score, moment = part.moments(coef, response.is_product)
     found = part.weight[:, None] * response.information(part.y, score, moment, dispersion)
     curvature = np.where(response.is_product, found / np.maximum(moment, 1e-300), found)
-    return part.design.normal_equations(coef, response.is_product, moment, np.zeros_like(score), curvature)[0]
+    if not response.constant_slopes or response.is_product.any():
+        return part.gram(coef, response, moment, curvature)
+    if part._gram is None:
+        part._gram = curvature, part.gram(coef, response, moment, curvature)
+    kept, gram = part._gram  # its cost grows with the square of the topics, and turns differ in the dispersion alone
+    return gram * (curvature.sum(axis=0) / np.maximum(kept.sum(axis=0), 1e-300))[:, None, None]
 
 
 def joint_information(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> np.ndarray:

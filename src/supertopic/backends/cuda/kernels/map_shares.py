@@ -18,6 +18,23 @@ def settle(n: int) -> Any:
     """The kernel of EM for theta, with `n` registers a lane."""
     run, finish = pass_over_words(n), last_pass(n)
 
+    @on_device
+    def leap(before, between, own):
+        """As on the CPU: where two steps of EM, from `before` to `between` to own, lead to."""
+        one = two = np.float32(0.0)
+        for i in range(n):
+            r = between[i] - before[i]
+            v = own[i] - between[i] - r
+            one += r * r
+            two += v * v
+        one, two = add_lanes(one), add_lanes(two)
+        s = np.float32(math.sqrt(one / max(two, np.float32(1e-30))))
+        s = min(max(s, np.float32(1.0)), np.float32(16.0))
+        for i in range(n):
+            r = between[i] - before[i]
+            v = own[i] - between[i] - r
+            own[i] = max(before[i] + s * (np.float32(2.0) * r + s * v), np.float32(0.1) * own[i])
+
     @cuda.jit(fastmath=True)
     def kernel(
         order, indptr, indices, counts, packed, rows, n_topics, alpha, max_passes, tol, theta, ratio, values, passes
@@ -29,6 +46,7 @@ def settle(n: int) -> Any:
             return
         own, total = cuda.local.array(n, float32), cuda.local.array(n, float32)
         prior, row = cuda.local.array(n, float32), cuda.local.array((4, n), float32)
+        before, between = cuda.local.array(n, float32), cuda.local.array(n, float32)
         d = order[place]
         first, last = indptr[d], indptr[d + 1]
         base = np.uint64(d) * np.uint64(32 * n) + np.uint64(lane)
@@ -45,14 +63,20 @@ def settle(n: int) -> Any:
         done = 0
         while done < max_passes:
             run(first, last, indices, counts, packed, own, total, row, lane)
-            done += 1
             change = np.float32(0.0)
             for i in range(n):
+                if done % 2:
+                    between[i] = own[i]
+                else:
+                    before[i] = own[i]
                 new = (own[i] * total[i] + prior[i]) / size
                 change += abs(new - own[i])
                 own[i] = new
+            done += 1
             if add_lanes(change) < np.float32(tol):
                 break
+            if done % 2 == 0:
+                leap(before, between, own)
         found = finish(first, last, indices, counts, rows, own, total, row, ratio, lane)
         for i in range(n):
             theta[base + np.uint64(32 * i)] = own[i]
