@@ -8,6 +8,7 @@ from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.datasets import simulate
 from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels, told_apart
 from supertopic.inference.after.known_scores import KnownScores
+from supertopic.inference.variational.climb import Climb
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several, units
 
@@ -198,8 +199,27 @@ def test_folds_of_prediction_constrained_fits_are_as_long_as_the_whole(monkeypat
         return sibling(self, *documents, **params)
 
     monkeypatch.setattr(SLDARegressor, "_sibling", watched)
-    model = SLDARegressor(3, cross_fit=2, max_iter=14).fit(counts, y)
-    assert given == [{"max_iter": max(8, model.n_iter_), "validation_fraction": 0.0}] * 2
+    model = SLDARegressor(3, cross_fit=2, max_iter=12).fit(counts, y)
+    assert given == [{"more": {"best_epoch": model._terms.epochs}}] * 2
+    given.clear()
+    SLDARegressor(3, cross_fit=2, max_iter=16, validation_fraction=0.0).fit(counts, y)
+    assert given == [{"max_iter": 14}] * 2
+
+
+def test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it():
+    """No document is held out, steps are as long, and the last epochs follow."""
+    counts, y = documents("gaussian", 200)
+    whole = SLDARegressor(3, cross_fit=0, max_iter=12, random_state=0).fit(counts, y)
+    again = SLDARegressor(3, cross_fit=0, max_iter=12, random_state=0)
+    again._more_settings = {"best_epoch": whole._terms.epochs}
+    steps = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Climb, "rates", lambda self, rate, of=Climb.rates: steps.append(rate) or of(self, rate))
+        again.fit(counts, y)
+    searched = whole._terms.epochs * -(-200 // 16)
+    assert again._terms.epochs == whole._terms.epochs
+    assert steps[searched - 1] == pytest.approx(0.05 * (1 - (searched - 1) / (12 * 13)))
+    assert len(steps) > searched and steps[-1] < 0.2 * steps[searched]
 
 
 def test_a_fold_is_predicted_by_a_fit_without_its_documents(monkeypatch):

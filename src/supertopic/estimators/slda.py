@@ -57,7 +57,7 @@ class SLDA(SupervisedEstimator):
         "vb": Engine(fit_batch, EMSettings, 60),
         "svi": Engine(fit_stochastic, StochasticSettings, 10, short=3),
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, short=100),
-        "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=20, collapsed=True, at_mode=True),
+        "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=14, collapsed=True, at_mode=True),
     }
 
     n_topics: int = field(default=20, kw_only=False)
@@ -207,11 +207,11 @@ class SLDARegressor(RegressorMixin, SLDA):
     cross_fit : int
         Folds behind what the model says about certainty. Fits without a fold's documents predict them. These
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
-        hold what they promise, and `coef_std_`. Five folds cost two to four times the fit for "pc", whose folds train
-        as long as the fit (20 epochs at most), and up to 1.5 times the fit for the other engines. 0: all of this comes
-        from documents that the topics were fitted to, and intervals and errors are too narrow where `supervision` is
-        above 1 (`dispersion_` of "pc" comes from the documents of `validation_fraction`). So it is for `partial_fit`,
-        streams, `words=True` (whose variance comes from held-out labels) and `refit=False`.
+        hold what they promise, and `coef_std_`. Five folds cost about two fits for "pc", whose folds train like the fit
+        (14 epochs at most before the last ones), and up to 1.5 times the fit for the other engines. 0: all of this
+        comes from documents that the topics were fitted to, and intervals and errors are too narrow where `supervision`
+        is above 1 (`dispersion_` of "pc" comes from the documents of `validation_fraction`). So it is for
+        `partial_fit`, streams, `words=True` (whose variance comes from held-out labels) and `refit=False`.
     honest : float
         Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
         Topics do not see them, and `coef_`, `coef_std_`, `dispersion_` and intervals come from them alone, by an

@@ -109,6 +109,7 @@ class PredictionSettings:
     init: str = "online"
     n_init: int = 1
     verbose: int = 0
+    best_epoch: int | None = None  # known from another fit: no document is held out to find it
 
     def __post_init__(self) -> None:
         _check_start(self, least=0)  # no epoch: the topics that training starts from
@@ -148,4 +149,4 @@ class Engine:
         given = {field.name: params[field.name] for field in fields(self.settings) if field.name in params}
         if given.get("max_iter") is None:
             given["max_iter"] = self.max_iter
-        return self.settings(**given)
+        return self.settings(**given, **getattr(estimator, "_more_settings", {}))

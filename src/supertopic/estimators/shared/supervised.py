@@ -147,14 +147,14 @@ class SupervisedEstimator(TopicEstimator):
         """Fits whose linear predictors are averaged."""
         return 1
 
-    def _sibling(self, part: tuple[str, int], training: Training, seed: int, **params: Any) -> Self:
-        """An estimator with the same parameters but those given, fitted to other documents; `part` of this fit."""
+    def _sibling(self, part: tuple[str, int], training: Training, seed: int, more: Any = (), **params: Any) -> Self:
+        """An estimator with the same parameters but those given, and more settings, fitted to a `part` of this fit."""
         checkpoint = Checkpoint.aside(self.checkpoint, *part)
         alone = {"vectorizer": None, "verbose": 0, "warm_start": False, "random_state": seed, "checkpoint": checkpoint}
         alone_too = (("words", False), ("cross_fit", 0), ("honest", 0.0), ("n_chains", 1))
         off = {name: value for name, value in alone_too if name in self.get_params(deep=False)}
         other = clone(self).set_params(**{**alone, **off, **params})
-        other._has_errors, other.vectorizer_ = False, None
+        other._has_errors, other.vectorizer_, other._more_settings = False, None, dict(more)
         other._targets, other._n_covariates = self._targets, self._n_covariates
         other._columns, other._scaling, other.supervision_ = self._columns, self._scaling, self.supervision_
         if hasattr(self, "classes_"):

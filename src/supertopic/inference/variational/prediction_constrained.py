@@ -216,8 +216,9 @@ def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Cl
     watch.unit = "per_label"
     course = _start(task, watch, train, make)
     if not course.last:
-        _search(course, watch, task.settings.max_iter)
-        if len(course.trainer.held) and course.best_at:
+        known = task.settings.best_epoch
+        _search(course, watch, task.settings.max_iter if known is None else known)
+        if course.best_at and (known is not None or len(course.trainer.held)):
             course.trainer, course.last = _over_all(course), 1
     searched, trace = Searched(course.searched(), course.best_at), watch.trace[: course.best_at] or [course.value]
     result = _finish(course, watch) if course.last else course.best
@@ -225,7 +226,7 @@ def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Cl
 
 
 def _search(course: Course, watch: Watch, max_iter: int) -> None:
-    """Find the epoch that predicts the labels held out best."""
+    """Find the epoch that predicts the labels held out best; without any, it is the last."""
     trainer = course.trainer
     while course.done < max_iter:
         if len(trainer.held) and course.done - course.best_at >= SETTINGS.patience:
@@ -318,7 +319,7 @@ def _first(trainer: Trainer) -> Course:
 def _split(task: Task) -> tuple[Batch, Batch]:
     """Documents to train on, and labelled documents held out whole."""
     known = np.flatnonzero(labelled(task.batch))
-    n_held = round(task.settings.validation_fraction * len(known))
+    n_held = round(task.settings.validation_fraction * len(known)) if task.settings.best_epoch is None else 0
     held = np.zeros(len(task.batch), dtype=bool)
     held[np.random.default_rng([task.seed, 6]).permutation(known)[:n_held]] = True
     return task.batch.rows(np.flatnonzero(~held)), task.batch.rows(np.flatnonzero(held))

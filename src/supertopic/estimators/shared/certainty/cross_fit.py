@@ -76,21 +76,28 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
     topics = estimator._weights()
-    # folds that are much shorter than the whole fit are less bold, and the slope that they give is too steep for it
-    engine = estimator._engine()
-    short: dict[str, Any] = {"max_iter": max(engine.short, round(engine.fold * estimator.n_iter_))}
-    if engine.at_mode:  # the whole fit has found when to stop
-        short = {"max_iter": min(estimator._terms.epochs, engine.longest_fold), "validation_fraction": 0.0}
+    given = _length(estimator)
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
             out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-            other = estimator._sibling(("fold", number), training.rows(rest), seed, **short)
+            other = estimator._sibling(("fold", number), training.rows(rest), seed, **given)
             scores = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out])
             own = Calibration(*units(response, other._state.dispersion, state.dispersion), state.dispersion)
             score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
             shares[out] = scores.mean_topics[:, match_topics(topics, other._weights())]
             report(number + 1)
     return OutOfFold(labelled, score[labelled], moment[labelled], shares[labelled])
+
+
+def _length(estimator: Any) -> dict[str, Any]:
+    """How long the fits of the folds are: shorter ones are less bold, and the slope that they give is too steep."""
+    engine = estimator._engine()
+    if not engine.at_mode:
+        return {"max_iter": max(engine.short, round(engine.fold * estimator.n_iter_))}
+    epochs = min(estimator._terms.epochs, engine.longest_fold)
+    if not estimator.validation_fraction:
+        return {"max_iter": epochs}
+    return {"more": {"best_epoch": epochs}}  # the whole fit has found when to stop
 
 
 def _levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
