@@ -257,8 +257,8 @@ MUTANTS = [
     *mutants_of(
         "estimators/shared/certainty/cross_fit.py",
         (
-            'estimator._sibling(("fold", number), training.rows(rest), seed, **short)',
-            'estimator._sibling(("fold", number), training, seed, **short)',
+            'estimator._sibling(("fold", number), training.rows(rest), seed, **given)',
+            'estimator._sibling(("fold", number), training, seed, **given)',
             "test_cross_fit.py::test_a_fold_is_predicted_by_a_fit_without_its_documents",
         ),
     ),

@@ -10,7 +10,7 @@ import numpy as np
 from numba import cuda, float32
 
 from supertopic.backends.cuda.kernels.lanes import add_lanes, digamma, exp_digamma
-from supertopic.backends.cuda.kernels.passes import last_pass, pass_over_words
+from supertopic.backends.cuda.kernels.passes import last_pass, leap_ahead, pass_over_words
 
 
 @cuda.jit
@@ -53,7 +53,7 @@ def add_prior_terms(n_documents, n_topics, alpha, gammas, collapsed, gamma, thet
 @cache
 def infer_words(n: int) -> Any:
     """The kernel with `n` registers a lane."""
-    run, finish = pass_over_words(n), last_pass(n)
+    run, finish, leap = pass_over_words(n), last_pass(n), leap_ahead(n)
 
     @cuda.jit(fastmath=True)
     def kernel(
@@ -71,6 +71,7 @@ def infer_words(n: int) -> Any:
             return
         own, weight, total = cuda.local.array(n, float32), cuda.local.array(n, float32), cuda.local.array(n, float32)
         prior, row = cuda.local.array(n, float32), cuda.local.array((4, n), float32)
+        before, between = cuda.local.array(n, float32), cuda.local.array(n, float32)
         d = order[place]
         first, last = indptr[d], indptr[d + 1]
         base = np.uint64(d) * np.uint64(32 * n) + np.uint64(lane)
@@ -95,15 +96,23 @@ def infer_words(n: int) -> Any:
         limit = np.float32(tol) * np.float32(n_topics)
         while done < max_passes and last > first:
             run(first, last, indices, counts, packed, weight, total, row, lane)
-            done += 1
             change = np.float32(0.0)
             for i in range(n):
+                if done % 2:
+                    between[i] = own[i]
+                else:
+                    before[i] = own[i]
                 new = prior[i] + weight[i] * total[i]
                 change += abs(new - own[i])
                 own[i] = new
                 weight[i] = new if collapsed else exp_digamma(new)
+            done += 1
             if add_lanes(change) < limit:
                 break
+            if collapsed and done % 2 == 0:
+                leap(before, between, own)
+                for i in range(n):
+                    weight[i] = own[i]
         found = add_lanes(finish(first, last, indices, counts, rows, weight, total, row, ratio, lane))
         for i in range(n):
             gamma[base + np.uint64(32 * i)] = prior[i] + weight[i] * total[i]

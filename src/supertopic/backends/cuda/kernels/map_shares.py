@@ -10,30 +10,13 @@ import numpy as np
 from numba import cuda, float32
 
 from supertopic.backends.cuda.kernels.lanes import add_four, add_lanes, from_lane, on_device
-from supertopic.backends.cuda.kernels.passes import last_pass, pass_over_words
+from supertopic.backends.cuda.kernels.passes import last_pass, leap_ahead, pass_over_words
 
 
 @cache
 def settle(n: int) -> Any:
     """The kernel of EM for theta, with `n` registers a lane."""
-    run, finish = pass_over_words(n), last_pass(n)
-
-    @on_device
-    def leap(before, between, own):
-        """As on the CPU: where two steps of EM, from `before` to `between` to own, lead to."""
-        one = two = np.float32(0.0)
-        for i in range(n):
-            r = between[i] - before[i]
-            v = own[i] - between[i] - r
-            one += r * r
-            two += v * v
-        one, two = add_lanes(one), add_lanes(two)
-        s = np.float32(math.sqrt(one / max(two, np.float32(1e-30))))
-        s = min(max(s, np.float32(1.0)), np.float32(16.0))
-        for i in range(n):
-            r = between[i] - before[i]
-            v = own[i] - between[i] - r
-            own[i] = max(before[i] + s * (np.float32(2.0) * r + s * v), np.float32(0.1) * own[i])
+    run, finish, leap = pass_over_words(n), last_pass(n), leap_ahead(n)
 
     @cuda.jit(fastmath=True)
     def kernel(
