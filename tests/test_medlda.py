@@ -245,7 +245,7 @@ def test_no_loss_is_no_supervision(name, inference):
     counts, y = drawn(name)
     if name == "slda":
         return
-    alike = {"max_iter": 8, "doc_topic_prior": 0.5, "doc_tol": 1e-2, "max_doc_iter": 100, "inference": inference}
+    alike = {"max_iter": 8, "doc_topic_prior": 0.5, "doc_tol": 1e-4, "max_doc_iter": 500, "inference": inference}
     model = build(name, C=0.0, **alike).fit(counts, y)
     plain = LDA(4, topic_word_prior=0.05, tol=0.0, **alike).fit(counts)
     np.testing.assert_allclose(model.components_, plain.components_, rtol=1e-3, atol=1e-6)

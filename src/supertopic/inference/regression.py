@@ -325,5 +325,6 @@ def _climb(
         value, gradient = found[0] + prior.log_density(there), found[1:] + prior.gradient(there).ravel()
         return -value / scale, -gradient / scale
 
-    found = minimize(loss, coef.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "ftol": tol})
+    options = {"maxiter": max_iter, "ftol": tol, "gtol": min(1e-5, 1e3 * tol)}
+    found = minimize(loss, coef.ravel(), jac=True, method="L-BFGS-B", options=options)
     return found.x.reshape(coef.shape), dispersion

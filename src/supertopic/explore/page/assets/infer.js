@@ -134,12 +134,31 @@ function weigh(model, gamma, theta) {
   for (let k = 0; k < gamma.length; k++) theta[k] = model.collapsed ? gamma[k] : Math.exp(digamma(gamma[k]));
 }
 
-/* Coordinate ascent; it ends once the mean change of gamma is below the tolerance. */
+/* Move gamma on from two passes, from `before` to `between` to gamma, to where such passes lead (SQUAREM). */
+function leap(before, between, gamma) {
+  let first = 0;
+  let second = 0;
+  for (let k = 0; k < gamma.length; k++) {
+    const r = between[k] - before[k];
+    first += r * r;
+    second += (gamma[k] - between[k] - r) ** 2;
+  }
+  const s = Math.min(Math.max(Math.sqrt(first / Math.max(second, 1e-30)), 1), 16);
+  for (let k = 0; k < gamma.length; k++) {
+    const r = between[k] - before[k];
+    gamma[k] = Math.max(before[k] + s * (2 * r + s * (gamma[k] - between[k] - r)), 0.1 * gamma[k]);
+  }
+}
+
+/* Coordinate ascent; it ends once the mean change of gamma is below the tolerance. In collapsed inference, gamma leaps
+   ahead after every two passes, as in Python. */
 function ascend(model, rows, counts, gamma, theta) {
   const nTopics = gamma.length;
   const total = new Float64Array(nTopics);
+  const kept = [new Float64Array(nTopics), new Float64Array(nTopics)];
   weigh(model, gamma, theta);
   for (let pass = 0; pass < model.max_passes; pass++) {
+    kept[pass % 2].set(gamma);
     total.fill(0);
     for (let j = 0; j < rows.length; j++) {
       const weights = rows[j];
@@ -156,6 +175,10 @@ function ascend(model, rows, counts, gamma, theta) {
     }
     weigh(model, gamma, theta);
     if (change / nTopics < model.tol) break;
+    if (model.collapsed && pass % 2 === 1) {
+      leap(kept[0], kept[1], gamma);
+      weigh(model, gamma, theta);
+    }
   }
 }
 
