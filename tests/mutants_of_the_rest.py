@@ -3,6 +3,7 @@
 from tests.mutant import mutants_of
 
 _WORDS = "test_kernels_e_step_words.py::"
+_GUIDE = "test_prediction_guide.py::"
 _GIBBS = "test_kernels_gibbs.py::"
 _SUPERVISED = "test_supervised_gibbs.py::"
 _DRAWS = "test_draws.py::"
@@ -254,6 +255,35 @@ MUTANTS = [
         ),
     ),
     # --- estimators, files, checks ------------------------------------------------------------------------------------
+    *mutants_of(
+        "inference/variational/prediction_guide.py",
+        (
+            "np.flatnonzero(parts != part), np.flatnonzero(parts == part)",
+            "np.flatnonzero(parts >= 0), np.flatnonzero(parts == part)",
+            _GUIDE + "test_estimates_are_those_of_the_best_slow_regressions",
+        ),
+        ("for step in (1, -1):", "for step in (1,):", _GUIDE + "test_estimates_are_those_of_the_best_slow_regressions"),
+        (
+            "(batch.weight > 0) & ~np.isnan(y)",
+            "~np.isnan(y)",
+            _GUIDE + "test_a_label_that_is_missing_or_weighs_nothing_stays_out",
+        ),
+        (
+            "_OWN * judged[:, column] + ",
+            "",
+            _GUIDE + "test_documents_held_out_are_judged_by_half_and_have_no_say",
+        ),
+        (", sp.csr_matrix(batch.extra)]", "]", _GUIDE + "test_covariates_are_in_the_estimates"),
+        (".clip(y.min(), y.max())", "", _GUIDE + "test_probabilities_stay_between_the_classes"),
+    ),
+    *mutants_of(
+        "inference/variational/prediction_constrained.py",
+        (
+            "found if followed[0] is train else replace(found, state=_of_labels(task, train, held, found))",
+            "found",
+            _GUIDE + "test_coefficients_and_noise_are_those_of_the_labels",
+        ),
+    ),
     *mutants_of(
         "estimators/shared/certainty/cross_fit.py",
         (

@@ -23,6 +23,7 @@ class Logit(Response):
     name = "logit"
     kind = "class"
     two_classes = True
+    follows_means = True
     is_product = np.zeros(1, dtype=bool)
     sampled = True
 

@@ -10,6 +10,8 @@ T counts tokens and D documents with a label; the weight is the supervision time
 the mean log-likelihood of a label weighs as much as that of a word. Every response takes part through its slope and
 curvature: d log p/ds = slope - curvature·s in a quadratic column, slope - curvature·exp s in a product column. The
 first term's gradient is EM's, since theta is at its maximum; `supertopic.kernels.map_shares` has that of the second.
+Gaussian and logit responses follow estimates of the mean in place of y (`prediction_guide`). What is reported,
+coefficients and noise, comes from y itself.
 
 The local step (`prediction_local`) turns documents into statistics that add. The engine climbs along them in
 mini-batches, by Adam on log b, and solves for the coefficients after every epoch. Topics are averages of log b over the
@@ -38,6 +40,7 @@ from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.inference.variational.prediction_guide import guided
 from supertopic.inference.variational.prediction_local import (
     EpochShares,
     Scales,
@@ -164,8 +167,7 @@ class Trainer:
 
     def over_all(self, state: State, climb: Climb, rate: float, n_epochs: int) -> Trainer:
         """A Trainer of all documents, none of them held out."""
-        task, nobody = self.task, self.task.batch.rows(np.zeros(0, dtype=np.int64))
-        return Trainer(task, task.batch, nobody, state, climb, rate, n_epochs)
+        return Trainer(self.task, *_followed(self.task, *_all_of(self.task)), state, climb, rate, n_epochs)
 
     def arrays(self, best: State) -> dict[str, np.ndarray]:
         """What it takes to continue."""
@@ -203,11 +205,40 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
     objective.
     """
     train, held = _split(task)
+    followed = _followed(task, train, held)
 
     def make(state: State, climb: Climb) -> Trainer:
-        return Trainer(task, train, held, state, climb, SETTINGS.rate, task.settings.max_iter)
+        return Trainer(task, *followed, state, climb, SETTINGS.rate, task.settings.max_iter)
 
-    return fit_course(task, watch, train, make)
+    found = fit_course(task, watch, train, make)
+    return found if followed[0] is train else replace(found, state=_of_labels(task, train, held, found))
+
+
+def _followed(task: Task, train: Batch, held: Batch) -> tuple[Batch, Batch]:
+    """Both batches with the labels that training follows."""
+    return guided(train, held, task.model.response, task.seed)
+
+
+def _all_of(task: Task) -> tuple[Batch, Batch]:
+    """(all documents, none held out)."""
+    return task.batch, task.batch.rows(np.zeros(0, dtype=np.int64))
+
+
+def _of_labels(task: Task, train: Batch, held: Batch, found: Fit) -> State:
+    """The State of a fit that followed other labels, with coefficients of the labels themselves.
+
+    The dispersion is that of the documents held out, given the topics that have not seen them.
+    """
+    assert isinstance(found.terms, Searched)
+    searched, last = found.terms.topics, task.model.emission.probabilities(found.state.word_topic, by_word=True)
+    state, climb = replace(found.state, word_topic=found.state.word_topic[:0]), task.backend.form(Climb).of(last)
+    documents, nobody = _all_of(task)
+    whole = Trainer(task, documents, nobody, state, climb, 0.0, 1)
+    solved = whole.solve(last, first=True)
+    if len(held):
+        unseen = Trainer(task, train, held, state, climb, 0.0, 1)
+        solved = whole.keep_dispersion(solved, unseen.judge(searched, unseen.solve(searched, first=True))[1])
+    return replace(solved, word_topic=found.state.word_topic)
 
 
 def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb], Trainer]) -> Fit:

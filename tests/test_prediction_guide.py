@@ -1,0 +1,146 @@
+"""What prediction-constrained training follows: estimates of means in place of labels."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from supertopic import SLDARegressor
+from supertopic.datasets import simulate
+from supertopic.inference.after.words import word_features, word_scale
+from supertopic.inference.batches import Batch
+from supertopic.inference.variational import prediction_guide
+from supertopic.inference.variational.prediction_guide import estimate, guided
+from supertopic.responses.base import registry
+from supertopic.responses.binary import Logit
+from supertopic.responses.continuous import Gaussian
+from supertopic.responses.several import Several
+
+DATA = simulate(300, 4, 80, 50, doc_topic_prior=0.2, seed=3)
+COUNTS, RNG = DATA.counts.counts, np.random.default_rng(0)
+LINE = DATA.topic_shares @ np.array([-2.0, -1.0, 1.0, 2.0])
+Y = LINE + RNG.normal(size=300)
+NOBODY = np.zeros(0, dtype=np.int64)
+
+
+def batch(y, weight=None, rows=slice(None), covariates=None):
+    weight = np.ones(len(y)) if weight is None else weight
+    return Batch(COUNTS[rows], y[rows], weight[rows], 4, None if covariates is None else covariates[rows])
+
+
+def slow_ridge(features, y, weight, penalty):
+    """(coef, level) that minimise sum weight (y - level - coef·x)² + penalty |coef|², as written down."""
+    x = np.column_stack([features, np.ones(len(y))])
+    ridge = np.diag(np.append(np.full(features.shape[1], penalty), 0.0))
+    found = np.linalg.solve(x.T @ (weight[:, None] * x) + ridge, x.T @ (weight * y))
+    return found[:-1], found[-1]
+
+
+def slow_estimates(features, y, weight, penalty, parts):
+    """(mean estimates, error of left-out labels) of regressions that leave out one part each."""
+    means, error = np.zeros(len(y)), 0.0
+    for part in range(3):
+        rest = parts != part
+        coef, level = slow_ridge(features[rest], y[rest], weight[rest] / weight[rest].mean(), penalty)
+        found = np.clip(features @ coef + level, y.min(), y.max())
+        means += found / 3
+        error += weight[~rest] @ (y - found)[~rest] ** 2
+    return means, error
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 1.0, 5.0])
+def test_estimates_are_those_of_the_best_slow_regressions(noise):
+    y, weight = LINE + noise * RNG.normal(size=300), RNG.uniform(0.5, 2.0, 300)
+    features = word_features(COUNTS, word_scale(COUNTS))
+    found, models = estimate(features, y, weight, 0)
+    parts = np.random.default_rng([0, 9]).permutation(300) % 3
+    penalties = prediction_guide._PENALTIES
+    tried = [slow_estimates(features.toarray(), y, weight, penalty, parts) for penalty in penalties]
+    chosen = int(np.argmin(np.abs(penalties - models[0].alpha)))
+    assert chosen == np.argmin([error for _, error in tried])
+    np.testing.assert_allclose(found, tried[chosen][0], atol=0.02 * y.std())
+
+
+def test_estimates_of_noise_are_alike():
+    """Nothing is to be learned, and next to nothing is left to be learned by heart."""
+    noise = RNG.normal(size=300)
+    train, _ = guided(batch(noise), batch(noise, rows=NOBODY), Gaussian(), 0)
+    assert np.var(train.y) < 0.1 * np.var(noise)
+
+
+def test_estimates_are_nearer_to_the_means_than_labels_are():
+    train, _ = guided(batch(Y), batch(Y, rows=NOBODY), Gaussian(), 0)
+    assert np.mean((train.y - LINE) ** 2) < 0.6 * np.mean((Y - LINE) ** 2)
+
+
+def test_documents_held_out_are_judged_by_half_and_have_no_say():
+    first, other = Y.copy(), Y.copy()
+    other[200:] += RNG.normal(size=100)
+    found = [guided(batch(y, rows=slice(200)), batch(y, rows=slice(200, 300)), Gaussian(), 0) for y in (first, other)]
+    np.testing.assert_array_equal(found[0][0].y, found[1][0].y)
+    np.testing.assert_allclose(found[1][1].y - found[0][1].y, 0.5 * (other - first)[200:], atol=1e-12)
+    assert np.mean((found[0][1].y - LINE[200:]) ** 2) < np.mean((Y - LINE)[200:] ** 2)
+
+
+def test_a_label_that_is_missing_or_weighs_nothing_stays_out():
+    y, weight = Y.copy(), np.ones(300)
+    y[:40], weight[40:80] = np.nan, 0.0
+    train, _ = guided(batch(y, weight), batch(y, weight, NOBODY), Gaussian(), 0)
+    assert np.isnan(train.y[:40]).all()
+    np.testing.assert_array_equal(train.y[40:80], y[40:80])
+    moved = y.copy()
+    moved[40:80] = 1e6
+    again, _ = guided(batch(moved, weight), batch(y, weight, NOBODY), Gaussian(), 0)
+    np.testing.assert_array_equal(again.y[80:], train.y[80:])
+
+
+def test_covariates_are_in_the_estimates():
+    extra = RNG.normal(size=(300, 1))
+    y = Y + 5.0 * extra[:, 0]
+    train, _ = guided(batch(y, covariates=extra), batch(y, None, NOBODY, extra), Gaussian(), 0)
+    assert np.mean((train.y - LINE - 5.0 * extra[:, 0]) ** 2) < 0.7
+
+
+def test_probabilities_stay_between_the_classes():
+    y = (LINE > 0).astype(float)
+    train, _ = guided(batch(y), batch(y, rows=NOBODY), Logit(2), 0)
+    assert train.y.min() == 0 and train.y.max() == 1 and len(np.unique(train.y)) > 100
+
+
+def test_other_responses_and_few_labels_stay_as_they_are():
+    likely = {name for name, response in registry().items() if response.follows_means and not response.max_margin}
+    assert likely == {"gaussian", "logit"}
+    given = batch(np.abs(Y)), batch(np.abs(Y), rows=NOBODY)
+    assert guided(*given, registry()["poisson"](), 0) == given
+    few = np.where(np.arange(300) < 29, Y, np.nan)
+    assert guided(batch(few), given[1], Gaussian(), 0)[0].y[0] == Y[0]
+
+
+def test_of_several_responses_only_those_are_followed_that_can_be():
+    y = np.column_stack([Y, RNG.poisson(np.exp(0.5 * LINE)), Y])
+    train, _ = guided(batch(y), batch(y, rows=NOBODY), Several([Gaussian(), registry()["poisson"](), Gaussian()]), 0)
+    np.testing.assert_array_equal(train.y[:, 1], y[:, 1])
+    np.testing.assert_array_equal(train.y[:, 0], train.y[:, 2])
+    assert np.abs(train.y[:, 0] - Y).min() > 0
+
+
+def test_coefficients_and_noise_are_those_of_the_labels():
+    """Training follows estimates, which have less noise; what is told does not."""
+    given = {"n_topics": 4, "inference": "pc", "cross_fit": 0, "random_state": 0, "max_iter": 10}
+    for refit in (False, True):
+        model = SLDARegressor(refit=refit, **given).fit(COUNTS, Y)
+        shares = model.transform(COUNTS)
+        slope, level = np.polyfit(shares @ model.coef_, Y, 1)
+        assert slope == pytest.approx(1.0, abs=0.05)
+        assert level + model.intercept_ == pytest.approx(2 * model.intercept_, abs=0.1)
+        assert model.dispersion_ == pytest.approx(1.0, rel=0.3)
+
+
+def test_features_of_documents_held_out_are_weighed_as_in_training():
+    """The weights of words come from the documents to train on alone."""
+    rare = sp.csr_matrix(COUNTS[:200])
+    rare.data[rare.indices == 0] = 0
+    rare.eliminate_zeros()
+    train = Batch(rare, Y[:200], np.ones(200), 4)
+    held = [batch(Y, rows=slice(200, 200 + n)) for n in (10, 100)]
+    found = [guided(train, one, Gaussian(), 0)[1].y[:10] for one in held]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
