@@ -264,7 +264,7 @@ MUTANTS = [
         ),
         ("for step in (1, -1):", "for step in (1,):", _GUIDE + "test_estimates_are_those_of_the_best_slow_regressions"),
         (
-            "(batch.weight > 0) & ~np.isnan(y)",
+            "(train.weight > 0) & ~np.isnan(y)",
             "~np.isnan(y)",
             _GUIDE + "test_a_label_that_is_missing_or_weighs_nothing_stays_out",
         ),
@@ -274,12 +274,13 @@ MUTANTS = [
             _GUIDE + "test_documents_held_out_are_judged_by_half_and_have_no_say",
         ),
         (", sp.csr_matrix(batch.extra)]", "]", _GUIDE + "test_covariates_are_in_the_estimates"),
+        ("found is None or found.skill < _LEAST_SKILL", "found is None", _GUIDE + "test_noise_stays_as_it_is"),
         (".clip(y.min(), y.max())", "", _GUIDE + "test_probabilities_stay_between_the_classes"),
     ),
     *mutants_of(
         "inference/variational/prediction_constrained.py",
         (
-            "found if followed[0] is train else replace(found, state=_of_labels(task, train, held, found))",
+            "replace(found, state=_of_labels(task, train, held, found)) if own else found",
             "found",
             _GUIDE + "test_coefficients_and_noise_are_those_of_the_labels",
         ),

@@ -100,7 +100,7 @@ class SLDA(SupervisedEstimator):
 
     def _n_folds(self) -> int:
         n_folds = check_folds(self.cross_fit)
-        return 0 if self.words or not self.refit else n_folds
+        return n_folds if self.refit else 0
 
     @classmethod
     def inference_names(cls) -> list[str]:
@@ -202,8 +202,9 @@ class SLDARegressor(RegressorMixin, SLDA):
     refit : bool
         Fit the coefficients once more on topics inferred without y, as they are at prediction.
     words : bool
-        Word features (tf-idf) join the topics in the linear predictor, with a sparse prior: `word_coef_`. The weight of
-        the topics beside them is chosen on a quarter of the labels that a second fit does not see.
+        Word features (tf-idf) join the topics in the linear predictor, with a sparse prior: `word_coef_`. They stand
+        beside what topics say about documents that they have not seen (`cross_fit`), and the topics' weight is chosen
+        on a quarter of these. With `cross_fit=0`, a second fit that does not see a quarter of the labels chooses it.
     cross_fit : int
         Folds behind what the model says about certainty. Fits without a fold's documents predict them. These
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
@@ -211,7 +212,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         (14 epochs at most before the last ones), and up to 1.5 times the fit for the other engines. 0: all of this
         comes from documents that the topics were fitted to, and intervals and errors are too narrow where `supervision`
         is above 1 (`dispersion_` of "pc" comes from the documents of `validation_fraction`). So it is for
-        `partial_fit`, streams, `words=True` (whose variance comes from held-out labels) and `refit=False`.
+        `partial_fit`, streams and `refit=False`.
     honest : float
         Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
         Topics do not see them, and `coef_`, `coef_std_`, `dispersion_` and intervals come from them alone, by an

@@ -130,10 +130,10 @@ class SupervisedEstimator(TopicEstimator):
         if self.refit:
             self._refit(training)
         ensemble.fit_members(self, training, self._n_members(), seed)
+        n_folds = self._n_folds()
+        unseen = cross_fit(self, training, n_folds, seed) if n_folds else None
         if self.refit and self._has_words():
-            add_words_beside(self, training, seed)
-        if self._n_folds():
-            cross_fit(self, training, self._n_folds(), seed)
+            add_words_beside(self, training, seed, unseen)
 
     def _n_folds(self) -> int:
         """Folds behind what is said about certainty; 0 for none."""

@@ -142,17 +142,18 @@ class LikelihoodWords:
         pilot: ScoredDocuments | None,
     ) -> Joined:  # fmt: skip
         problem = self._problem(documents, scale, state.dispersion)
-        chosen, settings, seen_there = None, MIDDLING, None
+        chosen, settings, seen_there, unseen = None, MIDDLING, None, None
         if pilot is not None:
-            chosen, seen_there = choose_words(self._problem(pilot, scale, state.dispersion), held_out)
-            settings = (chosen.trust, chosen.penalty)
+            there = self._problem(pilot, scale, state.dispersion)
+            chosen, seen_there = choose_words(there, held_out)
+            settings, unseen = (chosen.trust, chosen.penalty), chosen.score(there)[held_out]
         words = fit_words(problem, *settings, start=chosen)
         coef, topics = state.coef.astype(np.float64), slice(0, len(state.alpha))
         coef[:, topics] = problem.level[:, None] + words.trust * (coef[:, topics] - problem.level[:, None])
         coef[:, topics] += words.intercept[:, None]
         if seen_there is None or self.response.kind != "number":  # all documents tell cut-points better
             seen_there = problem.dispersion_at(words.score(problem))
-        return Joined(coef, words.trust, words.coef, seen_there)
+        return Joined(coef, words.trust, words.coef, seen_there, unseen)
 
     def _problem(self, documents: ScoredDocuments, scale: np.ndarray, dispersion: np.ndarray) -> WordProblem:
         """The documents in the units of `dispersion`.

@@ -10,6 +10,9 @@ regression on words. But the topics were fitted to these very labels, and promis
     3. choose the weights of topics and words on the quarter that was held out,
     4. fit the words' coefficients to all documents with these weights.
 
+Cross-fitted documents, which fits without them have scored, are their own pilot. They tell more: in step 4, too, the
+words then stand beside topics that promise as much as they will keep.
+
 `likelihood_words` and `margin_words` have steps 3 and 4 for the two kinds of models.
 """
 
@@ -88,6 +91,7 @@ class Joined:
     topic_weight: float  # by which the topics' coefficients were multiplied
     word_coef: np.ndarray  # (C, V)
     dispersion: np.ndarray
+    unseen: np.ndarray | None = None  # (n, C) linear predictors of the documents held out, by words fitted without them
 
 
 class WordStep(Protocol):
@@ -108,11 +112,13 @@ class WordStep(Protocol):
 
 
 def add_words(
-    step: WordStep, state: State, documents: ScoredDocuments, seed: int,
+    step: WordStep, state: State, documents: ScoredDocuments, held_out: np.ndarray,
     fit_pilot: Callable[[np.ndarray], ScoredDocuments],
-) -> tuple[State, WordPart, float]:  # fmt: skip
-    """The State with coefficients of topics that stand beside words, the words' part, and the weight of the topics."""
-    held_out = hold_out(documents.y, seed, step.least)
+) -> tuple[State, WordPart, Joined]:  # fmt: skip
+    """The State with coefficients of topics that stand beside words, the words' part, and how both were joined.
+
+    held_out : (D,) what the pilot does not see (`hold_out`)
+    """
     pilot = fit_pilot(held_out) if held_out.any() and step.can_hold_out(documents.y, held_out) else None
     scale = word_scale(documents.counts)
     found = step.join(state, documents, scale, held_out, pilot)
@@ -120,7 +126,7 @@ def add_words(
         state, coef=found.coef.astype(np.float32), coef_cov=np.float32(found.topic_weight**2) * state.coef_cov,
         dispersion=found.dispersion,
     )  # fmt: skip
-    return state, WordPart(found.word_coef.astype(np.float32), scale), found.topic_weight
+    return state, WordPart(found.word_coef.astype(np.float32), scale), found
 
 
 def word_part(owner: Any) -> WordPart | NoWordPart:

@@ -40,7 +40,7 @@ from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.m_step_glm import GLMStep
-from supertopic.inference.variational.prediction_guide import guided
+from supertopic.inference.variational.prediction_guide import follows_means, guided
 from supertopic.inference.variational.prediction_local import (
     EpochShares,
     Scales,
@@ -211,7 +211,8 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
         return Trainer(task, *followed, state, climb, SETTINGS.rate, task.settings.max_iter)
 
     found = fit_course(task, watch, train, make)
-    return found if followed[0] is train else replace(found, state=_of_labels(task, train, held, found))
+    own = follows_means(task.model.response)
+    return replace(found, state=_of_labels(task, train, held, found)) if own else found
 
 
 def _followed(task: Task, train: Batch, held: Batch) -> tuple[Batch, Batch]:
@@ -225,7 +226,7 @@ def _all_of(task: Task) -> tuple[Batch, Batch]:
 
 
 def _of_labels(task: Task, train: Batch, held: Batch, found: Fit) -> State:
-    """The State of a fit that followed other labels, with coefficients of the labels themselves.
+    """The State of a fit that may have followed other labels, with coefficients of the labels themselves.
 
     The dispersion is that of the documents held out, given the topics that have not seen them.
     """

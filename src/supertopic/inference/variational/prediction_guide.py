@@ -4,8 +4,8 @@ A label that is a number is a mean and noise, and topics that follow it learn th
 is linear in y (`Response.follows_means`), training follows estimates of the mean, and topics may learn for longer.
 Ridge regressions on the documents' words (tf-idf) and covariates give them. Each regression leaves out one of three
 parts of the labelled documents, and an estimate is the mean of all three: so much of a document's own label is in it as
-its words would say again. What is left out chooses the penalty. With noise for labels, it is large, and the estimates
-are all alike.
+its words would say again. What is left out chooses the penalty, and says whether words tell anything of the labels: if
+not, as with noise, labels stay as they are.
 
 Documents held out are judged by their labels and by estimates that know nothing of them, half and half. Labels alone
 are so noisy that training would often stop early.
@@ -14,7 +14,7 @@ are so noisy that training would often stop early.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,32 +29,34 @@ _PARTS = 3
 _FEWEST = 30  # labels
 _PENALTIES = 10.0 ** np.arange(-1.0, 3.1, 0.5)  # of rows of length 1
 _FIRST = 2  # the place of 1 among them
+_LEAST_SKILL = 0.02  # share of the labels' variance that words have to tell
 _OWN = 0.5  # the weight of the label itself, of a document held out
+
+
+def follows_means(response: Response) -> bool:
+    """Whether training follows other labels than those given, where words tell anything of them."""
+    return any(part.response.follows_means for part in parts_of(response))
 
 
 def guided(train: Batch, held: Batch, response: Response, seed: int) -> tuple[Batch, Batch]:
     """Both batches with estimates of means in place of labels, where a response follows means."""
-    followed, judged = (_columns(batch.y).copy() for batch in (train, held))
-    columns = [
-        part.label
-        for part in parts_of(response)
-        if part.response.follows_means and known(train, followed[:, part.label]).sum() >= _FEWEST
-    ]
-    if not columns:
+    if not follows_means(response):
         return train, held
     scale = word_scale(train.counts)
     features, unseen = (
         sp.hstack([word_features(batch.counts, scale), sp.csr_matrix(batch.extra)], format="csr")
         for batch in (train, held)
     )
-    for column in columns:
+    followed, judged = (_columns(batch.y).copy() for batch in (train, held))
+    for column in (part.label for part in parts_of(response) if part.response.follows_means):
         y = followed[:, column]
-        rows = np.flatnonzero(known(train, y))
-        found, models = estimate(features[rows], y[rows], train.weight[rows], seed)
-        followed[rows, column] = found
+        rows = np.flatnonzero((train.weight > 0) & ~np.isnan(y))
+        found = estimate(features[rows], y[rows], train.weight[rows], seed) if len(rows) >= _FEWEST else None
+        if found is None or found.skill < _LEAST_SKILL:
+            continue
         if len(held):
-            means = np.mean([_predict(model, unseen, y[rows]) for model in models], axis=0)
-            judged[:, column] = _OWN * judged[:, column] + (1.0 - _OWN) * means
+            judged[:, column] = _OWN * judged[:, column] + (1.0 - _OWN) * found.predict(unseen, y[rows])
+        followed[rows, column] = found.means
     return replace(train, y=followed.reshape(train.y.shape)), replace(held, y=judged.reshape(held.y.shape))
 
 
@@ -63,13 +65,21 @@ def _columns(y: np.ndarray) -> np.ndarray:
     return y if y.ndim == 2 else y[:, None]
 
 
-def known(batch: Batch, y: np.ndarray) -> np.ndarray:
-    """(D,) which documents have a label in this column that counts."""
-    return (batch.weight > 0) & ~np.isnan(y)
+@dataclass(frozen=True)
+class Estimates:
+    """What regressions without a part of the documents say."""
+
+    skill: float  # share of the variance that they tell of labels left out
+    means: np.ndarray  # (D,) of the documents
+    models: list[Ridge]
+
+    def predict(self, features: sp.csr_matrix, y: np.ndarray) -> np.ndarray:
+        """(D,) estimates of other documents."""
+        return np.mean([_predict(model, features, y) for model in self.models], axis=0)
 
 
-def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: int) -> tuple[np.ndarray, list[Ridge]]:
-    """(the documents' estimates, the regressions whose mean they are), at the penalty that suits left-out labels best.
+def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: int) -> Estimates:
+    """Regressions at the penalty that suits the labels left out best.
 
     The search goes from penalty to penalty, as long as they get better, in the better of two directions.
     """
@@ -91,7 +101,8 @@ def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: i
             best, place = other, place + step
         if place > _FIRST:
             break
-    return best[1], best[2]
+    constant = float(weight @ (y - np.average(y, weights=weight)) ** 2)
+    return Estimates(1.0 - best[0] / max(constant, 1e-300), best[1], best[2])
 
 
 def _predict(model: Ridge, features: sp.csr_matrix, y: np.ndarray) -> np.ndarray:

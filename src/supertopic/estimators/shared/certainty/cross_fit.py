@@ -37,11 +37,14 @@ class OutOfFold:
     shares: np.ndarray  # (n, K) topic shares, the topics in the order of the whole fit's
 
 
-def cross_fit(estimator: Any, training: Training, n_folds: int, seed: int) -> None:
-    """Correct the estimator's coefficients and dispersion, and keep what its intervals and errors need."""
+def cross_fit(estimator: Any, training: Training, n_folds: int, seed: int) -> OutOfFold | None:
+    """Correct the estimator's coefficients and dispersion, and keep what its intervals and errors need.
+
+    Returns the documents with corrected linear predictors; None where they are too few to be cut into folds.
+    """
     found = _predict_folds(estimator, training, n_folds, seed)
     if found is None:
-        return
+        return None
     state, response, rows = estimator._state, estimator._response(), found.rows
     y, weight = training.y[rows], training.weight[rows]
     fitted = calibrate(response, y, weight, found.score, state.dispersion)
@@ -57,6 +60,7 @@ def cross_fit(estimator: Any, training: Training, n_folds: int, seed: int) -> No
     )
     move_members(estimator, fitted.slope, fitted.intercept)
     keep_levels(estimator, y, score, moment)
+    return replace(found, score=score, moment=moment)
 
 
 def keep_levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> None:

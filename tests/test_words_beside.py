@@ -1,0 +1,79 @@
+"""Words beside topics in models whose documents are cross-fitted."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from supertopic import SLDAClassifier, SLDARegressor
+from supertopic.datasets import simulate
+from supertopic.estimators.shared import supervised
+
+K = 4
+DATA = simulate(900, K, 120, 40, doc_topic_prior=0.3, seed=11)
+RNG = np.random.default_rng(2)
+ALONE = RNG.random((900, 4)) < 0.3  # words that have nothing to do with topics
+X = sp.hstack([DATA.counts.counts, sp.csr_matrix(ALONE)], format="csr").astype(np.float32)
+LINE = DATA.topic_shares @ np.array([-1.5, -0.5, 0.5, 1.5])
+Y = LINE + ALONE @ np.array([1.5, -1.5, 1.5, -1.5]) + 0.5 * RNG.normal(size=900)
+GIVEN = {"n_topics": K, "max_iter": 10, "random_state": 0}
+TRAIN, TEST = slice(600), slice(600, 900)
+
+
+@pytest.fixture(scope="module")
+def joined():
+    return SLDARegressor(words=True, **GIVEN).fit(X[TRAIN], Y[TRAIN])
+
+
+def test_words_tell_what_topics_cannot(joined):
+    alone = SLDARegressor(**GIVEN).fit(X[TRAIN], Y[TRAIN])
+    assert joined.score(X[TEST], Y[TEST]) > alone.score(X[TEST], Y[TEST]) + 0.1
+    assert set(np.argsort(-np.abs(joined.word_coef_.ravel()))[:4]) == {120, 121, 122, 123}
+
+
+def test_cross_fitted_documents_are_their_own_pilot(monkeypatch):
+    """The fits of the folds serve; there is no other."""
+    fits, fit = [], supervised.SupervisedEstimator._fit_training
+
+    def counted(self, training, seed):
+        fits.append(len(training.y))
+        fit(self, training, seed)
+
+    monkeypatch.setattr(supervised.SupervisedEstimator, "_fit_training", counted)
+    SLDARegressor(words=True, cross_fit=3, **{**GIVEN, "max_iter": 2}).fit(X[TRAIN], Y[TRAIN])
+    assert fits == [600, 400, 400, 400]
+    fits.clear()
+    SLDARegressor(words=True, cross_fit=0, **{**GIVEN, "max_iter": 2}).fit(X[TRAIN], Y[TRAIN])
+    assert fits == [600, 600]
+
+
+def test_intervals_come_from_documents_that_neither_topics_nor_words_have_seen(joined):
+    levels = joined._conformal[0]
+    assert 100 < len(levels) < 200  # a quarter of the documents
+    _, lower, upper = joined.predict(X[TEST], return_interval=0.9)
+    assert np.mean((lower <= Y[TEST]) & (Y[TEST] <= upper)) == pytest.approx(0.9, abs=0.05)
+    slope = np.polyfit(joined.predict(X[TEST]), Y[TEST], 1)[0]
+    assert 0.9 < slope < 1.15
+
+
+def test_classes_have_words_too():
+    two = (Y > 0).astype(int)
+    model = SLDAClassifier(words=True, **GIVEN).fit(X[TRAIN], two[TRAIN])
+    alone = SLDAClassifier(**GIVEN).fit(X[TRAIN], two[TRAIN])
+    assert model.score(X[TEST], two[TEST]) > alone.score(X[TEST], two[TEST]) + 0.03
+    covered = [label in found for label, found in zip(two[TEST], model.predict_set(X[TEST], 0.9), strict=True)]
+    assert np.mean(covered) > 0.85
+
+
+def test_covariates_keep_their_part():
+    extra = RNG.normal(size=(900, 1))
+    y = Y + 2.0 * extra[:, 0]
+    model = SLDARegressor(words=True, **GIVEN).fit(X[TRAIN], y[TRAIN], covariates=extra[TRAIN])
+    assert model.covariate_coef_.ravel()[0] == pytest.approx(2.0, abs=0.15)
+    assert model.score(X[TEST], y[TEST], covariates=extra[TEST]) > 0.8
+
+
+def test_members_of_an_ensemble_stand_beside_words():
+    model = SLDARegressor(words=True, ensemble=2, cross_fit=3, **GIVEN).fit(X[TRAIN], Y[TRAIN])
+    assert model.score(X[TEST], Y[TEST]) > 0.6
+    slope, level = np.polyfit(model.predict(X[TEST]), Y[TEST], 1)
+    assert slope == pytest.approx(1.0, abs=0.12) and level == pytest.approx(0.0, abs=0.15)
