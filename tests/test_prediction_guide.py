@@ -110,13 +110,15 @@ def test_probabilities_stay_between_the_classes():
     assert train.y.min() == 0 and train.y.max() == 1 and len(np.unique(train.y)) > 100
 
 
-def test_other_responses_and_few_labels_stay_as_they_are():
+def test_other_responses_and_few_or_many_labels_stay_as_they_are(monkeypatch):
     likely = {name for name, response in registry().items() if response.follows_means and not response.max_margin}
     assert likely == {"gaussian", "logit"}
     given = batch(np.abs(Y)), batch(np.abs(Y), rows=NOBODY)
     assert guided(*given, registry()["poisson"](), 0)[0] is given[0]
     few = np.where(np.arange(300) < 29, Y, np.nan)
     assert guided(batch(few), given[1], Gaussian(), 0)[0].y[0] == Y[0]
+    monkeypatch.setattr(prediction_guide, "_MOST", 299)
+    np.testing.assert_array_equal(guided(batch(Y), given[1], Gaussian(), 0)[0].y, Y)
 
 
 def test_of_several_responses_only_those_are_followed_that_can_be():

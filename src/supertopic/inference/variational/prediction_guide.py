@@ -26,7 +26,7 @@ from supertopic.responses.base import Response
 from supertopic.responses.several import parts_of
 
 _PARTS = 3
-_FEWEST = 30  # labels
+_FEWEST, _MOST = 30, 200_000  # labels; of more, hardly anything is learned by heart, and regressions would take long
 _PENALTIES = 10.0 ** np.arange(-1.0, 3.1, 0.5)  # of rows of length 1
 _FIRST = 2  # the place of 1 among them
 _LEAST_SKILL = 0.02  # share of the labels' variance that words have to tell
@@ -40,22 +40,28 @@ def follows_means(response: Response) -> bool:
 
 def guided(train: Batch, held: Batch, response: Response, seed: int) -> tuple[Batch, Batch]:
     """Both batches with estimates of means in place of labels, where a response follows means."""
-    if not follows_means(response):
+    followed, judged = (_columns(batch.y).copy() for batch in (train, held))
+    known = (train.weight > 0)[:, None] & ~np.isnan(followed)
+    columns = [
+        part.label
+        for part in parts_of(response)
+        if part.response.follows_means and _FEWEST <= known[:, part.label].sum() <= _MOST
+    ]
+    if not columns:
         return train, held
     scale = word_scale(train.counts)
     features, unseen = (
         sp.hstack([word_features(batch.counts, scale), sp.csr_matrix(batch.extra)], format="csr")
         for batch in (train, held)
     )
-    followed, judged = (_columns(batch.y).copy() for batch in (train, held))
-    for column in (part.label for part in parts_of(response) if part.response.follows_means):
-        y = followed[:, column]
-        rows = np.flatnonzero((train.weight > 0) & ~np.isnan(y))
-        found = estimate(features[rows], y[rows], train.weight[rows], seed) if len(rows) >= _FEWEST else None
-        if found is None or found.skill < _LEAST_SKILL:
+    for column in columns:
+        rows = np.flatnonzero(known[:, column])
+        y = followed[rows, column]
+        found = estimate(features[rows], y, train.weight[rows], seed)
+        if found.skill < _LEAST_SKILL:
             continue
         if len(held):
-            judged[:, column] = _OWN * judged[:, column] + (1.0 - _OWN) * found.predict(unseen, y[rows])
+            judged[:, column] = _OWN * judged[:, column] + (1.0 - _OWN) * found.predict(unseen, y)
         followed[rows, column] = found.means
     return replace(train, y=followed.reshape(train.y.shape)), replace(held, y=judged.reshape(held.y.shape))
 
