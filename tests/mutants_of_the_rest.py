@@ -275,7 +275,11 @@ MUTANTS = [
         ),
         (", sp.csr_matrix(batch.extra)]", "]", _GUIDE + "test_covariates_are_in_the_estimates"),
         ("if found.skill < _LEAST_SKILL:", "if False:", _GUIDE + "test_noise_stays_as_it_is"),
-        (".clip(y.min(), y.max())", "", _GUIDE + "test_probabilities_stay_between_the_classes"),
+        (
+            "models[-1].predict(features).clip(*ends)",
+            "models[-1].predict(features)",
+            _GUIDE + "test_probabilities_stay_between_the_classes",
+        ),
     ),
     *mutants_of(
         "inference/variational/prediction_constrained.py",

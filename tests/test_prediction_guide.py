@@ -104,6 +104,21 @@ def test_covariates_are_in_the_estimates():
     assert np.mean((train.y - LINE - 5.0 * extra[:, 0]) ** 2) < 0.7
 
 
+@pytest.mark.parametrize("factor, shift", [(1e180, 0.0), (1e-180, 0.0), (1.0, 1e6)])
+def test_units_of_the_labels_make_no_difference(factor, shift):
+    plain, other = (
+        guided(batch(y, rows=slice(200)), batch(y, rows=slice(200, 300)), Gaussian(), 0)
+        for y in (Y, factor * Y + shift)
+    )
+    for one, moved in zip(plain, other, strict=True):
+        np.testing.assert_allclose((moved.y - shift) / factor, one.y, rtol=1e-6, atol=1e-6)
+
+
+def test_labels_that_are_all_alike_stay():
+    train, held = guided(batch(np.ones(300), rows=slice(200)), batch(np.ones(300), rows=slice(200, 300)), Gaussian(), 0)
+    np.testing.assert_allclose(np.concatenate([train.y, held.y]), 1.0)
+
+
 def test_probabilities_stay_between_the_classes():
     y = (LINE > 0).astype(float)
     train, _ = guided(batch(y), batch(y, rows=NOBODY), Logit(2), 0)

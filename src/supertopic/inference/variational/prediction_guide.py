@@ -57,12 +57,14 @@ def guided(train: Batch, held: Batch, response: Response, seed: int) -> tuple[Ba
     for column in columns:
         rows = np.flatnonzero(known[:, column])
         y = followed[rows, column]
-        found = estimate(features[rows], y, train.weight[rows], seed)
+        level, unit = y.mean(), np.ptp(y) or 1.0  # squares of large labels would be infinite
+        found = estimate(features[rows], (y - level) / unit, train.weight[rows], seed)
         if found.skill < _LEAST_SKILL:
             continue
+        followed[rows, column] = level + unit * found.means
         if len(held):
-            judged[:, column] = _OWN * judged[:, column] + (1.0 - _OWN) * found.predict(unseen, y)
-        followed[rows, column] = found.means
+            means = level + unit * found.predict(unseen)
+            judged[:, column] = _OWN * judged[:, column] + (1.0 - _OWN) * means
     return replace(train, y=followed.reshape(train.y.shape)), replace(held, y=judged.reshape(held.y.shape))
 
 
@@ -78,10 +80,11 @@ class Estimates:
     skill: float  # share of the variance that they tell of labels left out
     means: np.ndarray  # (D,) of the documents
     models: list[Ridge]
+    ends: tuple[float, float]  # of all labels: no estimate is beyond them
 
-    def predict(self, features: sp.csr_matrix, y: np.ndarray) -> np.ndarray:
+    def predict(self, features: sp.csr_matrix) -> np.ndarray:
         """(D,) estimates of other documents."""
-        return np.mean([_predict(model, features, y) for model in self.models], axis=0)
+        return np.mean([model.predict(features).clip(*self.ends) for model in self.models], axis=0)
 
 
 def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: int) -> Estimates:
@@ -90,13 +93,14 @@ def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: i
     The search goes from penalty to penalty, as long as they get better, in the better of two directions.
     """
     parts = np.random.default_rng([seed, 9]).permutation(len(y)) % _PARTS
+    ends = float(y.min()), float(y.max())
 
     def attempt(place: int) -> tuple[float, np.ndarray, list[Ridge]]:
         error, means, models = 0.0, np.zeros(len(y)), []
         for rest, out in _folds(parts):
             given = (features[rest], y[rest], weight[rest] / weight[rest].mean())
             models.append(Ridge(_PENALTIES[place], solver="lsqr", tol=1e-3).fit(*given))
-            found = _predict(models[-1], features, y)
+            found = models[-1].predict(features).clip(*ends)
             error += float(weight[out] @ (y[out] - found[out]) ** 2)
             means += found / _PARTS
         return error, means, models
@@ -108,12 +112,7 @@ def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: i
         if place > _FIRST:
             break
     constant = float(weight @ (y - np.average(y, weights=weight)) ** 2)
-    return Estimates(1.0 - best[0] / max(constant, 1e-300), best[1], best[2])
-
-
-def _predict(model: Ridge, features: sp.csr_matrix, y: np.ndarray) -> np.ndarray:
-    """(D,) estimates, none of them beyond all labels."""
-    return model.predict(features).clip(y.min(), y.max())
+    return Estimates(1.0 - best[0] / max(constant, 1e-300), best[1], best[2], ends)
 
 
 def _folds(parts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
