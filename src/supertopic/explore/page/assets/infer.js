@@ -150,8 +150,8 @@ function leap(before, between, gamma) {
   }
 }
 
-/* Coordinate ascent; it ends once the mean change of gamma is below the tolerance. In collapsed inference, gamma leaps
-   ahead after every two passes, as in Python. */
+/* Coordinate ascent; it ends once the mean change of gamma is below the tolerance.
+ * In collapsed inference, gamma leaps ahead after every two passes, as in Python. */
 function ascend(model, rows, counts, gamma, theta) {
   const nTopics = gamma.length;
   const total = new Float64Array(nTopics);
