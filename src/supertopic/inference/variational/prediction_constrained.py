@@ -167,7 +167,8 @@ class Trainer:
 
     def over_all(self, state: State, climb: Climb, rate: float, n_epochs: int) -> Trainer:
         """A Trainer of all documents, none of them held out."""
-        return Trainer(self.task, *_followed(self.task, *_all_of(self.task)), state, climb, rate, n_epochs)
+        known = (self.train, self.held) if not len(self.held) else _followed(self.task, *_all_of(self.task))
+        return Trainer(self.task, *known, state, climb, rate, n_epochs)
 
     def arrays(self, best: State) -> dict[str, np.ndarray]:
         """What it takes to continue."""

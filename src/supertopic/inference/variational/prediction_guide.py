@@ -30,6 +30,7 @@ _FEWEST, _MOST = 30, 200_000  # labels; of more, hardly anything is learned by h
 _PENALTIES = 10.0 ** np.arange(-1.0, 3.1, 0.5)  # of rows of length 1
 _FIRST = 2  # the place of 1 among them
 _LEAST_SKILL = 0.02  # share of the labels' variance that words have to tell
+_DIGITS = 4  # of estimates, in units of the labels' range: covariates in other units leave them the same to the bit
 _OWN = 0.5  # the weight of the label itself, of a document held out
 
 
@@ -84,7 +85,7 @@ class Estimates:
 
     def predict(self, features: sp.csr_matrix) -> np.ndarray:
         """(D,) estimates of other documents."""
-        return np.mean([model.predict(features).clip(*self.ends) for model in self.models], axis=0)
+        return np.mean([model.predict(features).clip(*self.ends) for model in self.models], axis=0).round(_DIGITS)
 
 
 def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: int) -> Estimates:
@@ -103,7 +104,7 @@ def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: i
             found = models[-1].predict(features).clip(*ends)
             error += float(weight[out] @ (y[out] - found[out]) ** 2)
             means += found / _PARTS
-        return error, means, models
+        return error, means.round(_DIGITS), models
 
     best, place = attempt(_FIRST), _FIRST
     for step in (1, -1):
