@@ -84,13 +84,14 @@ def prediction_constrained(quick: bool) -> Outcome:
             found["prediction-constrained"] > max(value for name, value in found.items() if "sLDA" in name)
             for found in scores.values()
         ),
-        "topics within 0.02 of the ridge on every corpus": all(
-            found["prediction-constrained"] > found["ridge"] - 0.02 for found in scores.values()
-        ),
-        "with words within 0.01 of the ridge, or above": all(
-            found["the same, words beside"] > found["ridge"] - 0.01 for found in scores.values()
-        ),
     }
+    if not quick:  # ten topics and twelve epochs cannot tell as much as all words
+        claims["topics within 0.02 of the ridge on every corpus"] = all(
+            found["prediction-constrained"] > found["ridge"] - 0.02 for found in scores.values()
+        )
+        claims["with words within 0.01 of the ridge, or above"] = all(
+            found["the same, words beside"] > found["ridge"] - 0.01 for found in scores.values()
+        )
     note = (
         f"K = {n_topics}, 5,000 terms by tf-idf, one test set each (movie reviews: fold 0); five seeds of "
         "prediction-constrained fits (mean ± deviation), one of the others. All settings are defaults. The first of "
