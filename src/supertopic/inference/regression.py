@@ -325,6 +325,7 @@ def _climb(
         value, gradient = found[0] + prior.log_density(there), found[1:] + prior.gradient(there).ravel()
         return -value / scale, -gradient / scale
 
+    # by default, L-BFGS also ends at a gradient of 1e-5, which is too early for a small tol
     options = {"maxiter": max_iter, "ftol": tol, "gtol": min(1e-5, 1e3 * tol)}
     found = minimize(loss, coef.ravel(), jac=True, method="L-BFGS-B", options=options)
     return found.x.reshape(coef.shape), dispersion

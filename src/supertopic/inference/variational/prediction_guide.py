@@ -2,10 +2,10 @@
 
 A label that is a number is a mean and noise, and topics that follow it learn the noise by heart. So where the gradient
 is linear in y (`Response.follows_means`), training follows estimates of the mean, and topics may learn for longer.
-Ridge regressions on the documents' words (tf-idf) and covariates give them. Each regression leaves out one of three
-parts of the labelled documents, and an estimate is the mean of all three: so much of a document's own label is in it as
-its words would say again. What is left out chooses the penalty, and says whether words tell anything of the labels: if
-not, as with noise, labels stay as they are.
+Ridge regressions on the documents' words (tf-idf) and covariates give them. The labelled documents are cut into three
+parts, and each regression leaves one of them out. A document's estimate is the mean of what all three predict for it:
+two have seen its label, and one has not. The labels left out choose the penalty. They also say whether words tell
+anything of the labels; if not, as with noise, training follows the labels as they are.
 
 Documents held out are judged by their labels and by estimates that know nothing of them, half and half. Labels alone
 are so noisy that training would often stop early.
@@ -26,7 +26,7 @@ from supertopic.responses.base import Response
 from supertopic.responses.several import parts_of
 
 _PARTS = 3
-_FEWEST, _MOST = 30, 200_000  # labels; of more, hardly anything is learned by heart, and regressions would take long
+_FEWEST, _MOST = 30, 200_000  # labels; of more, the regressions would take longer than a fit on a GPU
 _PENALTIES = 10.0 ** np.arange(-1.0, 3.1, 0.5)  # of rows of length 1
 _FIRST = 2  # the place of 1 among them
 _LEAST_SKILL = 0.02  # share of the labels' variance that words have to tell
