@@ -4,6 +4,7 @@ from tests.mutant import mutants_of
 
 _WORDS = "test_kernels_e_step_words.py::"
 _GUIDE = "test_prediction_guide.py::"
+_BESIDE = "test_words_beside.py::"
 _GIBBS = "test_kernels_gibbs.py::"
 _SUPERVISED = "test_supervised_gibbs.py::"
 _DRAWS = "test_draws.py::"
@@ -255,6 +256,20 @@ MUTANTS = [
         ),
     ),
     # --- estimators, files, checks ------------------------------------------------------------------------------------
+    *mutants_of(
+        "estimators/shared/fitting/words_beside.py",
+        (
+            "joined.unseen - weight * score, weight",
+            "joined.unseen, weight",
+            _BESIDE + "test_intervals_come_from_documents_that_neither_topics_nor_words_have_seen",
+        ),
+        ("unseen.score - others, others,", "unseen.score, others,", _BESIDE + "test_covariates_keep_their_part"),
+        (
+            "pilot = partial(_its_own_pilot, documents)",
+            "pilot = partial(estimator._fit_pilot, training, seed=seed)",
+            _BESIDE + "test_cross_fitted_documents_are_their_own_pilot",
+        ),
+    ),
     *mutants_of(
         "inference/variational/prediction_guide.py",
         (

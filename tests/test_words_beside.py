@@ -70,6 +70,8 @@ def test_covariates_keep_their_part():
     model = SLDARegressor(words=True, **GIVEN).fit(X[TRAIN], y[TRAIN], covariates=extra[TRAIN])
     assert model.covariate_coef_.ravel()[0] == pytest.approx(2.0, abs=0.15)
     assert model.score(X[TEST], y[TEST], covariates=extra[TEST]) > 0.8
+    error = np.mean((y[TEST] - model.predict(X[TEST], covariates=extra[TEST])) ** 2)
+    assert model.dispersion_ == pytest.approx(error, rel=0.25)  # it would hold covariates that are counted twice
 
 
 def test_members_of_an_ensemble_stand_beside_words():
