@@ -5,10 +5,10 @@ A change of code that should not change numbers must pass. A change that should 
 (`python -m tests.test_golden_fits NAME ...`) and is described in CHANGELOG.md.
 
 The tolerance is 1e-4 of an array's largest number (`TOLERANCE`), so that another order of summation passes and another
-formula fails. Samplers draw either the same numbers or completely different ones. Two cases end in solvers that stop
+formula fails. Samplers draw either the same numbers or completely different ones. Three cases have solvers that stop
 early (cutting planes at a gap of 2e-2, three steps of L-BFGS), where last bits decide about a step more or less
 (`LOOSE`). On another kind of processor than the one that wrote the files (`PROCESSOR`), the last bits differ: there a
-new fit by a sampler is not compared, and other fits are compared to 1e-2.
+new fit by a sampler is not compared, and other fits are compared to 1e-2, those with solvers that stop early to 5e-2.
 """
 
 import platform
@@ -28,7 +28,7 @@ from supertopic.datasets import simulate
 FOLDER = Path(__file__).parent / "golden" / "fits"
 TOLERANCE = 1e-4
 PROCESSOR = "aarch64"
-LOOSE = {"medlda-binary-one-slack": 5e-3, "slda-softmax5-vb": 5e-3}
+LOOSE = {"medlda-binary-one-slack": 5e-3, "slda-softmax5-vb": 5e-3, "slda-softmax5-pc": 5e-3}
 N_TRAIN = 120
 
 
@@ -232,7 +232,7 @@ def test_a_new_fit_gives_the_same_numbers(case):
     elif "gibbs" in name or name.startswith("sstm"):
         assert found.keys() == expected.keys()
     else:
-        compare(found, expected, name, 1e-2)
+        compare(found, expected, name, 5e-2 if name in LOOSE else 1e-2)
 
 
 def test_a_saved_model_gives_the_same_numbers(case):

@@ -339,7 +339,7 @@ def test_several_responses_are_each_alone():
     y = np.column_stack([one.y for one in data])
     y[::3, 0] = y[1::4, 1] = y[5:90, 3] = np.nan
     design, weight, together = data[0].design, np.linspace(0.5, 2.0, D), Several(parts)
-    rule = {"max_iter": 60, "tol": -np.inf}  # the search for a shape is exact to 1e-7
+    rule = {"max_iter": 200, "tol": -np.inf}  # the search for a shape is exact to 1e-7
     start = first(together, design, y, weight)
     coef, gram, dispersion = regress(together, FLAT, Labelled(design, y, weight).total, *start, **rule)
     for part in together.parts():

@@ -108,6 +108,7 @@ class Response:
     kind: ClassVar[str] = "none"  # "number", "class", "margin": what y holds, and so which estimators offer it
     is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): product columns, as opposed to quadratic ones
     constant_slopes: ClassVar[bool] = False  # whether slope and curvature are the same for all scores
+    least_squares: ClassVar[bool] = False  # whether it is a Gaussian: `summarise` sums weights, and squares around s
     follows_means: ClassVar[bool] = False  # whether "pc" may be given estimates of E[y] to follow, instead of y
     two_classes: ClassVar[bool] = False  # whether it is for two classes only
     ordered: ClassVar[bool] = False  # whether the classes need an order

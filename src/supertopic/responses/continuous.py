@@ -21,6 +21,7 @@ class Gaussian(Response):
     kind = "number"
     is_product = np.zeros(1, dtype=bool)
     constant_slopes = True
+    least_squares = True
     follows_means = True
     n_dispersion = 3
     n_summary = 2
