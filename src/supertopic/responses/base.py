@@ -189,6 +189,10 @@ class Response:
         whole = coef + (found - coef) / np.maximum(reach, 1.0)[:, None]
         return np.where(self.is_product[:, None], whole, found)
 
+    def trained_as(self) -> Response:
+        """The response that "pc" trains topics for, with the same y and columns; coefficients are those of `self`."""
+        return self
+
     def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from supertopic.responses import base
 
 FEW = 20  # up to this number of distinct whole numbers may be ids of classes
@@ -35,7 +37,7 @@ def choose_response(values: Iterable[Any], kinds: Sequence[str] = ("number", "cl
 
     kinds : what the model has responses for, numbers or classes or both
     """
-    known = [_plain(value) for value in values if value is not None and value == value]
+    known, n_known = _known_values(values)
     if not known:
         raise ValueError("holds no value at all, expected some labels")
     distinct = set(known)
@@ -44,10 +46,19 @@ def choose_response(values: Iterable[Any], kinds: Sequence[str] = ("number", "cl
     if all(isinstance(value, bool) for value in known):
         return _classes(len(distinct), "holds true and false")
     if all(isinstance(value, int) for value in known):
-        return _of_whole(sorted(distinct), len(known), kinds)
+        return _of_whole(sorted(distinct), n_known, kinds)
     if "number" not in kinds:
         return _classes(len(distinct), f"holds {len(distinct):,} distinct numbers")
     return _plain_numbers(min(distinct), max(distinct))
+
+
+def _known_values(values: Iterable[Any]) -> tuple[list[Any], int]:
+    """(plain values, those of an array of numbers once each, since there may be millions; how many there are in all)"""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+        known = values[~np.isnan(values)]
+        return [_plain(value) for value in np.unique(known).tolist()], len(known)
+    plain = [_plain(value) for value in values if value is not None and value == value]
+    return plain, len(plain)
 
 
 def _of_whole(distinct: list[int], n_known: int, kinds: Sequence[str]) -> Choice:

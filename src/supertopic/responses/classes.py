@@ -15,6 +15,7 @@ from supertopic.responses.base import (
     only_labelled,
     product_variance,
 )
+from supertopic.responses.continuous import Gaussian
 from supertopic.responses.label_summary import LabelSummary
 
 _SHORTEST, _LONGEST = -12.0, 4.0  # logarithms of the gaps between cut-points
@@ -152,6 +153,10 @@ class Ordinal(Response):
         shares = labels.class_weights + 1e-12 * labels.class_counts + 1e-12
         below = np.cumsum(shares)[:-1] / shares.sum()
         return ndtri(np.clip(below, 1e-3, 1 - 1e-3)) + 1e-6 * np.arange(self.n_classes - 1)
+
+    def trained_as(self) -> Response:
+        """Places as numbers: their means can be estimated, and what cut-points tell is little for topics to learn."""
+        return Gaussian()
 
     def _ends(self, y: np.ndarray, score: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The two cut-points around the latent variable, less s."""

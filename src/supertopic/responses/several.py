@@ -75,6 +75,10 @@ class Several(Response):
             [part.response.start_coef(labels[part.label], dispersion[part.numbers]) for part in self.parts()]
         )
 
+    def trained_as(self) -> Response:
+        found = [response.trained_as() for response in self.responses]
+        return self if found == self.responses else Several(found)
+
     def step(self, coef: np.ndarray, found: np.ndarray, reach: np.ndarray) -> np.ndarray:
         steps = [
             part.response.step(coef[part.columns], found[part.columns], reach[part.columns]) for part in self.parts()

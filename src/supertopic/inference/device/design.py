@@ -19,7 +19,7 @@ from supertopic.inference.batches import Partition
 from supertopic.inference.design import Design
 from supertopic.inference.regression import Labelled
 from supertopic.inference.variational.m_step_glm import _of_labelled
-from supertopic.inference.variational.prediction_local import of_shares
+from supertopic.inference.variational.prediction_local import of_shares, topic_sizes
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class DeviceDesign(Design):
         for c in range(len(coef)):
             shares = self._tilted_matrix(coef[c, :n_topics]) if is_product[c] else self.mean
             weight = curvature[:, c] * moment[:, c] if is_product[c] else curvature[:, c]
-            sums = self._sums(shares, np.column_stack([weight, weight / self.lengths, weight[:, None] * others]))
+            sums = sum_shares(shares, np.column_stack([weight, weight / self.lengths, weight[:, None] * others]))
             gram[c][:n_topics, :n_topics] = self._outer(shares, weight * (1.0 - 1.0 / self.lengths))
             gram[c][diagonal, diagonal] += sums[1]
             gram[c][n_topics:, :n_topics], gram[c][:n_topics, n_topics:] = sums[2:], sums[2:].T
@@ -88,10 +88,10 @@ class DeviceDesign(Design):
         quadratic = np.where(is_product, 0.0, curvature)
         own = quadratic / self.lengths[:, None]
         result = self._times(slope - quadratic * (score + others))
-        result[:, :n_topics] += self._sums(self.mean, own * score) - topics * self._sums(self.mean, own)
+        result[:, :n_topics] += sum_shares(self.mean, own * score) - topics * sum_shares(self.mean, own)
         for c in np.flatnonzero(is_product):
             weight = curvature[:, c] * moment[:, c]
-            result[c, :n_topics] -= self._sums(self._tilted_matrix(topics[c]), weight[:, None])[0]
+            result[c, :n_topics] -= sum_shares(self._tilted_matrix(topics[c]), weight[:, None])[0]
             result[c, n_topics:] -= weight @ self.covariates
         return result
 
@@ -110,19 +110,7 @@ class DeviceDesign(Design):
 
     def _times(self, weights: np.ndarray) -> np.ndarray:
         """(C, K + P): weights' (m, x)."""
-        return np.hstack([self._sums(self.mean, weights), weights.T @ self.covariates])
-
-    def _sums(self, shares: Any, weights: np.ndarray) -> np.ndarray:
-        """(C, K): weights' shares, for weights (D, C)."""
-        n_documents, n_columns = weights.shape
-        n_parts, size = max(-(-n_documents // kernels.PART), 1), n_columns * shares.width
-        if not n_documents or not n_columns:
-            return np.zeros((n_columns, shares.shape[1]))
-        parts = empty(n_parts * size, np.float64)
-        kernels.sum_columns[(n_parts, n_columns), shares.width](
-            n_documents, shares.flat, sent(weights, np.float64), n_columns, shares.width, parts
-        )
-        return _added(parts, n_parts, size).reshape(n_columns, shares.width)[:, : shares.shape[1]]
+        return np.hstack([sum_shares(self.mean, weights), weights.T @ self.covariates])
 
     def _outer(self, shares: Any, weight: np.ndarray) -> np.ndarray:
         """(K, K): sum over documents of weight times the outer product of their shares."""
@@ -147,6 +135,19 @@ class DeviceDesign(Design):
             mean.width, found.flat,
         )  # fmt: skip
         return found
+
+
+def sum_shares(shares: Any, weights: np.ndarray) -> np.ndarray:
+    """(C, K): weights' shares, for weights (D, C)."""
+    n_documents, n_columns = weights.shape
+    n_parts, size = max(-(-n_documents // kernels.PART), 1), n_columns * shares.width
+    if not n_documents or not n_columns:
+        return np.zeros((n_columns, shares.shape[1]))
+    parts = empty(n_parts * size, np.float64)
+    kernels.sum_columns[(n_parts, n_columns), shares.width](
+        n_documents, shares.flat, sent(weights, np.float64), n_columns, shares.width, parts
+    )
+    return _added(parts, n_parts, size).reshape(n_columns, shares.width)[:, : shares.shape[1]]
 
 
 def _added(parts: Any, n_parts: int, size: int) -> np.ndarray:
@@ -174,6 +175,14 @@ def of_labelled_on_device(
         design = DeviceDesign.of(found.doc_topic, alpha, batch.lengths, batch.extra)
         found.labelled = Labelled(design, batch.y, batch.weight)
     return function(found.labelled, *arguments)
+
+
+@form_of(topic_sizes)
+def topic_sizes_on_device(partition: Partition, backend: Backend) -> np.ndarray:
+    assert partition.found is not None
+    lengths = partition.batch.lengths
+    weights = np.where(np.isfinite(lengths), lengths, 0.0)[:, None]
+    return sum_shares(partition.found.doc_topic, weights)[0].astype(np.float32)
 
 
 @form_of(of_shares)

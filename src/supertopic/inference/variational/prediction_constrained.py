@@ -10,8 +10,8 @@ T counts tokens and D documents with a label; the weight is the supervision time
 the mean log-likelihood of a label weighs as much as that of a word. Every response takes part through its slope and
 curvature: d log p/ds = slope - curvature·s in a quadratic column, slope - curvature·exp s in a product column. The
 first term's gradient is EM's, since theta is at its maximum; `supertopic.kernels.map_shares` has that of the second.
-Gaussian and logit responses follow estimates of the mean in place of y (`prediction_guide`). What is reported,
-coefficients and noise, comes from y itself.
+Gaussian and logit responses follow estimates of the mean in place of y (`prediction_guide`), and ordered classes are
+followed as if they were numbers (`Response.trained_as`). What is reported, coefficients and noise, comes from y itself.
 
 The local step (`prediction_local`) turns documents into statistics that add. The engine climbs along them in
 mini-batches, by Adam on log b, and solves for the coefficients after every epoch. Topics are averages of log b over the
@@ -40,13 +40,14 @@ from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.m_step_glm import GLMStep
-from supertopic.inference.variational.prediction_guide import follows_means, guided
+from supertopic.inference.variational.prediction_guide import followed_columns, guided
 from supertopic.inference.variational.prediction_local import (
     EpochShares,
     Scales,
     of_shares,
     prediction_step,
     settle_step,
+    topic_sizes,
 )
 from supertopic.inference.variational.prediction_start import Searched, first_prediction_state, first_topics
 from supertopic.model import Model, State, restore_state
@@ -161,8 +162,7 @@ class Trainer:
 
     def result(self, topics: np.ndarray, state: State) -> State:
         """The State with these topics as pseudo-counts: each topic has as many as the training documents give it."""
-        lengths = np.where(np.isfinite(self.train.lengths), self.train.lengths, 0.0)
-        size = np.maximum(lengths.astype(np.float32) @ gather(self.spread), np.float32(1.0))
+        size = np.maximum(total(self.spread.map(topic_sizes)), np.float32(1.0))
         return replace(state, word_topic=topics * size)
 
     def over_all(self, state: State, climb: Climb, rate: float, n_epochs: int) -> Trainer:
@@ -205,15 +205,17 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
     are the result, and the trace has their value. Without documents held out, the last epoch is, and the trace has the
     objective.
     """
-    train, held = _split(task)
-    followed = _followed(task, train, held)
+    own, (train, held) = task.model.response, _split(task)
+    training = replace(task, model=replace(task.model, response=own.trained_as()))
+    followed = _followed(training, train, held)
 
     def make(state: State, climb: Climb) -> Trainer:
-        return Trainer(task, *followed, state, climb, SETTINGS.rate, task.settings.max_iter)
+        return Trainer(training, *followed, state, climb, SETTINGS.rate, task.settings.max_iter)
 
-    found = fit_course(task, watch, train, make)
-    own = follows_means(task.model.response)
-    return replace(found, state=_of_labels(task, train, held, found)) if own else found
+    found = fit_course(training, watch, train, make)
+    if training.model.response is own and not followed_columns(own, task.batch):
+        return found
+    return replace(found, state=_of_labels(task, train, held, found))
 
 
 def _followed(task: Task, train: Batch, held: Batch) -> tuple[Batch, Batch]:
@@ -229,15 +231,15 @@ def _all_of(task: Task) -> tuple[Batch, Batch]:
 def _of_labels(task: Task, train: Batch, held: Batch, found: Fit) -> State:
     """The State of a fit that may have followed other labels, with coefficients of the labels themselves.
 
-    The dispersion is that of the documents held out, given the topics that have not seen them.
+    The noise of numbers is that of the documents held out, given the topics that have not seen them.
     """
     assert isinstance(found.terms, Searched)
     searched, last = found.terms.topics, task.model.emission.probabilities(found.state.word_topic, by_word=True)
-    state, climb = replace(found.state, word_topic=found.state.word_topic[:0]), task.backend.form(Climb).of(last)
+    state, climb = first_prediction_state(task), task.backend.form(Climb).of(last)
     documents, nobody = _all_of(task)
     whole = Trainer(task, documents, nobody, state, climb, 0.0, 1)
     solved = whole.solve(last, first=True)
-    if len(held):
+    if len(held) and any(part.response.kind == "number" for part in parts_of(task.model.response)):
         unseen = Trainer(task, train, held, state, climb, 0.0, 1)
         solved = whole.keep_dispersion(solved, unseen.judge(searched, unseen.solve(searched, first=True))[1])
     return replace(solved, word_topic=found.state.word_topic)

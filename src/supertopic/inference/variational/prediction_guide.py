@@ -34,22 +34,22 @@ _DIGITS = 4  # of estimates, in units of the labels' range: covariates in other 
 _OWN = 0.5  # the weight of the label itself, of a document held out
 
 
-def follows_means(response: Response) -> bool:
-    """Whether training follows other labels than those given, where words tell anything of them."""
-    return any(part.response.follows_means for part in parts_of(response))
+def followed_columns(response: Response, *batches: Batch) -> list[int]:
+    """The columns of y in whose place training may follow estimates: where words tell anything of them, it does."""
+    n_labels = np.sum([_known(batch).sum(axis=0) for batch in batches], axis=0)
+    return [
+        part.label
+        for part in parts_of(response)
+        if part.response.follows_means and _FEWEST <= n_labels[part.label] <= _MOST
+    ]
 
 
 def guided(train: Batch, held: Batch, response: Response, seed: int) -> tuple[Batch, Batch]:
     """Both batches with estimates of means in place of labels, where a response follows means."""
-    followed, judged = (_columns(batch.y).copy() for batch in (train, held))
-    known = (train.weight > 0)[:, None] & ~np.isnan(followed)
-    columns = [
-        part.label
-        for part in parts_of(response)
-        if part.response.follows_means and _FEWEST <= known[:, part.label].sum() <= _MOST
-    ]
+    columns = followed_columns(response, train, held)
     if not columns:
         return train, held
+    followed, judged, known = _columns(train.y).copy(), _columns(held.y).copy(), _known(train)
     scale = word_scale(train.counts)
     features, unseen = (
         sp.hstack([word_features(batch.counts, scale), sp.csr_matrix(batch.extra)], format="csr")
@@ -72,6 +72,11 @@ def guided(train: Batch, held: Batch, response: Response, seed: int) -> tuple[Ba
 def _columns(y: np.ndarray) -> np.ndarray:
     """(D, M)."""
     return y if y.ndim == 2 else y[:, None]
+
+
+def _known(batch: Batch) -> np.ndarray:
+    """(D, M) which labels there are."""
+    return (batch.weight > 0)[:, None] & ~np.isnan(_columns(batch.y))
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,14 @@ def of_shares(partition: Partition, backend: Backend, function: Callable[..., An
     return function(found.labelled, *arguments)
 
 
+@reads_only
+def topic_sizes(partition: Partition, backend: Backend) -> np.ndarray:
+    """(K,) tokens of each topic, at the shares that the last step found."""
+    assert partition.found is not None
+    lengths = partition.batch.lengths
+    return np.where(np.isfinite(lengths), lengths, 0.0).astype(np.float32) @ partition.found.doc_topic
+
+
 def _start(partition: Partition, n_topics: int) -> np.ndarray:
     """(D, K) shares to start from, in the partition: those of the last step, or even ones."""
     if partition.found is None:
