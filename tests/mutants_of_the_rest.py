@@ -299,8 +299,8 @@ MUTANTS = [
     *mutants_of(
         "inference/variational/prediction_constrained.py",
         (
-            "replace(found, state=_of_labels(task, train, held, found)) if own else found",
-            "found",
+            "return replace(found, state=_of_labels(task, train, held, found))",
+            "return found",
             _GUIDE + "test_coefficients_and_noise_are_those_of_the_labels",
         ),
     ),

@@ -39,6 +39,12 @@ def test_python_and_the_command_line_choose_the_same(name):
     assert model.response_ == {name: expected}
 
 
+@pytest.mark.parametrize("name", ["stars", "counts", "years", "ids", "real", "two", "whole floats"])
+def test_an_array_of_numbers_is_taken_for_what_its_values_are(name):
+    values = np.append(COLUMNS[name][0].astype(float), np.nan)
+    assert choose_response(values) == choose_response(values.tolist()) == choose_response(COLUMNS[name][0].tolist())
+
+
 def test_a_guess_is_said_and_what_was_taken_is_kept(tmp_path):
     with pytest.warns(UserWarning, match=r"^y holds 5 consecutive whole numbers, 1 to 5: taken as an ordered rating"):
         model = SLDAClassifier(2, **SHORT).fit(X, STARS)

@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from supertopic import SLDARegressor
+from supertopic import SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
+from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.after.words import word_features, word_scale
 from supertopic.inference.batches import Batch
+from supertopic.inference.regression import regress
 from supertopic.inference.variational import prediction_guide
-from supertopic.inference.variational.prediction_guide import estimate, guided
+from supertopic.inference.variational.prediction_guide import estimate, followed_columns, guided
 from supertopic.responses.base import registry
 from supertopic.responses.binary import Logit
+from supertopic.responses.classes import Ordinal
 from supertopic.responses.continuous import Gaussian
 from supertopic.responses.several import Several
 
@@ -165,3 +168,40 @@ def test_features_of_documents_held_out_are_weighed_as_in_training():
     held = [batch(Y, rows=slice(200, 200 + n)) for n in (10, 100)]
     found = [guided(train, one, Gaussian(), 0)[1].y[:10] for one in held]
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+
+
+def test_ordered_classes_are_followed_as_numbers(monkeypatch):
+    """Topics are those of a number; coefficients and cut-points are those of the classes, given the topics."""
+    grades = np.digitize(Y, [-1.5, 0.0, 1.5])
+    params = {"n_topics": 4, "max_iter": 3, "validation_fraction": 0.0, "cross_fit": 0, "random_state": 0}
+    model = SLDAClassifier(response="ordinal", **params).fit(COUNTS, grades)
+    number = SLDARegressor(**params, response="gaussian").fit(COUNTS, grades.astype(float))
+    np.testing.assert_array_equal(model.components_, number.components_)
+    np.testing.assert_array_equal(model.bound_, number.bound_)
+    monkeypatch.setattr(Ordinal, "trained_as", lambda self: self)
+    own = SLDAClassifier(response="ordinal", **params).fit(COUNTS, grades)
+    assert np.abs(model.components_ - own.components_).max() > 1e-3
+    known = with_known_shares(model.transform(COUNTS), np.zeros((300, 0)), grades.astype(float), np.ones(300))
+    given = (model._response(), model._coef_prior(), known.total, model._state.coef, model._state.dispersion)
+    coef, _, cuts = regress(*given)
+    np.testing.assert_allclose(model._state.coef, coef, atol=2e-3 * np.abs(coef).max())
+    np.testing.assert_allclose(np.diff(model._state.dispersion), np.diff(cuts), rtol=2e-3)
+
+
+def test_only_ordered_classes_are_trained_as_something_else():
+    made = {name: response(4) for name, response in registry().items()}
+    assert [name for name, response in made.items() if response.trained_as() is not response] == ["ordinal"]
+    numbers = Several([Gaussian(), Logit(2)])
+    assert numbers.trained_as() is numbers
+    mixed = Several([Ordinal(4), Logit(2)]).trained_as()
+    assert [part.name for part in mixed.responses] == ["gaussian", "logit"] and len(mixed.is_product) == 2
+
+
+def test_too_many_labels_are_followed_as_they_are(monkeypatch):
+    """A decision for all documents: it does not change where some of them are held out."""
+    monkeypatch.setattr(prediction_guide, "_MOST", 280)
+    response, batches = Gaussian(), (batch(Y, rows=slice(270)), batch(Y, rows=slice(270, 300)))
+    assert guided(*batches, response, 0)[0] is batches[0]
+    assert followed_columns(response, batch(Y)) == []
+    monkeypatch.setattr(prediction_guide, "_MOST", 300)
+    assert followed_columns(response, *batches) == [0]

@@ -332,6 +332,34 @@ def test_shares_of_a_few_tokens(key):
         assert abs(value(coef + along, at) - value(coef - along, at)) / (2 * step) < 0.02
 
 
+@pytest.mark.parametrize(
+    "prior", [FLAT, CoefPrior("normal", 0.7, K), CoefPrior("laplace", 0.3, K)], ids=lambda p: p.name
+)
+@pytest.mark.parametrize("sigma", [None, 0.8])
+def test_a_gaussian_asks_the_documents_once(prior, sigma):
+    """Variance and coefficients from one gram are those of turns over the documents."""
+    rng = np.random.default_rng(3)
+    design = Design(rng.dirichlet(np.full(K, 0.5), D), rng.integers(3, 40, D).astype(float), rng.normal(size=(D, 2)))
+    y = 50 + 4 * (design.columns @ rng.normal(size=K + 2)) + rng.normal(size=D)
+    y[::7], weight = np.nan, rng.uniform(0.0, 2.0, D)
+    response, asked = build("gaussian"), []
+    response.sigma = sigma
+    start, documents = first(response, design, y, weight), Labelled(design, y, weight)
+
+    def total(function, *arguments, **how):
+        asked.append(function)
+        return documents.total(function, *arguments, **how)
+
+    found = regress(response, prior, total, *start, **FOREVER)
+    assert len(asked) == 2
+    coef, dispersion = regression._solve_by_turns(response, prior, documents.total, *start, *FOREVER.values())
+    np.testing.assert_allclose(found[0], coef, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(found[2], dispersion, rtol=1e-7)
+    given = (documents, response, found[0], found[2])
+    np.testing.assert_allclose(found[1], regression.information(*given), rtol=1e-9)
+    assert bool(dispersion[0] == start[1][0]) == (sigma is not None)
+
+
 def test_several_responses_are_each_alone():
     """Two columns and more at once, one of them missing here and there: block by block what each finds alone."""
     keys = ["poisson", "softmax", "gamma", "ordinal"]
