@@ -54,9 +54,10 @@ def choose_response(values: Iterable[Any], kinds: Sequence[str] = ("number", "cl
 
 def _known_values(values: Iterable[Any]) -> tuple[list[Any], int]:
     """(plain values, those of an array of numbers once each, since there may be millions; how many there are in all)"""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
-        known = values[~np.isnan(values)]
-        return [_plain(value) for value in np.unique(known).tolist()], len(known)
+    if isinstance(values, np.ndarray) and set(map(type, values.tolist())) == {float}:
+        numbers = np.asarray(values, dtype=np.float64)
+        known = numbers[~np.isnan(numbers)]
+        return [int(value) if value.is_integer() else value for value in np.unique(known).tolist()], len(known)
     plain = [_plain(value) for value in values if value is not None and value == value]
     return plain, len(plain)
 

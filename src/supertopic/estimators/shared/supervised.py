@@ -166,8 +166,7 @@ class SupervisedEstimator(TopicEstimator):
     def _refit(self, training: Training) -> None:
         """The coefficients once more (`supertopic.inference.after.refit`)."""
         model = self._model()
-        # a model that predicts from the mode of theta has just inferred it
-        shares = self.doc_topic_ if self._point_model().at_mode else self._shares_without_y(training)
+        shares = prediction.frequencies(self._point_model(), self.doc_topic_, training.corpus.lengths)
         with self._backend(1) as backend:
             given = (shares, training.covariates, training.y, training.weight)
             documents = backend.form(with_known_shares)(*given)

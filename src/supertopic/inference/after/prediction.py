@@ -114,6 +114,19 @@ def response_shares(point: PointModel, phi: np.ndarray, counts: np.ndarray) -> n
     return (n_tokens * phi + point.alpha) / (n_tokens + point.alpha.sum())
 
 
+def frequencies(point: PointModel, shares: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(D, K) the shares that the response depends on, of documents (D,) tokens long whose theta has been inferred.
+
+    They are the mode of theta itself, or E[Zbar] = (gamma - alpha) / N, where theta = gamma / (N + sum alpha).
+    """
+    if point.at_mode:
+        return shares
+    alpha, total = point.alpha.astype(np.float64), float(point.alpha.sum())
+    found = (shares * (lengths + total)[:, None] - alpha) / np.maximum(lengths, 1e-30)[:, None]
+    found[lengths == 0] = alpha / total
+    return np.maximum(found, 0.0)
+
+
 @dataclass(frozen=True)
 class Scores:
     """Linear predictors s = coef·Zbar of documents without a label, and what they are made of."""
