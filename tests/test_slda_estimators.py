@@ -9,7 +9,10 @@ from sklearn.linear_model import RidgeCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from supertopic import LDA, SLDAClassifier, SLDARegressor
+from supertopic.corpus import as_corpus
 from supertopic.datasets import load as load_corpus
+from supertopic.datasets import simulate
+from supertopic.inference.after import prediction
 from supertopic.metrics import predictive_r2
 
 X = sp.csr_matrix(np.array([[2, 1, 0], [0, 1, 3], [1, 1, 1], [2, 0, 0]], dtype=np.float32))
@@ -125,3 +128,27 @@ def test_the_default_engine_is_the_one_that_predicts_best_of_those_that_can():
     assert SLDARegressor(inference="gibbs")._inference() == "gibbs"
     with pytest.raises(ValueError, match="inference: got 'em', expected one of 'auto', 'vb', 'svi', 'gibbs', 'pc'"):
         SLDARegressor(inference="em")._inference()
+
+
+@pytest.mark.parametrize("inference", ["vb", "svi", "gibbs", "pc"])
+def test_training_documents_are_inferred_once_after_a_fit(inference, monkeypatch):
+    """What the refit regresses on follows from `doc_topic_`; it is what a prediction would find."""
+    data = simulate(60, 3, 40, 30, doc_topic_prior=0.3, response="gaussian", seed=2)
+    counts, given = data.counts.counts.tolil(), []
+    counts[7] = 0
+    counts = counts.tocsr()
+    frequencies, score = prediction.frequencies, prediction.score
+
+    def keep(*arguments):
+        given.append(frequencies(*arguments))
+        return given[-1]
+
+    monkeypatch.setattr(prediction, "frequencies", keep)
+    monkeypatch.setattr(prediction, "score", None)
+    with pytest.warns(UserWarning, match="1 of 60"):
+        model = SLDARegressor(3, inference=inference, max_iter=12, cross_fit=0, random_state=0).fit(counts, data.y)
+    monkeypatch.setattr(prediction, "score", score)
+    expected = model._scores(as_corpus(counts), np.zeros((60, 0))).mean_topics
+    assert len(given) == 1
+    np.testing.assert_allclose(given[0], expected, atol=1e-5)
+    np.testing.assert_allclose(given[0].sum(axis=1), 1.0, atol=1e-5)

@@ -16,6 +16,10 @@ from numba import cuda
 
 from supertopic.backends.cuda.kernels.lanes import SIMULATED
 
+if not SIMULATED:
+    from numba.cuda.cudadrv.devicearray import DeviceNDArray
+    from numba.cuda.cudadrv.driver import host_to_device
+
 _FREE: dict[int, list[Any]] = defaultdict(list)  # by size in bytes
 _SMALLEST = 256
 _KEPT: list[weakref.ref] = []  # objects with arrays on the device
@@ -31,8 +35,6 @@ def empty(size: int, dtype: Any = np.float32) -> Any:
         memory = _FREE[room].pop()
     except IndexError:  # to ask first would not do: several threads take memory
         memory = _new(room)
-    from numba.cuda.cudadrv.devicearray import DeviceNDArray
-
     array = DeviceNDArray((n_items,), (kind.itemsize,), kind, gpu_data=memory.gpu_data)
     weakref.finalize(array, _FREE[room].append, memory).atexit = False
     return array
@@ -45,8 +47,6 @@ def sent(values: np.ndarray, dtype: Any) -> Any:
     if len(flat) and SIMULATED:
         found.copy_to_device(flat)
     elif len(flat):
-        from numba.cuda.cudadrv.driver import host_to_device
-
         cuda.current_context()  # of this thread
         host_to_device(found, flat, flat.nbytes)  # `copy_to_device` asks about shapes for longer than a copy takes
     return found

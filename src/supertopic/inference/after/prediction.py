@@ -121,10 +121,14 @@ def frequencies(point: PointModel, shares: np.ndarray, lengths: np.ndarray) -> n
     """
     if point.at_mode:
         return shares
-    alpha, total = point.alpha.astype(np.float64), float(point.alpha.sum())
-    found = (shares * (lengths + total)[:, None] - alpha) / np.maximum(lengths, 1e-30)[:, None]
+    alpha, total = point.alpha.astype(np.float32), float(point.alpha.sum())
+    longer, inverse = ((n / np.maximum(lengths, 1e-30)).astype(np.float32) for n in (lengths + total, 1.0))
+    found = np.empty_like(shares)
+    for start in range(0, len(shares), _DOCUMENTS_AT_ONCE):  # few enough to stay in the cache
+        some = slice(start, start + _DOCUMENTS_AT_ONCE)
+        found[some] = np.maximum(shares[some] * longer[some, None] - inverse[some, None] * alpha, 0.0)
     found[lengths == 0] = alpha / total
-    return np.maximum(found, 0.0)
+    return found
 
 
 @dataclass(frozen=True)
