@@ -22,7 +22,6 @@ from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.estimators.slda import DOC_TOPIC_TOTAL
 from supertopic.inference.after.margin_words import MarginWords
 from supertopic.inference.after.words import ScoredDocuments
-from supertopic.inference.design import Design
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings
 from supertopic.inference.task import Fit
@@ -102,13 +101,6 @@ class MedLDA(SupervisedEstimator):
 
     def _word_step(self) -> MarginWords:
         return MarginWords(cast(MaxMargin, self._response()))
-
-    def _shares_without_y(self, training: Training) -> np.ndarray:
-        """From the shares that the fit inferred at its end."""
-        state, batch = self._state, training.batch(self.n_topics, 1.0)
-        lengths = np.where(np.isfinite(batch.lengths), batch.lengths, 0.0)
-        gamma = self.doc_topic_ * (state.alpha.sum() + lengths[:, None])
-        return Design.of(gamma, state.alpha, batch.lengths, training.covariates).mean
 
     def _fit_pilot(self, training: Training, held_out: np.ndarray, seed: int) -> ScoredDocuments:
         """All documents scored by a fit without those held out, neither their words nor labels."""
