@@ -93,7 +93,7 @@ CLASSIFIERS: dict[str, tuple[Any, dict[str, tuple]]] = {
     "SLDAClassifier": (SLDAClassifier(N_TOPICS), {"supervision": (0.3, 1.0, 3.0), "doc_topic_prior": (0.3, 1.0)}),
     "MedLDAClassifier": (MedLDAClassifier(N_TOPICS), {"C": (1.0, 4.0, 16.0), "doc_topic_prior": (0.1, 0.5)}),
     "SAGEClassifier": (SAGEClassifier(), {"gamma": (0.3, 1.0, 3.0)}),
-    "DiscLDAClassifier": (DiscLDAClassifier(), {"doc_topic_prior": (0.1, 0.5)}),
+    "DiscLDAClassifier": (DiscLDAClassifier(), {"doc_topic_prior": (0.3, 1.0, "auto")}),
 }
 
 

@@ -127,7 +127,7 @@ def averaged(n_topics: int, seed: int, **more: Any) -> Averaged:
 def disclda(n_topics: int, n_classes: int, seed: int) -> Any:
     """DiscLDA with K0 topics per class and K1 = 2 K0 shared ones, (n_classes + 2) K0 ≈ n_topics in total."""
     own = max(1, round(n_topics / (n_classes + 2)))
-    return DiscLDAClassifier(own, n_shared_topics=2 * own, n_jobs=1, random_state=seed)
+    return DiscLDAClassifier(own, n_shared_topics=2 * own, doc_topic_prior="auto", n_jobs=1, random_state=seed)
 
 
 def held_out(y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -121,7 +121,7 @@ def test_alpha_is_learned_for_all_classes_together(labelled):
     """With fixed topics, the learned alpha has a higher bound than other values near it."""
     counts, y, _ = labelled
     fits = {
-        "auto": DiscLDAClassifier(2, max_iter=60),
+        "auto": DiscLDAClassifier(2, max_iter=60, doc_topic_prior="auto"),
         "fixed": DiscLDAClassifier(2, max_iter=60, doc_topic_prior=0.02),
     }
     found = {name: model.fit(counts, y) for name, model in fits.items()}

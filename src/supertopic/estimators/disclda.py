@@ -61,7 +61,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         Folds behind `temperature_`: fits without a fold's documents say how sure probabilities may be of theirs. 0: the
         probabilities are the model's own, which are far too sure of themselves.
     doc_topic_prior : float, K0 + K1 floats, "symmetric" or "auto"
-        alpha, the same for all classes: fixed, or learned.
+        alpha, the same for all classes: fixed, or learned. Learned ones are smaller, and tell classes apart less well.
     topic_word_prior : float
         Smoothing of the topics.
     max_iter, tol
@@ -89,7 +89,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     n_shared_topics: int | None = None
     class_prior: str = "empirical"
     cross_fit: int = 3
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray = 1.0
     topic_word_prior: float = 0.01
     max_iter: int = 100
     tol: float = 1e-4

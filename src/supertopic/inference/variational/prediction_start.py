@@ -60,7 +60,7 @@ def _margin_topics(task: Task, train: Batch) -> np.ndarray:
 
     From LDA's topics, a softmax of many classes ends far below them.
     """
-    hinge, known = Hinge(task.model.response.n_classes, C=4.0, cost=64.0), labelled(train)
+    hinge, known = Hinge(task.model.response.n_classes, C=16.0, cost=64.0), labelled(train)
     prior = DocTopicPrior(np.full(task.model.n_topics, 0.5), "nothing")
     model = replace(
         task.model, response=hinge, coef_step=MarginStep(hinge), coef_prior=CoefPrior("normal", 1.0),
