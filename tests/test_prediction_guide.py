@@ -171,16 +171,20 @@ def test_features_of_documents_held_out_are_weighed_as_in_training():
 
 
 def test_ordered_classes_are_followed_as_numbers(monkeypatch):
-    """Topics are those of a number; coefficients and cut-points are those of the classes, given the topics."""
+    """Topics are those of a number, the mean of a normal variable in the class's share of it. Coefficients and
+    cut-points are those of the classes, given the topics.
+    """
     grades = np.digitize(Y, [-1.5, 0.0, 1.5])
     params = {"n_topics": 4, "max_iter": 3, "validation_fraction": 0.0, "cross_fit": 0, "random_state": 0}
     model = SLDAClassifier(response="ordinal", **params).fit(COUNTS, grades)
-    number = SLDARegressor(**params, response="gaussian").fit(COUNTS, grades.astype(float))
-    np.testing.assert_array_equal(model.components_, number.components_)
-    np.testing.assert_array_equal(model.bound_, number.bound_)
-    monkeypatch.setattr(Ordinal, "trained_as", lambda self: self)
+    normal, shares = np.sort(np.random.default_rng(1).normal(size=10**6)), np.bincount(grades) / 300
+    means = [part.mean() for part in np.split(normal, np.round(10**6 * np.cumsum(shares)[:-1]).astype(int))]
+    number = SLDARegressor(**params, response="gaussian").fit(COUNTS, np.array(means)[grades])
+    np.testing.assert_allclose(model.components_, number.components_, atol=1e-3)
+    np.testing.assert_allclose(model.bound_, number.bound_, atol=5e-3)
+    monkeypatch.setattr(Ordinal, "trained_as", lambda self, y, weight: (self, y))
     own = SLDAClassifier(response="ordinal", **params).fit(COUNTS, grades)
-    assert np.abs(model.components_ - own.components_).max() > 1e-3
+    assert np.abs(model.components_ - own.components_).max() > 0.01
     known = with_known_shares(model.transform(COUNTS), np.zeros((300, 0)), grades.astype(float), np.ones(300))
     given = (model._response(), model._coef_prior(), known.total, model._state.coef, model._state.dispersion)
     coef, _, cuts = regress(*given)
@@ -189,12 +193,17 @@ def test_ordered_classes_are_followed_as_numbers(monkeypatch):
 
 
 def test_only_ordered_classes_are_trained_as_something_else():
-    made = {name: response(4) for name, response in registry().items()}
-    assert [name for name, response in made.items() if response.trained_as() is not response] == ["ordinal"]
-    numbers = Several([Gaussian(), Logit(2)])
-    assert numbers.trained_as() is numbers
-    mixed = Several([Ordinal(4), Logit(2)]).trained_as()
+    y, weight = np.array([0.0, 1.0, np.nan, 2.0, 1.0]), np.ones(5)
+    made = {name: response(3) for name, response in registry().items()}
+    found = {name: response.trained_as(y, weight) for name, response in made.items()}
+    assert [name for name, response in made.items() if found[name][0] is not response] == ["ordinal"]
+    assert all(labels is y for name, (_, labels) in found.items() if name != "ordinal")
+    numbers, both = Several([Gaussian(), Logit(2)]), np.column_stack([y, y])
+    assert numbers.trained_as(both, weight) == (numbers, both)
+    mixed, labels = Several([Ordinal(3), Logit(2)]).trained_as(both, weight)
     assert [part.name for part in mixed.responses] == ["gaussian", "logit"] and len(mixed.is_product) == 2
+    np.testing.assert_array_equal(labels, np.column_stack([found["ordinal"][1], y]))
+    assert labels[0, 0] < labels[1, 0] < labels[3, 0] and np.isnan(labels[2, 0])
 
 
 def test_too_many_labels_are_followed_as_they_are(monkeypatch):

@@ -189,9 +189,9 @@ class Response:
         whole = coef + (found - coef) / np.maximum(reach, 1.0)[:, None]
         return np.where(self.is_product[:, None], whole, found)
 
-    def trained_as(self) -> Response:
-        """The response that "pc" trains topics for, with the same y and columns; coefficients are those of `self`."""
-        return self
+    def trained_as(self, y: np.ndarray, weight: np.ndarray) -> tuple[Response, np.ndarray]:
+        """(response, y) that "pc" trains topics for, with the same columns; coefficients are those of `self`."""
+        return self, y
 
     def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray

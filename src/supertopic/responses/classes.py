@@ -154,9 +154,14 @@ class Ordinal(Response):
         below = np.cumsum(shares)[:-1] / shares.sum()
         return ndtri(np.clip(below, 1e-3, 1 - 1e-3)) + 1e-6 * np.arange(self.n_classes - 1)
 
-    def trained_as(self) -> Response:
-        """Places as numbers: their means can be estimated, and what cut-points tell is little for topics to learn."""
-        return Gaussian()
+    def trained_as(self, y: np.ndarray, weight: np.ndarray) -> tuple[Response, np.ndarray]:
+        """A number, the mean of a N(0, 1) between the cut-points of the labels' own shares.
+
+        Means of numbers can be estimated; what cut-points tell beyond that is little for topics to learn.
+        """
+        cuts = self.start(self.describe(y, weight))
+        at_low, at_high = self._slopes(*self._ends(y, np.zeros(len(y)), cuts))
+        return Gaussian(), np.where(np.isnan(y), np.nan, at_low - at_high)
 
     def _ends(self, y: np.ndarray, score: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The two cut-points around the latent variable, less s."""

@@ -75,9 +75,11 @@ class Several(Response):
             [part.response.start_coef(labels[part.label], dispersion[part.numbers]) for part in self.parts()]
         )
 
-    def trained_as(self) -> Response:
-        found = [response.trained_as() for response in self.responses]
-        return self if found == self.responses else Several(found)
+    def trained_as(self, y: np.ndarray, weight: np.ndarray) -> tuple[Response, np.ndarray]:
+        found = [part.response.trained_as(y[:, part.label], weight) for part in self.parts()]
+        if all(one is own for (one, _), own in zip(found, self.responses, strict=True)):
+            return self, y
+        return Several([one for one, _ in found]), np.column_stack([labels for _, labels in found])
 
     def step(self, coef: np.ndarray, found: np.ndarray, reach: np.ndarray) -> np.ndarray:
         steps = [

@@ -205,15 +205,17 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
     are the result, and the trace has their value. Without documents held out, the last epoch is, and the trace has the
     objective.
     """
-    own, (train, held) = task.model.response, _split(task)
-    training = replace(task, model=replace(task.model, response=own.trained_as()))
-    followed = _followed(training, train, held)
+    own, rows = task.model.response, _split(task)
+    response, y = own.trained_as(task.y, task.weight)
+    training = replace(task, model=replace(task.model, response=response), batch=replace(task.batch, y=y))
+    train, held = (task.batch.rows(some) for some in rows)
+    followed = _followed(training, *(replace(part, y=y[some]) for part, some in zip((train, held), rows, strict=True)))
 
     def make(state: State, climb: Climb) -> Trainer:
         return Trainer(training, *followed, state, climb, SETTINGS.rate, task.settings.max_iter)
 
     found = fit_course(training, watch, train, make)
-    if training.model.response is own and not followed_columns(own, task.batch):
+    if response is own and not followed_columns(own, task.batch):
         return found
     return replace(found, state=_of_labels(task, train, held, found))
 
@@ -351,13 +353,13 @@ def _first(trainer: Trainer) -> Course:
     return Course(trainer, trainer.result(topics, state), value)
 
 
-def _split(task: Task) -> tuple[Batch, Batch]:
-    """Documents to train on, and labelled documents held out whole."""
+def _split(task: Task) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the documents to train on, and of labelled documents held out whole."""
     known = np.flatnonzero(labelled(task.batch))
     n_held = round(task.settings.validation_fraction * len(known)) if task.settings.best_epoch is None else 0
     held = np.zeros(len(task.batch), dtype=bool)
     held[np.random.default_rng([task.seed, 6]).permutation(known)[:n_held]] = True
-    return task.batch.rows(np.flatnonzero(~held)), task.batch.rows(np.flatnonzero(held))
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def mini_batches(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
