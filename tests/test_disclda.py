@@ -186,7 +186,7 @@ def test_words_of_a_class_stay_with_its_topics(labelled):
 
 def test_simulated_topics_of_classes_are_found():
     counts, y, topics = simulated(2000, 1, length=60)
-    model = DiscLDAClassifier(2, n_shared_topics=2, max_iter=60).fit(counts, y)
+    model = DiscLDAClassifier(2, n_shared_topics=2, doc_topic_prior="auto", max_iter=60).fit(counts, y)
     for mine in (slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 8)):  # each class, and shared topics, in any order
         distance = np.abs(topics[mine, None] - model.components_[None, mine]).sum(axis=2) / 2
         assert distance.min(axis=1).max() < 0.2 and set(distance.argmin(axis=1)) == {0, 1}
