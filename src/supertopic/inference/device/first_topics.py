@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -32,44 +31,31 @@ class DeviceLearner(Learner):
         self.word_topic: Any = Matrix.of(word_topic)
         self._documents, self._rows = counts_on_device(counts), Matrix.empty(*word_topic.shape)
         self._ratio = empty(self._documents.n_entries)
-        self._beside = ThreadPoolExecutor(1)
-        self._next: tuple[np.ndarray | None, Future | None] = (None, None)
 
     def step(self, documents: np.ndarray, rate: float, growth: float, following: np.ndarray | None = None) -> None:
-        """As in `Learner`; a thread puts the entries of the following documents in order, and sends them."""
+        """As in `Learner`; where a batch's words are few, nothing is gained by looking ahead."""
         counts, rows, (n_words, n_topics) = self._documents, self._rows, self.word_topic.shape
-        ahead, entries = self._next
-        n_found, some, *by_word = (
-            entries.result() if entries is not None and ahead is documents else self._entries(documents)
-        )
-        if following is not None:
-            self._next = following, self._beside.submit(self._entries, following)
+        words, start, entry, doc = order_entries(documents, self.counts)
         theta, gained = Matrix.empty(len(documents), n_topics), Matrix.empty(len(documents), n_topics)
         inverse = np.float32(1.0) / (self.topic_count + self.beta * np.float32(n_words))
         smoothing = float(self.beta / self.scale)
         rows.by_topic(topics.add_number, n_topics, self.word_topic.flat, smoothing, rows.width, rows.flat)
         by_topic = (sent(padded(value), np.float32) for value in (self.alpha, inverse))
         learn(rows.registers)[warps(len(documents))](
-            some, *counts.csr[1:], rows.flat, *by_topic, self.passes, theta.flat,
+            sent(documents, np.int64), *counts.csr[1:], rows.flat, *by_topic, self.passes, theta.flat,
             gained.flat, self._ratio,
         )  # fmt: skip
         self.scale *= np.float32(1.0 - rate)
-        if n_found:
-            words, start, of_corpus, doc = by_word
-            sums, step = empty(n_found * rows.width), float(np.float32(rate * growth) / self.scale)
-            add_runs(rows.registers)[warps(n_found)](start, of_corpus, doc, self._ratio, theta.flat, sums)
-            grow_words[n_found, rows.width](words, step, sums, rows.flat, rows.width, self.word_topic.flat)
+        sums, first = empty(len(words) * rows.width), self.counts.indptr[documents]
+        before = np.cumsum(self.counts.indptr[documents + 1] - first) - (self.counts.indptr[documents + 1] - first)
+        of_corpus = entry + (first - before)[doc]
+        add_runs(rows.registers)[warps(len(words))](
+            sent(start, np.int64), sent(of_corpus, np.int32), sent(doc, np.int32), self._ratio, theta.flat, sums
+        )
+        step = float(np.float32(rate * growth) / self.scale)
+        grow_words[len(words), rows.width](
+            sent(words, np.int32), step, sums, rows.flat, rows.width, self.word_topic.flat
+        )
         self.topic_count *= np.float32(1.0 - rate)
         gains = gained.sums(topics.sum_topics, gained.flat, gained.width)
         self.topic_count += np.float32(rate * growth) * gains.astype(np.float32)
-
-    def _entries(self, documents: np.ndarray) -> tuple[Any, ...]:
-        """(number of words, documents; words, where their entries begin, entry, document, in the order of words)."""
-        words, start, entry, doc = order_entries(documents, self.counts)
-        first = self.counts.indptr[documents]
-        sizes = self.counts.indptr[documents + 1] - first
-        of_corpus = entry + (first - np.cumsum(sizes) + sizes)[doc]
-        return (
-            len(words), sent(documents, np.int64), sent(words, np.int32), sent(start, np.int64), sent(of_corpus, np.int32),
-            sent(doc, np.int32),
-        )  # fmt: skip
