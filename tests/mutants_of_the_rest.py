@@ -297,6 +297,30 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/regression.py",
+        (
+            "step @ gram @ step - 2.0 * (rest @ step)",
+            "step @ gram @ step - (rest @ step)",
+            "test_regression.py::test_a_gaussian_asks_the_documents_once",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/prediction.py",
+        (
+            "np.maximum(shares[some] * longer[some, None] - inverse[some, None] * alpha, 0.0)",
+            "shares[some] * longer[some, None]",
+            "test_slda_estimators.py::test_training_documents_are_inferred_once_after_a_fit",
+        ),
+    ),
+    *mutants_of(
+        "responses/classes.py",
+        (
+            "return Gaussian(), np.where(np.isnan(y), np.nan, at_low - at_high)",
+            "return Gaussian(), y",
+            _GUIDE + "test_only_ordered_classes_are_trained_as_something_else",
+        ),
+    ),
+    *mutants_of(
         "inference/variational/prediction_constrained.py",
         (
             "return replace(found, state=_of_labels(task, train, held, found))",
