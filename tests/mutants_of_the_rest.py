@@ -279,8 +279,8 @@ MUTANTS = [
         ),
         ("for step in (1, -1):", "for step in (1,):", _GUIDE + "test_estimates_are_those_of_the_best_slow_regressions"),
         (
-            "(train.weight > 0)[:, None] & ~np.isnan(followed)",
-            "~np.isnan(followed)",
+            "(batch.weight > 0)[:, None] & ~np.isnan(_columns(batch.y))",
+            "~np.isnan(_columns(batch.y))",
             _GUIDE + "test_a_label_that_is_missing_or_weighs_nothing_stays_out",
         ),
         (
@@ -316,7 +316,7 @@ MUTANTS = [
         "responses/classes.py",
         (
             "return Gaussian(), np.where(np.isnan(y), np.nan, at_low - at_high)",
-            "return Gaussian(), y",
+            "return Gaussian(), np.where(np.isnan(y), np.nan, at_high - at_low)",
             _GUIDE + "test_only_ordered_classes_are_trained_as_something_else",
         ),
     ),
