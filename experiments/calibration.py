@@ -84,7 +84,7 @@ def measure(corpus: Corpus, n_train: int, supervision: float | str, seed: int, s
 
 @reproduces("slda", "What the models say about certainty, and whether it is true")
 def calibration(quick: bool) -> Outcome:
-    """Takes about two hours on one core."""
+    """Takes about twenty minutes on one core."""
     weights: tuple[float | str, ...] = (10.0,) if quick else (1.0, 10.0, 100.0, "auto")
     sizes = (500,) if quick else (500, 1000, 4000)
     steps = 15 if quick else None

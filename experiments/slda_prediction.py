@@ -56,6 +56,13 @@ def _scores(split: Split, params: dict[str, Any], seeds: range) -> tuple[list[fl
     return found, (time.process_time() - start) / len(seeds)
 
 
+def _ridge(split: Split) -> float:
+    """R² of a ridge on tf-idf; cross-validation chooses its penalty."""
+    counts, y, new, truth = split
+    ridge = make_pipeline(TfidfTransformer(sublinear_tf=True), RidgeCV(np.logspace(-1, 1, 9)))
+    return float(predictive_r2(truth, ridge.fit(counts, y).predict(new)))
+
+
 @reproduces("slda", "topics trained for the prediction: R² of topics alone beside sLDA's, and a ridge on words")
 def prediction_constrained(quick: bool) -> Outcome:
     """Takes about twenty minutes on one core."""
@@ -74,9 +81,7 @@ def prediction_constrained(quick: bool) -> Outcome:
             found[name] = float(np.mean(values))
             cells.append(f"{np.mean(values):.3f}" + (f" ± {np.std(values):.3f}" if len(values) > 1 else ""))
             seconds.append(f"{took:.0f}")
-        counts, y, new, truth = split
-        ridge = make_pipeline(TfidfTransformer(sublinear_tf=True), RidgeCV(np.logspace(-1, 1, 9)))
-        words = float(predictive_r2(truth, ridge.fit(counts, y).predict(new)))
+        words = _ridge(split)
         rows.append([corpus, *cells, words, ", ".join(seconds)])
         scores[corpus] = {**found, "ridge": words}
     claims = {
@@ -100,3 +105,31 @@ def prediction_constrained(quick: bool) -> Outcome:
         "of one fit each, in this order. Cross-validation chooses the ridge's penalty."
     )
     return Outcome(["corpus", *MODELS, "ridge, tf-idf", "seconds"], rows, note, None, claims)
+
+
+@reproduces("slda", "talks, of which words tell little, in five folds: topics and words beside a ridge on words")
+def talks(quick: bool) -> Outcome:
+    """Takes three minutes on one core."""
+    data = load("ted_talks", os.environ["SUPERTOPIC_DATA"])
+    texts, y = np.array(data.text, dtype=object), data.frame["log_views"].to_numpy(dtype=np.float64)
+    fold = np.random.default_rng(0).permutation(len(y)) % 5
+    n_topics, steps, folds = (10, 6, 1) if quick else (50, None, 5)
+    ways = {"topics": {}, "words beside": {"words": True}}
+    rows: list[list[Any]] = []
+    for number in range(folds):
+        test = fold == number
+        _, counts, new = counted(texts[~test], texts[test])
+        split, given = (counts, y[~test], new, y[test]), {"n_topics": n_topics, "max_iter": steps}
+        found = [_scores(split, {**given, **more}, range(number, number + 1))[0][0] for more in ways.values()]
+        rows.append([str(number), *found, _ridge(split)])
+    means = [float(np.mean([row[place] for row in rows])) for place in (1, 2, 3)]
+    rows.append(["mean", *means])
+    claims = {
+        "topics within 0.02 of the ridge": means[0] > means[2] - 0.02,
+        "with words within 0.01 of it, or above": means[1] > means[2] - 0.01,
+    }
+    note = (
+        f"TED talks, log views, {len(y):,} descriptions, K = {n_topics}, 5,000 terms by tf-idf, defaults; R² of the fold "
+        "left out, which differs by 0.03 between folds."
+    )
+    return Outcome(["fold", *ways, "ridge, tf-idf"], rows, note, None, {} if quick else claims)
