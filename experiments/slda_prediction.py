@@ -129,7 +129,7 @@ def talks(quick: bool) -> Outcome:
         "with words within 0.01 of it, or above": means[1] > means[2] - 0.01,
     }
     note = (
-        f"TED talks, log views, {len(y):,} descriptions, K = {n_topics}, 5,000 terms by tf-idf, defaults otherwise; R² of "
-        "the fold left out."
+        f"TED talks, log views, {len(y):,} descriptions, K = {n_topics}, 5,000 terms by tf-idf, defaults otherwise; "
+        "R² of the fold left out."
     )
     return Outcome(["fold", *ways, "ridge, tf-idf"], rows, note, None, {} if quick else claims)
