@@ -137,7 +137,7 @@ def test_a_fit_killed_in_any_start_ends_with_the_same_model(checkpoint, monkeypa
 
 def test_the_checkpoint_of_one_start_is_not_that_of_another(checkpoint, monkeypatch, tmp_path):
     params = {"n_topics": 2, "max_iter": 6, "tol": 0.0, "n_init": 3, "checkpoint": checkpoint}
-    killed(SLDARegressor(**params), monkeypatch, X, Y, at=8)
+    killed(SLDARegressor(**params), monkeypatch, X, Y, at=10)
     (tmp_path / "c.1").rename(tmp_path / "c.0")
     with pytest.raises(ValueError, match=r"another fit .*start was 1 and is 0"):
         SLDARegressor(**params).fit(X, Y)

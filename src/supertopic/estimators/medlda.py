@@ -323,7 +323,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     and whose `predict` counts votes.
     """
 
-    C: float = 16.0
+    C: float = 4.0
     cost: float = 64.0
     slack: str = "n"
     class_weight: Mapping[Any, float] | str | None = None

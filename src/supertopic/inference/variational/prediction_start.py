@@ -56,7 +56,8 @@ def first_topics(task: Task, train: Batch) -> np.ndarray:
 
 
 def _margin_topics(task: Task, train: Batch) -> np.ndarray:
-    """b (V, K) of a max-margin model with `MedLDAClassifier`'s defaults: quick topics that tell many classes apart.
+    """b (V, K) of a max-margin model that weighs labels more than `MedLDAClassifier` does: quick topics that tell many
+    classes apart.
 
     From LDA's topics, a softmax of many classes ends far below them.
     """
