@@ -125,7 +125,7 @@ def words(quick: bool) -> Outcome:
         [f"MedLDA, words=True, K = {n_topics}", fit(medlda(n_topics, 0, words=True), data).accuracy],
         [
             f"MedLDA, collapsed, words=True, K = {n_topics}",
-            fit(MedLDAClassifier(n_topics, C=4.0, words=True), data).accuracy,
+            fit(MedLDAClassifier(n_topics, words=True), data).accuracy,
         ],
     ]
     claims = {

@@ -37,7 +37,7 @@ def drawn(setting: int, length: int, seed: int, n_train: int) -> Any:
 def medlda(setting: int, **more: Any) -> MedLDAClassifier:
     """MedLDA with the simulated number of topics in setting 1 and 20 in the others, by default."""
     known = {"n_topics": 40, "doc_topic_prior": 1 / 40} if setting == 1 else {"n_topics": 20, "doc_topic_prior": 0.1}
-    return MedLDAClassifier(n_jobs=1, **({"inference": "vb", "C": 4.0} | known | more))
+    return MedLDAClassifier(n_jobs=1, **({"inference": "vb"} | known | more))
 
 
 def choose(setting: int, length: int, n_train: int, quick: bool) -> dict[str, Any]:

@@ -59,7 +59,7 @@ KINDS: dict[str, tuple[Any, str | list[str] | None]] = {
     "gaussian": (lambda: SLDARegressor(4, cross_fit=2, **_FAST), "rating"),
     "ordinal": (lambda: SLDAClassifier(4, response="ordinal", cross_fit=0, **_FAST), "stars"),
     "softmax": (lambda: SLDAClassifier(4, cross_fit=0, **_FAST), "verdict"),
-    "hinge": (lambda: MedLDAClassifier(4, C=4.0, **_FAST), "verdict"),
+    "hinge": (lambda: MedLDAClassifier(4, **_FAST), "verdict"),
     "margin_chances": (lambda: MedLDAClassifier(4, cross_fit=2, **_FAST), "verdict"),
     "margin_two": (lambda: MedLDAClassifier(4, cross_fit=2, **_FAST), "good"),
     "class_topics": (lambda: DiscLDAClassifier(2, n_shared_topics=2, cross_fit=2, **_FAST), "verdict"),

@@ -41,7 +41,7 @@ FITS = {
     "per token": (SLDARegressor(3, per_token=True, max_iter=4, tol=0), "gaussian"),
     "SAGE with a response": (SLDARegressor(3, emission="sage", max_iter=5, tol=0), "gaussian"),
     "MedLDA regression": (MedLDARegressor(3, C=2.0, max_iter=6, tol=0), "gaussian"),
-    "MedLDA classes": (MedLDAClassifier(3, C=4.0, max_iter=3, tol=0), "softmax"),
+    "MedLDA classes": (MedLDAClassifier(3, max_iter=3, tol=0), "softmax"),
 }
 
 

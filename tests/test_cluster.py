@@ -45,7 +45,7 @@ FITS = {
     "poisson": (SLDARegressor(3, inference="vb", response="poisson", max_iter=4, tol=0, cross_fit=0), "poisson"),
     "softmax": (SLDAClassifier(3, inference="vb", max_iter=4, tol=0, cross_fit=0), "softmax"),
     "MedLDA regression": (MedLDARegressor(3, C=2.0, max_iter=4, tol=0), "gaussian"),
-    "MedLDA classes": (MedLDAClassifier(3, C=4.0, max_iter=3, tol=0), "softmax"),
+    "MedLDA classes": (MedLDAClassifier(3, max_iter=3, tol=0), "softmax"),
     "facets": (FacetedSAGE(3, max_iter=3, tol=0), "softmax"),
 }
 NUMBERS = ("components_", "alpha_", "bound_", "doc_topic_", "coef_", "dispersion_")

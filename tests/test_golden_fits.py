@@ -5,10 +5,11 @@ A change of code that should not change numbers must pass. A change that should 
 (`python -m tests.test_golden_fits NAME ...`) and is described in CHANGELOG.md.
 
 The tolerance is 1e-4 of an array's largest number (`TOLERANCE`), so that another order of summation passes and another
-formula fails. Samplers draw either the same numbers or completely different ones. Three cases have solvers that stop
+formula fails. Samplers draw either the same numbers or completely different ones. Two cases end in solvers that stop
 early (cutting planes at a gap of 2e-2, three steps of L-BFGS), where last bits decide about a step more or less
 (`LOOSE`). On another kind of processor than the one that wrote the files (`PROCESSOR`), the last bits differ: there a
-new fit by a sampler is not compared, and other fits are compared to 1e-2, those with solvers that stop early to 5e-2.
+new fit by a sampler is not compared, and other fits are compared to 1e-2. One, whose topics start from a max-margin fit
+that stops early, is compared to 5e-2 there: x86_64 and aarch64 differed by 1.2e-2.
 """
 
 import sys
@@ -28,7 +29,8 @@ from supertopic.datasets import simulate
 FOLDER = Path(__file__).parent / "golden" / "fits"
 TOLERANCE = 1e-4
 PROCESSOR = "cascadelake"
-LOOSE = {"medlda-binary-one-slack": 5e-3, "slda-softmax5-vb": 5e-3, "slda-softmax5-pc": 5e-3}
+LOOSE = {"medlda-binary-one-slack": 5e-3, "slda-softmax5-vb": 5e-3}
+ELSEWHERE, LOOSE_ELSEWHERE = 1e-2, {"slda-softmax5-pc": 5e-2}
 N_TRAIN = 120
 
 
@@ -56,7 +58,6 @@ def with_missing(y):
 
 SMALL = {"n_topics": 3, "max_iter": 12}
 SLDA = {**SMALL, "inference": "vb"}
-MARGIN = {**SMALL, "C": 4.0}
 GIBBS = {"n_topics": 3, "inference": "gibbs", "max_iter": 24, "burn_in": 8}
 SEVERAL = {"grade": "ordinal", "size": "gamma"}
 NUMBERS = ("gaussian", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull")
@@ -99,18 +100,16 @@ CASES = {
     "medlda-regressor-cvb0": ("MedLDARegressor", "gaussian", {**SMALL, "C": 2.0, "inference": "cvb0"}),
     "medlda-regressor-gibbs": ("MedLDARegressor", "gaussian", {**GIBBS, "C": 2.0}),
     "medlda-regressor-words": ("MedLDARegressor", "gaussian", {**SMALL, "C": 2.0, "words": True}),
-    "medlda-binary-cvb0": ("MedLDAClassifier", "logit", MARGIN),
-    "medlda-binary-vb": ("MedLDAClassifier", "logit", {**MARGIN, "inference": "vb"}),
-    "medlda-binary-one-slack": ("MedLDAClassifier", "logit", {**MARGIN, "inference": "vb", "slack": "1"}),
-    "medlda-classes-cvb0": ("MedLDAClassifier", "softmax", MARGIN),
-    "medlda-classes-vb": ("MedLDAClassifier", "softmax", {**MARGIN, "inference": "vb"}),
-    "medlda-classes-vb-sage": ("MedLDAClassifier", "softmax", {**MARGIN, "inference": "vb", "emission": "sage"}),
-    "medlda-classes-laplace": ("MedLDAClassifier", "softmax", {**MARGIN, "coef_prior": "laplace"}),
-    "medlda-classes-exact": (
-        "MedLDAClassifier", "softmax", {**MARGIN, "inference": "vb", "exact": True, "max_iter": 4}
-    ),
-    "medlda-classes-gibbs": ("MedLDAClassifier", "softmax", {**GIBBS, "C": 4.0}),
-    "medlda-classes-words": ("MedLDAClassifier", "softmax", {**MARGIN, "words": True}),
+    "medlda-binary-cvb0": ("MedLDAClassifier", "logit", SMALL),
+    "medlda-binary-vb": ("MedLDAClassifier", "logit", {**SMALL, "inference": "vb"}),
+    "medlda-binary-one-slack": ("MedLDAClassifier", "logit", {**SMALL, "inference": "vb", "slack": "1"}),
+    "medlda-classes-cvb0": ("MedLDAClassifier", "softmax", SMALL),
+    "medlda-classes-vb": ("MedLDAClassifier", "softmax", {**SMALL, "inference": "vb"}),
+    "medlda-classes-vb-sage": ("MedLDAClassifier", "softmax", {**SMALL, "inference": "vb", "emission": "sage"}),
+    "medlda-classes-laplace": ("MedLDAClassifier", "softmax", {**SMALL, "coef_prior": "laplace"}),
+    "medlda-classes-exact": ("MedLDAClassifier", "softmax", {**SMALL, "inference": "vb", "exact": True, "max_iter": 4}),
+    "medlda-classes-gibbs": ("MedLDAClassifier", "softmax", GIBBS),
+    "medlda-classes-words": ("MedLDAClassifier", "softmax", {**SMALL, "words": True}),
     "sstm-regressor": ("SSTMRegressor", "gaussian", {"n_topics": 4, "max_iter": 30}),
     "sstm-regressor-budget": ("SSTMRegressor", "gaussian", {"n_topics": 6, "max_iter": 30, "max_nonzero": 2}),
     "sstm-classifier": ("SSTMClassifier", "logit", {"n_topics": 4, "max_iter": 30}),
@@ -235,7 +234,7 @@ def test_a_new_fit_gives_the_same_numbers(case):
     elif "gibbs" in name or name.startswith("sstm"):
         assert found.keys() == expected.keys()
     else:
-        compare(found, expected, name, 5e-2 if name in LOOSE else 1e-2)
+        compare(found, expected, name, LOOSE_ELSEWHERE.get(name, ELSEWHERE))
 
 
 def test_a_saved_model_gives_the_same_numbers(case):
