@@ -298,8 +298,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         agree, and how many independent draws they are worth
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; for "pc", `bound_` is the mean log-likelihood of the labels held out, up to the epoch that is kept;
-        it chooses the epoch, and is no measure of certainty, since numbers, two classes and ordered ones (as numbers) are
-        drawn half way to what regressions on words expect of them.
+        it chooses the epoch, and is no measure of certainty, since numbers, two classes and ordered ones (as
+        numbers) are drawn half way to what regressions on words expect of them.
 
     Examples
     --------
