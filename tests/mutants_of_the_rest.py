@@ -329,7 +329,25 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "estimators/shared/certainty/topic_errors.py",
+        (
+            "jackknife = (n_folds - 1) * moved.var(axis=0)",
+            "jackknife = moved.var(axis=0)",
+            "test_topic_errors.py::test_coefficients_that_move_further_than_their_errors_widen_them",
+        ),
+        (
+            "freedom < 3 or 2 * n_again < len(again)",
+            "freedom < 3",
+            "test_topic_errors.py::test_only_topics_that_every_fold_finds_again_say_something",
+        ),
+    ),
+    *mutants_of(
         "estimators/shared/certainty/cross_fit.py",
+        (
+            "coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, order]",
+            "coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, : len(order)]",
+            "test_topic_errors.py::test_the_folds_fits_are_matched_and_in_the_units_of_the_whole",
+        ),
         (
             'estimator._sibling(("fold", number), training.rows(rest), seed, **given)',
             'estimator._sibling(("fold", number), training, seed, **given)',

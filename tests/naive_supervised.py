@@ -153,3 +153,20 @@ def sweep(tokens, topic, function, coef, alpha, beta, n_words, seed, number):
                 for counts in (n, word_topic[word], count):
                     counts[topic[token]] += 1
     return topic
+
+
+def jackknife_widening(coef, shares, std, again=None):
+    """What errors are multiplied with, from the coefficients (G, K) of fits without one group of documents each.
+
+    shares : (K,) of the average document; std : (K,) errors given the topics; again : topics that are compared
+    """
+    n_folds, n_topics = coef.shape
+    again = range(n_topics) if again is None else again
+    apart = [[coef[g][k] - coef[g] @ shares for k in range(n_topics)] for g in range(n_folds)]
+    ratios = []
+    for k in again:
+        mean = sum(apart[g][k] for g in range(n_folds)) / n_folds
+        variance = (n_folds - 1) / n_folds * sum((apart[g][k] - mean) ** 2 for g in range(n_folds))
+        ratios.append(variance / std[k] ** 2)
+    freedom = (n_folds - 1) * (len(ratios) - 1)
+    return max(1.0, (sum(ratios) / len(ratios) * freedom / (freedom - 2)) ** 0.5)

@@ -235,6 +235,17 @@ def test_a_leap_ends_where_the_bounds_are():
     np.testing.assert_allclose(climb(lambda way: bend * way, value, gradient, low, high), best, atol=1e-9)
 
 
+def test_a_leap_from_the_optimum_stays_there():
+    """What rounding leaves of a gradient that is the same everywhere is no way to go."""
+    gram = np.array([[11278.837331, -14968.830416, -12035.759639],
+                     [-14968.830416, 26230.276548, 21470.308481],
+                     [-12035.759639, 21470.308481, 24846.886798]])  # fmt: skip
+    value, gradient = np.array([[0.61885665, 0.31833048, 0.06281287]]), np.full((1, 3), 589.0520652965063)
+    gradient[0, 0] = np.nextafter(gradient[0, 0], 0.0)
+    found = climb(lambda way: way @ gram, value, gradient, np.zeros((1, 3)), np.ones((1, 3)), balanced=True)
+    np.testing.assert_allclose(found, value, atol=1e-9)
+
+
 def test_two_classes_are_the_binary_problem_at_twice_C():
     data = problem("binary", 1)
     x, y, weight = data["x"], data["y"], data["weight"]

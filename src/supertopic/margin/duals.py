@@ -183,7 +183,7 @@ def climb(
     way, size = residual, float((residual**2).sum())
     enough = 1e-24 * size
     for _ in range(_ROUNDS):
-        if size <= enough:
+        if size <= enough or not way.any():  # of rounding alone, two steps may cancel
             break
         bend = curvature(way)
         bent = float((way * bend).sum())

@@ -46,12 +46,13 @@ from supertopic.responses.several import Part, Several, parts_of
 from supertopic.streams import Stream
 
 
+_OF_ONE_FIT = ("_word_coef", "_word_scale", "_conformal", "_topic_error", "_climb", "_climb_steps", *ensemble.KEPT)
+
+
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
 
-    _kept_arrays: ClassVar[tuple[str, ...]] = (
-        "_average", "_word_coef", "_word_scale", "_conformal", "_climb", "_climb_steps", *ensemble.KEPT
-    )  # fmt: skip
+    _kept_arrays: ClassVar[tuple[str, ...]] = ("_average", *_OF_ONE_FIT)
 
     _targets: list[Target]
     _n_covariates: int = 0
@@ -202,7 +203,7 @@ class SupervisedEstimator(TopicEstimator):
 
     def _forget_words(self) -> None:
         """An earlier fit's words, levels and other members have no part in this one."""
-        for name in ("_word_coef", "_word_scale", "word_coef_", "_conformal", "_climb", "_climb_steps", *ensemble.KEPT):
+        for name in ("word_coef_", *_OF_ONE_FIT):
             self.__dict__.pop(name, None)
 
     def _fit_pilot(self, training: Training, held_out: np.ndarray, seed: int) -> ScoredDocuments:
@@ -432,7 +433,7 @@ class SupervisedEstimator(TopicEstimator):
 
     @property
     def coef_cov_(self) -> Any:
-        """The covariance of the intercept and the coefficients of topics and covariates, given the topics: a frame with
+        """The covariance of the intercept and the coefficients of topics and covariates (see `coef_std_`): a frame with
         the rows of `summary` as rows and columns; a dict of them, by response or class, where there are several.
         """
         check_is_fitted(self, "_state")

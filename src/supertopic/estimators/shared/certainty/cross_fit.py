@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.corpus import Corpus
+from supertopic.estimators.shared.certainty.topic_errors import similarity, widening
 from supertopic.estimators.shared.fitting.ensemble import move_members
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels
@@ -35,6 +36,8 @@ class OutOfFold:
     score: np.ndarray  # (n, C) linear predictors, in the units of the whole fit
     moment: np.ndarray  # (n, C)
     shares: np.ndarray  # (n, K) topic shares, the topics in the order of the whole fit's
+    coef: np.ndarray  # (G, C, K + P) of the folds' fits, in these units and this order; 0 for covariates
+    similar: np.ndarray  # (G, K) how similar their topics are to the whole fit's
 
 
 def cross_fit(estimator: Any, training: Training, n_folds: int, seed: int) -> OutOfFold | None:
@@ -58,6 +61,7 @@ def cross_fit(estimator: Any, training: Training, n_folds: int, seed: int) -> Ou
         information=information_at(response, estimator._coef_prior(), part.total, coef, fitted.dispersion),
         dispersion=fitted.dispersion,
     )
+    estimator._topic_error = widening(estimator, fitted.slope[:, None] * found.coef, found.similar)
     move_members(estimator, fitted.slope, fitted.intercept)
     keep_levels(estimator, y, score, moment)
     return replace(found, score=score, moment=moment)
@@ -79,8 +83,8 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
     state, response = estimator._state, estimator._response()
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
-    topics = estimator._weights()
-    given = _length(estimator)
+    topics, given = estimator._weights(), _length(estimator)
+    coef, similar = np.zeros((n_folds, *state.coef.shape)), np.zeros((n_folds, estimator.n_topics))
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
             out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
@@ -88,9 +92,12 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
             scores = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out])
             own = Calibration(*units(response, other._state.dispersion, state.dispersion), state.dispersion)
             score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
-            shares[out] = scores.mean_topics[:, match_topics(topics, other._weights())]
+            order = match_topics(topics, other._weights())
+            shares[out] = scores.mean_topics[:, order]
+            coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, order]
+            similar[number] = similarity(topics, other._weights()[:, order])
             report(number + 1)
-    return OutOfFold(labelled, score[labelled], moment[labelled], shares[labelled])
+    return OutOfFold(labelled, score[labelled], moment[labelled], shares[labelled], coef, similar)
 
 
 def _length(estimator: Any) -> dict[str, Any]:

@@ -63,6 +63,7 @@ KEPT = {
     "_word_coef": Spec("CV", _EITHER, needed=False),
     "_word_scale": Spec("V", least=0.0, needed=False),
     "_conformal": Spec("mq", least=0.0, finite=False, needed=False),
+    "_topic_error": Spec("C", least=1.0, needed=False),
     "_member_topics": Spec("gVW", _SINGLE, needed=False),
     "_member_coef": Spec("gCN", _SINGLE, needed=False),
     "_scaled": Spec("z", needed=False),

@@ -42,8 +42,10 @@ def covariance(estimator: Any) -> np.ndarray:
     state, scaling = estimator._state, estimator._scaling
     response, prior, shares = estimator._response(), estimator._coef_prior(), estimator._average_shares()
     found = effects_covariance(response, prior, state.information, state.dispersion, shares)
-    unit = np.concatenate([np.ones(1 + estimator.n_topics), scaling.users(np.ones(estimator._n_covariates))])
-    return found * np.outer(unit, unit)
+    unit = np.ones((len(found), 1 + state.coef.shape[1]))
+    unit[:, 1 : 1 + estimator.n_topics] = getattr(estimator, "_topic_error", np.ones(len(found)))[:, None]
+    unit[:, 1 + estimator.n_topics :] = scaling.users(np.ones(estimator._n_covariates))
+    return found * unit[:, :, None] * unit[:, None, :]
 
 
 def standard_errors(estimator: Any) -> np.ndarray:
