@@ -160,7 +160,7 @@ def check_shares_and_gradient():
 def check_adjoint():
     """u of a dense solve, at shares that slow EM found."""
     counts, weights, alpha = data()
-    documents = Documents(counts.indptr, counts.indices, counts.data, N_WORDS)
+    documents = Documents.of(counts.indptr, counts.indices, counts.data, N_WORDS)
     theta, ratio = np.full((3, N_TOPICS), 1.0 / N_TOPICS), np.zeros(counts.nnz)
     coef, rows = np.random.default_rng(3).normal(size=N_TOPICS), weights.astype(np.float64)
     pull = np.array([0.5, 0.0, -2.0])
@@ -233,16 +233,36 @@ def check_climb():
 
 
 def check_order():
-    """Entries in the order of words, counted on the device and sorted on the host."""
+    """Entries in the order of words, counted in several parts, and runs that are shorter than what a word has."""
     counts = sp.random(40, 7, 0.4, "csr", dtype=np.float32, random_state=7)
-    documents = Documents(counts.indptr, counts.indices, counts.data, 7)
-    expected = [np.asarray(part) for part in documents._ordered()]
-    order = np.argsort(counts.indices, kind="stable")
-    np.testing.assert_array_equal(expected[1], order)
-    np.testing.assert_array_equal(expected[2], np.repeat(np.arange(40), np.diff(counts.indptr))[order])
-    arrays._FEW, arrays._COUNTED = 0, 7 * 5
-    for ours, theirs in zip(documents._ordered(), expected, strict=True):
-        np.testing.assert_array_equal(np.asarray(ours), theirs)
+    counts = sp.csr_matrix(sp.hstack([counts, sp.csr_matrix((40, 1), dtype=np.float32)]))  # and a word that is nowhere
+    arrays._PART, arrays.RUN = 7, 4
+    found = Documents.of(counts.indptr, counts.indices, counts.data, 8).by_word
+    word_runs, run_start, entry, doc = (np.asarray(part) for part in found)
+    order, size = np.argsort(counts.indices, kind="stable"), np.bincount(counts.indices, minlength=8)
+    np.testing.assert_array_equal(entry, order)
+    np.testing.assert_array_equal(doc, np.repeat(np.arange(40), np.diff(counts.indptr))[order])
+    starts = [list(range(end - n, end, 4)) for n, end in zip(size, np.cumsum(size), strict=True)]
+    n_runs = sum(map(len, starts))
+    np.testing.assert_array_equal(word_runs, np.cumsum([0, *map(len, starts)]))
+    np.testing.assert_array_equal(run_start[:n_runs], np.concatenate(starts))
+    np.testing.assert_array_equal(run_start[n_runs:], counts.nnz)
+
+
+def check_thinning():
+    """The same entries go as on the CPU."""
+    counts = sp.random(9, 50, 0.8, "csr", dtype=np.float32, random_state=7)
+    batch = Batch(counts, np.zeros(9), np.ones(9), 3)
+    rows = np.array([0, 2, 5, 8])
+    expected = batch.thinned(rows, 0.4, 12345).counts
+    found = documents_of(batch).thinned(rows, 0.4, 12345)
+    assert 20 < expected.nnz < counts[rows].nnz == found.n_entries
+    np.testing.assert_array_equal(np.asarray(found.rows), rows)
+    np.testing.assert_array_equal(np.asarray(found.indptr), expected.indptr)
+    np.testing.assert_array_equal(np.asarray(found.indices)[: expected.nnz], expected.indices)
+    np.testing.assert_array_equal(np.asarray(found.counts)[: expected.nnz], expected.data)
+    lengths = np.diff(counts.indptr)[rows]
+    np.testing.assert_array_equal(np.asarray(found.order), np.argsort(-lengths, kind="stable"))
 
 
 def check_prediction():

@@ -11,15 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from supertopic.backends.cuda.kernels import order, topics
+from supertopic.backends.cuda.kernels import order, thinning, topics
 from supertopic.backends.cuda.kernels.lanes import WARPS
 from supertopic.backends.cuda.kernels.word_sums import RUN, add_differences, add_runs, add_words
 from supertopic.backends.cuda.memory import empty, sent
-from supertopic.kernels.word_sums import order_by_word
 
 MOST_TOPICS = 1024
-_FEW = 1 << 20  # entries that the host puts in the order of words
-_COUNTED = 1 << 26  # numbers that counting entries by part and word takes
+_COUNTED = 1 << 26  # numbers that counting entries by part and word takes at most
+_PART = 32  # documents that one warp counts at least
 
 
 def width_of(n_topics: int) -> int:
@@ -131,82 +130,85 @@ class Matrix:
 
 
 class Documents:
-    """A CSR matrix of counts on the device: the documents, longest first, and their entries in the order of words."""
+    """A CSR matrix of counts on the device: the documents, longest first, and their entries in the order of words.
 
-    def __init__(self, indptr: np.ndarray, indices: np.ndarray, counts: np.ndarray, n_words: int) -> None:
-        self._indptr, self._indices = indptr, indices
-        self.n_documents, self.n_words, self.n_entries = len(indptr) - 1, n_words, int(indptr[-1])
-        self.order = sent(np.argsort(-np.diff(indptr), kind="stable"), np.int32)
-        self.indptr = sent(indptr, np.int64)
-        self.indices, self.counts = (
-            (sent(indices, np.int32), sent(counts, np.float32)) if self.n_entries else (empty(1, np.int32), empty(1))
-        )
+    Its arrays may have room for more entries than there are.
+    """
+
+    rows: Any  # (D,) on the device: which of all documents they are, where they are some of them
+
+    def __init__(self, lengths: np.ndarray, indptr: Any, indices: Any, counts: Any, n_words: int) -> None:
+        """lengths : (D,) entries of each document, or more, on the host; the other arrays are on the device."""
+        self._lengths, self.n_words = lengths, n_words
+        self.n_documents, self.n_entries = len(lengths), int(lengths.sum())
+        self.order = sent(_longest_first(lengths), np.int32)
+        self.indptr, self.indices, self.counts = indptr, indices, counts
+
+    @classmethod
+    def of(cls, indptr: np.ndarray, indices: np.ndarray, counts: np.ndarray, n_words: int) -> Documents:
+        """Of arrays on the host."""
+        return cls(np.diff(indptr), sent(indptr, np.int64), sent(indices, np.int32), sent(counts, np.float32), n_words)
 
     @property
     def csr(self) -> tuple[Any, Any, Any, Any]:
         """What every kernel over documents takes first."""
         return self.order, self.indptr, self.indices, self.counts
 
+    def thinned(self, rows: np.ndarray, dropped: float, key: int) -> Documents:
+        """Some of the documents, without a share of their entries that is drawn; the key decides which."""
+        lengths, given, drawn = self._lengths[rows], sent(rows, np.int64), (np.uint64(key), np.float32(dropped))
+        kept, indptr, size = empty(len(rows), np.int32), empty(len(rows) + 1, np.int64), int(lengths.sum())
+        indices, counts = empty(size, np.int32), empty(size)
+        thinning.count_kept[warps(len(rows))](given, self.indptr, *drawn, kept)
+        order.add_up[1, order.THREADS](len(rows), kept, 1, indptr)
+        thinning.copy_kept[warps(len(rows))](given, *self.csr[1:], *drawn, indptr, indices, counts)
+        found = Documents(lengths, indptr, indices, counts, self.n_words)
+        found.rows = given
+        return found
+
     @cached_property
-    def by_word(self) -> tuple[Any, Any, Any, Any, Any]:
-        """(words, the runs of each word, where each run begins, entry, document), in the order of words."""
-        size, entry, doc = self._ordered()
-        words = np.flatnonzero(size)
-        runs = -(-size[words] // RUN)
-        word_runs = np.concatenate([[0], np.cumsum(runs)])
-        within = np.arange(word_runs[-1]) - np.repeat(word_runs[:-1], runs)
-        start = np.concatenate([[0], np.cumsum(size[words])])
-        run_start = np.append(np.repeat(start[:-1], runs) + RUN * within, start[-1])
-        return sent(words, np.int32), sent(word_runs, np.int64), sent(run_start, np.int64), entry, doc
+    def by_word(self) -> tuple[Any, Any, Any, Any]:
+        """(the first run of each word, where each run begins, entry, document), in the order of words.
 
-    def _ordered(self) -> tuple[np.ndarray, Any, Any]:
-        """(entries of each word, entry, document): both in the order of words, and within a word in that of documents.
-
-        Few entries are put in order here; many on the device, by a thread for each run of documents.
+        Within a word, entries are in the order of documents.
         """
-        if self.n_entries < _FEW:
-            words, start, entry, doc = np.zeros((4, self.n_entries + 1), dtype=np.int32)
-            place = np.zeros(self.n_words, dtype=np.int32)
-            given = (np.arange(self.n_documents), self._indptr, self._indices, place, words, start, entry, doc)
-            n_words = order_by_word(*given)
-            size = np.zeros(self.n_words, dtype=np.int64)
-            size[words[:n_words]] = np.diff(start[: n_words + 1])
-            return size, sent(entry[:-1], np.int32), sent(doc[:-1], np.int32)
-        n_parts = int(np.clip(_COUNTED // self.n_words, 32, 4096))
-        cuts = np.searchsorted(self._indptr, np.linspace(0, self.n_entries, n_parts + 1))
-        cuts[0], cuts[-1] = 0, self.n_documents
-        counts = sent(np.zeros(n_parts * self.n_words), np.int32)
-        sizes, blocks = empty(self.n_words, np.int64), -(-n_parts // 32)
-        order.count_entries[blocks, 32](sent(self._indptr[cuts], np.int64), self.indices, self.n_words, counts)
-        order.add_up_parts[-(-self.n_words // 32), 32](n_parts, self.n_words, counts, sizes)
-        size = np.asarray(sizes.copy_to_host())
-        start = sent(np.cumsum(size) - size, np.int64)
-        entry, doc = empty(self.n_entries, np.int32), empty(self.n_entries, np.int32)
-        order.place_entries[blocks, 32](
-            sent(cuts, np.int64), self.indptr, self.indices, self.n_words, start, counts, entry, doc
-        )
-        return size, entry, doc
+        n_words, n_parts = self.n_words, max(min(_COUNTED // self.n_words, -(-self.n_documents // _PART)), 1)
+        size = max(-(-self.n_documents // n_parts), 1)
+        given = (size, self.indptr, self.indices, n_words)
+        counts, sizes = empty(n_parts * n_words, np.int32), empty(n_words, np.int32)
+        order.count_entries[warps(n_parts)](*given, counts)
+        order.add_up_parts[-(-n_words // 32), 32](-(-self.n_documents // size), n_words, counts, sizes)
+        start, word_runs = empty(n_words + 1, np.int64), empty(n_words + 1, np.int64)
+        for unit, places in ((1, start), (RUN, word_runs)):
+            order.add_up[1, order.THREADS](n_words, sizes, unit, places)
+        n_runs = self.n_entries // RUN + n_words  # at most: each word has one that is not full
+        run_start = empty(n_runs + 1, np.int64)
+        entry, doc = (empty(self.n_entries, np.int32) for _ in range(2))
+        order.begin_runs[-(-(n_runs + 1) // 32), 32](n_words, start, word_runs, RUN, run_start)
+        order.place_entries[warps(n_parts)](*given, start, counts, entry, doc)
+        return word_runs, run_start, entry, doc
 
     def add_by_word(self, factor: Any, theta: Matrix, weights: Matrix, out: Matrix) -> None:
-        """out_wk = weights_wk sum over the entries e of word w of factor_e theta_dk; zero for words without entries."""
-        out.fill(0.0)
-        if self.n_entries:
-            words, word_runs, sums = self._runs(factor, theta)
-            add_words[len(words), out.width](words, word_runs, sums, weights.flat, out.width, out.flat)
+        """out_wk = weights_wk sum over the entries e of word w of factor_e theta_dk."""
+        word_runs, sums = self._runs(factor, theta)
+        add_words[len(out), out.width](word_runs, sums, weights.flat, out.width, out.flat)
         out.changed()
 
     def subtract_by_word(self, plus: tuple[Any, Matrix], minus: tuple[Any, Matrix], out: Matrix) -> None:
         """out_wk = the difference of two sums over the entries of word w of factor_e theta_dk."""
-        out.fill(0.0)
-        if self.n_entries:
-            words, word_runs, added = self._runs(*plus)
-            taken = self._runs(*minus)[2]
-            add_differences[len(words), out.width](words, word_runs, added, taken, out.width, out.flat)
+        word_runs, added = self._runs(*plus)
+        taken = self._runs(*minus)[1]
+        add_differences[len(out), out.width](word_runs, added, taken, out.width, out.flat)
         out.changed()
 
-    def _runs(self, factor: Any, theta: Matrix) -> tuple[Any, Any, Any]:
-        words, word_runs, run_start, entry, doc = self.by_word
+    def _runs(self, factor: Any, theta: Matrix) -> tuple[Any, Any]:
+        word_runs, run_start, entry, doc = self.by_word
         n_runs = len(run_start) - 1
         sums = empty(n_runs * theta.width)
         add_runs(theta.registers)[warps(n_runs)](run_start, entry, doc, factor, theta.flat, sums)
-        return words, word_runs, sums
+        return word_runs, sums
+
+
+def _longest_first(lengths: np.ndarray) -> np.ndarray:
+    """Documents by length, where a length above 65,535 is as good as any other: NumPy sorts short numbers quickly."""
+    return np.argsort(np.uint16(65535) - np.minimum(lengths, 65535).astype(np.uint16), kind="stable")

@@ -23,6 +23,7 @@ if not SIMULATED:
 _FREE: dict[int, list[Any]] = defaultdict(list)  # by size in bytes
 _SMALLEST = 256
 _KEPT: list[weakref.ref] = []  # objects with arrays on the device
+_SENT: dict[tuple[bytes, str], Any] = {}  # arrays by their numbers
 
 
 def empty(size: int, dtype: Any = np.float32) -> Any:
@@ -52,6 +53,15 @@ def sent(values: np.ndarray, dtype: Any) -> Any:
     return found
 
 
+def sent_once(values: np.ndarray, dtype: Any) -> Any:
+    """As `sent`, for what many steps send: the same numbers are sent once. To send them, the device has to stop."""
+    flat = np.ascontiguousarray(values, dtype=dtype).reshape(-1)
+    key = flat.tobytes(), flat.dtype.str
+    if key not in _SENT:
+        _SENT[key] = sent(flat, flat.dtype)
+    return _SENT[key]
+
+
 def keep_with(owner: Any, make: Callable[[], Any]) -> Any:
     """What is made for an object of the host: once, and kept with it until `forget`."""
     kept = vars(owner)
@@ -68,6 +78,7 @@ def forget() -> None:
         if owner is not None:
             vars(owner).pop("on_device", None)
     _KEPT.clear()
+    _SENT.clear()
 
 
 def _rounded(n_bytes: int) -> int:

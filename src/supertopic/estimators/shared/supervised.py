@@ -45,7 +45,6 @@ from supertopic.responses.base import Response
 from supertopic.responses.several import Part, Several, parts_of
 from supertopic.streams import Stream
 
-
 _OF_ONE_FIT = ("_word_coef", "_word_scale", "_conformal", "_topic_error", "_climb", "_climb_steps", *ensemble.KEPT)
 
 

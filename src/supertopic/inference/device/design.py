@@ -13,7 +13,7 @@ from supertopic.backends.base import Backend
 from supertopic.backends.cuda.arrays import Matrix, padded, warps
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import regression as kernels
-from supertopic.backends.cuda.memory import empty, sent
+from supertopic.backends.cuda.memory import empty, sent, sent_once
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Partition
 from supertopic.inference.design import Design
@@ -41,7 +41,7 @@ class DeviceDesign(Design):
     @cached_property
     def inverse(self) -> Any:
         """(D,) 1/N on the device; 0 where the shares are known exactly."""
-        return sent(1.0 / self.lengths, np.float64)
+        return sent_once(1.0 / self.lengths, np.float64)
 
     @property
     def columns(self) -> np.ndarray:
@@ -49,7 +49,7 @@ class DeviceDesign(Design):
 
     def predictors(self, coef: np.ndarray) -> np.ndarray:
         none = np.zeros(len(coef), dtype=bool)
-        return self._linear(coef[:, : self.mean.shape[1]], none)[0] + self.others(coef)
+        return self._linear(coef[:, : self.mean.shape[1]], none, second=False)[0] + self.others(coef)
 
     def moments(self, coef: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         others = self.others(coef)
@@ -95,18 +95,19 @@ class DeviceDesign(Design):
             result[c, n_topics:] -= weight @ self.covariates
         return result
 
-    def _linear(self, topics: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(D, C) coef·m, and coef²·m or (exp(coef/N) - 1)·m of a product column."""
+    def _linear(self, topics: np.ndarray, is_product: np.ndarray, second: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """(D, C) coef·m, and coef²·m or (exp(coef/N) - 1)·m of a product column; nothing there without `second`."""
         mean: Any = self.mean
         shape = (len(mean), len(topics))
         if not np.prod(shape):
             return np.zeros(shape), np.zeros(shape)
-        first, second = empty(shape[0] * shape[1], np.float64), empty(shape[0] * shape[1], np.float64)
+        found = [empty(shape[0] * shape[1], np.float64) for _ in range(2)]
         kernels.linear[warps(shape[0])](
-            shape[0], mean.flat, sent(padded(topics, dtype=np.float64), np.float64), shape[1], mean.width,
-            sent(is_product, np.bool_), self.inverse, first, second,
+            shape[0], mean.flat, sent_once(padded(topics, dtype=np.float64), np.float64), shape[1], mean.width,
+            sent_once(is_product, np.bool_), self.inverse, *found,
         )  # fmt: skip
-        return np.asarray(first.copy_to_host()).reshape(shape), np.asarray(second.copy_to_host()).reshape(shape)
+        of_host = [np.asarray(one.copy_to_host()).reshape(shape) for one in found[: 1 + second]]
+        return of_host[0], of_host[-1]
 
     def _times(self, weights: np.ndarray) -> np.ndarray:
         """(C, K + P): weights' (m, x)."""

@@ -25,7 +25,18 @@ def documents_of(batch: Batch) -> Documents:
 
 def counts_on_device(counts: sp.csr_matrix) -> Documents:
     """Documents on the device; sent once, and kept with the counts until the backend is left."""
-    return keep_with(counts, lambda: Documents(counts.indptr, counts.indices, counts.data, counts.shape[1]))
+    return keep_with(counts, lambda: Documents.of(counts.indptr, counts.indices, counts.data, counts.shape[1]))
+
+
+@dataclass(frozen=True)
+class CountsOnDevice:
+    """Counts that the device alone has, in the place of a CSR matrix of a batch."""
+
+    on_device: Documents  # where `keep_with` looks
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.on_device.n_documents, self.on_device.n_words
 
 
 def weights_of(weights: Any) -> Matrix:

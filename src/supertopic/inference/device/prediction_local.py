@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,10 +13,10 @@ from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
 from supertopic.backends.cuda.kernels.regression import add_parts
-from supertopic.backends.cuda.memory import empty, sent
+from supertopic.backends.cuda.memory import empty, sent, sent_once
 from supertopic.inference.batches import Batch, Locals, Partition
 from supertopic.inference.device.design import with_known_shares_on_device
-from supertopic.inference.device.documents import documents_of, weights_of
+from supertopic.inference.device.documents import CountsOnDevice, documents_of, weights_of
 from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.prediction_constrained import draw_epoch, mini_batches
@@ -32,26 +30,15 @@ from supertopic.inference.variational.prediction_local import (
 )
 from supertopic.model import Model, State
 
-_AHEAD = 4  # batches that are made while one is worked on, which takes less time than to make one
-
 
 @form_of(mini_batches)
-def mini_batches_ahead(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
-    """As `mini_batches`; threads make the next ones, send them and put them in the order of words."""
+def mini_batches_on_device(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
+    """As `mini_batches`; the documents of a batch are made on the device from all documents, which lie there."""
     order, key = draw_epoch(len(batch), size, seed)
-
-    def ready(rows: np.ndarray) -> tuple[np.ndarray, Batch]:
-        some = batch.thinned(rows, SETTINGS.dropped, key)
-        _ = documents_of(some).by_word  # kept with the documents
-        return rows, some
-
-    with ThreadPoolExecutor(_AHEAD) as pool:
-        waiting = deque(pool.submit(ready, rows) for rows in order[:_AHEAD])
-        for rows in order[_AHEAD:]:
-            yield waiting.popleft().result()
-            waiting.append(pool.submit(ready, rows))
-        while waiting:
-            yield waiting.popleft().result()
+    for rows in order:
+        some: Any = CountsOnDevice(documents_of(batch).thinned(rows, SETTINGS.dropped, key))
+        covariates = None if batch.covariates is None else batch.covariates[rows]
+        yield rows, Batch(some, batch.y[rows], batch.weight[rows], batch.n_topics, covariates)
 
 
 @form_of(settle_step)
@@ -77,7 +64,7 @@ def prediction_step_on_device(
     pulled, shift = Matrix.empty(*theta.shape), empty(documents.n_entries)
     adjoint(rows.registers)[warps(len(batch))](
         *documents.csr, rows.flat, model.n_topics, _prior(state.alpha), theta.flat, ratio, n_columns,
-        sent(scales.label * pull, np.float32), sent(padded(coef[:, : model.n_topics]), np.float32),
+        sent(scales.label * pull, np.float32), sent_once(padded(coef[:, : model.n_topics]), np.float32),
         scales.adjoint.max_passes, scales.adjoint.tol, scales.word, pulled.flat, shift, empty(len(batch), np.int32),
     )  # fmt: skip
     gradient = Matrix.empty(*rows.shape)
@@ -96,16 +83,17 @@ class DeviceEpochShares(EpochShares):
 
     def begin(self, rows: np.ndarray, batch: Any) -> None:
         own: Any = Matrix.empty(len(rows), self.before.shape[1])
-        own.by_topic(topics.take_rows, sent(rows, np.int64), self.before.flat, own.width, own.flat)
+        taken = documents_of(batch.partition.batch).rows
+        own.by_topic(topics.take_rows, taken, self.before.flat, own.width, own.flat)
         batch.partition.found = Locals(own, *np.zeros((2, len(rows), 0)))
 
     def end(self, rows: np.ndarray, batch: Any) -> None:
-        own = batch.partition.found.doc_topic
-        own.by_topic(topics.put_rows, sent(rows, np.int64), own.flat, own.width, self.after.flat)
+        own, taken = batch.partition.found.doc_topic, documents_of(batch.partition.batch).rows
+        own.by_topic(topics.put_rows, taken, own.flat, own.width, self.after.flat)
 
 
 def _prior(alpha: np.ndarray) -> Any:
-    return sent(padded(alpha), np.float32)
+    return sent_once(padded(alpha), np.float32)
 
 
 def _settle(partition: Partition, alpha: np.ndarray, rows: Matrix, limits: LocalLimits) -> tuple[Any, float]:

@@ -17,16 +17,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32, int32
 
-from supertopic.backends.cuda.kernels.lanes import first_lane, from_lane, on_device, scan_lanes
-
-
-@on_device
-def uniform(key, index):
-    """u in [0, 1) with 24 bits: splitmix64 of (key, index)."""
-    x = np.uint64(key) + np.uint64(index) * np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.float32(np.uint64(x ^ (x >> np.uint64(31))) >> np.uint64(40)) * np.float32(2.0**-24)
+from supertopic.backends.cuda.kernels.lanes import first_lane, from_lane, scan_lanes, uniform
 
 
 @cache

@@ -35,6 +35,9 @@ if SIMULATED:
         """A function that kernels call: plain Python, in the simulator."""
         return function
 
+    def wait_for_lanes():
+        threading.current_thread().syncthreads()
+
     def add_lanes(value):
         return type(value)(sum(_of_all_lanes(value)))
 
@@ -56,6 +59,11 @@ if SIMULATED:
 
 else:
     on_device = cuda.jit(device=True, fastmath=True)
+
+    @on_device
+    def wait_for_lanes():
+        """Until all lanes are here, and see what the others have written."""
+        cuda.syncwarp()
 
     @on_device
     def add_lanes(value):
@@ -111,6 +119,15 @@ else:
         value += cuda.shfl_xor_sync(_ALL, value, 4)
         value += cuda.shfl_xor_sync(_ALL, value, 2)
         return value + cuda.shfl_xor_sync(_ALL, value, 1)
+
+
+@on_device
+def uniform(key, index):
+    """u in [0, 1) with 24 bits: splitmix64 of (key, index)."""
+    x = np.uint64(key) + np.uint64(index) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.float32(np.uint64(x ^ (x >> np.uint64(31))) >> np.uint64(40)) * np.float32(2.0**-24)
 
 
 @on_device

@@ -62,17 +62,17 @@ def add_runs(n: int) -> Any:
 
 
 @cuda.jit
-def add_words(words, word_runs, sums, rows, width, out):
-    """out_wk = (rows_wk) times the sum of word w's runs, float64 sums; rows of other words are left as they are.
+def add_words(word_runs, sums, rows, width, out):
+    """out_wk = rows_wk times the sum of word w's runs, float64 sums.
 
-    words : (W,) int32; word_runs : (W + 1,) int64 into the runs; rows, out : (V · width)
+    word_runs : (V + 1,) int64 into the runs; rows, out : (V · width)
     """
     k = cuda.threadIdx.x
-    place = cuda.blockIdx.x
+    word = cuda.blockIdx.x
     total = 0.0
-    for run in range(word_runs[place], word_runs[place + 1]):
+    for run in range(word_runs[word], word_runs[word + 1]):
         total += np.float64(sums[np.int64(run) * width + k])
-    at = np.int64(words[place]) * width + k
+    at = np.int64(word) * width + k
     out[at] = np.float32(total * np.float64(rows[at]))
 
 
@@ -86,12 +86,12 @@ def grow_words(words, step, sums, rows, width, out):
 
 
 @cuda.jit
-def add_differences(words, word_runs, plus, minus, width, out):
+def add_differences(word_runs, plus, minus, width, out):
     """out_wk = the sum of word w's runs of `plus`, less that of `minus`, float64 sums."""
     k = cuda.threadIdx.x
-    place = cuda.blockIdx.x
+    word = cuda.blockIdx.x
     total = 0.0
-    for run in range(word_runs[place], word_runs[place + 1]):
+    for run in range(word_runs[word], word_runs[word + 1]):
         at = np.int64(run) * width + k
         total += np.float64(plus[at]) - np.float64(minus[at])
-    out[np.int64(words[place]) * width + k] = np.float32(total)
+    out[np.int64(word) * width + k] = np.float32(total)
