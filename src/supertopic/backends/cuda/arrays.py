@@ -6,6 +6,7 @@ zero, or a number that changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Self
 
@@ -136,35 +137,43 @@ class Documents:
     """
 
     rows: Any  # (D,) on the device: which of all documents they are, where they are some of them
+    _parts_of: tuple[Any, Any]  # what `rows` and `order` are parts of
 
-    def __init__(self, lengths: np.ndarray, indptr: Any, indices: Any, counts: Any, n_words: int) -> None:
-        """lengths : (D,) entries of each document, or more, on the host; the other arrays are on the device."""
-        self._lengths, self.n_words = lengths, n_words
+    def __init__(self, lengths: np.ndarray, csr: tuple[Any, Any, Any, Any], n_words: int) -> None:
+        """lengths : (D,) entries of each document, or more, on the host; csr : arrays on the device."""
+        self._lengths, self.csr, self.n_words = lengths, csr, n_words  # `csr` is what every kernel takes first
+        self.order, self.indptr, self.indices, self.counts = csr
         self.n_documents, self.n_entries = len(lengths), int(lengths.sum())
-        self.order = sent(_longest_first(lengths), np.int32)
-        self.indptr, self.indices, self.counts = indptr, indices, counts
 
     @classmethod
     def of(cls, indptr: np.ndarray, indices: np.ndarray, counts: np.ndarray, n_words: int) -> Documents:
         """Of arrays on the host."""
-        return cls(np.diff(indptr), sent(indptr, np.int64), sent(indices, np.int32), sent(counts, np.float32), n_words)
+        lengths, order = np.diff(indptr), sent(_longest_first(np.diff(indptr)), np.int32)
+        return cls(lengths, (order, sent(indptr, np.int64), sent(indices, np.int32), sent(counts, np.float32)), n_words)
 
-    @property
-    def csr(self) -> tuple[Any, Any, Any, Any]:
-        """What every kernel over documents takes first."""
-        return self.order, self.indptr, self.indices, self.counts
+    def thinned(self, parts: list[np.ndarray], dropped: float, key: int) -> Iterator[Documents]:
+        """Some of the documents after others, without a share of their entries that is drawn; the key decides which.
 
-    def thinned(self, rows: np.ndarray, dropped: float, key: int) -> Documents:
-        """Some of the documents, without a share of their entries that is drawn; the key decides which."""
-        lengths, given, drawn = self._lengths[rows], sent(rows, np.int64), (np.uint64(key), np.float32(dropped))
-        kept, indptr, size = empty(len(rows), np.int32), empty(len(rows) + 1, np.int64), int(lengths.sum())
-        indices, counts = empty(size, np.int32), empty(size)
-        thinning.count_kept[warps(len(rows))](given, self.indptr, *drawn, kept)
-        order.add_up[1, order.THREADS](len(rows), kept, 1, indptr)
-        thinning.copy_kept[warps(len(rows))](given, *self.csr[1:], *drawn, indptr, indices, counts)
-        found = Documents(lengths, indptr, indices, counts, self.n_words)
-        found.rows = given
-        return found
+        The rows of all parts are sent at once, so that the device need not stop for each part.
+        """
+        drawn = (np.uint64(key), np.float32(dropped))
+        of_all = sent(np.concatenate(parts), np.int64)
+        orders = sent(np.concatenate([_longest_first(self._lengths[rows]) for rows in parts]), np.int32)
+        ends = np.cumsum([len(rows) for rows in parts]).tolist()
+        for part, end in zip(parts, ends, strict=True):
+            own, lengths = slice(end - len(part), end), self._lengths[part]
+            rows, n_entries = of_all[own], int(lengths.sum())
+            kept, indptr = empty(len(part), np.int32), empty(len(part) + 1, np.int64)
+            indices, counts = empty(n_entries, np.int32), empty(n_entries)
+            thinning.count_kept[warps(len(part))](rows, self.indptr, *drawn, kept)
+            order.add_up[1, order.THREADS](len(part), kept, 1, indptr)
+            thinning.copy_kept[warps(len(part))](rows, *self.csr[1:], *drawn, indptr, indices, counts)
+            found = Documents(lengths, (orders[own], indptr, indices, counts), self.n_words)
+            found.rows, found._parts_of = (
+                rows,
+                (of_all, orders),
+            )  # parts of arrays do not keep these from being used again
+            yield found
 
     @cached_property
     def by_word(self) -> tuple[Any, Any, Any, Any]:

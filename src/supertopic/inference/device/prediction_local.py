@@ -35,10 +35,10 @@ from supertopic.model import Model, State
 def mini_batches_on_device(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
     """As `mini_batches`; the documents of a batch are made on the device from all documents, which lie there."""
     order, key = draw_epoch(len(batch), size, seed)
-    for rows in order:
-        some: Any = CountsOnDevice(documents_of(batch).thinned(rows, SETTINGS.dropped, key))
+    for rows, documents in zip(order, documents_of(batch).thinned(order, SETTINGS.dropped, key), strict=True):
+        counts: Any = CountsOnDevice(documents)
         covariates = None if batch.covariates is None else batch.covariates[rows]
-        yield rows, Batch(some, batch.y[rows], batch.weight[rows], batch.n_topics, covariates)
+        yield rows, Batch(counts, batch.y[rows], batch.weight[rows], batch.n_topics, covariates)
 
 
 @form_of(settle_step)
@@ -156,8 +156,8 @@ class DeviceClimb(Climb):
         self.steps += 1
         all_of = (self.logits, self.mean, self.square, self.average)
         arrays: Any = tuple(one.flat for one in all_of)
-        numbers = sent(np.array(self.rates(rate)), np.float32)
-        given.by_topic(topics.climb, n_topics, gradient.flat, totals, *by, numbers, given.flat, *arrays, parts)
+        rates = tuple(np.float32(one) for one in self.rates(rate))
+        given.by_topic(topics.climb, n_topics, gradient.flat, totals, *by, rates, given.flat, *arrays, parts)
         add_parts[given.registers, 32](given.n_parts, given.width, parts, totals)
         given.by_topic(topics.divide_topics, totals, *by, given.flat)
         given.changed()
