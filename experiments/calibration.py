@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments.book import Outcome, reproduces
-from experiments.drawing import bars
+from experiments.drawing import dots
 from supertopic import SLDAClassifier, SLDARegressor, Vectorizer
 from supertopic.datasets import load, simulate
 from supertopic.metrics import align_topics
@@ -126,8 +126,9 @@ def calibration(quick: bool) -> Outcome:
         "error",
         "noise",
     ]
-    found = {f"{row[0]}, {row[2]} documents, supervision {row[3]}": [row[6]] for row in rows}
-    return Outcome(columns, rows, note, bars(found, "share of new documents in their interval or set"), claims)
+    found = [(f"{row[0]}, {row[2]:,} documents", f"supervision {row[3]}", row[6]) for row in rows]
+    picture = dots(found, "share of new documents in their interval or set", PROMISED, (0.88, 0.93))
+    return Outcome(columns, rows, note, picture, claims)
 
 
 def known_truth(response: str, seed: int, **params: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -70,3 +70,21 @@ def bars(found: Mapping[str, Sequence[float]], label: str, paper: Mapping[str, f
     axes.set(xlabel=label, yticks=places, yticklabels=list(found))
     axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def dots(found: Sequence[tuple[str, str, float]], label: str, promised: float, allowed: tuple[float, float]) -> Any:
+    """Plot (row, kind, value): a line for each row, a dot for each kind on it, around what was promised."""
+    from matplotlib.figure import Figure
+
+    rows, kinds = list(dict.fromkeys(row for row, _, _ in found)), list(dict.fromkeys(kind for _, kind, _ in found))
+    figure = Figure(figsize=(9.0, 1.2 + 0.4 * len(rows)))
+    axes = figure.subplots()
+    axes.axvspan(*allowed, color="0.93", label=f"asked: {allowed[0]:g} to {allowed[1]:g}")
+    axes.axvline(promised, color="0.5", linewidth=1)
+    for number, kind in enumerate(kinds):
+        points = [(value, -rows.index(row) + 0.12 * (number - 1.5)) for row, other, value in found if other == kind]
+        axes.plot(*zip(*points, strict=True), "o", markersize=6, label=kind)
+    axes.set(xlabel=label, yticks=-np.arange(len(rows)), yticklabels=rows)
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
