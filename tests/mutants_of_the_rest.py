@@ -338,7 +338,7 @@ MUTANTS = [
         (
             "freedom < 3 or 2 * n_again < len(again)",
             "freedom < 3",
-            "test_topic_errors.py::test_only_topics_that_every_fold_finds_again_say_something",
+            "test_topic_errors.py::test_less_than_half_of_the_topics_say_nothing",
         ),
     ),
     *mutants_of(

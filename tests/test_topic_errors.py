@@ -24,7 +24,7 @@ def own_errors(model):
 
 def moved_by(model, far):
     """Coefficients of five folds around the model's own, about `far` of their errors away from them."""
-    return model._state.coef + far * own_errors(model) * RNG.normal(size=(5, 1, 4))
+    return model._state.coef + far * own_errors(model) * RNG.normal(size=(5, 1, model.n_topics))
 
 
 def test_coefficients_that_move_further_than_their_errors_widen_them(fitted):
@@ -44,8 +44,15 @@ def test_only_topics_that_every_fold_finds_again_say_something(fitted):
     again = [0, 2, 3]
     expected = jackknife_widening(coef[:, 0], fitted._average_shares(), own_errors(fitted), again)
     np.testing.assert_allclose(widening(fitted, coef, similar), [expected])
-    similar[1, [0, 3]] = 0.5  # three of four: too few are left
-    np.testing.assert_array_equal(widening(fitted, coef, similar), [1.0])
+
+
+def test_less_than_half_of_the_topics_say_nothing():
+    model = SLDARegressor(6, inference="vb", max_iter=2, cross_fit=0, random_state=0).fit(DATA.counts, DATA.y)
+    coef, similar = moved_by(model, 2.0), np.ones((5, 6))
+    similar[1, [0, 2, 5]] = 0.5
+    assert widening(model, coef, similar) > 1.5
+    similar[2, 4] = 0.5
+    np.testing.assert_array_equal(widening(model, coef, similar), [1.0])
 
 
 def test_similarity_is_a_cosine():
