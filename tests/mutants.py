@@ -110,6 +110,9 @@ def is_killed(mutant: Mutant, root: Path) -> bool:
 
 def main(words: list[str]) -> int:
     chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
+    if not chosen:
+        print(f"no mutant's file or change contains {' or '.join(words)}; --list shows them all", file=sys.stderr)
+        return 2
     survived = []
     with tempfile.TemporaryDirectory(prefix="mutants") as folder:
         root = Path(folder)
