@@ -280,8 +280,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         What a topic adds to it: the linear predictor of a document is `intercept_` + shares·`coef_`, and the average of
         `coef_` over the training documents is zero. With coef_prior="laplace", the intercept is the level that the
         prior puts topics at, and a zero is a topic without effect.
-    coef_std_ : like `coef_`, standard errors of this difference. They are those given the topics; where most topics are
-        found again in the folds (`cross_fit`), wider by the error of the topics.
+    coef_std_ : like `coef_`, standard errors of this difference. They are those given the topics; where half of the
+        topics or more are found again in every fold (`cross_fit`), wider by the error of the topics.
     response_ : str, or a list for several responses: what y was taken for
     inference_ : str, the engine: which one "auto" took
     dispersion_ : float, or (M,): the variance of y around the prediction, r, 1/shape …
