@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends import make_backend
-from supertopic.backends.cuda import arrays
+from supertopic.backends.cuda import arrays, memory
 from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
 from supertopic.backends.cuda.kernels import gibbs
 from supertopic.backends.cuda.kernels.map_shares import adjoint
@@ -263,6 +263,17 @@ def check_thinning():
     np.testing.assert_array_equal(np.asarray(found.counts)[: expected.nnz], expected.data)
     lengths = np.diff(counts.indptr)[rows]
     np.testing.assert_array_equal(np.asarray(found.order), np.argsort(-lengths, kind="stable"))
+
+
+def check_numbers_sent_once():
+    """The same numbers are one array on the device, and only the last ones are kept."""
+    first = memory.sent_once(np.arange(3), np.float32)
+    assert memory.sent_once(np.arange(3.0), np.float32) is first
+    assert memory.sent_once(np.arange(3.0), np.float64) is not first
+    for number in range(memory._MOST_SENT):
+        memory.sent_once(np.full(3, number), np.float32)
+    assert len(memory._SENT) == memory._MOST_SENT
+    np.testing.assert_array_equal(np.asarray(memory.sent_once(np.arange(3), np.float32)), [0, 1, 2])
 
 
 def check_prediction():

@@ -169,10 +169,11 @@ class Documents:
             order.add_up[1, order.THREADS](len(part), kept, 1, indptr)
             thinning.copy_kept[warps(len(part))](rows, *self.csr[1:], *drawn, indptr, indices, counts)
             found = Documents(lengths, (orders[own], indptr, indices, counts), self.n_words)
-            found.rows, found._parts_of = (
-                rows,
-                (of_all, orders),
-            )  # parts of arrays do not keep these from being used again
+            found.rows = rows
+            found._parts_of = (
+                of_all,
+                orders,
+            )  # a part of an array does not keep the array's memory from being used again
             yield found
 
     @cached_property

@@ -23,7 +23,8 @@ if not SIMULATED:
 _FREE: dict[int, list[Any]] = defaultdict(list)  # by size in bytes
 _SMALLEST = 256
 _KEPT: list[weakref.ref] = []  # objects with arrays on the device
-_SENT: dict[tuple[bytes, str], Any] = {}  # arrays by their numbers
+_SENT: dict[tuple[bytes, str], Any] = {}  # the last arrays of `sent_once`, by their numbers
+_MOST_SENT = 64
 
 
 def empty(size: int, dtype: Any = np.float32) -> Any:
@@ -58,6 +59,8 @@ def sent_once(values: np.ndarray, dtype: Any) -> Any:
     flat = np.ascontiguousarray(values, dtype=dtype).reshape(-1)
     key = flat.tobytes(), flat.dtype.str
     if key not in _SENT:
+        if len(_SENT) >= _MOST_SENT:
+            del _SENT[next(iter(_SENT))]  # the oldest: coefficients of earlier turns do not come again
         _SENT[key] = sent(flat, flat.dtype)
     return _SENT[key]
 

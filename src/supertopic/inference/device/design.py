@@ -95,19 +95,18 @@ class DeviceDesign(Design):
             result[c, n_topics:] -= weight @ self.covariates
         return result
 
-    def _linear(self, topics: np.ndarray, is_product: np.ndarray, second: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """(D, C) coef·m, and coef²·m or (exp(coef/N) - 1)·m of a product column; nothing there without `second`."""
+    def _linear(self, topics: np.ndarray, is_product: np.ndarray, second: bool = True) -> list[np.ndarray]:
+        """(D, C) coef·m, and with `second` coef²·m or (exp(coef/N) - 1)·m of a product column."""
         mean: Any = self.mean
         shape = (len(mean), len(topics))
         if not np.prod(shape):
-            return np.zeros(shape), np.zeros(shape)
+            return [np.zeros(shape) for _ in range(1 + second)]
         found = [empty(shape[0] * shape[1], np.float64) for _ in range(2)]
         kernels.linear[warps(shape[0])](
             shape[0], mean.flat, sent_once(padded(topics, dtype=np.float64), np.float64), shape[1], mean.width,
             sent_once(is_product, np.bool_), self.inverse, *found,
         )  # fmt: skip
-        of_host = [np.asarray(one.copy_to_host()).reshape(shape) for one in found[: 1 + second]]
-        return of_host[0], of_host[-1]
+        return [np.asarray(one.copy_to_host()).reshape(shape) for one in found[: 1 + second]]
 
     def _times(self, weights: np.ndarray) -> np.ndarray:
         """(C, K + P): weights' (m, x)."""
