@@ -164,7 +164,7 @@ def _outcome(
 
 @reproduces("sage", "figure 6: ideology of the posts of two political blogs, learned from four others")
 def figure6(quick: bool) -> Outcome:
-    task = Task()
+    task = Task(step=4 if quick else 1)
     pairs = [("mm", "tp")] if quick else list(product(RIGHT, LEFT))
     grid = [(10, "log", "uniform", 10.0)] if quick else list(product(TOPICS, COUNTS, LABEL_PRIORS, RATES[:1]))
     variants: dict[str, dict] = {SAGE: {}, ALONE: {"together": False}}
@@ -174,7 +174,7 @@ def figure6(quick: bool) -> Outcome:
 
 @reproduces("sage", "figure 6, the posts of the two blogs in the fit without their labels")
 def figure6_unlabelled(quick: bool) -> Outcome:
-    task = Task(step=4 if quick else 1)
+    task = Task(step=8 if quick else 1)
     pairs = [("mm", "db")] if quick else list(product(RIGHT, LEFT))
     grid = [(10, "log", "uniform", 10.0)] if quick else list(product(TOPICS, ("log",), LABEL_PRIORS, RATES[:1]))
 

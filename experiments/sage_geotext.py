@@ -41,7 +41,7 @@ def users(quick: bool) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray, np.ndarra
     words = np.flatnonzero(~np.isin(data.counts.vocabulary, ["-PUNCT-", "-OOV-"]))
     place = data.frame[["latitude", "longitude"]].to_numpy()
     is_train = (data.frame["split"] == "train").to_numpy()
-    kept = np.arange(len(is_train)) % (4 if quick else 1) == 0
+    kept = np.arange(len(is_train)) % (10 if quick else 1) == 0
     return data.counts.counts[kept][:, words], place[kept], is_train[kept], data.counts.vocabulary[words]
 
 

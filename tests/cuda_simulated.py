@@ -9,13 +9,16 @@ import sys
 import time
 import traceback
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends import make_backend
-from supertopic.backends.cuda import arrays, memory
-from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
+from supertopic.backends.cuda import documents as documents_module
+from supertopic.backends.cuda import memory
+from supertopic.backends.cuda.arrays import Matrix, padded, warps
+from supertopic.backends.cuda.documents import Documents
 from supertopic.backends.cuda.kernels import gibbs
 from supertopic.backends.cuda.kernels.map_shares import adjoint
 from supertopic.backends.cuda.memory import empty, sent
@@ -234,19 +237,30 @@ def check_climb():
 
 def check_order():
     """Entries in the order of words, counted in several parts, and runs that are shorter than what a word has."""
-    counts = sp.random(40, 7, 0.4, "csr", dtype=np.float32, random_state=7)
-    counts = sp.csr_matrix(sp.hstack([counts, sp.csr_matrix((40, 1), dtype=np.float32)]))  # and a word that is nowhere
-    arrays._PART, arrays.RUN = 7, 4
-    found = Documents.of(counts.indptr, counts.indices, counts.data, 8).by_word
-    word_runs, run_start, entry, doc = (np.asarray(part) for part in found)
+    counts = sp.random(20, 7, 0.6, "csr", dtype=np.float32, random_state=7)
+    counts = sp.csr_matrix(sp.hstack([counts, sp.csr_matrix((20, 1), dtype=np.float32)]))  # and a word that is nowhere
+    batches = [np.arange(12, 3, -1), np.array([3]), np.arange(8, 20)]
+    with patch.multiple(documents_module, _PART=5, RUN=4):
+        whole = Documents.of(counts.indptr, counts.indices, counts.data, 8)
+        hold_order(whole, counts)
+        for most in (documents_module._MADE, 60):  # all batches together, and the last one alone
+            with patch.object(documents_module, "_MADE", most):
+                for found, rows in zip(whole.in_batches(batches), batches, strict=True):
+                    hold_order(found, counts[rows])
+
+
+def hold_order(found, counts):
+    word_runs, run_start, entry, doc = (np.asarray(part) for part in found.by_word)
+    before, last = np.asarray(found.indptr)[[0, -1]]
     order, size = np.argsort(counts.indices, kind="stable"), np.bincount(counts.indices, minlength=8)
-    np.testing.assert_array_equal(entry, order)
-    np.testing.assert_array_equal(doc, np.repeat(np.arange(40), np.diff(counts.indptr))[order])
+    np.testing.assert_array_equal(entry[before:last], before + order)
+    of_entry = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    np.testing.assert_array_equal(doc[before:last], of_entry[order])
     starts = [list(range(end - n, end, 4)) for n, end in zip(size, np.cumsum(size), strict=True)]
     n_runs = sum(map(len, starts))
     np.testing.assert_array_equal(word_runs, np.cumsum([0, *map(len, starts)]))
-    np.testing.assert_array_equal(run_start[:n_runs], np.concatenate(starts))
-    np.testing.assert_array_equal(run_start[n_runs:], counts.nnz)
+    np.testing.assert_array_equal(run_start[:n_runs], before + np.concatenate(starts))
+    np.testing.assert_array_equal(run_start[n_runs:], last)
 
 
 def check_thinning():
@@ -255,12 +269,13 @@ def check_thinning():
     batch = Batch(counts, np.zeros(9), np.ones(9), 3)
     first, rows = np.array([1, 7]), np.array([0, 2, 5, 8])
     expected = batch.thinned(rows, 0.4, 12345).counts
-    found = list(documents_of(batch).thinned([first, rows], 0.4, 12345))[1]
-    assert 20 < expected.nnz < counts[rows].nnz == found.n_entries
+    found = list(documents_of(batch).in_batches([first, rows], 0.4, 12345))[1]
+    assert 20 < expected.nnz < counts[rows].nnz < found.n_entries
     np.testing.assert_array_equal(np.asarray(found.rows), rows)
-    np.testing.assert_array_equal(np.asarray(found.indptr), expected.indptr)
-    np.testing.assert_array_equal(np.asarray(found.indices)[: expected.nnz], expected.indices)
-    np.testing.assert_array_equal(np.asarray(found.counts)[: expected.nnz], expected.data)
+    before, last = np.asarray(found.indptr)[[0, -1]]
+    np.testing.assert_array_equal(np.asarray(found.indptr), before + expected.indptr)
+    np.testing.assert_array_equal(np.asarray(found.indices)[before:last], expected.indices)
+    np.testing.assert_array_equal(np.asarray(found.counts)[before:last], expected.data)
     lengths = np.diff(counts.indptr)[rows]
     np.testing.assert_array_equal(np.asarray(found.order), np.argsort(-lengths, kind="stable"))
 
@@ -346,10 +361,11 @@ def check_first_topics():
     start = np.random.default_rng(11).uniform(0.5, 1.5, (N_WORDS, N_TOPICS)).astype(np.float32)
     found = []
     for backend in (THREADS, CUDA):
-        learner = backend.form(Learner)(counts, start.copy(), alpha, 0.01, 2, backend)
-        learner.step(np.array([2, 0]), 0.5, 1.5)
-        learner.step(np.array([1, 0]), 0.3, 1.5)
-        found.append((np.asarray(learner.word_topic), learner.topic_count, learner.scale))
+        batches = [np.array([2, 0]), np.array([1, 0])]
+        learner = backend.form(Learner)(counts, start.copy(), alpha, batches, 0.01, 2, backend)
+        for rate in (0.5, 0.3):
+            learner.step(rate)
+        found.append((np.asarray(learner.word_topic), np.ravel(learner.topic_count), learner.scale))
     for ours, theirs in zip(found[1], found[0], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5)
 

@@ -342,6 +342,19 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "estimators/shared/certainty/honest.py",
+        (
+            "given = training.rows(rest[aside[rest]])",
+            "given = training.rows(rest)",
+            "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
+        ),
+        (
+            'estimator._sibling(("fold", number), hidden.rows(rest), seed, **length)',
+            'estimator._sibling(("fold", number), training.rows(rest), seed, **length)',
+            "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
+        ),
+    ),
+    *mutants_of(
         "estimators/shared/certainty/cross_fit.py",
         (
             "coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, order]",

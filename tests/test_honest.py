@@ -36,7 +36,7 @@ def test_the_topics_do_not_see_the_labels_set_aside():
     X, y = data.counts.counts, np.asarray(data.y, dtype=float)
 
     def fit(y):
-        return SLDARegressor(4, honest=0.4, max_iter=3, supervision=5, validation_fraction=0).fit(X, y)
+        return SLDARegressor(4, honest=0.4, cross_fit=0, max_iter=3, supervision=5, validation_fraction=0).fit(X, y)
 
     first, same_topics = fit(y), []
     for row in range(30):

@@ -14,11 +14,12 @@ with warnings.catch_warnings():
     import statsmodels.api as sm
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
+from supertopic import SLDARegressor
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.results.effects import effects_covariance, find_effects
 from supertopic.inference import regression
 from supertopic.inference.design import Design
-from supertopic.inference.regression import Labelled, contrast_information, regress
+from supertopic.inference.regression import Labelled, contrast_information, dispersion_summary, equations, regress
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build, moments
 
@@ -358,6 +359,27 @@ def test_a_gaussian_asks_the_documents_once(prior, sigma):
     given = (documents, response, found[0], found[2])
     np.testing.assert_allclose(found[1], regression.information(*given), rtol=1e-9)
     assert bool(dispersion[0] == start[1][0]) == (sigma is not None)
+
+
+def test_a_gaussian_takes_what_the_e_step_has_summed_up(monkeypatch):
+    """The documents, asked once more, would say the same: words, covariates, weights, missing labels."""
+    rng, steps = np.random.default_rng(4), []
+    X, y = rng.poisson(0.3, size=(80, 30)), rng.normal(size=80)
+    y[::9] = np.nan
+
+    def compared(response, prior, total, coef, dispersion, known, **limits):
+        asked = [total(function, response, coef, dispersion) for function in (dispersion_summary, equations)]
+        np.testing.assert_allclose(known[0], asked[0], rtol=1e-6)
+        np.testing.assert_allclose(known[1].gram, asked[1].gram, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(known[1].cross, asked[1].cross, rtol=1e-6, atol=1e-9)
+        found = regress(response, prior, lambda *asks: pytest.fail("asked"), coef, dispersion, known=known, **limits)
+        steps.append(found)
+        return found
+
+    monkeypatch.setattr("supertopic.inference.variational.m_step_glm.regress", compared)
+    model = SLDARegressor(3, inference="vb", max_iter=4, tol=0, refit=False, cross_fit=0, random_state=0)
+    model.fit(X, y, covariates=rng.normal(size=(80, 2)), sample_weight=rng.uniform(0.5, 2.0, 80))
+    assert len(steps) == 4
 
 
 def test_several_responses_are_each_alone():

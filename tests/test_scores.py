@@ -54,6 +54,22 @@ def test_missing_labels_are_left_out_of_an_accuracy(name):
         model.score(X, [None] * 80)
 
 
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_labels_of_another_kind_are_named(name):
+    """An accuracy of zero would look like a bad model."""
+    model, coded = CLASSIFIERS[name].fit(X, TEXT), (TEXT == "yes").astype(int)
+    with pytest.warns(UserWarning, match="such as '[01]', none of them a class of this model; expected 'no', 'yes'$"):
+        assert model.score(X, coded) == 0.0
+    assert model.score(X[:9], [*TEXT[:8], "perhaps"]) <= 8 / 9  # one that is new: without a word
+
+
+def test_labels_of_another_kind_are_named_beside_others():
+    y = pd.DataFrame({"kind": TEXT, "number": NUMBER})
+    model = TopicModel(3, max_iter=3, cross_fit=0).fit(X, y)
+    with pytest.warns(UserWarning, match="none of them a class of this model"):
+        model.score(X, y.assign(kind="other"))
+
+
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_missing_numbers_are_left_out_of_r2(name):
     model = REGRESSORS[name].fit(X, NUMBER)

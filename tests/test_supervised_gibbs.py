@@ -32,7 +32,7 @@ def test_topics_under_a_collapsed_probit_follow_the_enumerated_posterior():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("weight", [1.0, 2.0, 2.5])
+@pytest.mark.parametrize("weight", [1.0, 2.5])
 def test_topics_follow_the_enumerated_posterior(name, weight):
     """Topics given coefficients: p(z | w, y), with the augmentation variables integrated out."""
     follow_enumerated(name, weight)
@@ -47,7 +47,8 @@ def follow_enumerated(name, weight, options=None):
     if weight == 2.5 and sampler.model.response.whole_weights:
         with pytest.raises(ValueError, match="weights of labels"):
             sampler.model.response.check_sampler(sampler.weight)
-        return
+        weight = 2.0
+        sampler = sampler_of(name, TINY, y, np.array([weight, weight]), options=options)
     rng = np.random.default_rng(5)
     sampler.coef = rng.normal(size=sampler.coef.shape) * 1.5
     coef, dispersion, response = sampler.coef, sampler.dispersion, sampler.model.response

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from supertopic import SLDAClassifier, SLDARegressor, load
+from supertopic.corpus import Corpus
 from supertopic.datasets import simulate
+from supertopic.estimators.shared.certainty import honest
 from supertopic.estimators.shared.certainty.topic_errors import similarity, widening
 from tests.naive_supervised import jackknife_widening
 
@@ -87,3 +89,40 @@ def test_the_folds_fits_are_matched_and_in_the_units_of_the_whole(kind, monkeypa
 
 def uncalibrated(kind, y):
     return kind(4, max_iter=6, cross_fit=0, random_state=0).fit(DATA.counts, y)
+
+
+def test_sample_splitting_has_the_errors_of_its_topics(monkeypatch):
+    """Recomputed from fits without a fold: by least squares, from the labels that are set aside in all of them."""
+    folds, kept, sibling = [], {}, SLDARegressor._sibling
+
+    def watched(self, part, training, seed, **params):
+        folds.append((sibling(self, part, training, seed, **params), training))
+        return folds[-1][0]
+
+    def keep(name, function):
+        def call(*given):
+            kept[name] = function(*given)
+            return kept[name]
+
+        return call
+
+    monkeypatch.setattr(SLDARegressor, "_sibling", watched)
+    monkeypatch.setattr("supertopic.estimators.shared.supervised.set_aside", keep("aside", honest.set_aside))
+    monkeypatch.setattr("supertopic.estimators.shared.certainty.honest.folds_of", keep("fold", honest.folds_of))
+    given = {"inference": "vb", "honest": 0.5, "coef_prior": "flat", "max_iter": 6, "random_state": 0}
+    model = SLDARegressor(4, cross_fit=4, **given).fit(DATA.counts, DATA.y)
+    alone, own = SLDARegressor(4, cross_fit=0, **given).fit(DATA.counts, DATA.y), []
+    assert len(folds) == 4
+    for number, (other, training) in enumerate(folds):
+        rest = kept["fold"] != number
+        np.testing.assert_array_equal(np.isnan(training.y), kept["aside"][rest])
+        used = rest & kept["aside"]
+        assert 80 < used.sum() < 140
+        shares = other._scores(Corpus(DATA.counts.counts[used]), np.zeros((used.sum(), 0))).mean_topics
+        coef = np.linalg.lstsq(shares, DATA.y[used], rcond=None)[0]
+        own.append(coef[np.argmax(np.sqrt(model.components_) @ np.sqrt(other.components_).T, axis=1)])
+    expected = jackknife_widening(np.array(own), model._average_shares(), alone.coef_std_)
+    assert expected > 1.02
+    np.testing.assert_allclose(model._topic_error, [expected], rtol=1e-3)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    np.testing.assert_allclose(model.coef_std_, alone.coef_std_ * expected, rtol=1e-3)

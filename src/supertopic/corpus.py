@@ -78,11 +78,13 @@ class Corpus:
     @cached_property
     def lengths(self) -> np.ndarray:
         """Number of tokens of each document, float64 (float32 sums would round above 16 million)."""
-        return np.asarray(self.counts.sum(axis=1, dtype=np.float64)).ravel()
+        found, filled = np.zeros(self.n_documents), np.flatnonzero(np.diff(self.counts.indptr))
+        found[filled] = np.add.reduceat(self.counts.data, self.counts.indptr[filled], dtype=np.float64)
+        return found  # SciPy's sum would make a copy of all counts in float64
 
     @cached_property
     def n_tokens(self) -> float:
-        return float(self.lengths.sum())
+        return float(self.counts.data.sum(dtype=np.float64))
 
     @cached_property
     def n_empty(self) -> int:

@@ -194,7 +194,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X), sample_weight)
+        return score_classes(y, self.predict(X), self.classes_, sample_weight)
 
     def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
         """exp(-log-likelihood per token) of new documents without their classes, p(w) = sum_c p(c) p(w | c).

@@ -402,7 +402,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X), sample_weight)
+        return score_classes(y, self.predict(X), self.classes_, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

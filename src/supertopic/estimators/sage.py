@@ -206,7 +206,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X), sample_weight)
+        return score_classes(y, self.predict(X), self.classes_, sample_weight)
 
     def explain(self, doc: Any) -> pd.DataFrame:  # type: ignore[override]
         """What each word of one document says for each class: columns word, count, and a column per class.

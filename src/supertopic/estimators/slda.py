@@ -216,7 +216,8 @@ class SLDARegressor(RegressorMixin, SLDA):
     honest : float
         Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
         Topics do not see them, and `coef_`, `coef_std_`, `dispersion_` and intervals come from them alone, by an
-        ordinary regression, instead of from `cross_fit`. Topics then learn from fewer labels. 0 sets none aside.
+        ordinary regression. Fits without a fold (`cross_fit`) then only say how much further coefficients move than
+        that, where they find the topics again. Topics learn from fewer labels. 0 sets none aside.
     ensemble : int
         Fits from different starts, whose linear predictors are averaged; 3 predict better than one. `components_`,
         `coef_`, `transform` and the topics of `explain` are those of the first; its contributions are means over all
@@ -480,7 +481,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X, covariates), sample_weight)
+        return score_classes(y, self.predict(X, covariates), self.classes_, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -460,7 +460,7 @@ class SSTMClassifier(ClassifierMixin, SSTM):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X, covariates), sample_weight)
+        return score_classes(y, self.predict(X, covariates), self.classes_, sample_weight)
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         return columns

@@ -133,8 +133,8 @@ class TopicModel(SLDA):
         for place, target in enumerate(self._targets):
             column = given.get(target.name, table[:, place])  # by name where there are names
             if not missing(column).all():
-                score = r2_of_known if target.classes is None else share_of_known
-                found[target.name] = score(column, predicted[target.name].to_numpy())
+                both, classes = (column, predicted[target.name].to_numpy()), target.classes
+                found[target.name] = r2_of_known(*both) if classes is None else share_of_known(*both, classes)
         if not found:
             raise ValueError("y is missing for every document; expected some labels")
         return pd.Series(found, name="score")

@@ -26,7 +26,9 @@ def shifted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """E[s + offset] and its second moment, from those of s."""
     square = moment + offset * (2 * score + offset)
-    return score + offset, np.where(is_product, moment * np.exp(np.minimum(offset, 300.0)), square)
+    if is_product.any():
+        square = np.where(is_product, moment * np.exp(np.minimum(offset, 300.0)), square)
+    return score + offset, square
 
 
 @dataclass(frozen=True)

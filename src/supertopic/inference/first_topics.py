@@ -55,11 +55,9 @@ def online_counts(
     word_topic += np.float32(0.5)
     word_topic *= by_word[:, None] / np.float32(n_topics)
     batches = _draw_batches(n_all, rng)
-    learner = backend.form(Learner)(counts, word_topic, alpha, SETTINGS.smoothing, SETTINGS.passes, backend)
-    for step, documents in enumerate(batches):
-        rate = (SETTINGS.delay + step) ** -SETTINGS.decay
-        following = batches[step + 1] if step + 1 < len(batches) else None
-        learner.step(documents, rate, n_all / len(documents), following)
+    learner = backend.form(Learner)(counts, word_topic, alpha, batches, SETTINGS.smoothing, SETTINGS.passes, backend)
+    for step in range(len(batches)):
+        learner.step((SETTINGS.delay + step) ** -SETTINGS.decay)
     word_topic[:] = learner.word_topic
     word_topic *= learner.scale * np.float32((n_documents or n_all) / n_all)
     return word_topic
@@ -89,25 +87,31 @@ class Learner:
     """Expected counts n_wk = scale · word_topic_wk, and n_k. The decay of words not in a batch goes into scale."""
 
     def __init__(
-        self, counts: sp.csr_matrix, word_topic: np.ndarray, alpha: np.ndarray, beta: float, passes: int,
-        backend: Backend,
+        self, counts: sp.csr_matrix, word_topic: np.ndarray, alpha: np.ndarray, batches: list[np.ndarray], beta: float,
+        passes: int, backend: Backend,
     ) -> None:  # fmt: skip
+        """batches : the documents of each step"""
         self.counts, self.word_topic, self.backend, self.passes = counts, word_topic, backend, passes
         self.alpha, self.beta, self.scale = alpha.astype(np.float32), np.float32(beta), np.float32(1.0)
         self.topic_count = word_topic.sum(axis=0, dtype=np.float64).astype(np.float32)
         self._longest = int(np.diff(counts.indptr).max(initial=0))
-        self._ahead: _Entries | None = None
+        self._batches = iter(batches)
+        self._entries = self._next_entries()
 
-    def step(self, documents: np.ndarray, rate: float, growth: float, following: np.ndarray | None = None) -> None:
-        """Move the counts by `rate` towards those of the documents named, times `growth`.
+    def _next_entries(self) -> _Entries | None:
+        documents = next(self._batches, None)
+        return None if documents is None else _Entries(documents, self.counts, self.backend)
 
-        The entries of the `following` step's documents are put in order beside it: that takes one thread.
+    def step(self, rate: float) -> None:
+        """Move the counts by `rate` towards those of the next batch, scaled up to all documents.
+
+        The entries of the batch after it are put in order beside this step: that takes one thread.
         """
         indptr, indices, data = self.counts.indptr, self.counts.indices, self.counts.data
         n_words, n_topics = self.word_topic.shape
-        entries = self._ahead
-        if entries is None or entries.documents is not documents:
-            entries = _Entries(documents, self.counts, self.backend)
+        entries = self._entries
+        assert entries is not None
+        documents, growth = entries.documents, self.counts.shape[0] / len(entries.documents)
         theta, gained = np.empty((2, len(documents), n_topics), dtype=np.float32)
         ratio = np.empty(entries.first[-1], dtype=np.float32)
         inverse = np.float32(1.0) / (self.topic_count + self.beta * np.float32(n_words))
@@ -131,7 +135,7 @@ class Learner:
             )
 
         def look_ahead() -> None:
-            self._ahead = None if following is None else _Entries(following, self.counts, self.backend)
+            self._entries = self._next_entries()
 
         sums = [(add, *ends) for ends in entries.of_words]
         self.backend.all([*sums[:1], (look_ahead,), *sums[1:]])  # not first: it would keep the others from beginning

@@ -218,18 +218,18 @@ def solve(response: Response, prior: CoefPrior, total: Total, found: Equations, 
 
 def regress(
     response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray, max_iter: int = 200,
-    tol: float = 1e-8, together: bool = False,
+    tol: float = 1e-8, together: bool = False, known: tuple[np.ndarray, Equations] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """(coef, information, dispersion) of a regression of y on topic shares and covariates, until it gains no more.
 
     Every statistic adds up over documents, so that these may lie in several partitions. Columns that depend on one
     another (softmax) climb together along gradients, where they are many or where this is asked for (`together`); all
-    others solve their own equations.
+    others solve their own equations. known : what the documents say at the coefficients given, where somebody has asked
     """
     coef = coef.astype(np.float64)
     given = (response, prior, total, coef, dispersion, max_iter, tol)
     if response.least_squares:
-        return _least_squares(*given)
+        return _least_squares(*given, known)
     joint = (response.joint or together) and prior.name != "laplace"
     coef, dispersion = _climb(*given) if joint else _solve_by_turns(*given)
     return coef, total(information, response, coef, dispersion), dispersion
@@ -237,16 +237,18 @@ def regress(
 
 def _least_squares(
     response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray, max_iter: int,
-    tol: float,
+    tol: float, known: tuple[np.ndarray, Equations] | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """(coef, information, dispersion) of a Gaussian: its variance and its coefficients, in turns.
 
-    The documents are asked once. Squares at other coefficients follow from the normal equations at variance v:
+    The documents are asked once at most. Squares at other coefficients follow from the normal equations at variance v:
 
         sum_d w E[(u - s')²]  =  sum_d w E[(u - s)²] + v (d' gram d - 2 (cross - gram coef)·d),     d = coef' - coef
     """
-    weight, squares = total(dispersion_summary, response, coef, dispersion)
-    found, variance = total(equations, response, coef, dispersion), dispersion[0]
+    if known is None:
+        known = tuple(total(function, response, coef, dispersion) for function in (dispersion_summary, equations))
+    (weight, squares), found = known
+    variance = dispersion[0]
     gram, cross = variance * found.gram[0], variance * found.cross[0]
     rest, there, before = cross - gram @ coef[0], coef[0], -np.inf
     for _ in range(max_iter):

@@ -325,7 +325,8 @@ class NoResponse(Response):
 def only_labelled(y: np.ndarray, weight: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """y, the weights and the arrays, without the documents that have no label or a weight of zero."""
     rows = ~np.isnan(y) & (weight > 0)
-    return tuple(array[rows] for array in (y, weight, *arrays))
+    given = (y, weight, *arrays)
+    return given if rows.all() else tuple(array[rows] for array in given)
 
 
 def only_known(y: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -42,6 +42,13 @@ def empty(size: int, dtype: Any = np.float32) -> Any:
     return array
 
 
+def part_of(array: Any, first: int, last: int) -> Any:
+    """Some of an array; as long as there is a part, the memory of the whole is not used again."""
+    found = array[int(first) : int(last)]
+    found.whole = array
+    return found
+
+
 def sent(values: np.ndarray, dtype: Any) -> Any:
     """A flat array on the device."""
     flat = np.ascontiguousarray(values, dtype=dtype).reshape(-1)

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma, gammaln, polygamma
 
-from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
+from supertopic.backends.cuda.arrays import Matrix, padded, warps
+from supertopic.backends.cuda.documents import Documents
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.e_step_words import add_prior_terms, infer_words
 from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET

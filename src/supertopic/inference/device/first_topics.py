@@ -1,4 +1,4 @@
-"""Quick passes for first topics on the device; the host puts each batch's entries in the order of words."""
+"""Quick passes for first topics on the device, which the host need not wait for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.map_shares import learn
 from supertopic.backends.cuda.kernels.word_sums import add_runs, grow_words
 from supertopic.backends.cuda.memory import empty, sent
-from supertopic.inference.batches import order_entries
 from supertopic.inference.device.documents import counts_on_device
 from supertopic.inference.first_topics import Learner
 
@@ -24,38 +23,34 @@ class DeviceLearner(Learner):
     """Expected counts on the device."""
 
     def __init__(
-        self, counts: sp.csr_matrix, word_topic: np.ndarray, alpha: np.ndarray, beta: float, passes: int,
-        backend: Backend,
+        self, counts: sp.csr_matrix, word_topic: np.ndarray, alpha: np.ndarray, batches: list[np.ndarray], beta: float,
+        passes: int, backend: Backend,
     ) -> None:  # fmt: skip
-        super().__init__(counts, word_topic, alpha, beta, passes, backend)
+        super().__init__(counts, word_topic, alpha, [], beta, passes, backend)
+        self._room = float(self.beta) * len(word_topic)
+        self._prior, self._inverse = (
+            sent(padded(values), np.float32) for values in (self.alpha, 1.0 / (self.topic_count + self._room))
+        )
         self.word_topic: Any = Matrix.of(word_topic)
-        self._documents, self._rows = counts_on_device(counts), Matrix.empty(*word_topic.shape)
-        self._ratio = empty(self._documents.n_entries)
+        self.topic_count: Any = Matrix.of(self.topic_count[None])
+        self._rows = Matrix.empty(*word_topic.shape)
+        self._documents = counts_on_device(counts).in_batches(batches)
 
-    def step(self, documents: np.ndarray, rate: float, growth: float, following: np.ndarray | None = None) -> None:
-        """As in `Learner`; where a batch's words are few, nothing is gained by looking ahead."""
-        counts, rows, (n_words, n_topics) = self._documents, self._rows, self.word_topic.shape
-        words, start, entry, doc = order_entries(documents, self.counts)
-        theta, gained = Matrix.empty(len(documents), n_topics), Matrix.empty(len(documents), n_topics)
-        inverse = np.float32(1.0) / (self.topic_count + self.beta * np.float32(n_words))
-        smoothing = float(self.beta / self.scale)
+    def step(self, rate: float) -> None:
+        documents, rows, n_topics = next(self._documents), self._rows, self.word_topic.shape[1]
+        n_documents, growth = documents.n_documents, self.counts.shape[0] / documents.n_documents
+        theta, gained = (Matrix.empty(n_documents, n_topics) for _ in range(2))
+        ratio, smoothing = empty(documents.n_entries), float(self.beta / self.scale)
         rows.by_topic(topics.add_number, n_topics, self.word_topic.flat, smoothing, rows.width, rows.flat)
-        by_topic = (sent(padded(value), np.float32) for value in (self.alpha, inverse))
-        learn(rows.registers)[warps(len(documents))](
-            sent(documents, np.int64), *counts.csr[1:], rows.flat, *by_topic, self.passes, theta.flat,
-            gained.flat, self._ratio,
-        )  # fmt: skip
+        learn(rows.registers)[warps(n_documents)](
+            *documents.csr, rows.flat, n_topics, self._prior, self._inverse, self.passes, theta.flat, gained.flat, ratio
+        )
         self.scale *= np.float32(1.0 - rate)
-        sums, first = empty(len(words) * rows.width), self.counts.indptr[documents]
-        before = np.cumsum(self.counts.indptr[documents + 1] - first) - (self.counts.indptr[documents + 1] - first)
-        of_corpus = entry + (first - before)[doc]
-        add_runs(rows.registers)[warps(len(words))](
-            sent(start, np.int64), sent(of_corpus, np.int32), sent(doc, np.int32), self._ratio, theta.flat, sums
+        grown, sums = float(np.float32(rate * growth) / self.scale), documents.runs(add_runs, theta, ratio, theta.flat)
+        grow_words[len(rows), rows.width](
+            documents.by_word.word_runs, sums, grown, rows.flat, rows.width, self.word_topic.flat
         )
-        step = float(np.float32(rate * growth) / self.scale)
-        grow_words[len(words), rows.width](
-            sent(words, np.int32), step, sums, rows.flat, rows.width, self.word_topic.flat
-        )
-        self.topic_count *= np.float32(1.0 - rate)
-        gains = gained.sums(topics.sum_topics, gained.flat, gained.width)
-        self.topic_count += np.float32(rate * growth) * gains.astype(np.float32)
+        topics.move_sizes[1, rows.width](
+            n_documents, gained.flat, 1.0 - rate, rate * growth, self._room, rows.width, self.topic_count.flat,
+            self._inverse,
+        )  # fmt: skip

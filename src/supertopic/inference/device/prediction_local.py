@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend
-from supertopic.backends.cuda.arrays import Documents, Matrix, padded, warps
+from supertopic.backends.cuda.arrays import Matrix, padded, warps
+from supertopic.backends.cuda.documents import Documents
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
@@ -35,7 +36,7 @@ from supertopic.model import Model, State
 def mini_batches_on_device(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
     """As `mini_batches`; the documents of a batch are made on the device from all documents, which lie there."""
     order, key = draw_epoch(len(batch), size, seed)
-    for rows, documents in zip(order, documents_of(batch).thinned(order, SETTINGS.dropped, key), strict=True):
+    for rows, documents in zip(order, documents_of(batch).in_batches(order, SETTINGS.dropped, key), strict=True):
         counts: Any = CountsOnDevice(documents)
         covariates = None if batch.covariates is None else batch.covariates[rows]
         yield rows, Batch(counts, batch.y[rows], batch.weight[rows], batch.n_topics, covariates)
@@ -45,7 +46,7 @@ def mini_batches_on_device(batch: Batch, size: int, seed: list[int]) -> Iterator
 def settle_on_device(
     partition: Partition, backend: Backend, alpha: np.ndarray, weights: Any, limits: LocalLimits
 ) -> float:
-    return _settle(partition, alpha, weights_of(weights), limits)[1]
+    return _sum(_settle(partition, alpha, weights_of(weights), limits)[1], len(partition.batch))
 
 
 @form_of(prediction_step)
@@ -55,12 +56,13 @@ def prediction_step_on_device(
     """As `prediction_step`; the gradient is where the weights are, on the device or on the host."""
     batch, rows = partition.batch, weights_of(weights)
     documents, n_columns = documents_of(batch), model.response.n_columns
-    ratio, words = _settle(partition, state.alpha, rows, scales.shares)
+    ratio, values = _settle(partition, state.alpha, rows, scales.shares)
     assert partition.found is not None
     theta: Any = partition.found.doc_topic
     design = with_known_shares_on_device(theta, batch.extra, batch.y, batch.weight).design
     coef = state.coef.astype(np.float64)
     pull, labels = pull_of_scores(model.response, state.dispersion, batch.y, batch.weight, design.predictors(coef))
+    words = _sum(values, len(batch))  # the host has just waited; after the next kernel, it would have to once more
     pulled, shift = Matrix.empty(*theta.shape), empty(documents.n_entries)
     adjoint(rows.registers)[warps(len(batch))](
         *documents.csr, rows.flat, model.n_topics, _prior(state.alpha), theta.flat, ratio, n_columns,
@@ -96,18 +98,22 @@ def _prior(alpha: np.ndarray) -> Any:
     return sent_once(padded(alpha), np.float32)
 
 
-def _settle(partition: Partition, alpha: np.ndarray, rows: Matrix, limits: LocalLimits) -> tuple[Any, float]:
-    """(ratio of each entry, sum of log p(w, theta)); the shares stay in the partition."""
+def _settle(partition: Partition, alpha: np.ndarray, rows: Matrix, limits: LocalLimits) -> tuple[Any, Any]:
+    """(ratio of each entry, log p(w, theta) of each document), on the device; the shares stay in the partition."""
     documents, n_topics = documents_of(partition.batch), rows.shape[1]
     theta = _start(partition, documents, n_topics)
     ratio, values = empty(documents.n_entries), empty(documents.n_documents, np.float64)
-    if not documents.n_documents:
-        return ratio, 0.0
-    settle(rows.registers)[warps(documents.n_documents)](
-        *documents.csr, rows.packed, rows.flat, n_topics, _prior(alpha), limits.max_passes, limits.tol,
-        theta.flat, ratio, values, empty(documents.n_documents, np.int32),
-    )  # fmt: skip
-    return ratio, float(np.asarray(values.copy_to_host()).sum())
+    if documents.n_documents:
+        settle(rows.registers)[warps(documents.n_documents)](
+            *documents.csr, rows.packed, rows.flat, n_topics, _prior(alpha), limits.max_passes, limits.tol,
+            theta.flat, ratio, values, empty(documents.n_documents, np.int32),
+        )  # fmt: skip
+    return ratio, values
+
+
+def _sum(values: Any, n: int) -> float:
+    """The sum of n numbers of the device, which the host waits for."""
+    return float(np.asarray(values.copy_to_host())[:n].sum())
 
 
 def _start(partition: Partition, documents: Documents, n_topics: int) -> Matrix:

@@ -101,8 +101,9 @@ class ResponseBlock:
         """(slope, curvature) in terms of the topics' part of the linear predictor."""
         response = self.model.response
         slope, curvature = response.slope_and_curvature(self.y, *self._whole(), self.state.dispersion)
-        slope = np.where(response.is_product, slope, slope - curvature * self.offset)
-        curvature = np.where(response.is_product, curvature * np.exp(np.minimum(self.offset, 300.0)), curvature)
+        if self.covariates.shape[1]:
+            slope = np.where(response.is_product, slope, slope - curvature * self.offset)
+            curvature = np.where(response.is_product, curvature * np.exp(np.minimum(self.offset, 300.0)), curvature)
         return self.weight[:, None] * slope + self.added_slope, self.weight[:, None] * curvature
 
     def _infer_mean(self, backend: Backend, fresh: bool) -> None:

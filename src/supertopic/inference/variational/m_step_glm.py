@@ -59,13 +59,11 @@ class GLMStep:
         response, prior, coef = model.response, model.coef_prior, before.coef.astype(np.float64)
         over: Total = partial(over_partitions, spread, before.alpha)
         if rate == 1.0 and scale == 1.0 and not model.per_token:
-            if backend.remote:
+            if backend.remote and not response.least_squares:  # these need no document: the E-step has summed them up
                 over = fetched(over, int(stats.n_documents) * coef.shape[1])
-            turns = _JOINT_TURNS if response.joint else _TURNS
-            coef, precision, dispersion = regress(
-                response, prior, over, coef, before.dispersion, max_iter=turns, tol=1e-5
-            )
-            found = Equations(stats.gram, stats.cross)
+            turns, found = _JOINT_TURNS if response.joint else _TURNS, Equations(stats.gram, stats.cross)
+            given = (response, prior, over, coef, before.dispersion)
+            coef, precision, dispersion = regress(*given, max_iter=turns, tol=1e-5, known=(stats.response, found))
         else:
             dispersion = response.update(stats.response, before.dispersion, rate)
             found = Equations(

@@ -78,22 +78,23 @@ def learn(n: int) -> Any:
     run = last_pass(n)  # float32 throughout, so that fits start where those of the CPU do
 
     @cuda.jit(fastmath=True)
-    def kernel(documents, indptr, indices, counts, rows, alpha, inverse, max_passes, theta, gained, ratio):
-        """theta and gained (B · 32 n) of the documents named, and ratio by entry of the whole corpus.
+    def kernel(order, indptr, indices, counts, rows, n_topics, alpha, inverse, max_passes, theta, gained, ratio):
+        """theta and gained (B · 32 n), and ratio by entry.
 
         rows : (V · 32 n) float32, word_topic + smoothing, zero beyond the topics
-        alpha, inverse : (32 n,) float32, zero beyond the topics
+        alpha, inverse : (32 n,) float32
         """
         lane = cuda.threadIdx.x
         place = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
-        if place >= documents.shape[0]:
+        if place >= order.shape[0]:
             return
         own, total = cuda.local.array(n, float32), cuda.local.array(n, float32)
         scale, row = cuda.local.array(n, float32), cuda.local.array((4, n), float32)
-        first, last = indptr[documents[place]], indptr[documents[place] + 1]
-        base = np.uint64(place) * np.uint64(32 * n) + np.uint64(lane)
+        d = order[place]
+        first, last = indptr[d], indptr[d + 1]
+        base = np.uint64(d) * np.uint64(32 * n) + np.uint64(lane)
         for i in range(n):
-            scale[i] = inverse[32 * i + lane]
+            scale[i] = inverse[32 * i + lane] if 32 * i + lane < n_topics else np.float32(0.0)
             own[i] = scale[i]
         for _ in range(max_passes):
             run(first, last, indices, counts, rows, own, total, row, ratio, lane)

@@ -134,6 +134,17 @@ def add_number(n_words, n_topics, values, number, width, out):
 
 
 @cuda.jit
+def move_sizes(n_documents, gained, keep, grow, room, width, sizes, inverse):
+    """sizes_k = keep sizes_k + grow sum_d gained_dk, and inverse_k = 1 / (sizes_k + room); one block."""
+    k = cuda.threadIdx.x
+    total = 0.0
+    for d in range(n_documents):
+        total += np.float64(gained[d * width + k])
+    sizes[k] = np.float32(keep) * sizes[k] + np.float32(grow) * np.float32(total)
+    inverse[k] = np.float32(1.0) / (sizes[k] + np.float32(room))
+
+
+@cuda.jit
 def fill(n_words, value, width, values):
     """values = value."""
     k = cuda.threadIdx.x

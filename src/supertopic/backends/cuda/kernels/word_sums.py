@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32
 
+from supertopic.backends.cuda.kernels.lanes import on_device
+
 RUN = 512  # entries that one warp adds
 
 
@@ -61,37 +63,71 @@ def add_runs(n: int) -> Any:
     return kernel
 
 
-@cuda.jit
-def add_words(word_runs, sums, rows, width, out):
-    """out_wk = rows_wk times the sum of word w's runs, float64 sums.
+@cache
+def subtract_runs(n: int) -> Any:
+    """The kernel that adds up differences over runs of entries, with `n` registers a lane."""
 
-    word_runs : (V + 1,) int64 into the runs; rows, out : (V · width)
-    """
-    k = cuda.threadIdx.x
-    word = cuda.blockIdx.x
+    @cuda.jit(fastmath=True)
+    def kernel(run_start, entry, doc, by, theta, less, other, sums):
+        """sums_rk = sum over the entries e of run r, in document d, of by_e theta_dk - less_e other_dk."""
+        lane = cuda.threadIdx.x
+        run = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+        if run >= run_start.shape[0] - 1:
+            return
+        total = cuda.local.array(n, float32)
+        for i in range(n):
+            total[i] = np.float32(0.0)
+        p, last = run_start[run], run_start[run + 1]
+        while p + 2 <= last:  # two at a time: several loads are under way at once
+            by_a, less_a = by[entry[p]], less[entry[p]]
+            by_b, less_b = by[entry[p + 1]], less[entry[p + 1]]
+            a = np.uint64(doc[p]) * np.uint64(32 * n) + np.uint64(lane)
+            b = np.uint64(doc[p + 1]) * np.uint64(32 * n) + np.uint64(lane)
+            for i in range(n):
+                step = np.uint64(32 * i)
+                total[i] += by_a * theta[a + step] - less_a * other[a + step]
+                total[i] += by_b * theta[b + step] - less_b * other[b + step]
+            p += 2
+        if p < last:
+            by_a, less_a = by[entry[p]], less[entry[p]]
+            a = np.uint64(doc[p]) * np.uint64(32 * n) + np.uint64(lane)
+            for i in range(n):
+                total[i] += by_a * theta[a + np.uint64(32 * i)] - less_a * other[a + np.uint64(32 * i)]
+        at = np.uint64(run) * np.uint64(32 * n) + np.uint64(lane)
+        for i in range(n):
+            sums[at + np.uint64(32 * i)] = total[i]
+
+    return kernel
+
+
+@on_device
+def _of_word(word, k, word_runs, sums, width):
+    """The sum of a word's runs, float64."""
     total = 0.0
     for run in range(word_runs[word], word_runs[word + 1]):
         total += np.float64(sums[np.int64(run) * width + k])
+    return total
+
+
+@cuda.jit
+def add_words(word_runs, sums, width, out):
+    """out_wk = the sum of word w's runs; word_runs : (V + 1,) int64 into the runs; out : (V · width)"""
+    word, k = cuda.blockIdx.x, cuda.threadIdx.x
+    out[np.int64(word) * width + k] = np.float32(_of_word(word, k, word_runs, sums, width))
+
+
+@cuda.jit
+def multiply_words(word_runs, sums, rows, width, out):
+    """out_wk = rows_wk times the sum of word w's runs."""
+    word, k = cuda.blockIdx.x, cuda.threadIdx.x
     at = np.int64(word) * width + k
-    out[at] = np.float32(total * np.float64(rows[at]))
+    out[at] = np.float32(_of_word(word, k, word_runs, sums, width) * np.float64(rows[at]))
 
 
 @cuda.jit
-def grow_words(words, step, sums, rows, width, out):
-    """out_wk += step rows_wk sums_pk, where word w is the p-th of `words`, which has one run."""
-    k = cuda.threadIdx.x
-    place = cuda.blockIdx.x
-    at = np.int64(words[place]) * width + k
-    out[at] += np.float32(step) * rows[at] * sums[np.int64(place) * width + k]
-
-
-@cuda.jit
-def add_differences(word_runs, plus, minus, width, out):
-    """out_wk = the sum of word w's runs of `plus`, less that of `minus`, float64 sums."""
-    k = cuda.threadIdx.x
-    word = cuda.blockIdx.x
-    total = 0.0
-    for run in range(word_runs[word], word_runs[word + 1]):
-        at = np.int64(run) * width + k
-        total += np.float64(plus[at]) - np.float64(minus[at])
-    out[np.int64(word) * width + k] = np.float32(total)
+def grow_words(word_runs, sums, step, rows, width, out):
+    """out_wk += step rows_wk times the sum of word w's runs; a word without any stays."""
+    word, k = cuda.blockIdx.x, cuda.threadIdx.x
+    if word_runs[word + 1] > word_runs[word]:
+        at = np.int64(word) * width + k
+        out[at] += np.float32(step) * rows[at] * np.float32(_of_word(word, k, word_runs, sums, width))

@@ -75,15 +75,13 @@ def keep_levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.nda
 
 def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) -> OutOfFold | None:
     """Every labelled document predicted by a fit without it; None where they are too few."""
-    labelled = np.flatnonzero(training.labelled)
-    if len(labelled) < _LEAST * n_folds:
+    fold = folds_of(training, n_folds, seed)
+    if fold is None:
         return None
-    fold = np.full(len(training.y), -1)  # documents without a label are in every fit
-    fold[np.random.default_rng([seed, 7]).permutation(labelled)] = np.arange(len(labelled)) % n_folds
     state, response = estimator._state, estimator._response()
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
-    topics, given = estimator._weights(), _length(estimator)
+    topics, given = estimator._weights(), length_of_folds(estimator)
     coef, similar = np.zeros((n_folds, *state.coef.shape)), np.zeros((n_folds, estimator.n_topics))
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
@@ -97,10 +95,21 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
             coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, order]
             similar[number] = similarity(topics, other._weights()[:, order])
             report(number + 1)
+    labelled = np.flatnonzero(training.labelled)
     return OutOfFold(labelled, score[labelled], moment[labelled], shares[labelled], coef, similar)
 
 
-def _length(estimator: Any) -> dict[str, Any]:
+def folds_of(training: Training, n_folds: int, seed: int) -> np.ndarray | None:
+    """(D,) the fold of each labelled document, -1 of the others, which are in every fit; None where labels are few."""
+    labelled = np.flatnonzero(training.labelled)
+    if len(labelled) < _LEAST * n_folds:
+        return None
+    fold = np.full(len(training.y), -1)
+    fold[np.random.default_rng([seed, 7]).permutation(labelled)] = np.arange(len(labelled)) % n_folds
+    return fold
+
+
+def length_of_folds(estimator: Any) -> dict[str, Any]:
     """How long the fits of the folds are: shorter ones are less bold, and the slope that they give is too steep."""
     engine = estimator._engine()
     if not engine.at_mode:

@@ -4,6 +4,9 @@ Topics that were fitted to labels are correlated with the noise in these labels.
 topics finds that noise again, and its errors are too small, whatever formula they come from. Labels that were set aside
 know nothing of the topics: given the topics and all words, a regression on them is an ordinary one, and its errors are
 those of any textbook. The words of the documents set aside take part in the topics; only their labels do not.
+
+These errors take the topics and the shares of documents as known. Fits without a fold of the documents, in which the
+same labels are set aside, say how much further coefficients move than that (`topic_errors`).
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.certainty.cross_fit import keep_levels
+from supertopic.estimators.shared.certainty.cross_fit import folds_of, keep_levels, length_of_folds
+from supertopic.estimators.shared.certainty.topic_errors import similarity, widening
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import Calibration
 from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.gibbs.chains import match_topics
 from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.progress import track
 from supertopic.responses.several import units
 
 _FOLDS = 5  # of the regressions behind the levels of intervals
@@ -44,8 +50,9 @@ def without_labels(training: Training, hidden: np.ndarray) -> Training:
 
 
 def fit_coefficients(estimator: Any, training: Training, aside: np.ndarray, seed: int) -> None:
-    """Coefficients, their errors and the dispersion from the labels set aside; intervals from regressions without a
-    fold of them.
+    """Coefficients, their errors and the dispersion from the labels set aside.
+
+    Intervals come from regressions without a fold of them; fits without a fold say how much wider the errors are.
     """
     given = training.rows(np.flatnonzero(aside))
     first, response = estimator._state, estimator._response()
@@ -63,7 +70,31 @@ def fit_coefficients(estimator: Any, training: Training, aside: np.ndarray, seed
         score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
         estimator._state = first
     estimator._state = whole
+    fold_of = folds_of(training, n_folds, seed) if (n_folds := estimator._n_folds()) else None
+    if fold_of is not None:
+        estimator._topic_error = _widening_of_folds(estimator, training, aside, fold_of, seed)
     keep_levels(estimator, given.y, score, moment)
+
+
+def _widening_of_folds(
+    estimator: Any, training: Training, aside: np.ndarray, fold: np.ndarray, seed: int
+) -> np.ndarray:
+    """(C,) what the errors are multiplied with, by fits without a fold; their coefficients from the other labels."""
+    state, topics, n_folds = estimator._state, estimator._weights(), int(fold.max()) + 1
+    coef, similar = np.zeros((n_folds, *state.coef.shape)), np.zeros((n_folds, estimator.n_topics))
+    hidden, length = without_labels(training, aside), length_of_folds(estimator)
+    with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
+        for number in range(n_folds):
+            rest = np.flatnonzero(fold != number)
+            other = estimator._sibling(("fold", number), hidden.rows(rest), seed, **length)
+            given = training.rows(rest[aside[rest]])
+            found = _regress(other, given, other._shares_without_y(given), np.ones(len(given.y), dtype=bool))
+            unit = units(estimator._response(), found.dispersion, state.dispersion)[1]
+            order = match_topics(topics, other._weights())
+            coef[number, :, : len(order)] = unit[:, None] * found.coef[:, order]
+            similar[number] = similarity(topics, other._weights()[:, order])
+            report(number + 1)
+    return widening(estimator, coef, similar)
 
 
 def _regress(estimator: Any, given: Training, shares: np.ndarray, rows: np.ndarray) -> Any:

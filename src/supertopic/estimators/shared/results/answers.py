@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -53,20 +54,30 @@ def r2_of_known(column: np.ndarray, predicted: np.ndarray) -> float:
     return float(predictive_r2(as_numbers(column[known], "score"), predicted[known]))
 
 
-def score_classes(y: Any, predicted: np.ndarray, sample_weight: Any = None) -> float:
+def score_classes(y: Any, predicted: np.ndarray, classes: np.ndarray, sample_weight: Any = None) -> float:
     """The share of the documents with a label whose class is predicted."""
     table, _ = as_table(y, len(predicted), "score")
-    return share_of_known(table[:, 0], predicted, sample_weight)
+    return share_of_known(table[:, 0], predicted, classes, sample_weight)
 
 
-def share_of_known(column: np.ndarray, predicted: np.ndarray, sample_weight: Any = None) -> float:
+def share_of_known(column: np.ndarray, predicted: np.ndarray, classes: np.ndarray, sample_weight: Any = None) -> float:
     """The share of the known labels of a column that are predicted."""
     known = _known(column)
     truth, guess = column[known], predicted[known]
     if guess.dtype.kind == "U":  # as in fit: labels of which one is text are all text
         truth = truth.astype(str)
+    _warn_of_other_labels(truth.tolist(), classes.tolist())
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[known]
     return float(np.average(np.asarray(truth == guess, dtype=np.float64), weights=weights))
+
+
+def _warn_of_other_labels(labels: list[Any], classes: list[Any]) -> None:
+    """Say that no label is a class: they are written in another way, or belong to another model."""
+    if set(labels).isdisjoint(classes):
+        shown = ", ".join(map(repr, classes[:3])) + (", …" if len(classes) > 3 else "")
+        warnings.warn(
+            f"y: got labels such as {labels[0]!r}, none of them a class of this model; expected {shown}", stacklevel=4
+        )
 
 
 def _known(column: np.ndarray) -> np.ndarray:
