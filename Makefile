@@ -17,6 +17,8 @@ KERNELS := $(addprefix tests/test_,$(addsuffix .py,kernels_e_step_mean kernels_e
 	kernels_gibbs kernels_gibbs_documents deviations mixture margin coefficients draws metrics_heldout collapsed facets htmm \
 	first_topics supervised_gibbs))
 
+# One process for each core; a file's tests stay together; a process that dies ends the run.
+SPREAD := -n auto --maxprocesses 8 --dist loadfile --max-worker-restart 0
 COUNTED = OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/kernels COVERAGE_FILE=$(CURDIR)/$(VENV)/coverage/lines \
 	$(BIN)/python -m coverage run -m pytest -q
 
@@ -31,10 +33,10 @@ demo: $(VENV)/.core ## Fit, explain and evaluate a model on text that is already
 
 test: $(VENV)/.test ## Check style, types, imports, and run all tests
 	@$(MAKE) -j 2 lint warm  # compiling has the core that the checks leave
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(SPREAD)
 
 test-fast: $(VENV)/.test ## Run the quick tests only, in under a minute
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile -m "not slow and not long"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(SPREAD) -m "not slow and not long"
 
 warm: $(VENV)/.test
 	@$(BIN)/supertopic warm-up >/dev/null
@@ -62,7 +64,7 @@ experiments: $(VENV)/.bench ## The papers' tables and figures, all of them (hour
 coverage: $(VENV)/.test ## Lines and branches that tests reach, those of kernels with the JIT off (docs/trust.md has the figure)
 	@rm -rf $(VENV)/coverage $(VENV)/kernels  # kernels are compiled anew, since parts of them are functions that write code
 	@mkdir $(VENV)/coverage
-	@$(COUNTED) -m "not slow and not data" -n auto --maxprocesses 8 --dist loadfile
+	@$(COUNTED) -m "not slow and not data" $(SPREAD)
 	@printf '%s\n' $(KERNELS) | NUMBA_DISABLE_JIT=1 xargs -n 1 -P 2 env $(COUNTED) -m "not slow and not data" -k "not scikit_learn" -W ignore::RuntimeWarning
 	@$(BIN)/python -m coverage combine -q --data-file=$(VENV)/coverage/lines $(VENV)/coverage
 	@$(BIN)/python -m coverage report --data-file=$(VENV)/coverage/lines

@@ -29,7 +29,7 @@ def main():
         python = Path(folder) / "bin" / "python"
         subprocess.run([os.environ.get("PYTHON", "python3.11"), "-m", "venv", folder], check=True)
         pip = [python, "-m", "pip", "install", "-q"]
-        subprocess.run([*pip, *oldest(), "pytest>=8", "hypothesis>=6.90"], check=True)
+        subprocess.run([*pip, *oldest(), "pytest>=9", "hypothesis>=6.90"], check=True)
         subprocess.run([*pip, "--no-deps", ROOT], check=True)
         tests = [f"tests/test_{name}.py" for name in TESTED]
         # Warnings of old versions about one another are not ours. A sampler draws other numbers with another compiler.

@@ -116,7 +116,7 @@ def test_a_worker_that_dies_changes_nothing(client, cluster):
 
     def watch(*given, **more):
         steps.append(1)
-        if len(steps) == 25:  # in the middle of a fit, between two cuts of the chain
+        if len(steps) == 12:  # in the middle of a fit, between two cuts of the chain
             workers[0].kill()
         return compute(*given, **more)
 
@@ -125,8 +125,8 @@ def test_a_worker_that_dies_changes_nothing(client, cluster):
     helper.start()
     found = numbers_of(clone(model).fit(counts, y))
     helper.join()
+    assert len(steps) > 12  # else nobody was killed, and to wait for that worker would take for ever
     workers.pop(0).wait()
-    assert len(steps) > 25
     assert_alike(found, whole, tolerance=0)
 
 
