@@ -76,9 +76,10 @@ class SamplerOptions:
         return self.spike or self.budget is not None
 
 
-def fit_supervised_gibbs(
-    task: Task, watch: Watch, options: SamplerOptions = SamplerOptions()  # noqa: B008 (it is frozen)
-) -> Fit:  # fmt: skip
+PLAIN = SamplerOptions()
+
+
+def fit_supervised_gibbs(task: Task, watch: Watch, options: SamplerOptions = PLAIN) -> Fit:
     """Run `max_iter` sweeps and average over every `thin`-th sweep after `burn_in`, counted back from the last one.
 
     The draws are `coef` (S, C, K + P), `dispersion` (S, …) and `coef_scale` (S,), and of every tenth sweep `log_joint`
@@ -171,8 +172,7 @@ class SupervisedSampler:
 
     def __init__(
         self, model: Model, counts: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, covariates: np.ndarray | None,
-        seed: int, options: SamplerOptions = SamplerOptions(),  # noqa: B008 (it is frozen)
-        backend: Backend | None = None, groups: int | None = None,
+        seed: int, options: SamplerOptions = PLAIN, backend: Backend | None = None, groups: int | None = None,
     ) -> None:  # fmt: skip
         """backend : None is one thread; groups : of documents and words, None is the usual number for the corpus."""
         self.options, self.coef_prior = options, model.coef_prior
