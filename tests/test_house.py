@@ -134,6 +134,13 @@ def test_every_public_name_exists():
     assert [name for name in supertopic.__all__ if not hasattr(supertopic, name)] == []
 
 
+def run_pytest(folder, environment, require):
+    """pytest in this folder; options that the user gave to the run around it are not for this one."""
+    environment = {**environment, "SUPERTOPIC_REQUIRE": require, "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
+
+
 @pytest.mark.parametrize(
     ("require", "reason", "status"),
     [
@@ -151,9 +158,7 @@ def test_ci_fails_when_a_needed_part_is_missing(tmp_path, require, reason, statu
     (tmp_path / "test_it.py").write_text(
         f"import pytest\n@pytest.mark.skip(reason={reason!r})\ndef test_a(): pass\ndef test_b(): pass\n"
     )
-    environment = {**os.environ, "SUPERTOPIC_REQUIRE": require}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    done = run_pytest(tmp_path, os.environ, require)
     assert done.returncode == status, done.stdout
     assert ("test_a: " in done.stdout and reason in done.stdout) == bool(status)
     assert done.stdout.splitlines()[-1].startswith("1 passed, 1 skipped")
@@ -163,8 +168,6 @@ def test_ci_fails_when_a_needed_part_is_missing(tmp_path, require, reason, statu
 def test_the_corpora_are_needed_only_where_required(tmp_path, require, outcome):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
     (tmp_path / "test_it.py").write_text("def test_a(data_dir): pass\n")
-    environment = {**os.environ, "SUPERTOPIC_REQUIRE": require}
-    environment.pop("SUPERTOPIC_DATA", None)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    without = {name: value for name, value in os.environ.items() if name != "SUPERTOPIC_DATA"}
+    done = run_pytest(tmp_path, without, require)
     assert done.stdout.splitlines()[-1].startswith(outcome), done.stdout
