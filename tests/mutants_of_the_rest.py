@@ -327,6 +327,11 @@ MUTANTS = [
             "return found",
             _GUIDE + "test_coefficients_and_noise_are_those_of_the_labels",
         ),
+        (
+            "n_held = round(task.settings.validation_fraction * len(known))",
+            "n_held = 0 if task.settings.best_epoch else round(task.settings.validation_fraction * len(known))",
+            "test_cross_fit.py::test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it",
+        ),
     ),
     *mutants_of(
         "estimators/shared/certainty/topic_errors.py",
@@ -356,6 +361,11 @@ MUTANTS = [
     ),
     *mutants_of(
         "estimators/shared/certainty/cross_fit.py",
+        (
+            "equally_bold = estimator._engine().at_mode",
+            "equally_bold = False",
+            "test_cross_fit.py::test_grades_of_folds_in_the_units_of_the_whole",
+        ),
         (
             "coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, order]",
             "coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, : len(order)]",

@@ -5,9 +5,12 @@ import pytest
 from scipy.stats import norm
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic.corpus import Corpus
 from supertopic.datasets import simulate
+from supertopic.estimators.shared.certainty import cross_fit
 from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels, told_apart
 from supertopic.inference.after.known_scores import KnownScores
+from supertopic.inference.variational import prediction_constrained as pc
 from supertopic.inference.variational.climb import Climb
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several, units
@@ -123,6 +126,8 @@ def test_predictors_of_another_fit_mean_the_same():
     assert zero + unit * 0.7 == pytest.approx((2.0 + 3.0 * 0.7 - 5.0) / 0.5)
     zero, unit = units(ordinal, np.array([-1.0, 0.0, 1.0]), np.array([0.5, 2.5, 4.5]))
     np.testing.assert_allclose(zero + unit * np.array([-1.0, 0.0, 1.0]), [0.5, 2.5, 4.5])
+    zero, unit = units(ordinal, np.array([-1.0, 0.0, 1.0]), np.array([0.5, 2.5, 4.5]), equally_bold=True)
+    np.testing.assert_allclose(zero + unit * np.array([-1.0, 0.0, 1.0]), [1.5, 2.5, 3.5])  # the latent noise is one
     both = Several([gaussian, ordinal])
     own, new = np.array([1.0, 2.0, 3.0, -1.0, 0.0, 1.0]), np.array([1.0, 5.0, 0.5, 0.5, 2.5, 4.5])
     np.testing.assert_allclose(units(both, own, new)[1], [6.0, 2.0])
@@ -206,20 +211,45 @@ def test_folds_of_prediction_constrained_fits_are_as_long_as_the_whole(monkeypat
     assert given == [{"max_iter": 14}] * 2
 
 
-def test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it():
-    """No document is held out, steps are as long, and the last epochs follow."""
+@pytest.mark.parametrize(("inference", "equally_bold"), [("pc", True), ("vb", False)])
+def test_grades_of_folds_in_the_units_of_the_whole(inference, equally_bold, monkeypatch):
+    """Fits as long as the whole keep the unit of their latent noise; short ones, of small gaps, are stretched."""
+    counts, y = documents("ordinal", 200)
+    half, others, scores = np.arange(200) % 2, [], []
+    sibling, calibrate_them = SLDAClassifier._sibling, cross_fit.calibrate
+    monkeypatch.setattr(cross_fit, "folds_of", lambda *given: half)
+    monkeypatch.setattr(
+        SLDAClassifier, "_sibling", lambda *at, **given: others.append(sibling(*at, **given)) or others[-1]
+    )
+    monkeypatch.setattr(cross_fit, "calibrate", lambda *given: scores.append(given[3:]) or calibrate_them(*given))
+    SLDAClassifier(3, response="ordinal", inference=inference, cross_fit=2, max_iter=12).fit(counts, y)
+    found, cuts = scores[0]
+    for number, other in enumerate(others):
+        own = other._scores(Corpus(counts[half == number]), np.zeros((100, 0))).score
+        gaps = np.ptp(cuts) / np.ptp(other._state.dispersion)
+        assert abs(gaps - 1) > 0.01
+        assert np.ptp(found[half == number]) == pytest.approx((1.0 if equally_bold else gaps) * np.ptp(own), rel=1e-5)
+
+
+def test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it(monkeypatch):
+    """The same documents are held out, steps are as long, and the last epochs over all documents follow."""
     counts, y = documents("gaussian", 200)
-    whole = SLDARegressor(3, cross_fit=0, max_iter=12, random_state=0).fit(counts, y)
-    again = SLDARegressor(3, cross_fit=0, max_iter=12, random_state=0)
+    y = y + 0.5 * y.std() * np.random.default_rng(2).normal(size=200)
+    rates, rows = [], []
+    monkeypatch.setattr(Climb, "rates", lambda self, rate, of=Climb.rates: rates.append(rate) or of(self, rate))
+    monkeypatch.setattr(pc, "_split", lambda task, of=pc._split: rows.append(of(task)) or of(task))
+    whole = SLDARegressor(8, cross_fit=0, max_iter=20, random_state=0).fit(counts, y)
+    found, n_batches = rates.copy(), -(-175 // 16)  # an eighth of the documents is held out
+    best, last = whole._terms.epochs * n_batches, round(0.3 * whole._terms.epochs) * -(-200 // 16)
+    assert last and len(found) > best + last  # epochs after the best one
+    rates.clear()
+    again = SLDARegressor(8, cross_fit=0, max_iter=20, random_state=0)
     again._more_settings = {"best_epoch": whole._terms.epochs}
-    steps = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Climb, "rates", lambda self, rate, of=Climb.rates: steps.append(rate) or of(self, rate))
-        again.fit(counts, y)
-    searched = whole._terms.epochs * -(-200 // 16)
+    again.fit(counts, y)
     assert again._terms.epochs == whole._terms.epochs
-    assert steps[searched - 1] == pytest.approx(0.05 * (1 - (searched - 1) / (12 * 13)))
-    assert len(steps) > searched and steps[-1] < 0.2 * steps[searched]
+    assert rates == found[:best] + found[-last:]
+    np.testing.assert_array_equal(rows[0][1], rows[1][1])
+    assert again.dispersion_ == pytest.approx(whole.dispersion_, rel=0.02)  # of the documents held out
 
 
 def test_a_fold_is_predicted_by_a_fit_without_its_documents(monkeypatch):

@@ -109,7 +109,7 @@ class PredictionSettings:
     init: str = "online"
     n_init: int = 1
     verbose: int = 0
-    best_epoch: int | None = None  # known from another fit: no document is held out to find it
+    best_epoch: int | None = None  # known from another fit: documents are held out until then, but not asked
 
     def __post_init__(self) -> None:
         _check_start(self, least=0)  # no epoch: the topics that training starts from

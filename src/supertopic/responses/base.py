@@ -306,8 +306,8 @@ class Response:
         """Coefficients and their standard errors on the scale that users see."""
         return coef, deviation
 
-    def origin_and_unit(self, dispersion: np.ndarray) -> tuple[float, float]:
-        """(origin, unit) such that origin + unit·s means the same in fits with other dispersions."""
+    def origin_and_unit(self, dispersion: np.ndarray, equally_bold: bool = False) -> tuple[float, float]:
+        """(origin, unit) such that origin + unit·s means the same in fits with other dispersions (see `units`)."""
         zero, one = self.unscale(np.array([0.0, 1.0]), np.zeros(2), dispersion)[0]
         return float(zero), float(one - zero)
 

@@ -254,7 +254,7 @@ def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Cl
     course = _start(task, watch, train, make)
     if not course.last:
         known = task.settings.best_epoch
-        _search(course, watch, task.settings.max_iter if known is None else known)
+        _search(course, watch, task.settings.max_iter, known)
         if course.best_at and (known is not None or len(course.trainer.held)):
             course.trainer, course.last = _over_all(course), 1
     searched, trace = Searched(course.searched(), course.best_at), watch.trace[: course.best_at] or [course.value]
@@ -262,20 +262,24 @@ def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Cl
     return Fit(result, trace, len(trace), terms=searched)
 
 
-def _search(course: Course, watch: Watch, max_iter: int) -> None:
-    """Find the epoch that predicts the labels held out best; without any, it is the last."""
-    trainer = course.trainer
-    while course.done < max_iter:
-        if len(trainer.held) and course.done - course.best_at >= SETTINGS.patience:
+def _search(course: Course, watch: Watch, max_iter: int, known: int | None) -> None:
+    """Find the epoch that predicts the labels held out best; without any, it is the last.
+
+    known : the best epoch, if another fit has found it. The documents held out are then asked at its end only.
+    """
+    trainer, last = course.trainer, max_iter if known is None else known
+    searching = len(trainer.held) > 0 and known is None
+    while course.done < last:
+        if searching and course.done - course.best_at >= SETTINGS.patience:
             break  # first, since a fit may be killed right after its last step
         value = trainer.epoch(course.done, trainer.climb.topics())
         course.done += 1
-        if len(trainer.held) or course.done == max_iter:  # without documents held out, the last topics are the result
+        if searching or course.done == last:
             topics = trainer.climb.averaged()
             state = trainer.solve(topics)
             if len(trainer.held):
                 value, state = trainer.judge(topics, state)
-            if not len(trainer.held) or value > course.value:
+            if not searching or value > course.value:
                 course.best, course.value, course.best_at = trainer.result(topics, state), value, course.done
         watch.trace.append(value)
         course.watch(watch)
@@ -356,7 +360,7 @@ def _first(trainer: Trainer) -> Course:
 def _split(task: Task) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the documents to train on, and of labelled documents held out whole."""
     known = np.flatnonzero(labelled(task.batch))
-    n_held = round(task.settings.validation_fraction * len(known)) if task.settings.best_epoch is None else 0
+    n_held = round(task.settings.validation_fraction * len(known))
     held = np.zeros(len(task.batch), dtype=bool)
     held[np.random.default_rng([task.seed, 6]).permutation(known)[:n_held]] = True
     return np.flatnonzero(~held), np.flatnonzero(held)

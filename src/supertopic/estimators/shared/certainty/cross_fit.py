@@ -82,13 +82,15 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
     topics, given = estimator._weights(), length_of_folds(estimator)
+    equally_bold = estimator._engine().at_mode  # the folds' fits are as long as the whole one
     coef, similar = np.zeros((n_folds, *state.coef.shape)), np.zeros((n_folds, estimator.n_topics))
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
             out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
             other = estimator._sibling(("fold", number), training.rows(rest), seed, **given)
             scores = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out])
-            own = Calibration(*units(response, other._state.dispersion, state.dispersion), state.dispersion)
+            unit = units(response, other._state.dispersion, state.dispersion, equally_bold)
+            own = Calibration(*unit, state.dispersion)
             score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
             order = match_topics(topics, other._weights())
             shares[out] = scores.mean_topics[:, order]
