@@ -19,6 +19,7 @@ from supertopic.metrics import align_topics
 
 N_TOPICS = 20
 PROMISED = 0.9  # of intervals and prediction sets
+MOST_TESTED = 8000  # documents: with 2,000 in ten bins, even a perfect model's confidence seems to be off by 0.026
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Corpus:
 
     def split(self, n_train: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         order = np.random.default_rng(seed).permutation(len(self.y))
-        return order[:n_train], order[n_train : n_train + 2000]
+        return order[:n_train], order[n_train : n_train + MOST_TESTED]
 
 
 def corpora(n: int) -> list[Corpus]:
@@ -46,7 +47,7 @@ def corpora(n: int) -> list[Corpus]:
     found = []
     for name, response, folder, column in sources[:n]:
         data = load(folder)
-        frame = data.frame.assign(text=data.text).drop_duplicates("text")[:6000]
+        frame = data.frame.assign(text=data.text).drop_duplicates("text")[: MOST_TESTED + 4000]
         counts = Vectorizer(stop_words="english", min_df=5, max_features=5000).fit_transform(list(frame["text"]))
         found.append(Corpus(name, response, counts, frame[column].to_numpy()))
     return found
@@ -58,8 +59,17 @@ def calibration_error(chances: np.ndarray, right: np.ndarray, bins: int = 10) ->
     return float(sum(len(p) * abs(chances[p].mean() - right[p].mean()) for p in parts) / len(chances))
 
 
+def slope_of(y: np.ndarray, found: np.ndarray) -> tuple[float, float]:
+    """(slope of y on the prediction, its standard error, whatever the noise of each document is)"""
+    off = found - found.mean()
+    total = float((off**2).sum())
+    slope = float(off @ y) / total
+    rest = y - y.mean() - slope * off
+    return slope, float(np.sqrt(((off * rest) ** 2).sum())) / total
+
+
 def measure(corpus: Corpus, n_train: int, supervision: float | str, seed: int, steps: int | None) -> list[float | None]:
-    """[R² or accuracy, slope, coverage, calibration error, share of findings in noise]"""
+    """[R² or accuracy, slope and its error, coverage, calibration error, share of findings in noise]"""
     train, test = corpus.split(n_train, seed)
     X, y = corpus.counts, corpus.y
     params: dict[str, Any] = {"supervision": supervision, "random_state": seed, "max_iter": steps}
@@ -70,16 +80,16 @@ def measure(corpus: Corpus, n_train: int, supervision: float | str, seed: int, s
         truth = np.searchsorted(model.classes_, y[test])
         covered = model.predict_set(X[test], PROMISED)[np.arange(len(test)), truth]
         error = calibration_error(chances.max(axis=1), right)
-        return [float(right.mean()), None, float(covered.mean()), error, None]
+        return [float(right.mean()), None, None, float(covered.mean()), error, None]
     model = SLDARegressor(N_TOPICS, response=corpus.response, **params).fit(X[train], y[train])
     found, low, high = model.predict(X[test], return_interval=PROMISED)
     r2 = 1 - ((y[test] - found) ** 2).sum() / ((y[test] - y[test].mean()) ** 2).sum()
-    slope = float(np.polyfit(found, y[test], 1)[0]) if found.std() > 0 else None
+    slope = slope_of(y[test], found) if found.std() > 0 else (None, None)
     covered = (low <= y[test]) & (y[test] <= high)
     noise = np.random.default_rng([seed, 1]).normal(size=len(train))
     other = SLDARegressor(N_TOPICS, **params).fit(X[train], noise)
     findings = float(np.mean(np.abs(other.coef_) > 1.645 * other.coef_std_))
-    return [float(r2), slope, float(covered.mean()), None, findings]
+    return [float(r2), *slope, float(covered.mean()), None, findings]
 
 
 @reproduces("slda", "What the models say about certainty, and whether it is true")
@@ -93,12 +103,13 @@ def calibration(quick: bool) -> Outcome:
         for n_train, weight in product(sizes, weights):
             if n_train + 500 > len(corpus.y):
                 continue
-            seeds = (0,) if quick or n_train > 1000 or weight == "auto" else (0, 1)
+            seeds = (0,) if quick or n_train > 1000 else (0, 1)
             found = [measure(corpus, n_train, weight, seed, steps) for seed in seeds]
             means = [None if None in column else float(np.mean(column)) for column in zip(*found, strict=True)]
             rows.append([corpus.name, corpus.response, n_train, weight, *means])
-    covered = np.array([row[6] for row in rows])
-    slopes, errors, findings = ([row[place] for row in rows if row[place] is not None] for place in (5, 7, 8))
+    covered = np.array([row[7] for row in rows])
+    errors, findings = ([row[place] for row in rows if row[place] is not None] for place in (8, 9))
+    slopes = np.array([row[5:7] for row in rows if row[5] is not None])
     room = 0.05 if quick else 0.03
     claims = {
         f"intervals and sets of 0.9 hold 0.9 of new documents, to {room:g}": bool(
@@ -107,13 +118,16 @@ def calibration(quick: bool) -> Outcome:
         "noise has no more findings than a test at 10 % may have": max(findings) <= 0.16,
     }
     if not quick:
-        claims["the slope of y on the prediction is 0.9 to 1.1"] = min(slopes) >= 0.9 and max(slopes) <= 1.1
+        near = np.maximum(0.1, 2.0 * slopes[:, 1])
+        claims["the slope of y on the prediction is 0.9 to 1.1, or within two errors of 1"] = bool(
+            np.all(np.abs(slopes[:, 0] - 1.0) <= near)
+        )
         claims["confidence is right to 0.04 on average"] = max(errors) <= 0.04
     note = (
-        f"K = {N_TOPICS}, defaults otherwise; documents drawn at random, up to 2,000 others to test on; two seeds, one "
-        'for 4,000 documents and for "auto". Findings: topics whose coefficient differs from the mean by more than '
-        "1.645 standard errors where y is pure noise. Calibration error: mean distance of confidence and accuracy over "
-        "ten bins."
+        f"K = {N_TOPICS}, defaults otherwise; documents drawn at random, up to {MOST_TESTED:,} others to test on; two "
+        "seeds, one for 4,000 documents. ±: the standard error of a slope, by the documents it is tested on alone (the "
+        "mean of two seeds). Findings: topics whose coefficient differs from the mean by more than 1.645 standard "
+        "errors where y is pure noise. Calibration error: mean distance of confidence and accuracy over ten bins."
     )
     columns = [
         "corpus",
@@ -122,11 +136,12 @@ def calibration(quick: bool) -> Outcome:
         "supervision",
         "R² or accuracy",
         "slope",
+        "±",
         "coverage",
         "error",
         "noise",
     ]
-    found = [(f"{row[0]}, {row[2]:,} documents", f"supervision {row[3]}", row[6]) for row in rows]
+    found = [(f"{row[0]}, {row[2]:,} documents", f"supervision {row[3]}", row[7]) for row in rows]
     picture = dots(found, "share of new documents in their interval or set", PROMISED, (0.88, 0.93))
     return Outcome(columns, rows, note, picture, claims)
 

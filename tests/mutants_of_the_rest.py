@@ -386,6 +386,27 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "estimators/shared/certainty/softmax_heat.py",
+        (
+            "cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))",
+            "cooled = Calibration(0.0 * zero, slope, np.zeros(0))",
+            "test_softmax_heat.py::test_topics_that_say_nothing_leave_the_shares_of_the_classes",
+        ),
+        (
+            "return found if gain > _LEAST_GAIN else Temperature()",
+            "return found",
+            "test_softmax_heat.py::test_what_is_right_stays_as_it_is_and_an_earlier_fit_is_forgotten",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/supervised.py",
+        (
+            "*heated(self, found.score, found.moment), self._state.dispersion)",
+            "found.score, found.moment, self._state.dispersion)",
+            "test_softmax_heat.py::test_probabilities_densities_and_files_have_it",
+        ),
+    ),
+    *mutants_of(
         "estimators/shared/certainty/tempering.py",
         (
             "evidence.log_words / heat[:, None]",

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import softmax
 
 from supertopic import DiscLDAClassifier, SAGEClassifier, load
+from supertopic.corpus import Corpus
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.certainty.tempering import Evidence, Temperature, fit_temperature
+from supertopic.estimators.shared.certainty.tempering import Evidence, Temperature, fit_temperature, lengths_of
 
 RNG = np.random.default_rng(0)
 CLASSIFIERS = {
@@ -36,7 +38,7 @@ def test_temperature_of_evidence_that_is_too_strong(true):
 
 def test_a_document_without_words_keeps_the_class_shares():
     shares = np.array([[0.7, 0.3]])
-    nothing = Evidence(np.zeros((1, 2)), np.log(shares[0]), np.zeros(1))
+    nothing = Evidence(np.zeros((1, 2)), np.log(shares[0]), lengths_of(Corpus(sp.csr_matrix((1, 3)))))
     np.testing.assert_allclose(Temperature(5.0, 0.5).probabilities(nothing), shares)
 
 

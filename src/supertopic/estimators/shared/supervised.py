@@ -20,8 +20,10 @@ from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
+from supertopic.estimators.shared.certainty.cross_fit import KEPT as CERTAINTY
 from supertopic.estimators.shared.certainty.cross_fit import cross_fit
 from supertopic.estimators.shared.certainty.honest import fit_coefficients, set_aside, without_labels
+from supertopic.estimators.shared.certainty.softmax_heat import heated
 from supertopic.estimators.shared.fitting import ensemble
 from supertopic.estimators.shared.fitting.streaming import first_targets, fit_labelled_stream, learns_nothing
 from supertopic.estimators.shared.fitting.supervision import choose_supervision
@@ -45,7 +47,7 @@ from supertopic.responses.base import Response
 from supertopic.responses.several import Part, Several, parts_of
 from supertopic.streams import Stream
 
-_OF_ONE_FIT = ("_word_coef", "_word_scale", "_conformal", "_topic_error", "_climb", "_climb_steps", *ensemble.KEPT)
+_OF_ONE_FIT = ("_word_coef", "_word_scale", "_climb", "_climb_steps", *CERTAINTY, *ensemble.KEPT)
 
 
 class SupervisedEstimator(TopicEstimator):
@@ -353,8 +355,9 @@ class SupervisedEstimator(TopicEstimator):
         warn_empty(corpus)
         extra = self._read_covariates(covariates, len(corpus))
         found, dispersion = self._scores(corpus, extra), self._state.dispersion
+        score, moment = heated(self, found.score, found.moment)
         means = [
-            part.response.predict(found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers])
+            part.response.predict(score[:, part.columns], moment[:, part.columns], dispersion[part.numbers])
             for _, part in self._parts()
         ]
         return means, found
@@ -363,7 +366,7 @@ class SupervisedEstimator(TopicEstimator):
         """(D,) log p(y | document), or its bound, of new documents; zero where y is missing."""
         _, found = self._predicted(X, covariates)
         numbers = self._new_labels(y, len(found.score))
-        return self._response().log_density(numbers, found.score, found.moment, self._state.dispersion)
+        return self._response().log_density(numbers, *heated(self, found.score, found.moment), self._state.dispersion)
 
     def _column_names(self) -> list[str]:
         """One per column of coefficients: the class for classes, the response's name among several."""

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from supertopic.corpus import Corpus
+from supertopic.estimators.shared.certainty import softmax_heat
+from supertopic.estimators.shared.certainty.softmax_heat import heated, keep_heat
 from supertopic.estimators.shared.certainty.topic_errors import similarity, widening
 from supertopic.estimators.shared.fitting.ensemble import move_members
 from supertopic.estimators.shared.fitting.training import Training
@@ -25,6 +27,7 @@ from supertopic.inference.variational.m_step_glm import information_at
 from supertopic.progress import track
 from supertopic.responses.several import units
 
+KEPT = ("_conformal", "_topic_error", *softmax_heat.KEPT)  # by estimators
 _LEAST = 5  # labelled documents of a fold: with fewer there is nothing to be learned from them
 
 
@@ -68,8 +71,9 @@ def cross_fit(estimator: Any, training: Training, n_folds: int, seed: int) -> Ou
 
 
 def keep_levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> None:
-    """Keep what intervals need, from linear predictors of documents whose y did not take part in them."""
-    estimator._conformal = _levels(estimator, y, score, moment)
+    """Keep what intervals and probabilities need, from predictors of documents whose y did not take part in them."""
+    keep_heat(estimator, y, score)
+    estimator._conformal = _levels(estimator, y, *heated(estimator, score, moment))
     estimator._derive(estimator._model())
 
 

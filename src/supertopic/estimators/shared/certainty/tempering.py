@@ -35,12 +35,16 @@ class Temperature(NamedTuple):
 
     def scores(self, evidence: Evidence) -> np.ndarray:
         """(D, C) logarithms of the tempered joint probabilities."""
-        heat = self.level * np.maximum(evidence.lengths, 1.0) ** self.power
+        heat = self.level * evidence.sizes**self.power
         return evidence.log_words / heat[:, None] + evidence.log_shares
 
     def probabilities(self, evidence: Evidence) -> np.ndarray:
         """(D, C) of the classes."""
         return softmax(self.scores(evidence), axis=1)
+
+    def log_likelihood(self, evidence: Evidence, codes: np.ndarray) -> float:
+        """Of labels (D,)."""
+        return float(log_softmax(self.scores(evidence), axis=1)[np.arange(len(codes)), codes].sum())
 
 
 class Evidence(NamedTuple):
@@ -48,7 +52,7 @@ class Evidence(NamedTuple):
 
     log_words: np.ndarray  # (D, C) log p(words | class), up to a number for each document
     log_shares: np.ndarray  # (C,) of the classes
-    lengths: np.ndarray  # (D,) tokens
+    sizes: np.ndarray  # (D,) above zero: tokens, or what else has the place of N
 
 
 def cross_fitted_temperature(estimator: Any, corpus: Corpus, codes: np.ndarray, **beside: np.ndarray) -> Temperature:
@@ -74,17 +78,15 @@ def cross_fitted_temperature(estimator: Any, corpus: Corpus, codes: np.ndarray, 
 
 
 def lengths_of(corpus: Corpus) -> np.ndarray:
-    """(D,) tokens of the documents."""
-    return np.asarray(corpus.counts.sum(axis=1, dtype=np.float64)).ravel()
+    """(D,) tokens of the documents, at least one."""
+    return np.maximum(np.asarray(corpus.counts.sum(axis=1, dtype=np.float64)).ravel(), 1.0)
 
 
 def fit_temperature(evidence: Evidence, codes: np.ndarray) -> Temperature:
     """The temperature under which labels (n,) are the most probable."""
-    rows = np.arange(len(codes))
 
     def loss(free: np.ndarray) -> float:
-        scores = Temperature(float(np.exp(free[0])), float(free[1])).scores(evidence)
-        return -float(log_softmax(scores, axis=1)[rows, codes].mean())
+        return -Temperature(float(np.exp(free[0])), float(free[1])).log_likelihood(evidence, codes) / len(codes)
 
     starts = ([0.0, 0.0], [0.0, 0.5])
     found = min((minimize(loss, start, method="L-BFGS-B", bounds=_LIMITS) for start in starts), key=lambda f: f.fun)

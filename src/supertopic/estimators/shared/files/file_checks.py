@@ -64,6 +64,8 @@ KEPT = {
     "_word_scale": Spec("V", least=0.0, needed=False),
     "_conformal": Spec("mq", least=0.0, finite=False, needed=False),
     "_topic_error": Spec("C", least=1.0, needed=False),
+    "_softmax_heat": Spec("m2", needed=False),
+    "_softmax_zero": Spec("C", needed=False),
     "_member_topics": Spec("gVW", _SINGLE, needed=False),
     "_member_coef": Spec("gCN", _SINGLE, needed=False),
     "_scaled": Spec("z", needed=False),
@@ -141,6 +143,7 @@ def check_response(estimator: Any, model: Model) -> None:
     """Refuse coefficients or a dispersion that predict no number for a document of one topic."""
     if model.response.n_columns == 0:
         return
+    _check_heat(estimator, len(parts_of(model.response)))
     state = estimator._state
     score = state.coef[:, : model.n_topics].T.astype(np.float64)
     moment = np.where(model.response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
@@ -156,6 +159,22 @@ def check_response(estimator: Any, model: Model) -> None:
                 ends = (found, found)
             if not (ends[0] <= ends[1]).all():
                 raise ValueError("state.dispersion makes no intervals")
+
+
+def _check_heat(estimator: Any, n_responses: int) -> None:
+    """Refuse heats of a softmax (`certainty.softmax_heat`) that are not one for each response."""
+    heat = getattr(estimator, "_softmax_heat", None)
+    if (heat is None) != (getattr(estimator, "_softmax_zero", None) is None):
+        raise ValueError("_softmax_heat and _softmax_zero: one of them is missing")
+    if heat is not None and len(heat) != n_responses:
+        raise ValueError(f"_softmax_heat: got {len(heat)} rows, expected {n_responses}")
+    for level, power in () if heat is None else heat.tolist():
+        _check_temperature(level, power)
+
+
+def _check_temperature(level: float, power: float) -> None:
+    if not (0 < level <= LARGEST and 0 <= power <= 1):
+        raise ValueError(f"temperature: got {level!r} and {power!r}, expected a level > 0 and a power from 0 to 1")
 
 
 def check_labels(estimator: Any) -> None:
@@ -174,9 +193,7 @@ def check_labels(estimator: Any) -> None:
         places = [known.index(name) for name in names]  # ValueError where there is no such name
         if len(places) < 2 or sorted(set(places)) != places:
             raise ValueError("the interactions are none of the facets")
-    level, power = getattr(estimator, "temperature_", (1.0, 0.0))
-    if not (0 < level <= LARGEST and 0 <= power <= 1):
-        raise ValueError(f"temperature: got {level!r} and {power!r}, expected a level > 0 and a power from 0 to 1")
+    _check_temperature(*getattr(estimator, "temperature_", (1.0, 0.0)))
     if hasattr(estimator, "_log_shares"):
         shares = np.exp(estimator._log_shares)
         if shares.shape != estimator.classes_.shape or not abs(shares.sum() - 1.0) < _SUM_TOLERANCE:

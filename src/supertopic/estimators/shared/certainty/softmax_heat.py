@@ -1,0 +1,76 @@
+"""How sure a softmax is: a document's linear predictors are divided by a heat that grows with their spread.
+
+A document about few topics has linear predictors that lie far apart, whether its topics tell the class or not. One
+slope for all documents (`supertopic.inference.after.calibration`) is too steep for such documents, and too flat for the
+others. Two numbers mend it: with m the logarithms of the classes' shares,
+
+    s' = m + (s - m) / T,      T = level · r^power,      r² = the mean of (s_c - m_c)² over the classes
+
+They maximise the likelihood of labels of documents that the fit has not seen (`tempering`, where documents' lengths
+have the place of r). A document about which topics say nothing has the shares of the classes, whatever T is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from supertopic.estimators.shared.certainty.tempering import Evidence, Temperature, fit_temperature
+from supertopic.inference.after.calibration import Calibration
+
+KEPT = ("_softmax_heat", "_softmax_zero")
+_LEAST_GAIN = 2.0  # of the log-likelihood, for two numbers (Akaike's)
+_LEAST_SPREAD = 1e-6
+
+
+def keep_heat(estimator: Any, y: np.ndarray, score: np.ndarray) -> None:
+    """Find and keep level and power of every softmax, from predictors of documents whose y took no part in them."""
+    heat, zero = [], np.zeros(score.shape[1])
+    for _, part in estimator._parts():
+        found = Temperature()
+        if part.response.name == "softmax":
+            labels = y if y.ndim == 1 else y[:, part.label]
+            known = ~np.isnan(labels)
+            codes = labels[known].astype(np.intp)
+            zero[part.columns] = _log_shares(codes, part.response.n_classes)
+            found = _fit(score[known][:, part.columns], zero[part.columns], codes)
+        heat.append(found)
+    for name in KEPT:
+        estimator.__dict__.pop(name, None)
+    if any(found != Temperature() for found in heat):
+        estimator._softmax_heat, estimator._softmax_zero = np.array(heat), zero
+
+
+def heated(estimator: Any, score: np.ndarray, moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(E[s'], E[s'²] or E[exp s']), each (D, C); those of other responses are the ones given."""
+    if not hasattr(estimator, "_softmax_heat"):
+        return score, moment
+    score, moment = score.copy(), moment.copy()
+    for (_, part), (level, power) in zip(estimator._parts(), estimator._softmax_heat, strict=True):
+        if part.response.name == "softmax":
+            own, zero = part.columns, estimator._softmax_zero[part.columns]
+            slope = (1.0 / (level * _spread(score[:, own], zero) ** power))[:, None]
+            cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))
+            score[:, own], moment[:, own] = cooled.moments(score[:, own], moment[:, own], part.response.is_product)
+    return score, moment
+
+
+def _log_shares(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """(C,) of the classes, none of them zero, less their mean."""
+    logs = np.log(np.bincount(codes, minlength=n_classes) + 0.5)
+    return logs - logs.mean()
+
+
+def _spread(score: np.ndarray, zero: np.ndarray) -> np.ndarray:
+    """(D,) the root of the mean of (s - m)² over the classes, where one number for all of them changes nothing."""
+    off = score - zero
+    off = off - off.mean(axis=1, keepdims=True)
+    return np.maximum(np.sqrt((off**2).mean(axis=1)), _LEAST_SPREAD)
+
+
+def _fit(score: np.ndarray, zero: np.ndarray, codes: np.ndarray) -> Temperature:
+    evidence = Evidence(score - zero, zero, _spread(score, zero))
+    found = fit_temperature(evidence, codes)
+    gain = found.log_likelihood(evidence, codes) - Temperature().log_likelihood(evidence, codes)
+    return found if gain > _LEAST_GAIN else Temperature()
