@@ -393,7 +393,7 @@ MUTANTS = [
             "test_softmax_heat.py::test_topics_that_say_nothing_leave_the_shares_of_the_classes",
         ),
         (
-            "return found if gain > _LEAST_GAIN else Temperature()",
+            "return found if gain > np.log(len(codes)) else Temperature()",
             "return found",
             "test_softmax_heat.py::test_what_is_right_stays_as_it_is_and_an_earlier_fit_is_forgotten",
         ),

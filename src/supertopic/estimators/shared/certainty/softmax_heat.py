@@ -20,7 +20,6 @@ from supertopic.estimators.shared.certainty.tempering import Evidence, Temperatu
 from supertopic.inference.after.calibration import Calibration
 
 KEPT = ("_softmax_heat", "_softmax_zero")
-_LEAST_GAIN = 2.0  # of the log-likelihood, for two numbers (Akaike's)
 _LEAST_SPREAD = 1e-6
 
 
@@ -70,7 +69,8 @@ def _spread(score: np.ndarray, zero: np.ndarray) -> np.ndarray:
 
 
 def _fit(score: np.ndarray, zero: np.ndarray, codes: np.ndarray) -> Temperature:
+    """Level and power, if the likelihood gains enough for two numbers by Schwarz's criterion: ½ log n for each."""
     evidence = Evidence(score - zero, zero, _spread(score, zero))
     found = fit_temperature(evidence, codes)
     gain = found.log_likelihood(evidence, codes) - Temperature().log_likelihood(evidence, codes)
-    return found if gain > _LEAST_GAIN else Temperature()
+    return found if gain > np.log(len(codes)) else Temperature()
