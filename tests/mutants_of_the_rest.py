@@ -362,8 +362,8 @@ MUTANTS = [
     *mutants_of(
         "estimators/shared/certainty/cross_fit.py",
         (
-            "equally_bold = estimator._engine().at_mode",
-            "equally_bold = False",
+            "equally_bold = engine.at_mode and estimator._terms.epochs <= engine.longest_fold",
+            "equally_bold = engine.at_mode",
             "test_cross_fit.py::test_grades_of_folds_in_the_units_of_the_whole",
         ),
         (

@@ -57,7 +57,7 @@ class SLDA(SupervisedEstimator):
         "vb": Engine(fit_batch, EMSettings, 60),
         "svi": Engine(fit_stochastic, StochasticSettings, 10, short=3),
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, short=100),
-        "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=14, collapsed=True, at_mode=True),
+        "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=10, collapsed=True, at_mode=True),
     }
 
     n_topics: int = field(default=20, kw_only=False)
@@ -208,7 +208,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     cross_fit : int
         Folds behind what the model says about certainty. Fits without a fold's documents predict them. These
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
-        hold what they promise, and `coef_std_`. Five folds cost about two fits for "pc", whose folds train like the fit
+        hold what they promise, and `coef_std_`. Five folds cost 1.5 to 3 fits for "pc", whose folds train like the fit
         (14 epochs at most before the last ones), and up to 1.5 times the fit for the other engines. 0: all of this
         comes from documents that the topics were fitted to, and intervals and errors are too narrow where `supervision`
         is above 1 (`dispersion_` of "pc" comes from the documents of `validation_fraction`). So it is for

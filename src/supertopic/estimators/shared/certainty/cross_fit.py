@@ -82,11 +82,11 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
     fold = folds_of(training, n_folds, seed)
     if fold is None:
         return None
-    state, response = estimator._state, estimator._response()
+    state, response, engine = estimator._state, estimator._response(), estimator._engine()
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
     topics, given = estimator._weights(), length_of_folds(estimator)
-    equally_bold = estimator._engine().at_mode  # the folds' fits are as long as the whole one
+    equally_bold = engine.at_mode and estimator._terms.epochs <= engine.longest_fold  # the folds' fits are as long
     coef, similar = np.zeros((n_folds, *state.coef.shape)), np.zeros((n_folds, estimator.n_topics))
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):
