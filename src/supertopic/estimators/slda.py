@@ -209,7 +209,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         Folds behind what the model says about certainty. Fits without a fold's documents predict them. These
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
         hold what they promise, and `coef_std_`. Five folds cost 1.5 to 3 fits for "pc", whose folds train like the fit
-        (14 epochs at most before the last ones), and up to 1.5 times the fit for the other engines. 0: all of this
+        (10 epochs at most before the last ones), and up to 1.5 times the fit for the other engines. 0: all of this
         comes from documents that the topics were fitted to, and intervals and errors are too narrow where `supervision`
         is above 1 (`dispersion_` of "pc" comes from the documents of `validation_fraction`). So it is for
         `partial_fit`, streams and `refit=False`.
