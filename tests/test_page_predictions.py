@@ -1,5 +1,7 @@
 """The page predicts what Python predicts: typed text, intervals, contributions of words, documents of the corpus."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 import scipy.special
@@ -51,6 +53,22 @@ def test_typed_text_is_predicted_as_in_python(kind, watched, tmp_path):
         for answer, numbers in zip(got, want, strict=True):
             values = flat(answer)
             np.testing.assert_allclose(values[: len(numbers)], numbers, atol=1e-3, err_msg=f"{kind}: {text!r}")
+
+
+@pytest.mark.parametrize("kind", ["softmax", "several"])
+@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+def test_typed_text_is_as_sure_as_in_python(kind, watched, tmp_path):
+    """Predictors of a softmax that lie far apart are drawn in, and keep the shares of the classes."""
+    model, frame = copy(fitted(kind)), reviews()
+    before = expected(model, NEW)
+    model._softmax_heat = np.tile([1.7, 0.6], (len(model._targets), 1))
+    model._softmax_zero = np.linspace(-1, 1, len(model._state.coef))
+    want, file = expected(model, NEW), tmp_path / "report.html"
+    assert np.abs(np.subtract(want[0][-1], before[0][-1])).max() > 0.01
+    model.report(file, frame["text"].tolist()[:20], labels(frame[:20], KINDS[kind][1]))
+    found = watched.open(file).evaluate("texts => texts.map(text => supertopic.predictText(text))", NEW)
+    for got, numbers in zip(found, want, strict=True):
+        np.testing.assert_allclose(flat(got[-1]), numbers[-1], atol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")

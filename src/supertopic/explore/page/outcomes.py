@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 from supertopic.corpus import Corpus
 from supertopic.estimators.shared.certainty.cross_fit import level
 from supertopic.estimators.shared.certainty.margin_probabilities import scaled_probabilities
+from supertopic.estimators.shared.certainty.softmax_heat import described_heat
 from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.explore.page.documents import wrong_classes, wrong_numbers
@@ -135,4 +136,5 @@ def _describe(estimator: Any, place: int, target: Any, part: Any) -> dict[str, A
         "levels": {str(p): level(estimator, place, p) for p in LEVELS} if target.classes is None else {},
         "cost": float(getattr(part.response, "cost", 0.0)),
         "scaled": [float(number) for number in getattr(estimator, "_scaled", ())],
+        "heat": described_heat(estimator, place, part),
     }

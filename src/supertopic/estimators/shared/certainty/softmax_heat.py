@@ -18,6 +18,7 @@ import numpy as np
 
 from supertopic.estimators.shared.certainty.tempering import Evidence, Temperature, fit_temperature
 from supertopic.inference.after.calibration import Calibration
+from supertopic.responses.several import Part
 
 KEPT = ("_softmax_heat", "_softmax_zero")
 _LEAST_SPREAD = 1e-6
@@ -53,6 +54,15 @@ def heated(estimator: Any, score: np.ndarray, moment: np.ndarray) -> tuple[np.nd
             cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))
             score[:, own], moment[:, own] = cooled.moments(score[:, own], moment[:, own], part.response.is_product)
     return score, moment
+
+
+def described_heat(estimator: Any, place: int, part: Part) -> dict[str, Any] | None:
+    """The heat of response number `place` for programs that predict without Python; None where there is none."""
+    if not hasattr(estimator, "_softmax_heat") or part.response.name != "softmax":
+        return None
+    level, power = map(float, estimator._softmax_heat[place])
+    zero = estimator._softmax_zero[part.columns].tolist()
+    return {"level": level, "power": power, "zero": zero, "least_spread": _LEAST_SPREAD}
 
 
 def _log_shares(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -94,12 +94,23 @@ function weibullInterval({ dispersion: d }, [s], [m], level) {
   return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => centre * Math.pow(-Math.log1p(-tail), 1 / shape));
 }
 
-function softmaxChances(part, score, moment) {
-  const variance = Array.from(score, (s, c) => productVariance(s, moment[c]));
-  const shares = variance.map((own, c) => {
+/* Predictors that lie far apart are drawn in more: supertopic.estimators.shared.certainty.softmax_heat. */
+function cooled(heat, score, variance) {
+  if (!heat) return [score, variance];
+  const off = Array.from(score, (s, c) => s - heat.zero[c]);
+  const mean = off.reduce((sum, value) => sum + value, 0) / off.length;
+  const spread = Math.sqrt(off.reduce((sum, value) => sum + (value - mean) ** 2, 0) / off.length);
+  const slope = 1 / (heat.level * Math.pow(Math.max(spread, heat.least_spread), heat.power));
+  return [off.map((value, c) => heat.zero[c] + slope * value), variance.map((value) => slope * slope * value)];
+}
+
+function softmaxChances(part, given, moment) {
+  const own = Array.from(given, (s, c) => productVariance(s, moment[c]));
+  const [score, variance] = cooled(part.heat, given, own);
+  const shares = variance.map((here, c) => {
     let sum = 0;
-    variance.forEach((other, b) => {
-      sum += Math.exp(Math.min((score[b] - score[c]) / Math.sqrt(1 + (Math.PI / 8) * (other + own)), 300));
+    variance.forEach((there, b) => {
+      sum += Math.exp(Math.min((score[b] - score[c]) / Math.sqrt(1 + (Math.PI / 8) * (there + here)), 300));
     });
     return 1 / sum;
   });
