@@ -4,9 +4,12 @@ import csv
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import statsmodels.api as sm
 
 from experiments.book import Experiment, Outcome, carry_out, experiments
+from experiments.calibration import calibration_error, slope_of
 
 
 def test_every_experiment_has_a_paper_and_says_what_it_is():
@@ -38,3 +41,17 @@ def test_an_unknown_name_is_refused_and_known_ones_are_listed():
     assert done.returncode == 2 and "no experiment lda.figure99" in done.stderr
     done = subprocess.run([sys.executable, "-m", "experiments", "--list"], capture_output=True, text=True)
     assert done.returncode == 0 and "lda.topics" in done.stdout and "slda.figure2" in done.stdout
+
+
+def test_the_slope_has_the_error_of_noise_that_differs_by_document():
+    """As in statsmodels (HC0)."""
+    rng = np.random.default_rng(0)
+    found = rng.normal(2.0, 1.0, size=300)
+    y = 1.0 + 0.7 * found + np.abs(found) * rng.normal(size=300)
+    expected = sm.OLS(y, sm.add_constant(found)).fit(cov_type="HC0")
+    np.testing.assert_allclose(slope_of(y, found), [expected.params[1], expected.bse[1]], rtol=1e-9)
+
+
+def test_the_calibration_error_by_hand():
+    chances, right = np.array([0.9, 0.6, 0.8, 0.5]), np.array([True, False, True, True])
+    assert calibration_error(chances, right, bins=2) == pytest.approx(0.5 * abs(0.55 - 0.5) + 0.5 * abs(0.85 - 1.0))
