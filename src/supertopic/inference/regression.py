@@ -224,7 +224,10 @@ def regress(
 
     Every statistic adds up over documents, so that these may lie in several partitions. Columns that depend on one
     another (softmax) climb together along gradients, where they are many or where this is asked for (`together`); all
-    others solve their own equations. known : what the documents say at the coefficients given, where somebody has asked
+    others solve their own equations.
+
+    known : the summary for the dispersion and the normal equations at `coef`, if an E-step has made them; least squares
+        then ask no document, and other responses do not use it
     """
     coef = coef.astype(np.float64)
     given = (response, prior, total, coef, dispersion, max_iter, tol)

@@ -27,7 +27,7 @@ from supertopic.inference.variational.m_step_glm import information_at
 from supertopic.progress import track
 from supertopic.responses.several import units
 
-KEPT = ("_conformal", "_topic_error", *softmax_heat.KEPT)  # by estimators
+KEPT = ("_conformal", "_topic_error", *softmax_heat.KEPT)  # arrays that estimators keep, also in files
 _LEAST = 5  # labelled documents of a fold: with fewer there is nothing to be learned from them
 
 
@@ -86,7 +86,7 @@ def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) 
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
     topics, given = estimator._weights(), length_of_folds(estimator)
-    equally_bold = engine.at_mode and estimator._terms.epochs <= engine.longest_fold  # the folds' fits are as long
+    equally_bold = engine.at_mode and estimator._terms.epochs <= engine.longest_fold  # then the folds' fits are as long
     coef, similar = np.zeros((n_folds, *state.coef.shape)), np.zeros((n_folds, estimator.n_topics))
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
         for number in range(n_folds):

@@ -4,7 +4,7 @@ A document about few topics has linear predictors that lie far apart, whether it
 slope for all documents (`supertopic.inference.after.calibration`) is too steep for such documents, and too flat for the
 others. Two numbers mend it: with m the logarithms of the classes' shares,
 
-    s' = m + (s - m) / T,      T = level · r^power,      r² = the mean of (s_c - m_c)² over the classes
+    s' = m + (s - m) / T,      T = level · r^power,      r = the standard deviation of s_c - m_c over the classes
 
 They maximise the likelihood of labels of documents that the fit has not seen (`tempering`, where documents' lengths
 have the place of r). A document about which topics say nothing has the shares of the classes, whatever T is.
@@ -72,10 +72,8 @@ def _log_shares(codes: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def _spread(score: np.ndarray, zero: np.ndarray) -> np.ndarray:
-    """(D,) the root of the mean of (s - m)² over the classes, where one number for all of them changes nothing."""
-    off = score - zero
-    off = off - off.mean(axis=1, keepdims=True)
-    return np.maximum(np.sqrt((off**2).mean(axis=1)), _LEAST_SPREAD)
+    """(D,) r: a number that is added to all classes changes nothing."""
+    return np.maximum((score - zero).std(axis=1), _LEAST_SPREAD)
 
 
 def _fit(score: np.ndarray, zero: np.ndarray, codes: np.ndarray) -> Temperature:
