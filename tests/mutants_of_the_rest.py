@@ -240,17 +240,12 @@ MUTANTS = [
     *mutants_of(
         "inference/after/calibration.py",
         (
-            "(len(found) + 1) * probability",
-            "len(found) * probability",
-            "test_cross_fit.py::test_the_level_has_the_rank_that_a_guarantee_asks_for",
-        ),
-        (
             "self.slope**2 * variance",
             "self.slope * variance",
             "test_cross_fit.py::test_moments_of_a_calibrated_predictor",
         ),
         (
-            "best[:-1] - best[-1] * level",
+            "best[:-1] - steepness * level",
             "best[:-1]",
             "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
         ),
@@ -349,32 +344,74 @@ MUTANTS = [
     *mutants_of(
         "estimators/shared/certainty/honest.py",
         (
-            "given = training.rows(rest[aside[rest]])",
-            "given = training.rows(rest)",
+            "given = training.rows(one.rest[aside[one.rest]])",
+            "given = training.rows(one.rest)",
             "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
         ),
         (
-            'estimator._sibling(("fold", number), hidden.rows(rest), seed, **length)',
-            'estimator._sibling(("fold", number), training.rows(rest), seed, **length)',
+            "fold_fits(estimator, hidden, fold, seed, **length_of_folds(estimator))",
+            "fold_fits(estimator, training, fold, seed, **length_of_folds(estimator))",
             "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/cross_fit.py",
+        "estimators/shared/certainty/folds.py",
         (
-            "equally_bold = engine.at_mode and estimator._terms.epochs <= engine.longest_fold",
-            "equally_bold = engine.at_mode",
-            "test_cross_fit.py::test_grades_of_folds_in_the_units_of_the_whole",
-        ),
-        (
-            "coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, order]",
-            "coef[number, :, : len(order)] = own.slope[:, None] * other._state.coef[:, : len(order)]",
+            "unit[:, None] * state.coef[:, order]",
+            "unit[:, None] * state.coef[:, : len(order)]",
             "test_topic_errors.py::test_the_folds_fits_are_matched_and_in_the_units_of_the_whole",
         ),
         (
             'estimator._sibling(("fold", number), training.rows(rest), seed, **given)',
             'estimator._sibling(("fold", number), training, seed, **given)',
             "test_cross_fit.py::test_a_fold_is_predicted_by_a_fit_without_its_documents",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/cross_fit.py",
+        (
+            "own = Calibration(*units(response, one.fit._state.dispersion, dispersion), dispersion)",
+            "own = Calibration(np.zeros(score.shape[1]), np.ones(score.shape[1]), dispersion)",
+            "test_cross_fit.py::test_grades_of_folds_in_the_units_of_the_whole",
+        ),
+    ),
+    *mutants_of(
+        "inference/variational/prediction_constrained.py",
+        (
+            "SETTINGS.rate * stride, task.settings.max_iter / stride)",
+            "SETTINGS.rate * stride, task.settings.max_iter)",
+            "test_cross_fit.py::test_longer_steps_come_as_far_in_fewer_epochs",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/interval_levels.py",
+        (
+            "(len(found) + 1) * probability",
+            "len(found) * probability",
+            "test_cross_fit.py::test_the_level_has_the_rank_that_a_guarantee_asks_for",
+        ),
+        (
+            "return np.sort(np.where(stretch > 1.0, stretch, high))",
+            "return np.sort(high)",
+            "test_cross_fit.py::test_intervals_hold_labels_that_the_response_does_not_expect",
+        ),
+        (
+            "np.maximum(high - middle, response.grain)",
+            "high - middle",
+            "test_cross_fit.py::test_intervals_are_wider_at_a_higher_level",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/calibration.py",
+        (
+            "np.array([rest.sum(), rest @ off])",
+            "np.array([rest.sum(), rest @ score[:, 0]])",
+            "test_cross_fit.py::test_means_have_slope_one_under_another_law",
+        ),
+        (
+            "if abs(beyond) <= error:",
+            "if beyond == 0:",
+            "test_cross_fit.py::test_means_of_labels_far_out_do_not_turn_the_slope_over",
         ),
     ),
     *mutants_of(

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
+from statsmodels.api import WLS, add_constant
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.corpus import Corpus
 from supertopic.datasets import simulate
 from supertopic.estimators.shared.certainty import cross_fit
-from supertopic.inference.after.calibration import Calibration, calibrate, condense, level_of, levels, told_apart
+from supertopic.inference.after import calibration
+from supertopic.inference.after.calibration import Calibration, calibrate, told_apart
+from supertopic.inference.after.interval_levels import WIDEST, condense, interval_at, level_of, levels
 from supertopic.inference.after.known_scores import KnownScores
 from supertopic.inference.variational import prediction_constrained as pc
 from supertopic.inference.variational.climb import Climb
@@ -16,6 +19,7 @@ from supertopic.responses.base import registry
 from supertopic.responses.several import Several, units
 
 RNG = np.random.default_rng(0)
+CONTINUOUS = ("gamma", "inverse_gaussian", "weibull")
 
 
 def documents(response, n_documents=700, **more):
@@ -97,6 +101,55 @@ def test_numbers_are_judged_by_their_density():
     assert both == pytest.approx(alone + told_apart(logit, y[:, 1], weight, s[:, 1:], np.zeros(0)))
 
 
+@pytest.mark.parametrize("name", ["gamma", "inverse_gaussian", "weibull", "poisson", "negative_binomial"])
+def test_means_have_slope_one_under_another_law(name, monkeypatch):
+    """Labels that spread around a line, where the law has exp(s): the likelihood's slope is not that of the means."""
+    rng = np.random.default_rng(4)
+    s, weight = rng.exponential(size=8000), rng.uniform(0.5, 1.5, size=8000)
+    y = 2 + 3 * s + rng.uniform(-2, 2, size=8000)
+    y = y if name in CONTINUOUS else np.rint(y)
+    response = registry()[name]()
+    start = response.start(response.describe(y, weight))
+    score = (-0.7 if name in ("gamma", "weibull") else 0.7) * (s[:, None] - 0.5)
+    moment = np.exp(score + 0.02) if response.is_product[0] else score**2 + 0.04  # the predictors are not certain
+
+    def slope_of_means(found):
+        mean = response.predict(*found.moments(score, moment, response.is_product), found.dispersion)
+        return np.polyfit(mean, y, 1, w=np.sqrt(weight))[0]
+
+    likely = calibration._calibrate_one(KnownScores(response, y, weight, start), score, None)
+    found = calibrate(response, y, weight, score, start, moment=moment)
+    before, after = abs(slope_of_means(likely) - 1), abs(slope_of_means(found) - 1)
+    assert before > 0.1 and after < 0.3 * before
+    np.testing.assert_array_equal(found.dispersion, likely.dispersion)
+    monkeypatch.setattr(calibration, "_slope_beyond_one", lambda *given: (1.0, 0.0))  # known without an error
+    assert slope_of_means(calibrate(response, y, weight, score, start, moment=moment)) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_slope_of_what_means_miss_is_that_of_a_regression():
+    rng = np.random.default_rng(6)
+    mean, weight = rng.normal(size=300), rng.uniform(0.5, 1.5, size=300)
+    y = 1.3 * mean + rng.normal(size=300) * (1 + mean**2)
+    off = mean - np.average(mean, weights=weight)
+    found = calibration._slope_beyond_one(off, weight * (y - mean), weight)
+    other = WLS(y, add_constant(mean), weight).fit(cov_type="HC0")
+    np.testing.assert_allclose(found, [other.params[1] - 1, other.bse[1]], rtol=1e-9)
+
+
+def test_means_of_labels_far_out_do_not_turn_the_slope_over(monkeypatch):
+    """One label that the law does not expect says little about all others: the slope stays that of the likelihood."""
+    rng, response = np.random.default_rng(5), registry()["gamma"]()
+    s = rng.normal(size=400)
+    y = rng.gamma(3.0, np.exp(0.3 * s) / 3)
+    y[np.argsort(s)[-3]] = 60.0
+    start = response.start(response.describe(y, np.ones(400)))
+    likely = calibration._calibrate_one(KnownScores(response, y, np.ones(400), start), -s[:, None], None)
+    found = calibrate(response, y, np.ones(400), -s[:, None], start)
+    assert found.slope[0] == likely.slope[0] < 0.5
+    monkeypatch.setattr(calibration, "_slope_beyond_one", lambda *given: (1.0, 0.0))
+    assert calibrate(response, y, np.ones(400), -s[:, None], start).slope[0] > 0.7
+
+
 @pytest.mark.parametrize("first", [0.05, 3000.0])
 def test_the_shape_of_counts_is_found_from_afar(first):
     s = RNG.normal(size=4000)
@@ -126,8 +179,6 @@ def test_predictors_of_another_fit_mean_the_same():
     assert zero + unit * 0.7 == pytest.approx((2.0 + 3.0 * 0.7 - 5.0) / 0.5)
     zero, unit = units(ordinal, np.array([-1.0, 0.0, 1.0]), np.array([0.5, 2.5, 4.5]))
     np.testing.assert_allclose(zero + unit * np.array([-1.0, 0.0, 1.0]), [0.5, 2.5, 4.5])
-    zero, unit = units(ordinal, np.array([-1.0, 0.0, 1.0]), np.array([0.5, 2.5, 4.5]), equally_bold=True)
-    np.testing.assert_allclose(zero + unit * np.array([-1.0, 0.0, 1.0]), [1.5, 2.5, 3.5])  # the latent noise is one
     both = Several([gaussian, ordinal])
     own, new = np.array([1.0, 2.0, 3.0, -1.0, 0.0, 1.0]), np.array([1.0, 5.0, 0.5, 0.5, 2.5, 4.5])
     np.testing.assert_allclose(units(both, own, new)[1], [6.0, 2.0])
@@ -151,10 +202,42 @@ def test_levels_are_the_probability_of_the_narrowest_interval():
     np.testing.assert_allclose(found, np.sort(2 * norm.cdf(np.abs(y - s)) - 1), atol=2e-4)
 
 
+@pytest.mark.parametrize("name", ["poisson", "gaussian", "gamma"])
+def test_intervals_hold_labels_that_the_response_does_not_expect(name):
+    """Counts that vary far more than a Poisson's, and other misfits: intervals at the level of a share hold it."""
+    response, s = registry()[name](), RNG.normal(4.0, 0.2, size=2000)
+    sign, numbers = {"poisson": (1, []), "gaussian": (1, [1.0, 0.0, 1.0]), "gamma": (-1, [1e4, 1.0])}[name]
+    y = RNG.negative_binomial(0.7, 0.7 / (0.7 + np.exp(s))) + (0.001 if name == "gamma" else 0.0)
+    score = (np.exp(s) if name == "gaussian" else sign * s)[:, None]
+    given = (score, np.exp(score) if response.is_product[0] else score**2, np.array(numbers))
+    found = levels(response, y[:1000], given[0][:1000], given[1][:1000], given[2])
+    assert found[-1] > 3 and (np.diff(found) >= 0).all()
+    for share in (0.5, 0.9, 0.99):
+        low, high = interval_at(response, *given, level_of(found, share))
+        held = (low <= y) & (y <= high)
+        assert held[:1000].mean() == pytest.approx(share, abs=0.012)
+        assert held[1000:].mean() == pytest.approx(share, abs=0.05)
+        assert name == "gaussian" or low.min() >= 0
+
+
+def test_intervals_are_wider_at_a_higher_level():
+    """Also from the response's own intervals to stretched ones, and where its median is the smallest count."""
+    for name, s in (("poisson", -12.0), ("poisson", 2.0), ("negative_binomial", 0.5), ("weibull", 1.0)):
+        response, score = registry()[name](), np.array([[s]])
+        given = (score, np.exp(score) if response.is_product[0] else score**2, np.array([2.0, 1.0]))
+        given = (*given[:2], given[2][: response.n_dispersion])
+        ends = [interval_at(response, *given, level) for level in (0.5, 0.99, WIDEST - 1e-6, 1.0, 1.5, 4.0)]
+        lows, highs = (np.array([end[side][0] for end in ends]) for side in (0, 1))
+        assert (np.diff(lows) <= 1e-9).all() and (np.diff(highs) >= -1e-9).all() and highs[-1] > highs[2]
+        assert lows.min() >= 0
+        np.testing.assert_allclose(highs[3], max(highs[2], response.grain), rtol=2e-3)
+
+
 def test_the_level_has_the_rank_that_a_guarantee_asks_for():
     found = np.linspace(0.01, 0.99, 99)
     assert level_of(found, 0.9) == pytest.approx(0.90)  # 90 of 99, ceil(100 · 0.9)
     assert level_of(found, 0.995) > 0.9999  # more than 99 documents can promise
+    assert level_of(np.append(found, 7.0), 0.995) >= 7.0
     many = np.sort(RNG.random(10_001))
     few = condense(many)
     assert len(few) == 2000 and set(few) <= set(many)
@@ -194,8 +277,8 @@ def test_noise_gives_no_findings():
     assert np.mean(beyond) < 0.16
 
 
-def test_folds_of_prediction_constrained_fits_are_as_long_as_the_whole(monkeypatch):
-    """Shorter ones would be less bold, and the slope that they give too steep; the whole fit says when to stop."""
+def test_folds_of_prediction_constrained_fits_come_as_far_as_the_whole(monkeypatch):
+    """Others would be less bold, and the slope that they give too steep; the whole fit says when to stop."""
     counts, y = documents("gaussian", 200)
     given, sibling = [], SLDARegressor._sibling
 
@@ -204,18 +287,39 @@ def test_folds_of_prediction_constrained_fits_are_as_long_as_the_whole(monkeypat
         return sibling(self, *documents, **params)
 
     monkeypatch.setattr(SLDARegressor, "_sibling", watched)
-    model = SLDARegressor(3, cross_fit=2, max_iter=9).fit(counts, y)
-    assert given == [{"more": {"best_epoch": model._terms.epochs}}] * 2
+    model = SLDARegressor(3, cross_fit=2, max_iter=5).fit(counts, y)
+    assert given == [{"more": {"best_epoch": model._terms.epochs, "stride": 1.0}}] * 2
     given.clear()
-    SLDARegressor(3, cross_fit=2, max_iter=16, validation_fraction=0.0).fit(counts, y)
-    assert given == [{"max_iter": 10}] * 2
+    SLDARegressor(3, cross_fit=2, max_iter=15, validation_fraction=0.0).fit(counts, y)
+    assert given == [{"more": {"best_epoch": 6, "stride": 2.5}}] * 2
+    given.clear()
+    SLDARegressor(3, cross_fit=2, max_iter=0).fit(counts, y)
+    assert given == [{"more": {"best_epoch": 0, "stride": 1.0}}] * 2
 
 
-@pytest.mark.parametrize(
-    ("inference", "max_iter", "equally_bold"), [("pc", 8, True), ("pc", 20, False), ("vb", 12, False)]
-)
-def test_grades_of_folds_in_the_units_of_the_whole(inference, max_iter, equally_bold, monkeypatch):
-    """Fits as long as the whole keep the unit of their latent noise; short ones, of small gaps, are stretched."""
+@pytest.mark.parametrize("share", [0.0, 0.125])
+def test_longer_steps_come_as_far_in_fewer_epochs(share, monkeypatch):
+    """The sum of the steps' rates, up to the best epoch and over all documents, is that of the long fit."""
+    counts, y = documents("gaussian", 200)
+    rates = []
+    monkeypatch.setattr(Climb, "rates", lambda self, rate, of=Climb.rates: rates.append(rate) or of(self, rate))
+
+    def path(best_epoch, stride):
+        rates.clear()
+        model = SLDARegressor(3, cross_fit=0, max_iter=24, validation_fraction=share, random_state=0)
+        model._more_settings = {"best_epoch": best_epoch, "stride": stride}
+        model.fit(counts, y)
+        first = best_epoch * -(-round(200 * (1 - share)) // 16)
+        return sum(rates[:first]), sum(rates[first:])
+
+    (far, last), (as_far, last_too) = path(20, 1.0), path(5, 4.0)
+    assert as_far == pytest.approx(far, rel=0.05)  # a step that is four times as long falls four times as fast
+    assert last_too == pytest.approx(last, rel=0.5) if share else last == last_too == 0  # two epochs, or six
+
+
+@pytest.mark.parametrize(("inference", "max_iter"), [("pc", 20), ("vb", 12)])
+def test_grades_of_folds_in_the_units_of_the_whole(inference, max_iter, monkeypatch):
+    """Predictors of fits whose cut-points lie closer together are stretched."""
     counts, y = documents("ordinal", 200)
     half, others, scores = np.arange(200) % 2, [], []
     sibling, calibrate_them = SLDAClassifier._sibling, cross_fit.calibrate
@@ -223,14 +327,16 @@ def test_grades_of_folds_in_the_units_of_the_whole(inference, max_iter, equally_
     monkeypatch.setattr(
         SLDAClassifier, "_sibling", lambda *at, **given: others.append(sibling(*at, **given)) or others[-1]
     )
-    monkeypatch.setattr(cross_fit, "calibrate", lambda *given: scores.append(given[3:]) or calibrate_them(*given))
+    monkeypatch.setattr(
+        cross_fit, "calibrate", lambda *given, **more: scores.append(given[3:]) or calibrate_them(*given, **more)
+    )
     SLDAClassifier(3, response="ordinal", inference=inference, cross_fit=2, max_iter=max_iter).fit(counts, y)
     found, cuts = scores[0]
     for number, other in enumerate(others):
         own = other._scores(Corpus(counts[half == number]), np.zeros((100, 0))).score
         gaps = np.ptp(cuts) / np.ptp(other._state.dispersion)
         assert abs(gaps - 1) > 0.01
-        assert np.ptp(found[half == number]) == pytest.approx((1.0 if equally_bold else gaps) * np.ptp(own), rel=1e-5)
+        assert np.ptp(found[half == number]) == pytest.approx(gaps * np.ptp(own), rel=1e-5)
 
 
 def test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it(monkeypatch):

@@ -108,7 +108,7 @@ def test_sample_splitting_has_the_errors_of_its_topics(monkeypatch):
 
     monkeypatch.setattr(SLDARegressor, "_sibling", watched)
     monkeypatch.setattr("supertopic.estimators.shared.supervised.set_aside", keep("aside", honest.set_aside))
-    monkeypatch.setattr("supertopic.estimators.shared.certainty.honest.folds_of", keep("fold", honest.folds_of))
+    monkeypatch.setattr(honest, "folds_of", keep("fold", honest.folds_of))
     given = {"inference": "vb", "honest": 0.5, "coef_prior": "flat", "max_iter": 6, "random_state": 0}
     model = SLDARegressor(4, cross_fit=4, **given).fit(DATA.counts, DATA.y)
     alone, own = SLDARegressor(4, cross_fit=0, **given).fit(DATA.counts, DATA.y), []

@@ -57,7 +57,7 @@ class SLDA(SupervisedEstimator):
         "vb": Engine(fit_batch, EMSettings, 60),
         "svi": Engine(fit_stochastic, StochasticSettings, 10, short=3),
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, short=100),
-        "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=10, collapsed=True, at_mode=True),
+        "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=6, collapsed=True, at_mode=True),
     }
 
     n_topics: int = field(default=20, kw_only=False)

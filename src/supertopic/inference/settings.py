@@ -109,6 +109,7 @@ class PredictionSettings:
     init: str = "online"
     n_init: int = 1
     verbose: int = 0
+    stride: float = 1.0  # how many times as long as usual steps are: a short fit comes as far as a long one
     best_epoch: int | None = None  # known from another fit: documents are held out until then, but not asked
 
     def __post_init__(self) -> None:
@@ -140,7 +141,7 @@ class Engine:
     collapsed: bool = False
     short: int = 8  # iterations that the fits behind cross-fitted numbers have at least
     fold: float = 0.375  # … and as a part of the whole fit's: five fits to four fifths of the documents cost 1.5 fits
-    longest_fold: int = 10**9  # epochs of these fits at most, for "pc", where they are otherwise those of the whole fit
+    longest_fold: int = 10**9  # epochs of these fits at most, for "pc", which takes longer steps instead
     at_mode: bool = False
 
     def read(self, estimator: Any) -> Any:

@@ -114,6 +114,8 @@ class Response:
     ordered: ClassVar[bool] = False  # whether the classes need an order
     shares_shift: ClassVar[bool] = False  # whether a number that is added to all columns changes nothing
     max_margin: ClassVar[bool] = False  # whether the State holds duals, which add to the slopes
+    lowest: ClassVar[float] = -np.inf  # of the numbers that y may be …
+    grain: ClassVar[float] = 0.0  # … and how far two of them are apart at least
     uses_moments: ClassVar[bool] = True  # whether predictions need second moments of the linear predictor
     n_dispersion: ClassVar[int] = 0  # P
     n_summary: ClassVar[int] = 0  # the length of what `summarise` returns
@@ -306,7 +308,7 @@ class Response:
         """Coefficients and their standard errors on the scale that users see."""
         return coef, deviation
 
-    def origin_and_unit(self, dispersion: np.ndarray, equally_bold: bool = False) -> tuple[float, float]:
+    def origin_and_unit(self, dispersion: np.ndarray) -> tuple[float, float]:
         """(origin, unit) such that origin + unit·s means the same in fits with other dispersions (see `units`)."""
         zero, one = self.unscale(np.array([0.0, 1.0]), np.zeros(2), dispersion)[0]
         return float(zero), float(one - zero)

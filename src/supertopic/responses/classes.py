@@ -298,13 +298,8 @@ class Ordinal(Response):
         """The median, which has the least expected distance to y."""
         return (np.cumsum(probabilities, axis=1) < 0.5 - 1e-12).sum(axis=1)
 
-    def origin_and_unit(self, dispersion: np.ndarray, equally_bold: bool = False) -> tuple[float, float]:
-        """In steps from the first cut-point to the last: fits that tell classes apart better have larger gaps.
-
-        In the unit of the latent noise, from the cut-points' mean, where fits are equally bold.
-        """
-        if equally_bold:
-            return -float(dispersion.mean()), 1.0
+    def origin_and_unit(self, dispersion: np.ndarray) -> tuple[float, float]:
+        """In steps from the first cut-point to the last: fits that tell classes apart better have larger gaps."""
         gap = float(np.diff(dispersion).mean()) if len(dispersion) > 1 else 1.0
         return -float(dispersion[0]) / gap, 1.0 / gap
 

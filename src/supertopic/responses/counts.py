@@ -35,6 +35,8 @@ class Count(Response):
     """The base of both: y is a whole number, zero or more."""
 
     kind = "number"
+    lowest = 0.0
+    grain = 1.0
 
     def check(self, y: np.ndarray) -> None:
         wrong = y[~np.isnan(y) & ((y < 0) | (y != np.rint(y)))]

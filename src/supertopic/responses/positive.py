@@ -40,6 +40,7 @@ class Positive(Response):
     """
 
     kind = "number"
+    lowest = 0.0
     n_dispersion = 2
     n_summary = 2
     links: ClassVar[tuple[str, ...]] = ("log",)

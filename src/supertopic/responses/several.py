@@ -211,22 +211,15 @@ def parts_of(response: Response) -> list[Part]:
     return list((response if isinstance(response, Several) else Several([response])).parts())
 
 
-def units(
-    response: Response, own: np.ndarray, new: np.ndarray, equally_bold: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+def units(response: Response, own: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(zero (C,), unit (C,)): zero + unit·s is a linear predictor s of one dispersion in the units of another.
 
     A response that standardises y uses the labels it sees, and cut-points are further apart in a fit that tells classes
     apart better: each fit has its own origin and unit.
-
-    equally_bold : whether the two fits were trained alike, so that their predictors of *new* documents vary as much.
-        Then cut-points that are further apart only say that one of them knows its own documents better.
     """
     zero, unit = np.zeros(response.n_columns), np.ones(response.n_columns)
     for part in parts_of(response):
-        first, second = (
-            part.response.origin_and_unit(dispersion[part.numbers], equally_bold) for dispersion in (own, new)
-        )
+        first, second = (part.response.origin_and_unit(dispersion[part.numbers]) for dispersion in (own, new))
         unit[part.columns] = first[1] / second[1]
         zero[part.columns] = (first[0] - second[0]) / second[1]
     return zero, unit

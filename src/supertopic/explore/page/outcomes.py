@@ -15,6 +15,7 @@ from supertopic.estimators.shared.certainty.softmax_heat import described_heat
 from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.explore.page.documents import wrong_classes, wrong_numbers
+from supertopic.inference.after.interval_levels import WIDEST, interval_at
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)  # of the intervals that the page offers
 _LONGEST_LABEL = 300
@@ -107,7 +108,7 @@ def _of_responses(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Ou
         if target.classes is None:
             moments = (found.score[:, part.columns], found.moment[:, part.columns])
             numbers = estimator._state.dispersion[part.numbers]
-            ends = part.response.interval(*moments, numbers, level(estimator, place, 0.9))
+            ends = interval_at(part.response, *moments, numbers, level(estimator, place, 0.9))
             given: Any = (str(target.name), "number", [], [parts[place]], table[:, place], mean, np.zeros(0), ends)
             outcomes.append(Outcome(*given))
         else:
@@ -133,6 +134,9 @@ def _describe(estimator: Any, place: int, target: Any, part: Any) -> dict[str, A
         "n_classes": 0 if target.classes is None else len(target.classes),
         "columns": [part.columns.start, part.columns.stop],
         "dispersion": np.asarray(estimator._state.dispersion[part.numbers], dtype=np.float64).tolist(),
+        "lowest": float(np.maximum(part.response.lowest, -1e300)),
+        "grain": part.response.grain,
+        "widest": WIDEST,
         "levels": {str(p): level(estimator, place, p) for p in LEVELS} if target.classes is None else {},
         "cost": float(getattr(part.response, "cost", 0.0)),
         "scaled": [float(number) for number in getattr(estimator, "_scaled", ())],

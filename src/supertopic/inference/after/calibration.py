@@ -5,19 +5,19 @@ seen, neither their words nor their labels, tell the truth: with s their linear 
 
     y ~ response(intercept + slope·s)        the *calibration*: predictions with slope one, and an honest dispersion
 
-For intervals, a document's *level* is the probability of the narrowest interval that holds its y. The interval of
-probability p for a new document is the response's own at the level that a share p of the documents do not exceed,
-ceil((n + 1) p) of n (cross-conformal prediction: Vovk 2015). It holds p of new documents whatever the response's tails
-are, as far as documents are exchangeable.
+The likelihood answers for the means only as far as the response's law does: gamma and Weibull laws of the same labels
+give other slopes. So where y is a number, intercept and slope are at last those with which y on the predicted mean has
+slope one, as far as documents can tell.
+
+For intervals, see `supertopic.inference.after.interval_levels`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, root
 
 from supertopic.inference.after.known_scores import KnownScores
 from supertopic.responses.base import Response, product_variance
@@ -25,9 +25,6 @@ from supertopic.responses.several import parts_of
 
 _TURNS, _TURN_TOL = 100, 1e-4  # of the calibration and the dispersion at most, and the change after which they end
 _GAIN_TOL = 1e-10  # … or the gain of the mean log-likelihood: cut-points without a label between them drift for ever
-_HALVINGS = 14  # of the search for a level
-_MOST_LEVELS = 2000  # that are kept for each response
-_HIGHEST = 1.0 - 1e-7  # level that stands for an interval without an end
 
 
 @dataclass(frozen=True)
@@ -48,9 +45,12 @@ class Calibration:
 
 def calibrate(
     response: Response, y: np.ndarray, weight: np.ndarray, score: np.ndarray, dispersion: np.ndarray,
-    steepest: float | None = None,
+    steepest: float | None = None, moment: np.ndarray | None = None,
 ) -> Calibration:  # fmt: skip
-    """The calibration of out-of-fold linear predictors (D, C): one slope, from 0 to `steepest`, for each response."""
+    """The calibration of out-of-fold linear predictors (D, C): one slope, from 0 to `steepest`, for each response.
+
+    moment : (D, C) E[s²] or E[exp s], which predicted means may depend on; None: the predictors are known
+    """
     intercept, slope, dispersion = np.zeros(response.n_columns), np.ones(response.n_columns), dispersion.copy()
     for part in parts_of(response):
         if getattr(part.response, "link", "log") == "canonical":  # its linear predictor has to stay above zero
@@ -59,9 +59,13 @@ def calibrate(
         known = ~np.isnan(labels) & (weight > 0)
         own = dispersion[part.numbers]
         problem = KnownScores(part.response, labels[known], weight[known], own)
-        intercept[part.columns], slope[part.columns], dispersion[part.numbers] = _calibrate_one(
-            problem, score[known][:, part.columns], steepest
-        )
+        there = score[known][:, part.columns]
+        found = _calibrate_one(problem, there, steepest)
+        if part.response.kind == "number" and not part.response.least_squares and found.slope[0] > 0:
+            beside = problem.moments(there) if moment is None else moment[known][:, part.columns]
+            found = _match_means(problem, there, beside, found)
+        intercept[part.columns], slope[part.columns] = found.intercept, found.slope
+        dispersion[part.numbers] = found.dispersion
     return Calibration(intercept, slope, dispersion)
 
 
@@ -85,10 +89,8 @@ def told_apart(
     return value / float(weight.sum())
 
 
-def _calibrate_one(
-    problem: KnownScores, score: np.ndarray, steepest: float | None
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """(intercept (C,), slope, dispersion) of one response, by turns."""
+def _calibrate_one(problem: KnownScores, score: np.ndarray, steepest: float | None) -> Calibration:
+    """The most probable one of one response, by turns."""
     n_columns, level = score.shape[1], score.mean(axis=0)
     total = max(float(problem.weight.sum()), 1e-300)
     best = np.concatenate([level, [1.0]])
@@ -110,33 +112,47 @@ def _calibrate_one(
         if np.allclose(before, problem.dispersion, rtol=_TURN_TOL) or last - found.fun < _GAIN_TOL:
             break
         last = found.fun
-    return best[:-1] - best[-1] * level, float(best[-1]), problem.dispersion
+    steepness = np.full(n_columns, best[-1])
+    return Calibration(best[:-1] - steepness * level, steepness, problem.dispersion)
 
 
-def levels(
-    response: Response, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
-) -> np.ndarray:
-    """(n,) sorted: the probability of the narrowest interval that holds y, for each label there is."""
-    known = ~np.isnan(y)
-    y, score, moment = y[known], score[known], moment[known]
-    low, high = np.zeros(len(y)), np.ones(len(y))
-    for _ in range(_HALVINGS):
-        middle: Any = 0.5 * (low + high)  # one for each document, which all responses can take
-        ends = response.interval(score, moment, dispersion, middle)
-        inside = (ends[0] <= y) & (y <= ends[1])
-        low, high = np.where(inside, low, middle), np.where(inside, middle, high)
-    return np.sort(high)
+def _match_means(problem: KnownScores, score: np.ndarray, moment: np.ndarray, near: Calibration) -> Calibration:
+    """The calibration with which y has the mean of the predictions, and slope one on them.
+
+    With m the predicted means, sum_d w (y - m) = 0 and sum_d w (y - m) m = 0. That is the end of the way. With b the
+    slope of y on the means `near`, only a part 1 - (error of b)²/(b - 1)² of it is gone, or nothing (as James and Stein
+    estimate): one label far out can turn the slope over, and makes its error as large.
+    """
+    y, weight, response = problem.y, problem.weight, problem.response
+    middle = np.average(score, axis=0, weights=weight)
+
+    def moved(free: np.ndarray) -> Calibration:
+        """By a number added, and by a factor of the slope around the mean of the predictors."""
+        slope = free[1] * near.slope
+        return Calibration(near.intercept + free[0] + (near.slope - slope) * middle, slope, near.dispersion)
+
+    def misses(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(D,) each: the means, less their own mean, and what y has more than they say, times the weight."""
+        mean = response.predict(*moved(free).moments(score, moment, response.is_product), near.dispersion)
+        return mean - np.average(mean, weights=weight), weight * (y - mean)
+
+    def surplus(free: np.ndarray) -> np.ndarray:
+        off, rest = misses(free)
+        return np.array([rest.sum(), rest @ off])
+
+    start = np.array([0.0, 1.0])
+    beyond, error = _slope_beyond_one(*misses(start), weight)
+    if abs(beyond) <= error:
+        return near
+    with np.errstate(all="ignore"):
+        found = root(surplus, start, method="hybr")
+    part = 1.0 - (error / beyond) ** 2
+    return moved(start + part * (found.x - start)) if found.success else near
 
 
-def condense(found: np.ndarray) -> np.ndarray:
-    """At most `_MOST_LEVELS` of sorted levels, evenly spaced in rank, each rounded up to one that occurred."""
-    if len(found) <= _MOST_LEVELS:
-        return found
-    places = np.ceil(np.arange(1, _MOST_LEVELS + 1) * len(found) / _MOST_LEVELS).astype(int) - 1
-    return found[places]
-
-
-def level_of(found: np.ndarray, probability: float) -> float:
-    """The level whose intervals hold new documents with this probability."""
-    rank = int(np.ceil((len(found) + 1) * probability))
-    return _HIGHEST if rank > len(found) else float(min(found[rank - 1], _HIGHEST))
+def _slope_beyond_one(off: np.ndarray, rest: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """(b - 1, its standard error, whatever the noise of each document is), from what the means miss of y."""
+    total = max(float(weight @ off**2), 1e-300)
+    rest = rest - weight * rest.sum() / weight.sum()
+    beyond = float(rest @ off) / total
+    return beyond, float(np.sqrt((rest - beyond * weight * off) ** 2 @ off**2)) / total

@@ -86,7 +86,7 @@ class Trainer:
     state: State
     climb: Climb
     rate: float  # of Adam in the first step; it falls to zero …
-    n_epochs: int  # … in so many epochs
+    n_epochs: float  # … in so many epochs
 
     def __post_init__(self) -> None:
         task, labels = self.task, labelled(self.train)
@@ -212,7 +212,8 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
     followed = _followed(training, *(replace(part, y=y[some]) for part, some in zip((train, held), rows, strict=True)))
 
     def make(state: State, climb: Climb) -> Trainer:
-        return Trainer(training, *followed, state, climb, SETTINGS.rate, task.settings.max_iter)
+        stride = task.settings.stride
+        return Trainer(training, *followed, state, climb, SETTINGS.rate * stride, task.settings.max_iter / stride)
 
     found = fit_course(training, watch, train, make)
     if response is own and not followed_columns(own, task.batch):
@@ -255,7 +256,7 @@ def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Cl
     if not course.last:
         known = task.settings.best_epoch
         _search(course, watch, task.settings.max_iter, known)
-        if course.best_at and (known is not None or len(course.trainer.held)):
+        if course.best_at and len(course.trainer.held):
             course.trainer, course.last = _over_all(course), 1
     searched, trace = Searched(course.searched(), course.best_at), watch.trace[: course.best_at] or [course.value]
     result = _finish(course, watch) if course.last else course.best
@@ -288,7 +289,7 @@ def _search(course: Course, watch: Watch, max_iter: int, known: int | None) -> N
 def _over_all(course: Course) -> Trainer:
     """A Trainer of all documents that goes on from the best epoch."""
     task, best = course.trainer.task, course.best
-    rate = SETTINGS.rate * max(1.0 - course.best_at / task.settings.max_iter, SETTINGS.last_rate)
+    rate = course.trainer.rate * max(1.0 - course.best_at / course.trainer.n_epochs, SETTINGS.last_rate)
     climb = task.backend.form(Climb).of(course.searched())
     state = replace(best, word_topic=best.word_topic[:0])
     trainer = course.trainer.over_all(state, climb, rate, _n_last(course.best_at))

@@ -16,14 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.certainty.cross_fit import folds_of, keep_levels, length_of_folds
-from supertopic.estimators.shared.certainty.topic_errors import similarity, widening
+from supertopic.estimators.shared.certainty.cross_fit import keep_levels
+from supertopic.estimators.shared.certainty.folds import FoldCoefficients, fold_fits, folds_of, length_of_folds
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import Calibration
 from supertopic.inference.after.refit import with_known_shares
-from supertopic.inference.gibbs.chains import match_topics
 from supertopic.inference.variational.m_step_glm import GLMStep
-from supertopic.progress import track
 from supertopic.responses.several import units
 
 _FOLDS = 5  # of the regressions behind the levels of intervals
@@ -80,21 +78,12 @@ def _widening_of_folds(
     estimator: Any, training: Training, aside: np.ndarray, fold: np.ndarray, seed: int
 ) -> np.ndarray:
     """(C,) what the errors are multiplied with, by fits without a fold; their coefficients from the other labels."""
-    state, topics, n_folds = estimator._state, estimator._weights(), int(fold.max()) + 1
-    coef, similar = np.zeros((n_folds, *state.coef.shape)), np.zeros((n_folds, estimator.n_topics))
-    hidden, length = without_labels(training, aside), length_of_folds(estimator)
-    with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
-        for number in range(n_folds):
-            rest = np.flatnonzero(fold != number)
-            other = estimator._sibling(("fold", number), hidden.rows(rest), seed, **length)
-            given = training.rows(rest[aside[rest]])
-            found = _regress(other, given, other._shares_without_y(given), np.ones(len(given.y), dtype=bool))
-            unit = units(estimator._response(), found.dispersion, state.dispersion)[1]
-            order = match_topics(topics, other._weights())
-            coef[number, :, : len(order)] = unit[:, None] * found.coef[:, order]
-            similar[number] = similarity(topics, other._weights()[:, order])
-            report(number + 1)
-    return widening(estimator, coef, similar)
+    coef, hidden = FoldCoefficients(estimator, int(fold.max()) + 1), without_labels(training, aside)
+    for one in fold_fits(estimator, hidden, fold, seed, **length_of_folds(estimator)):
+        given = training.rows(one.rest[aside[one.rest]])
+        shares = one.fit._shares_without_y(given)
+        coef.take(one, _regress(one.fit, given, shares, np.ones(len(given.y), dtype=bool)))
+    return coef.widening()
 
 
 def _regress(estimator: Any, given: Training, shares: np.ndarray, rows: np.ndarray) -> Any:

@@ -16,30 +16,22 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from supertopic.corpus import Corpus
+from supertopic.estimators.shared.certainty.folds import LEAST, fold_fits, folds_of
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import calibrate
-from supertopic.progress import track
 from supertopic.responses.base import registry
-
-_LEAST = 5  # labelled documents of a fold
 
 
 def fit_scaling(estimator: Any, training: Training, n_folds: int, seed: int) -> np.ndarray:
     """(C + 1,) the levels and the slope."""
-    rows = np.flatnonzero(~np.isnan(training.y) & (training.weight > 0))
-    if len(rows) < _LEAST * n_folds:
+    fold, rows = folds_of(training, n_folds, seed), np.flatnonzero(training.labelled)
+    if fold is None:
         raise ValueError(
-            f"cross_fit: got {n_folds} folds of {len(rows)} documents with a label, expected {_LEAST} in each fold"
+            f"cross_fit: got {n_folds} folds of {len(rows)} documents with a label, expected {LEAST} in each fold"
         )
-    fold = np.full(len(training.y), -1)  # documents without a label are in every fit
-    fold[np.random.default_rng([seed, 7]).permutation(rows)] = np.arange(len(rows)) % n_folds
     score = np.zeros((len(fold), estimator._response().n_columns))
-    with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
-        for number in range(n_folds):
-            out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-            other = estimator._sibling(("fold", number), training.rows(rest), seed, words=estimator.words)
-            score[out] = other._scores(Corpus(training.corpus.counts[out]), training.covariates[out]).score
-            report(number + 1)
+    for one in fold_fits(estimator, training, fold, seed, words=estimator.words):
+        score[one.out] = one.fit._scores(Corpus(training.corpus.counts[one.out]), training.covariates[one.out]).score
     n_classes = len(estimator.classes_)
     response = registry()["logit" if n_classes == 2 else "softmax"](n_classes)
     found = calibrate(response, training.y[rows], training.weight[rows], score[rows], np.zeros(0))

@@ -9,6 +9,7 @@ import numpy as np
 
 from supertopic.estimators.shared.certainty.cross_fit import level
 from supertopic.estimators.shared.reading.labels import as_numbers, as_table, missing
+from supertopic.inference.after.interval_levels import interval_at
 from supertopic.inference.after.prediction import Scores
 from supertopic.metrics import predictive_r2
 
@@ -31,8 +32,8 @@ def intervals(estimator: Any, found: Scores, probability: float) -> list[tuple[n
         raise ValueError(f"return_interval: got {probability!r}, expected a probability between 0 and 1")
     dispersion = estimator._state.dispersion
     return [
-        part.response.interval(
-            found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers],
+        interval_at(
+            part.response, found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers],
             level(estimator, place, probability),
         )
         if target.classes is None

@@ -158,7 +158,7 @@ function predictOutcome(outcome, found, probability = 0.9) {
   const moments = partMoments(part, found);
   if (outcome.kind === "number") {
     const level = part.levels[String(probability)];
-    const ends = response.interval(part, ...moments, level === undefined ? probability : level);
+    const ends = intervalAt(response, part, moments, level === undefined ? probability : level);
     return { mean: response.mean(part, ...moments), ends };
   }
   const chances = response.chances(part, ...moments);
@@ -166,6 +166,17 @@ function predictOutcome(outcome, found, probability = 0.9) {
   return part.scaled.length
     ? { chances, decided, probabilities: scaledProbabilities(part.scaled, moments[0]) }
     : { chances, decided };
+}
+
+/* The interval at a level: above one, the widest that a response has, its ends that many times as far from the median. */
+function intervalAt(response, part, moments, level) {
+  if (level < 1) return response.interval(part, ...moments, level);
+  const [middle] = response.interval(part, ...moments, 0);
+  const [low, high] = response.interval(part, ...moments, part.widest);
+  return [
+    Math.max(middle - level * Math.max(middle - low, part.grain), part.lowest),
+    middle + level * Math.max(high - middle, part.grain),
+  ];
 }
 
 /* Probabilities from the scores of a margin: levels and one slope, fitted to documents left out. */
