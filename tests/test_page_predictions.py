@@ -71,6 +71,21 @@ def test_typed_text_is_as_sure_as_in_python(kind, watched, tmp_path):
         np.testing.assert_allclose(flat(got[-1]), numbers[-1], atol=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["gaussian", "poisson", "weibull"])
+@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+def test_intervals_wider_than_any_of_the_response_are_those_of_python(kind, watched, tmp_path):
+    """Levels above one stretch the widest interval."""
+    model, frame = copy(fitted(kind)), reviews()
+    model._conformal = np.linspace(2.0, 4.0, 40)[None]
+    want, file = expected(model, NEW), tmp_path / "report.html"
+    (_, low, high), (_, *plain) = want[0][0], expected(fitted(kind), NEW)[0][0]
+    assert low <= plain[0] and high - low > 1.5 * (plain[1] - plain[0])
+    model.report(file, frame["text"].tolist()[:20], labels(frame[:20], KINDS[kind][1]))
+    found = watched.open(file).evaluate("texts => texts.map(text => supertopic.predictText(text))", NEW)
+    for got, numbers in zip(found, want, strict=True):
+        np.testing.assert_allclose(flat(got[-1]), numbers[-1], rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
 def test_typed_text_has_the_topics_of_python(watched, tmp_path):
     """DiscLDA: shares of topics and topics of words, both averaged over the classes."""
