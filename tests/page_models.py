@@ -62,6 +62,7 @@ KINDS: dict[str, tuple[Any, str | list[str] | None]] = {
     "hinge": (lambda: MedLDAClassifier(4, **_FAST), "verdict"),
     "margin_chances": (lambda: MedLDAClassifier(4, cross_fit=2, **_FAST), "verdict"),
     "margin_two": (lambda: MedLDAClassifier(4, cross_fit=2, **_FAST), "good"),
+    "margin_members": (lambda: MedLDAClassifier(4, ensemble=2, **_FAST), "verdict"),
     "class_topics": (lambda: DiscLDAClassifier(2, n_shared_topics=2, cross_fit=2, **_FAST), "verdict"),
     "poisson": (lambda: SLDARegressor(4, response="poisson", cross_fit=2, **_FAST), "visits"),
     "words": (lambda: SLDARegressor(4, words=True, **_FAST), "rating"),

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.ensemble import BaggingClassifier
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -132,12 +131,30 @@ def test_two_newsgroups(data_dir):
     assert found > svm.score(plain.transform(new), y[two & ~train])
 
 
-def test_starts_are_averaged_by_an_ensemble():
+@pytest.mark.parametrize("inference", ["cvb0", "gibbs"])
+def test_starts_are_averaged_by_an_ensemble(inference, tmp_path):
+    """Decision values are the mean of fits with three seeds; what is read is the first; files have all of them."""
     data = simulate(200, 3, 80, 50, response="logit", seed=4)
     X, y = data.counts.counts, np.where(data.y > 0, "yes", "no")
-    several = BaggingClassifier(MedLDAClassifier(3, max_iter=4), n_estimators=3, bootstrap=False, random_state=0)
-    several.fit(X[:150], y[:150])
-    scores = [model.decision_function(X[150:]) for model in several.estimators_]
-    assert len({model.random_state for model in several.estimators_}) == 3
-    np.testing.assert_allclose(several.decision_function(X[150:]), np.mean(scores, axis=0), rtol=1e-6)
-    assert set(several.predict(X[150:])) <= {"yes", "no"}
+    given = {"max_iter": 4, "inference": inference}
+    several = MedLDAClassifier(3, ensemble=3, random_state=5, **given).fit(X[:150], y[:150])
+    alone = [MedLDAClassifier(3, random_state=seed, **given).fit(X[:150], y[:150]) for seed in (5, 6, 7)]
+    scores = [model.decision_function(X[150:]) for model in alone]
+    assert np.ptp(scores, axis=0).max() > 0.01
+    np.testing.assert_allclose(several.decision_function(X[150:]), np.mean(scores, axis=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(several.components_, alone[0].components_)
+    np.testing.assert_array_equal(several.coef_, alone[0].coef_)
+    several.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X[150:]), several.predict(X[150:]))
+
+
+def test_the_numbers_of_several_starts_are_averaged():
+    data = simulate(200, 3, 80, 50, response="gaussian", seed=4)
+    X, y = data.counts.counts, data.y
+    several = MedLDARegressor(3, ensemble=2, max_iter=4).fit(X[:150], y[:150])
+    alone = [MedLDARegressor(3, max_iter=4, random_state=seed).fit(X[:150], y[:150]) for seed in (0, 1)]
+    np.testing.assert_allclose(
+        several.predict(X[150:]), np.mean([model.predict(X[150:]) for model in alone], axis=0), rtol=1e-4
+    )
+    with pytest.raises(ValueError, match="ensemble: got 0, expected a whole number >= 1"):
+        MedLDARegressor(3, ensemble=0).fit(X, y)

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.checks import check_whole
 from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.certainty.chains import diagnose, warn_unmixed
 from supertopic.estimators.shared.certainty.cross_fit import level
@@ -148,10 +147,6 @@ class SLDA(SupervisedEstimator):
                 f"honest: got {self.honest:g} with supervision='auto', which looks at all labels; expected a number"
             )
         return float(self.honest)
-
-    def _n_members(self) -> int:
-        check_whole("ensemble", self.ensemble)
-        return int(self.ensemble)
 
     def _per_token(self) -> bool:
         if self.own_terms is None:

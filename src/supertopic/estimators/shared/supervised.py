@@ -91,7 +91,7 @@ class SupervisedEstimator(TopicEstimator):
         settings = engine.read(self)
         self._check_supervision()
         self._check_words()
-        _ = self._honest_share(), self._n_folds(), self._n_members()  # refuses what makes no sense, before any work
+        _ = self._honest_share(), self._n_folds(), ensemble.n_members(self)  # refuses nonsense before any work
         if isinstance(X, Stream):
             self._check_batches()
             beside = {"y": y, "sample_weight": sample_weight, "covariates": covariates}
@@ -131,7 +131,7 @@ class SupervisedEstimator(TopicEstimator):
         """What follows a fit: refitted coefficients, words beside the topics, and what is said about certainty."""
         if self.refit:
             self._refit(training)
-        ensemble.fit_members(self, training, self._n_members(), seed)
+        ensemble.fit_members(self, training, seed)
         n_folds = self._n_folds()
         unseen = cross_fit(self, training, n_folds, seed) if n_folds else None
         if self.refit and self._has_words():
@@ -144,10 +144,6 @@ class SupervisedEstimator(TopicEstimator):
     def _honest_share(self) -> float:
         """The share of the labels that are set aside for the coefficients; 0 for none."""
         return 0.0
-
-    def _n_members(self) -> int:
-        """Fits whose linear predictors are averaged."""
-        return 1
 
     def _sibling(self, part: tuple[str, int], training: Training, seed: int, more: Any = (), **params: Any) -> Self:
         """An estimator with the same parameters but those given, and more settings, fitted to a `part` of this fit."""
@@ -225,7 +221,7 @@ class SupervisedEstimator(TopicEstimator):
             raise ValueError("words: got True, which needs all documents at once; expected False")
         if share := self._honest_share():
             raise ValueError(f"honest: got {share:g}, which needs all documents at once; expected 0")
-        if self._n_members() > 1:
+        if ensemble.n_members(self) > 1:
             raise ValueError("ensemble: got more than one fit, which needs all documents at once; expected 1")
 
     @available_if(has_stochastic_engine)

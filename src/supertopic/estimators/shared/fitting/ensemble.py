@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
+from supertopic.checks import check_whole
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after import prediction
 from supertopic.responses.several import units
@@ -22,10 +23,17 @@ from supertopic.responses.several import units
 KEPT = ("_member_topics", "_member_coef")
 
 
-def fit_members(estimator: Any, training: Training, size: int, seed: int) -> None:
+def n_members(estimator: Any) -> int:
+    """Fits whose linear predictors are averaged."""
+    size = getattr(estimator, "ensemble", 1)
+    check_whole("ensemble", size)
+    return int(size)
+
+
+def fit_members(estimator: Any, training: Training, seed: int) -> None:
     """Fit the other members, each with a seed of its own."""
     states = []
-    for number in range(1, size):
+    for number in range(1, n_members(estimator)):
         other = estimator._sibling(("member", number), training, (seed + number) % 2**32, ensemble=1)
         states.append(other._state)
     if not states:
