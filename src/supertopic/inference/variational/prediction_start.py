@@ -24,7 +24,8 @@ from supertopic.responses.classes import Softmax
 from supertopic.responses.margin import Hinge
 
 _START_STEPS = 10  # of EM without y
-_MARGIN_STEPS = 60  # of max-margin EM at most
+_MARGIN_STEPS = 60  # of max-margin EM at most …
+_MARGIN_STEPS_OF_FOLDS = 12  # … and where another fit has found the best epoch: as good for what folds are asked
 _LIMITS = LocalLimits(30, 1e-2)
 
 
@@ -69,7 +70,8 @@ def _margin_topics(task: Task, train: Batch) -> np.ndarray:
     )  # fmt: skip
     weight = np.where(known, train.weight / max(float(train.weight[known].mean()), 1e-300), 0.0)
     batch = Batch(train.counts, train.y, weight, model.n_topics)
-    settings = EMSettings(max_iter=_MARGIN_STEPS, tol=1e-3, doc_tol=5e-2)
+    n_steps = _MARGIN_STEPS if task.settings.best_epoch is None else _MARGIN_STEPS_OF_FOLDS
+    settings = EMSettings(max_iter=n_steps, tol=1e-3, doc_tol=5e-2)
     own = replace(task, model=model, batch=batch, settings=settings, labels=None, start_terms=None, checkpoint=None)
     found = fit_batch(own, Watch(lambda *_, **__: None, None))
     return model.emission.probabilities(found.state.word_topic, by_word=True)
