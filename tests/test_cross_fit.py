@@ -360,6 +360,29 @@ def test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it(monke
     assert again.dispersion_ == pytest.approx(whole.dispersion_, rel=0.02)  # of the documents held out
 
 
+def test_a_fit_that_knows_its_best_epoch_asks_words_once_what_to_follow(monkeypatch):
+    """Its last epochs, over all documents, follow what those before have followed."""
+    counts, y = documents("gaussian", 300)
+    guided, rows, trained = [], [], []
+    monkeypatch.setattr(pc, "_split", lambda task, of=pc._split: rows.append(of(task)) or of(task))
+    monkeypatch.setattr(pc, "guided", lambda *given, of=pc.guided: guided.append(of(*given)) or guided[-1])
+    monkeypatch.setattr(
+        pc.Trainer, "epoch", lambda self, *at, of=pc.Trainer.epoch: trained.append(self) or of(self, *at)
+    )
+    model = SLDARegressor(3, cross_fit=0, max_iter=20, random_state=0)
+    model._more_settings = {"best_epoch": 2, "stride": 2.0}
+    model.fit(counts, y)
+    (train, held), (ours, theirs) = guided[0], rows[0]
+    assert len(guided) == 1 and len(held) and np.abs(train.y - y[ours]).max() > 0.01
+    np.testing.assert_array_equal(trained[0].train.y, train.y)
+    np.testing.assert_array_equal(trained[-1].train.y[ours], train.y)
+    np.testing.assert_array_equal(trained[-1].train.y[theirs], held.y)
+    guided.clear()
+    model._more_settings = {}
+    model.fit(counts, y)
+    assert len(guided) == 2
+
+
 def test_a_fold_is_predicted_by_a_fit_without_its_documents(monkeypatch):
     """Every document with a label is absent from one fit of a fold, with its words; those without are in all."""
     counts, y = documents("gaussian", 60)

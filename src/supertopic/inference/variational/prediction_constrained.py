@@ -167,8 +167,19 @@ class Trainer:
 
     def over_all(self, state: State, climb: Climb, rate: float, n_epochs: int) -> Trainer:
         """A Trainer of all documents, none of them held out."""
-        known = (self.train, self.held) if not len(self.held) else _followed(self.task, *_all_of(self.task))
-        return Trainer(self.task, *known, state, climb, rate, n_epochs)
+        return Trainer(self.task, *self._followed_by_all(), state, climb, rate, n_epochs)
+
+    def _followed_by_all(self) -> tuple[Batch, Batch]:
+        """(all documents with what training follows, none held out); folds take what they have followed already."""
+        if not len(self.held):
+            return self.train, self.held
+        everything, nobody = _all_of(self.task)
+        if self.task.settings.best_epoch is None:
+            return _followed(self.task, everything, nobody)
+        y = everything.y.copy()
+        for rows, part in zip(_split(self.task), (self.train, self.held), strict=True):
+            y[rows] = part.y
+        return replace(everything, y=y), nobody
 
     def arrays(self, best: State) -> dict[str, np.ndarray]:
         """What it takes to continue."""
