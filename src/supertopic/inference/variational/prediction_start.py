@@ -23,9 +23,8 @@ from supertopic.responses.base import NoResponse
 from supertopic.responses.classes import Softmax
 from supertopic.responses.margin import Hinge
 
-_START_STEPS = 10  # of EM without y
-_MARGIN_STEPS = 60  # of max-margin EM at most …
-_MARGIN_STEPS_OF_FOLDS = 12  # … and where another fit has found the best epoch: as good for what folds are asked
+_START_STEPS, _MARGIN_STEPS = 10, 60  # of EM without y, and of max-margin EM at most …
+_START_STEPS_OF_FOLDS, _MARGIN_STEPS_OF_FOLDS = 5, 12  # … and where another fit has found the best epoch
 _LIMITS = LocalLimits(30, 1e-2)
 
 
@@ -48,7 +47,7 @@ def first_topics(task: Task, train: Batch) -> np.ndarray:
     batch = Batch(train.counts, np.full(len(train), np.nan), np.zeros(len(train)), model.n_topics)
     state = first_state(replace(task, model=model, batch=batch, labels=None))
     spread, terms = task.backend.spread(batch), DocumentTerms()
-    for step in range(_START_STEPS):
+    for step in range(_START_STEPS if task.settings.best_epoch is None else _START_STEPS_OF_FOLDS):
         weights = model.emission.expect(state.word_topic, task.backend)
         given = (model, replace(state, word_topic=weights), weights, _LIMITS, terms)
         stats = total(spread.map(local_step, *given, step == 0))
