@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from experiments.book import Outcome, reproduces
 from experiments.drawing import dots
@@ -24,7 +25,7 @@ PROMISED = 0.9  # of intervals and prediction sets
 MOST_TESTED = 8000  # documents: with 2,000 in ten bins, even a perfect model's confidence seems to be off by 0.026
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Corpus:
     """Counts and labels of a corpus, and the response that suits them."""
 
@@ -61,13 +62,10 @@ def calibration_error(chances: np.ndarray, right: np.ndarray, bins: int = 10) ->
     return float(sum(len(p) * abs(chances[p].mean() - right[p].mean()) for p in parts) / len(chances))
 
 
-def slope_of(y: np.ndarray, found: np.ndarray) -> tuple[float, float]:
-    """(slope of y on the prediction, its standard error, whatever the noise of each document is)"""
+def slope_of(y: np.ndarray, found: np.ndarray) -> float | None:
+    """Of y on the prediction; None where that is always the same."""
     off = found - found.mean()
-    total = float((off**2).sum())
-    slope = float(off @ y) / total
-    rest = y - y.mean() - slope * off
-    return slope, float(np.sqrt(((off * rest) ** 2).sum())) / total
+    return float(off @ y) / float(off @ off) if off.any() else None
 
 
 def estimator_of(response: str, supervision: float | str, seed: int, **params: Any) -> Any:
@@ -77,19 +75,32 @@ def estimator_of(response: str, supervision: float | str, seed: int, **params: A
 
 
 def certainty(model: Any, X: Any, y: np.ndarray) -> list[float | None]:
-    """[R² or accuracy, slope of y on the prediction and its error, coverage, calibration error] on new documents."""
+    """[R² or accuracy, slope of y on the prediction, coverage, calibration error] on new documents."""
     if not hasattr(model, "classes_"):
         found, low, high = model.predict(X, return_interval=PROMISED)
         r2 = 1 - ((y - found) ** 2).sum() / ((y - y.mean()) ** 2).sum()
-        slope = slope_of(y, found) if found.std() > 0 else (None, None)
-        return [float(r2), *slope, float(((low <= y) & (y <= high)).mean()), None]
+        return [float(r2), slope_of(y, found), float(((low <= y) & (y <= high)).mean()), None]
     chances, truth = model.predict_proba(X), np.searchsorted(model.classes_, y)
     right = chances.argmax(axis=1) == truth
     covered = model.predict_set(X, PROMISED)[np.arange(len(y)), truth]
     error = calibration_error(chances.max(axis=1), right)
     in_order = len(model.classes_) == 2 or model.response_ == "ordinal"
-    slope = slope_of(truth.astype(float), chances @ np.arange(chances.shape[1])) if in_order else (None, None)
-    return [float(right.mean()), *slope, float(covered.mean()), error]
+    slope = slope_of(truth.astype(float), chances @ np.arange(chances.shape[1])) if in_order else None
+    return [float(right.mean()), slope, float(covered.mean()), error]
+
+
+def averaged(found: list[list[float | None]]) -> list[float | None]:
+    """Means over the seeds, and, after the mean of the slopes, its standard error; None where a number is missing."""
+    columns = [None if None in column else np.array(column) for column in zip(*found, strict=True)]
+    means = [None if column is None else float(column.mean()) for column in columns]
+    slopes, n_seeds = columns[1], len(found)
+    error = None if slopes is None or n_seeds < 2 else float(slopes.std(ddof=1) / np.sqrt(n_seeds))
+    return [*means[:2], error, *means[2:]]
+
+
+def slopes_are_one(slopes: list[float], errors: list[float]) -> bool:
+    """Whether all are 0.9 to 1.1, or two standard errors from 1 at most."""
+    return bool(np.all(np.abs(np.array(slopes) - 1.0) <= np.maximum(0.1, 2.0 * np.array(errors))))
 
 
 def measure(corpus: Corpus, n_train: int, supervision: float | str, seed: int, steps: int | None) -> list[float | None]:
@@ -98,7 +109,7 @@ def measure(corpus: Corpus, n_train: int, supervision: float | str, seed: int, s
     X, y = corpus.counts, corpus.y
 
     def fit(response: str, labels: np.ndarray, **more: Any) -> tuple[Any, float]:
-        model, start = estimator_of(response, supervision, seed, max_iter=steps, **more), time.process_time()
+        model, start = estimator_of(response, supervision, seed, max_iter=steps, n_jobs=1, **more), time.process_time()
         model.fit(X[train], labels)
         return model, time.process_time() - start
 
@@ -112,22 +123,25 @@ def measure(corpus: Corpus, n_train: int, supervision: float | str, seed: int, s
 
 @reproduces("slda", "What the models say about certainty, and whether it is true")
 def calibration(quick: bool) -> Outcome:
-    """Takes about half an hour on one core."""
+    """Takes about half an hour on two cores."""
     weights: tuple[float | str, ...] = (10.0,) if quick else (1.0, 10.0, 100.0, "auto")
     sizes = (500,) if quick else (500, 1000, 4000)
     steps = 15 if quick else None
+    cases = [
+        (corpus, n_train, weight)
+        for corpus in corpora(2 if quick else 4)
+        for n_train, weight in product(sizes, weights)
+        if n_train + 500 <= len(corpus.y)
+    ]
+    tasks = [(*case, seed) for case in cases for seed in range(1 if quick else 2 if case[1] > 1000 else 4)]
+    found = Parallel(n_jobs=-1)(delayed(measure)(*task, steps) for task in tasks)
     rows: list[list[Any]] = []
-    for corpus in corpora(2 if quick else 4):
-        for n_train, weight in product(sizes, weights):
-            if n_train + 500 > len(corpus.y):
-                continue
-            seeds = (0,) if quick or n_train > 1000 else (0, 1)
-            found = [measure(corpus, n_train, weight, seed, steps) for seed in seeds]
-            means = [None if None in column else float(np.mean(column)) for column in zip(*found, strict=True)]
-            rows.append([corpus.name, corpus.response, n_train, weight, *means])
+    for case in cases:
+        own = [one for one, task in zip(found, tasks, strict=True) if task[:3] == case]
+        rows.append([case[0].name, case[0].response, *case[1:], *averaged(own)])
     covered = np.array([row[7] for row in rows])
     errors, findings = ([row[place] for row in rows if row[place] is not None] for place in (8, 9))
-    slopes = np.array([row[5:7] for row in rows if row[5] is not None])
+    slopes, near = ([row[place] for row in rows if row[5] is not None] for place in (5, 6))
     room = 0.05 if quick else 0.03
     claims = {
         f"intervals and sets of 0.9 hold 0.9 of new documents, to {room:g}": bool(
@@ -136,15 +150,14 @@ def calibration(quick: bool) -> Outcome:
         "noise has no more findings than a test at 10 % may have": max(findings) <= 0.16,
     }
     if not quick:
-        near = np.maximum(0.1, 2.0 * slopes[:, 1])
-        claims["the slope of y on the prediction is 0.9 to 1.1, or within two errors of 1"] = bool(
-            np.all(np.abs(slopes[:, 0] - 1.0) <= near)
+        claims["the slope of y on the prediction is 0.9 to 1.1, or within two errors of 1"] = slopes_are_one(
+            slopes, near
         )
         claims["confidence is right to 0.04 on average"] = max(errors) <= 0.04
     note = (
-        f"K = {N_TOPICS}, defaults otherwise; documents drawn at random, up to {MOST_TESTED:,} others to test on; two "
-        "seeds, one for 4,000 documents. ±: the standard error of a slope, by the documents it is tested on alone (the "
-        "mean of two seeds). Findings: topics whose coefficient differs from the mean by more than 1.645 standard "
+        f"K = {N_TOPICS}, defaults otherwise; documents drawn at random, up to {MOST_TESTED:,} others to test on; "
+        "means of four seeds, two for 4,000 documents. ±: the standard error of the mean slope, by how slopes differ "
+        "between seeds. Findings: topics whose coefficient differs from the mean by more than 1.645 standard "
         "errors where y is pure noise. Calibration error: mean distance of confidence and accuracy over ten bins. "
         "Slopes of grades are those of 0, 1, … on their mean. Folds: processor time of the fits behind all this, in "
         "fits without them."
@@ -181,7 +194,7 @@ def known_truth(response: str, seed: int, **params: Any) -> tuple[np.ndarray, np
 
 @reproduces("slda", "Coefficients of simulated topics: how often their intervals hold the truth")
 def known_coefficients(quick: bool) -> Outcome:
-    """Takes about a quarter of an hour on one core."""
+    """Takes about half an hour on two cores."""
     ways: dict[str, dict[str, Any]] = {
         "the defaults": {},
         "honest=0.5": {"honest": 0.5},
@@ -190,12 +203,13 @@ def known_coefficients(quick: bool) -> Outcome:
     rows = []
     responses = ("gaussian", "poisson", "negative_binomial", "logit")[: 1 if quick else 4]
     for response, (way, params) in product(responses, ways.items()):
-        found = [known_truth(response, seed, **params) for seed in range(3 if quick else 50)]
+        fits = (delayed(known_truth)(response, seed, n_jobs=1, **params) for seed in range(3 if quick else 200))
+        found = Parallel(n_jobs=-1)(fits)
         z, off = (np.concatenate(part) for part in zip(*found, strict=True))
         rows.append([response, way, float(np.mean(np.abs(z) < 1.645)), float(z.mean()), float(np.abs(off).mean())])
     note = (
         "600 documents of 120 tokens, 300 words, four topics, coefficients -1, 0, 0.5, 1.5 of the tokens' topics; fits "
-        "with four topics, matched to the truth; 50 data sets for each row, 200 in all. Covered: 90 % intervals, "
+        "with four topics, matched to the truth; 200 data sets for each row. Covered: 90 % intervals, "
         "`coef_` ± 1.645 `coef_std_`, that hold the true difference to the average document. The error is the mean "
         "distance of the two as a part of the range of true coefficients."
     )

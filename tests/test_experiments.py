@@ -6,10 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 
 from experiments.book import Experiment, Outcome, carry_out, experiments
-from experiments.calibration import calibration_error, slope_of
+from experiments.calibration import averaged, calibration_error, slope_of, slopes_are_one
 
 
 def test_every_experiment_has_a_paper_and_says_what_it_is():
@@ -43,13 +42,19 @@ def test_an_unknown_name_is_refused_and_known_ones_are_listed():
     assert done.returncode == 0 and "lda.topics" in done.stdout and "slda.figure2" in done.stdout
 
 
-def test_the_slope_has_the_error_of_noise_that_differs_by_document():
-    """As in statsmodels (HC0)."""
+def test_the_slope_is_that_of_least_squares():
     rng = np.random.default_rng(0)
     found = rng.normal(2.0, 1.0, size=300)
-    y = 1.0 + 0.7 * found + np.abs(found) * rng.normal(size=300)
-    expected = sm.OLS(y, sm.add_constant(found)).fit(cov_type="HC0")
-    np.testing.assert_allclose(slope_of(y, found), [expected.params[1], expected.bse[1]], rtol=1e-9)
+    y = 1.0 + 0.7 * found + rng.normal(size=300)
+    assert slope_of(y, found) == pytest.approx(np.polyfit(found, y, 1)[0])
+    assert slope_of(y, np.full(300, 2.0)) is None
+
+
+def test_means_over_seeds_have_the_error_of_the_slope():
+    found = averaged([[0.5, 1.2, 0.9, None], [0.3, 0.8, 0.8, None], [0.1, 1.0, 0.7, None]])
+    assert found == pytest.approx([0.3, 1.0, 0.2 / np.sqrt(3), 0.8, None])
+    assert averaged([[0.5, None, 0.9, 0.02]]) == [0.5, None, None, 0.9, 0.02]
+    assert slopes_are_one([0.91, 1.3], [0.01, 0.2]) and not slopes_are_one([1.0, 1.3], [0.01, 0.1])
 
 
 def test_the_calibration_error_by_hand():
