@@ -64,6 +64,16 @@ def test_estimates_are_those_of_the_best_slow_regressions(noise):
     np.testing.assert_allclose(found.means, tried[chosen][0], atol=0.02 * y.std())
 
 
+def test_a_known_penalty_is_taken_as_it_is():
+    """What was found is entered, and found again without a search; another one is not left."""
+    none, found = batch(Y, rows=NOBODY), {}
+    train, _ = guided(batch(Y), none, Gaussian(), 0, found)
+    assert list(found) == [0]
+    np.testing.assert_array_equal(guided(batch(Y), none, Gaussian(), 0, dict(found))[0].y, train.y)
+    other = {0: 8 if found[0] < 8 else 0}
+    assert np.abs(guided(batch(Y), none, Gaussian(), 0, dict(other))[0].y - train.y).max() > 1e-3
+
+
 @pytest.mark.parametrize("response", [Gaussian(), Logit(2)])
 def test_noise_stays_as_it_is(response):
     """Words tell nothing of it. Estimates would, of what they have learned by heart, and topics would follow."""

@@ -6,8 +6,8 @@ its default, so that no estimator carries parameters that are not its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from supertopic.checks import check_choice, check_number, check_whole
@@ -110,6 +110,7 @@ class PredictionSettings:
     n_init: int = 1
     verbose: int = 0
     stride: float = 1.0  # how many times as long as usual steps are: a short fit comes as far as a long one
+    penalties: Mapping[int, int] = field(default_factory=dict)  # of regressions to follow, known from another fit
     best_epoch: int | None = None  # known from another fit: documents are held out until then, but not asked
 
     def __post_init__(self) -> None:

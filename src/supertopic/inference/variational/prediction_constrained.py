@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import add
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -220,21 +220,23 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
     response, y = own.trained_as(task.y, task.weight)
     training = replace(task, model=replace(task.model, response=response), batch=replace(task.batch, y=y))
     train, held = (task.batch.rows(some) for some in rows)
-    followed = _followed(training, *(replace(part, y=y[some]) for part, some in zip((train, held), rows, strict=True)))
+    seen, unseen = (replace(part, y=y[some]) for part, some in zip((train, held), rows, strict=True))
+    followed = _followed(training, seen, unseen, penalties := dict(task.settings.penalties))
 
     def make(state: State, climb: Climb) -> Trainer:
         stride = task.settings.stride
         return Trainer(training, *followed, state, climb, SETTINGS.rate * stride, task.settings.max_iter / stride)
 
     found = fit_course(training, watch, train, make)
+    cast(Searched, found.terms).penalties = penalties
     if response is own and not followed_columns(own, task.batch):
         return found
     return replace(found, state=_of_labels(task, train, held, found))
 
 
-def _followed(task: Task, train: Batch, held: Batch) -> tuple[Batch, Batch]:
+def _followed(task: Task, train: Batch, held: Batch, penalties: dict[int, int] | None = None) -> tuple[Batch, Batch]:
     """Both batches with the labels that training follows."""
-    return guided(train, held, task.model.response, task.seed)
+    return guided(train, held, task.model.response, task.seed, penalties)
 
 
 def _all_of(task: Task) -> tuple[Batch, Batch]:
@@ -247,8 +249,10 @@ def _of_labels(task: Task, train: Batch, held: Batch, found: Fit) -> State:
 
     The noise of numbers is that of the documents held out, given the topics that have not seen them.
     """
-    assert isinstance(found.terms, Searched)
-    searched, last = found.terms.topics, task.model.emission.probabilities(found.state.word_topic, by_word=True)
+    searched, last = (
+        cast(Searched, found.terms).topics,
+        task.model.emission.probabilities(found.state.word_topic, by_word=True),
+    )
     state, climb = first_prediction_state(task), task.backend.form(Climb).of(last)
     documents, nobody = _all_of(task)
     whole = Trainer(task, documents, nobody, state, climb, 0.0, 1)

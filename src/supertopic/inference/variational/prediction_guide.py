@@ -44,8 +44,14 @@ def followed_columns(response: Response, *batches: Batch) -> list[int]:
     ]
 
 
-def guided(train: Batch, held: Batch, response: Response, seed: int) -> tuple[Batch, Batch]:
-    """Both batches with estimates of means in place of labels, where a response follows means."""
+def guided(
+    train: Batch, held: Batch, response: Response, seed: int, places: dict[int, int] | None = None
+) -> tuple[Batch, Batch]:
+    """Both batches with estimates of means in place of labels, where a response follows means.
+
+    places : of the penalties, by column of y; those that are missing are looked for, and entered
+    """
+    places = {} if places is None else places
     columns = followed_columns(response, train, held)
     if not columns:
         return train, held
@@ -59,7 +65,8 @@ def guided(train: Batch, held: Batch, response: Response, seed: int) -> tuple[Ba
         rows = np.flatnonzero(known[:, column])
         y = followed[rows, column]
         level, unit = y.mean(), np.ptp(y) or 1.0  # squares of large labels would be infinite
-        found = estimate(features[rows], (y - level) / unit, train.weight[rows], seed)
+        found = estimate(features[rows], (y - level) / unit, train.weight[rows], seed, places.get(column))
+        places[column] = found.place
         if found.skill < _LEAST_SKILL:
             continue
         followed[rows, column] = level + unit * found.means
@@ -86,6 +93,7 @@ class Estimates:
     skill: float  # share of the variance that they tell of labels left out
     means: np.ndarray  # (D,) of the documents
     models: list[Ridge]
+    place: int  # of their penalty
     ends: tuple[float, float]  # of all labels: no estimate is beyond them
 
     def predict(self, features: sp.csr_matrix) -> np.ndarray:
@@ -93,8 +101,10 @@ class Estimates:
         return np.mean([model.predict(features).clip(*self.ends) for model in self.models], axis=0).round(_DIGITS)
 
 
-def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: int) -> Estimates:
-    """Regressions at the penalty that suits the labels left out best.
+def estimate(
+    features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: int, known: int | None = None
+) -> Estimates:
+    """Regressions at the penalty that suits the labels left out best, or at the one whose place is `known`.
 
     The search goes from penalty to penalty, as long as they get better, in the better of two directions.
     """
@@ -111,14 +121,15 @@ def estimate(features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: i
             means += found / _PARTS
         return error, means.round(_DIGITS), models
 
-    best, place = attempt(_FIRST), _FIRST
-    for step in (1, -1):
+    place = _FIRST if known is None else known
+    best = attempt(place)
+    for step in (1, -1) if known is None else ():
         while 0 <= place + step < len(_PENALTIES) and (other := attempt(place + step))[0] < best[0]:
             best, place = other, place + step
         if place > _FIRST:
             break
     constant = float(weight @ (y - np.average(y, weights=weight)) ** 2)
-    return Estimates(1.0 - best[0] / max(constant, 1e-300), best[1], best[2], ends)
+    return Estimates(1.0 - best[0] / max(constant, 1e-300), best[1], best[2], place, ends)
 
 
 def _folds(parts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

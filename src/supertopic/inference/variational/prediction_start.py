@@ -33,6 +33,7 @@ class Searched(DocumentTerms):
 
     def __init__(self, topics: np.ndarray, epochs: int) -> None:
         self.topics, self.epochs = topics, epochs  # 0: those that training has started from
+        self.penalties: dict[int, int] = {}  # of the regressions whose estimates were followed (`prediction_guide`)
 
 
 def first_topics(task: Task, train: Batch) -> np.ndarray:

@@ -59,9 +59,9 @@ def length_of_folds(estimator: Any) -> dict[str, Any]:
     engine = estimator._engine()
     if not engine.at_mode:
         return {"max_iter": max(engine.short, round(engine.fold * estimator.n_iter_))}
-    epochs = estimator._terms.epochs  # the whole fit has found when to stop
+    epochs, penalties = estimator._terms.epochs, estimator._terms.penalties  # the whole fit has found when to stop
     short = min(epochs, engine.longest_fold)
-    return {"more": {"best_epoch": short, "stride": epochs / short if short else 1.0}}
+    return {"more": {"best_epoch": short, "stride": epochs / short if short else 1.0, "penalties": penalties}}
 
 
 class FoldCoefficients:
