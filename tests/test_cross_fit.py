@@ -204,7 +204,7 @@ def test_moments_of_a_calibrated_predictor():
 def test_levels_are_the_probability_of_the_narrowest_interval():
     response, s = registry()["gaussian"](), RNG.normal(size=300)
     y = s + RNG.normal(size=300)
-    y[:2] = s[:2] + [4.0, -12.0]
+    y[:2] = s[:2] + np.array([4.0, -12.0])
     found = levels(response, y, s[:, None], s[:, None] ** 2, np.array([1.0, 0.0, 1.0]))
     away, widest = np.sort(np.abs(y - s)), norm.ppf(0.5 + 0.5 * WIDEST)
     np.testing.assert_allclose(found, np.where(away < widest, 2 * norm.cdf(away) - 1, away / widest), atol=2e-4)

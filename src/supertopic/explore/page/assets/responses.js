@@ -168,7 +168,7 @@ function predictOutcome(outcome, found, probability = 0.9) {
     : { chances, decided };
 }
 
-/* The interval at a level: above one, the widest that a response has, its ends that many times as far from the median. */
+/* The interval at a level: above one, the widest of the response, its ends that many times as far from the median. */
 function intervalAt(response, part, moments, level) {
   if (level < 1) return response.interval(part, ...moments, level);
   const [middle] = response.interval(part, ...moments, 0);
