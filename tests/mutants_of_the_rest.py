@@ -409,7 +409,7 @@ MUTANTS = [
             "test_cross_fit.py::test_means_have_slope_one_under_another_law",
         ),
         (
-            "if abs(beyond) <= error:",
+            "if not abs(beyond) > error:",
             "if beyond == 0:",
             "test_cross_fit.py::test_means_of_labels_far_out_do_not_turn_the_slope_over",
         ),

@@ -132,6 +132,18 @@ def test_means_have_slope_one_under_another_law(name, monkeypatch):
     assert slope_of_means(calibrate(response, y, weight, score, start, moment=moment)) == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.parametrize("unit", [1e-100, 1e140])
+def test_labels_of_any_size_have_means(unit):
+    """Fourth powers of such labels are zero or infinite: the calibration is that of the likelihood, or of the same labels."""
+    rng, response = np.random.default_rng(7), registry()["gamma"]()
+    s = rng.exponential(size=500)
+    y = (2 + 3 * s + rng.uniform(-1, 1, size=500)) * unit
+    start = response.start(response.describe(y, np.ones(500)))
+    found = calibrate(response, y, np.ones(500), -0.5 * s[:, None], start)
+    mean = response.predict(*found.moments(-0.5 * s[:, None], np.exp(-0.5 * s[:, None]), response.is_product), start)
+    assert 0.5 < found.slope[0] < 2 and np.corrcoef(mean / unit, y / unit)[0, 1] > 0.8
+
+
 def test_the_slope_of_what_means_miss_is_that_of_a_regression():
     rng = np.random.default_rng(6)
     mean, weight = rng.normal(size=300), rng.uniform(0.5, 1.5, size=300)

@@ -141,13 +141,13 @@ def _match_means(problem: KnownScores, score: np.ndarray, moment: np.ndarray, ne
         return np.array([rest.sum(), rest @ off])
 
     start = np.array([0.0, 1.0])
-    beyond, error = _slope_beyond_one(*misses(start), weight)
-    if abs(beyond) <= error:
-        return near
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # of labels whose fourth powers are no numbers
+        beyond, error = _slope_beyond_one(*misses(start), weight)
+        if not abs(beyond) > error:
+            return near
         found = root(surplus, start, method="hybr")
-    part = 1.0 - (error / beyond) ** 2
-    return moved(start + part * (found.x - start)) if found.success else near
+    free = start + (1.0 - (error / beyond) ** 2) * (found.x - start)
+    return moved(free) if found.success and free[1] > 0 else near
 
 
 def _slope_beyond_one(off: np.ndarray, rest: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
