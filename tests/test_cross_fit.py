@@ -134,7 +134,7 @@ def test_means_have_slope_one_under_another_law(name, monkeypatch):
 
 @pytest.mark.parametrize("unit", [1e-100, 1e140])
 def test_labels_of_any_size_have_means(unit):
-    """Fourth powers of such labels are zero or infinite: the calibration is that of the likelihood, or of the same labels."""
+    """Fourth powers of such labels are zero or infinite; slopes are those of labels that lie around one."""
     rng, response = np.random.default_rng(7), registry()["gamma"]()
     s = rng.exponential(size=500)
     y = (2 + 3 * s + rng.uniform(-1, 1, size=500)) * unit
