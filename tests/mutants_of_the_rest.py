@@ -272,7 +272,11 @@ MUTANTS = [
             "np.flatnonzero(parts >= 0), np.flatnonzero(parts == part)",
             _GUIDE + "test_estimates_are_those_of_the_best_slow_regressions",
         ),
-        ("for step in (1, -1) if known", "for step in (1,) if known", _GUIDE + "test_estimates_are_those_of_the_best_slow_regressions"),
+        (
+            "for step in (1, -1) if known",
+            "for step in (1,) if known",
+            _GUIDE + "test_estimates_are_those_of_the_best_slow_regressions",
+        ),
         (
             "(batch.weight > 0)[:, None] & ~np.isnan(_columns(batch.y))",
             "~np.isnan(_columns(batch.y))",
