@@ -239,6 +239,7 @@ def test_intervals_hold_labels_that_the_response_does_not_expect(name):
         assert held[:2000].mean() == pytest.approx(share, abs=0.012)
         assert held[2000:].mean() == pytest.approx(share, abs=0.04)  # four standard errors
         assert name == "gaussian" or low.min() >= 0
+        assert name != "poisson" or ((low == np.rint(low)) & (high == np.rint(high))).all()
 
 
 def test_intervals_are_wider_at_a_higher_level():

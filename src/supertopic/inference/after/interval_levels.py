@@ -21,6 +21,7 @@ from supertopic.responses.base import Response
 WIDEST = 0.9999
 _HALVINGS = 14  # of the search for a level
 _MOST_LEVELS = 2000  # that are kept for each response
+_ROUNDED = 1e-6  # of a count: an end that is a label itself, but for rounding, stays there
 _ENDLESS = 2.0  # level that stands for an interval without an end, at least
 
 
@@ -31,7 +32,8 @@ def interval_at(
     if level < 1.0:
         return response.interval(score, moment, dispersion, level)
     middle, below, above = _widest(response, score, moment, dispersion)
-    return np.maximum(middle - level * below, response.lowest), middle + level * above
+    low, high = np.maximum(middle - level * below, response.lowest), middle + level * above
+    return (np.ceil(low - _ROUNDED), np.floor(high + _ROUNDED)) if response.grain else (low, high)
 
 
 def _widest(

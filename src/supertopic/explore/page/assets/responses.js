@@ -173,10 +173,11 @@ function intervalAt(response, part, moments, level) {
   if (level < 1) return response.interval(part, ...moments, level);
   const [middle] = response.interval(part, ...moments, 0);
   const [low, high] = response.interval(part, ...moments, part.widest);
-  return [
+  const ends = [
     Math.max(middle - level * Math.max(middle - low, part.grain), part.lowest),
     middle + level * Math.max(high - middle, part.grain),
   ];
+  return part.grain ? [Math.ceil(ends[0] - 1e-6), Math.floor(ends[1] + 1e-6)] : ends;
 }
 
 /* Probabilities from the scores of a margin: levels and one slope, fitted to documents left out. */
