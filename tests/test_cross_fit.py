@@ -164,8 +164,12 @@ def test_means_of_labels_far_out_do_not_turn_the_slope_over(monkeypatch):
     likely = calibration._calibrate_one(KnownScores(response, y, np.ones(400), start), -s[:, None], None)
     found = calibrate(response, y, np.ones(400), -s[:, None], start)
     assert found.slope[0] == likely.slope[0] < 0.5
-    monkeypatch.setattr(calibration, "_slope_beyond_one", lambda *given: (1.0, 0.0))
-    assert calibrate(response, y, np.ones(400), -s[:, None], start).slope[0] > 0.7
+    slopes = [likely.slope[0]]
+    for error in (0.0, 0.5):  # known without an error, and with half of what is to be mended
+        monkeypatch.setattr(calibration, "_slope_beyond_one", lambda *given, error=error: (1.0, error))
+        slopes.append(calibrate(response, y, np.ones(400), -s[:, None], start).slope[0])
+    assert slopes[1] > 0.7
+    assert slopes[2] - slopes[0] == pytest.approx(0.75 * (slopes[1] - slopes[0]))
 
 
 @pytest.mark.parametrize("first", [0.05, 3000.0])

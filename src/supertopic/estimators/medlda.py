@@ -287,8 +287,8 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         Words join the topics in the discriminant: an SVM on tf-idf rows beside the topics' discriminant. Their weights
         are chosen on a quarter of the documents that a second fit does not see.
     ensemble : int
-        Fits from different starts, whose decision values are averaged; what is read is the first. Two classes gain
-        most.
+        Fits from different starts, whose decision values are averaged; what is read is the first. Of two classes
+        (six corpora), three fits together had 0.001 to 0.009 more right than one.
     emission : {"dirichlet", "sage"}
         As in `MedLDARegressor`.
     coef_prior : {"normal", "laplace"}

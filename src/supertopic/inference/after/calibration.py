@@ -1,4 +1,4 @@
-"""What out-of-fold predictions say: their slope, the dispersion around them, and how wide intervals have to be.
+"""What out-of-fold predictions say: their slope, and the dispersion around them.
 
 Topics that were fitted to labels promise more about these labels than about new ones. Documents that a fit has not
 seen, neither their words nor their labels, tell the truth: with s their linear predictors by fits without them,
@@ -9,7 +9,7 @@ The likelihood answers for the means only as far as the response's law does: gam
 give other slopes. So where y is a number, intercept and slope are at last those with which y on the predicted mean has
 slope one, as far as documents can tell.
 
-For intervals, see `supertopic.inference.after.interval_levels`.
+How wide intervals have to be, `interval_levels` finds from the same predictions.
 """
 
 from __future__ import annotations
