@@ -30,7 +30,7 @@ Documents = tuple[Any, np.ndarray, np.ndarray]  # texts or counts, y, and the sp
 
 
 @cache
-def _numbers(name: str, quick: bool) -> Documents:
+def numbers(name: str, quick: bool) -> Documents:
     """A corpus whose documents have a number."""
     if name == "film ratings":
         texts, y, fold = reviews(quick)
@@ -51,7 +51,7 @@ def _numbers(name: str, quick: bool) -> Documents:
 
 def _number_score(name: str, way: str, number: int, quick: bool) -> float:
     """R² of the split that is left out."""
-    X, y, fold = _numbers(name, quick)
+    X, y, fold = numbers(name, quick)
     test = fold == number
     train, new = (X[~test], X[test]) if sp.issparse(X) else counted(X[~test], X[test])[1:]
     if way == "linear":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -79,3 +80,19 @@ def adam(topics: np.ndarray, gradients: list[np.ndarray], prior: float, rates: l
         square = 0.99 * square + 0.01 * found**2
         logits = logits + rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
     return logits, mean, square
+
+
+def repeats(counts: np.ndarray, shares: np.ndarray, topics: np.ndarray, seldom: float) -> tuple[int, float]:
+    """(words that documents use again, and how many of these are expected), of words that they seldom use.
+
+    counts (D, V), shares (D, K), topics (V, K)
+    """
+    again, expected = 0, 0.0
+    for words, theta in zip(counts, shares, strict=True):
+        for count, row in zip(words, topics, strict=True):
+            mean = float(words.sum()) * float(row @ theta)
+            if count and mean < seldom:
+                chances = [math.exp(-mean) * mean**c / math.factorial(c) for c in range(30)]
+                again += count > 1
+                expected += sum(chances[2:]) / sum(chances[1:])
+    return again, expected

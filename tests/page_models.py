@@ -66,6 +66,7 @@ KINDS: dict[str, tuple[Any, str | list[str] | None]] = {
     "class_topics": (lambda: DiscLDAClassifier(2, n_shared_topics=2, cross_fit=2, **_FAST), "verdict"),
     "poisson": (lambda: SLDARegressor(4, response="poisson", cross_fit=2, **_FAST), "visits"),
     "words": (lambda: SLDARegressor(4, words=True, **_FAST), "rating"),
+    "log_counts": (lambda: SLDARegressor(4, counts="log", words=True, **_FAST), "rating"),
     "sage": (lambda: SLDARegressor(4, emission="sage", cross_fit=0, **_FAST), "rating"),
     "logit": (lambda: SLDAClassifier(4, cross_fit=0, **_FAST), "good"),
     "negative_binomial": (lambda: SLDARegressor(4, response="negative_binomial", cross_fit=0, **_FAST), "visits"),

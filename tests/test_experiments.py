@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.book import Experiment, Outcome, carry_out, experiments
-from experiments.calibration import averaged, calibration_error, slope_of, slopes_are_one
+from experiments.calibration import averaged, calibration_error, claims_of, slope_of
 
 
 def test_every_experiment_has_a_paper_and_says_what_it_is():
@@ -54,7 +54,23 @@ def test_means_over_seeds_have_the_error_of_the_slope():
     found = averaged([[0.5, 1.2, 0.9, None], [0.3, 0.8, 0.8, None], [0.1, 1.0, 0.7, None]])
     assert found == pytest.approx([0.3, 1.0, 0.2 / np.sqrt(3), 0.8, None])
     assert averaged([[0.5, None, 0.9, 0.02]]) == [0.5, None, None, 0.9, 0.02]
-    assert slopes_are_one([0.91, 1.3], [0.01, 0.2]) and not slopes_are_one([1.0, 1.3], [0.01, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("change", "holds"),
+    [
+        ({}, [True, True, True]),
+        ({2: 0.1}, [True, False, True]),
+        ({3: 0.95}, [False, True, True]),
+        ({4: 0.05}, [True, True, False]),
+    ],
+)
+def test_claims_hold_if_they_hold_in_every_row(change, holds):
+    """Rows of score, slope, its error, coverage, calibration error; one number of the second row changes."""
+    rows = [[0.5, 0.91, 0.01, 0.9, None], [0.5, 1.3, 0.2, 0.92, 0.03]]
+    rows[1] = [change.get(place, value) for place, value in enumerate(rows[1])]
+    assert list(claims_of(rows, 0, quick=False).values()) == holds
+    assert list(claims_of([["films", *row] for row in rows], 1, quick=True).values()) == [True]
 
 
 def test_the_calibration_error_by_hand():

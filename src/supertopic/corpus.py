@@ -26,6 +26,7 @@ __all__ = [
     "as_corpus",
     "as_texts",
     "holds_text",
+    "log_counts",
     "require_vocabulary",
     "warn_empty",
 ]
@@ -36,6 +37,12 @@ __all__ = [
 LARGEST_COUNT = 1e9
 
 WORDS = "supertopic_words"  # the attribute of a sparse matrix from `Vectorizer` that holds the words of its columns
+
+
+def log_counts(counts: sp.csr_matrix) -> sp.csr_matrix:
+    """The documents with log2(1 + count) for every count: that they repeat a word says less than its first use did."""
+    logs = np.log2(1.0 + counts.data).astype(np.float32)
+    return sp.csr_matrix((logs, counts.indices, counts.indptr), shape=counts.shape)
 
 
 class EmptyDocumentWarning(UserWarning):

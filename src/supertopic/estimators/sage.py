@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from supertopic.backends.base import Backend
-from supertopic.corpus import Corpus, warn_empty
+from supertopic.corpus import Corpus, log_counts, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
@@ -29,6 +28,7 @@ from supertopic.estimators.shared.reading.checks import require_number, require_
 from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.estimators.shared.results.answers import score_classes
 from supertopic.estimators.shared.results.topic_info import ranked_words
+from supertopic.inference.after.prediction import PointModel
 from supertopic.inference.settings import EMSettings, Engine, StochasticSettings
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.batch import fit_batch
@@ -242,14 +242,10 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
 
     def _damped(self, corpus: Corpus) -> Corpus:
         """Documents as the classes see them: their counts, or the logarithms."""
-        if self.counts == "raw":
-            return corpus
-        counts = corpus.counts.copy()
-        counts.data = np.log2(1.0 + counts.data).astype(np.float32)
-        return replace(corpus, counts=counts)
+        return replace(corpus, counts=log_counts(corpus.counts)) if self.counts == "log" else corpus
 
-    def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
-        return super()._infer(self._damped(corpus), backend)
+    def _point_model(self) -> PointModel:
+        return replace(super()._point_model(), log_counts=self.counts == "log")
 
     def _check(self) -> SparsePrior:
         """Refuses parameters that make no sense, before any work is done."""

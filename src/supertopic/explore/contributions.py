@@ -55,7 +55,6 @@ def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributi
     point = model._point_model()
     with model._backend(1) as backend:
         _, phi = prediction.infer_shares(point, model._weights(), corpus.counts, backend, words=True)
-    token = prediction.response_shares(point, phi.astype(np.float64), counts)
     own = np.zeros((len(table.coef), len(counts)))
     if hasattr(model, "word_coef_"):
         features = word_features(corpus.counts, model._word_scale)
@@ -66,7 +65,7 @@ def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributi
         topics=table.coef * shares,
         words=list(model._words()[corpus.counts.indices]),
         counts=counts,
-        word_topic=token * (counts / max(counts.sum(), 1e-300))[:, None],
+        word_topic=prediction.response_shares(point, phi.astype(np.float64), counts),
         own_words=own,
         covariates=_covariates(model, extra[0], len(table.coef)),
         other_fits=_other_fits(model, corpus, extra[0], shares, scores.score[0]),

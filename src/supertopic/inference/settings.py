@@ -113,6 +113,11 @@ class PredictionSettings:
     penalties: Mapping[int, int] = field(default_factory=dict)  # of regressions to follow, known from another fit
     best_epoch: int | None = None  # known from another fit: documents are held out until then, but not asked
 
+    @property
+    def of_fold(self) -> bool:
+        """Whether this fit leaves a fold out, and another one, of all documents, has found how far to go."""
+        return self.best_epoch is not None
+
     def __post_init__(self) -> None:
         _check_start(self, least=0)  # no epoch: the topics that training starts from
         check_whole("batch_size", self.batch_size, or_none=True)

@@ -25,6 +25,7 @@ from supertopic.estimators.shared.certainty.cross_fit import cross_fit
 from supertopic.estimators.shared.certainty.honest import fit_coefficients, set_aside, without_labels
 from supertopic.estimators.shared.certainty.softmax_heat import heated
 from supertopic.estimators.shared.fitting import ensemble
+from supertopic.estimators.shared.fitting.counts import choose_counts, restored_counts
 from supertopic.estimators.shared.fitting.streaming import first_targets, fit_labelled_stream, learns_nothing
 from supertopic.estimators.shared.fitting.supervision import choose_supervision
 from supertopic.estimators.shared.fitting.training import Training
@@ -61,6 +62,7 @@ class SupervisedEstimator(TopicEstimator):
     _scaling = Scaling()
     _terms: DocumentTerms  # what the last fit knows of each training document
     supervision_: float = 1.0
+    counts_: str = "raw"
     _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
@@ -97,7 +99,7 @@ class SupervisedEstimator(TopicEstimator):
             beside = {"y": y, "sample_weight": sample_weight, "covariates": covariates}
             return fit_labelled_stream(self, X, settings, beside)
         corpus = self._read(X)
-        numbers = self._read_y(y, len(corpus))
+        self.counts_, numbers = choose_counts(self, corpus), self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
         self._columns = Columns.of(covariates)
         self._scaling = Scaling.of(self._columns.encode(covariates, len(corpus)), self._columns.labels)
@@ -124,8 +126,8 @@ class SupervisedEstimator(TopicEstimator):
         if share := self._honest_share():
             aside = set_aside(training, share, seed)
             seen, after = without_labels(training, aside), partial(fit_coefficients, self, training, aside)
-        task = self._task(model, seen.batch(self.n_topics, self.supervision_), engine.read(self), seed=seed)
-        self._run(engine, task, training.corpus, after)
+        batch = seen.batch(self.n_topics, self.supervision_, self.counts_)
+        self._run(engine, self._task(model, batch, engine.read(self), seed=seed), training.corpus, after)
 
     def _after_fit(self, training: Training, seed: int) -> None:
         """What follows a fit: refitted coefficients, words beside the topics, and what is said about certainty."""
@@ -153,7 +155,7 @@ class SupervisedEstimator(TopicEstimator):
         off = {name: value for name, value in alone_too if name in self.get_params(deep=False)}
         other = clone(self).set_params(**{**alone, **off, **params})
         other._has_errors, other.vectorizer_, other._more_settings = False, None, dict(more)
-        other._targets, other._n_covariates = self._targets, self._n_covariates
+        other._targets, other._n_covariates, other.counts_ = self._targets, self._n_covariates, self.counts_
         other._columns, other._scaling, other.supervision_ = self._columns, self._scaling, self.supervision_
         if hasattr(self, "classes_"):
             other.classes_ = self.classes_
@@ -241,7 +243,7 @@ class SupervisedEstimator(TopicEstimator):
             return self
         if first:
             self._targets = first_targets(self, y, len(corpus), classes)
-            self.supervision_ = float(self._supervision())
+            self.supervision_, self.counts_ = float(self._supervision()), choose_counts(self, corpus)
         numbers = self._new_labels(y, len(corpus))
         self._response().check(numbers)
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
@@ -252,7 +254,8 @@ class SupervisedEstimator(TopicEstimator):
         self._n_covariates = extra.shape[1]
         training = Training(corpus, numbers, weight * self._label_weight(numbers), extra)
         model = self._check_model(corpus, batch=True)
-        return self._partial_step(model, training.batch(self.n_topics, self.supervision_), first)
+        batch = training.batch(self.n_topics, self.supervision_, self.counts_)
+        return self._partial_step(model, batch, first)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -476,7 +479,7 @@ class SupervisedEstimator(TopicEstimator):
         targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]
         return {
             "targets": targets, "n_covariates": self._n_covariates, "supervision": self.supervision_,
-            "scaling": self._scaling.saved(), "covariates": self._columns.saved(),
+            "counts": self.counts_, "scaling": self._scaling.saved(), "covariates": self._columns.saved(),
         }  # fmt: skip
 
     def _restore(self, saved: dict[str, Any]) -> None:
@@ -485,6 +488,7 @@ class SupervisedEstimator(TopicEstimator):
             for t in saved["targets"]
         ]
         self._n_covariates, self.supervision_ = saved["n_covariates"], saved["supervision"]
+        self.counts_ = restored_counts(saved)
         self._columns = Columns.restore(saved.get("covariates"))
         self._scaling = Scaling.restore(saved.get("scaling"), self._n_covariates)
         if self._columns.names and len(self._columns.labels) != len(self._scaling.mean):

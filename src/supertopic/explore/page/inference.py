@@ -59,7 +59,7 @@ def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.nda
         "kind": "variational" if point.shares is None else "one_topic",
         "collapsed": bool(point.collapsed),
         "at_mode": bool(point.at_mode),
-        "log_counts": getattr(estimator, "counts", "raw") == "log",
+        "log_counts": bool(point.log_counts),
     }
     arrays["alpha"] = np.asarray(point.alpha if point.shares is None else point.shares, dtype=np.float64)
     if isinstance(estimator, SupervisedEstimator):

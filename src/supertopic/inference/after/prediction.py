@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
+from supertopic.corpus import log_counts
 from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -26,13 +27,19 @@ class PointModel:
     """The prior on topic shares, and how they are inferred; `shares` instead where a document has one topic.
 
     `at_mode` says that responses depend on the mode of theta, rather than on the frequencies Zbar of the topics. It
-    goes with `collapsed`, whose gamma is a multiple of the mode.
+    goes with `collapsed`, whose gamma is a multiple of the mode. `log_counts` says that topics see the logarithms of
+    counts (`supertopic.corpus.log_counts`).
     """
 
     alpha: np.ndarray
     shares: np.ndarray | None = None
     collapsed: bool = False
     at_mode: bool = False
+    log_counts: bool = False
+
+    def seen(self, counts: sp.csr_matrix) -> tuple[PointModel, sp.csr_matrix]:
+        """Documents as topics see them, and the PointModel that takes them as they are."""
+        return (replace(self, log_counts=False), log_counts(counts)) if self.log_counts else (self, counts)
 
 
 def infer_shares(
@@ -42,6 +49,7 @@ def infer_shares(
 
     weights : (V, K) float32, p(word | topic)
     """
+    point, counts = point.seen(counts)
     return backend.form(shares_by_documents)(point, weights, counts, backend, words)
 
 
@@ -103,15 +111,14 @@ def _scores_of(
 
 
 def response_shares(point: PointModel, phi: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """(n, K) what a token of each of a document's n words stands for in the shares that the response depends on.
+    """(n, K) what each of a document's n words, counted (n,) times, adds to the shares that the response depends on.
 
-    Weighted by the counts (n,), their mean is Zbar, or the mode of theta: there, the prior's pseudo-counts are spread
-    over all tokens.
+    Their sum is Zbar, or the mode of theta: there, the prior's pseudo-counts are spread over all tokens.
     """
-    if not point.at_mode:
-        return phi
-    n_tokens = counts.sum()
-    return (n_tokens * phi + point.alpha) / (n_tokens + point.alpha.sum())
+    counts = np.log2(1.0 + counts) if point.log_counts else counts
+    n_tokens = max(float(counts.sum()), 1e-300)
+    prior = point.alpha if point.at_mode else np.zeros_like(point.alpha)
+    return counts[:, None] * (phi + prior / n_tokens) / (n_tokens + prior.sum())
 
 
 def frequencies(point: PointModel, shares: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -152,6 +159,7 @@ def score(
 
     coef : (C, K) float32, of the topics
     """
+    point, counts = point.seen(counts)
     if point.at_mode:
         shares = infer_shares(point, weights, counts, backend)[0]
         exact = shares @ coef.T.astype(np.float64)

@@ -174,7 +174,7 @@ class Trainer:
         if not len(self.held):
             return self.train, self.held
         everything, nobody = _all_of(self.task)
-        if self.task.settings.best_epoch is None:
+        if not self.task.settings.of_fold:
             return _followed(self.task, everything, nobody)
         y = everything.y.copy()
         for rows, part in zip(_split(self.task), (self.train, self.held), strict=True):

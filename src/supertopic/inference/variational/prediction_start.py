@@ -48,7 +48,7 @@ def first_topics(task: Task, train: Batch) -> np.ndarray:
     batch = Batch(train.counts, np.full(len(train), np.nan), np.zeros(len(train)), model.n_topics)
     state = first_state(replace(task, model=model, batch=batch, labels=None))
     spread, terms = task.backend.spread(batch), DocumentTerms()
-    for step in range(_START_STEPS if task.settings.best_epoch is None else _START_STEPS_OF_FOLDS):
+    for step in range(_START_STEPS_OF_FOLDS if task.settings.of_fold else _START_STEPS):
         weights = model.emission.expect(state.word_topic, task.backend)
         given = (model, replace(state, word_topic=weights), weights, _LIMITS, terms)
         stats = total(spread.map(local_step, *given, step == 0))
@@ -70,7 +70,7 @@ def _margin_topics(task: Task, train: Batch) -> np.ndarray:
     )  # fmt: skip
     weight = np.where(known, train.weight / max(float(train.weight[known].mean()), 1e-300), 0.0)
     batch = Batch(train.counts, train.y, weight, model.n_topics)
-    n_steps = _MARGIN_STEPS if task.settings.best_epoch is None else _MARGIN_STEPS_OF_FOLDS
+    n_steps = _MARGIN_STEPS_OF_FOLDS if task.settings.of_fold else _MARGIN_STEPS
     settings = EMSettings(max_iter=n_steps, tol=1e-3, doc_tol=5e-2)
     own = replace(task, model=model, batch=batch, settings=settings, labels=None, start_terms=None, checkpoint=None)
     found = fit_batch(own, Watch(lambda *_, **__: None, None))

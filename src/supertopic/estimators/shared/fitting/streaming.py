@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from supertopic.checkpoint import fingerprint_data
 from supertopic.corpus import Corpus
+from supertopic.estimators.shared.fitting.counts import choose_counts
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.reading.covariates import Columns, Scaling
 from supertopic.estimators.shared.reading.labels import LabelSurvey, Target, as_table
@@ -70,7 +71,7 @@ def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any, beside: d
     labels = LabelSurvey()
     found = _survey(estimator, stream, labels)
     estimator._n_covariates, estimator._columns, estimator._scaling = 0, Columns(), Scaling()
-    estimator.supervision_ = float(estimator._supervision())
+    estimator.supervision_, estimator.counts_ = float(estimator._supervision()), choose_counts(estimator, found.sample)
     _, estimator._targets = estimator._read_targets(*labels.table())
     estimator._forget_words()
     model = estimator._check_model(found.sample, batch=True)
@@ -83,9 +84,9 @@ def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any, beside: d
 
     def epoch(number: int) -> Iterator[Batch]:
         for training in _labelled(estimator, stream):
-            yield training.batch(model.n_topics, estimator.supervision_)
+            yield training.batch(model.n_topics, estimator.supervision_, estimator.counts_)
 
-    sample = first.batch(model.n_topics, estimator.supervision_)
+    sample = first.batch(model.n_topics, estimator.supervision_, estimator.counts_)
     _run(estimator, model, sample, settings, epoch, found, labels=summary)
     if estimator.refit:
         _refit(estimator, stream)

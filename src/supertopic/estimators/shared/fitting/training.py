@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supertopic.corpus import Corpus
+from supertopic.corpus import Corpus, log_counts
 from supertopic.inference.batches import Batch
 
 
@@ -19,8 +19,10 @@ class Training:
     weight: np.ndarray  # (D,) of the labels, without supervision
     covariates: np.ndarray  # (D, P)
 
-    def batch(self, n_topics: int, supervision: float) -> Batch:
-        return Batch(self.corpus.counts, self.y, supervision * self.weight, n_topics, self.covariates)
+    def batch(self, n_topics: int, supervision: float, counts: str) -> Batch:
+        """The documents as topics see them; counts : "raw", or "log" for their logarithms."""
+        seen = log_counts(self.corpus.counts) if counts == "log" else self.corpus.counts
+        return Batch(seen, self.y, supervision * self.weight, n_topics, self.covariates)
 
     @property
     def labelled(self) -> np.ndarray:

@@ -43,8 +43,7 @@ def with_contributions(estimator: Any, doc: Any, frame: pd.DataFrame) -> pd.Data
 
 def _of_fit(estimator: Any, phi: np.ndarray, count: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """(n, C) by the topics of one fit; phi (n, K), coef (C, K) above the intercept."""
-    shares = prediction.response_shares(estimator._point_model(), phi, count)
-    return count[:, None] * (shares @ coef.T) / count.sum()
+    return prediction.response_shares(estimator._point_model(), phi, count) @ coef.T
 
 
 def _members(estimator: Any, counts: sp.csr_matrix) -> Iterator[tuple[np.ndarray, Effects]]:

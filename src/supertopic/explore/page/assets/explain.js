@@ -16,24 +16,26 @@ function usersPredictor(data, score) {
   return found.map((s, c) => origin[c] + unit[c] * s);
 }
 
-/* Shares by which a token of each word stands in the response's shares. */
-function responseShares(model, found) {
-  if (!model.at_mode) return found.phi;
-  const total = model.alpha.reduce((sum, a) => sum + a, 0);
-  return found.phi.map((phi) => phi.map((p, k) => (found.nTokens * p + model.alpha[k]) / (found.nTokens + total)));
+/* What each word adds to the response's shares, a row for each: as in supertopic.inference.after.prediction. */
+function responseShares(model, found, given) {
+  const counts = seenCounts(model, given);
+  const nTokens = counts.reduce((sum, c) => sum + c, 0);
+  const prior = model.at_mode ? model.alpha : model.alpha.map(() => 0);
+  const total = prior.reduce((sum, a) => sum + a, nTokens);
+  return found.phi.map((phi, j) => phi.map((p, k) => (counts[j] * (p + prior[k] / nTokens)) / total));
 }
 
 /* What each word adds to column c, over the average document; all of them add up to predictor - intercept. */
 function wordContributions(data, model, found, ids, counts, c) {
   if (!data.effects) return oneTopicContributions(model, ids, counts, c);
   const coef = row(data.arrays.coef, c);
-  const shares = responseShares(model, found);
+  const shares = responseShares(model, found, counts);
   const features = model.wordCoef ? wordFeatures(model, ids, counts) : null;
   return ids.map((id, j) => {
     let sum = 0;
     for (let k = 0; k < coef.length; k++) sum += shares[j][k] * coef[k];
     const own = features ? data.effects.unit[c] * features[j] * centredWordCoef(data, model, id, c) : 0;
-    return (counts[j] * sum) / found.nTokens + own;
+    return sum + own;
   });
 }
 
@@ -54,7 +56,7 @@ function oneTopicContributions(model, ids, counts, c) {
   return ids.map((id, j) => {
     logRatios(model, id, ratios);
     const mean = ratios.reduce((sum, r) => sum + r, 0) / ratios.length;
-    return (model.log_counts ? Math.log2(1 + counts[j]) : counts[j]) * (ratios[c] - mean);
+    return seenCounts(model, counts)[j] * (ratios[c] - mean);
   });
 }
 

@@ -57,15 +57,20 @@ function priorShares(model) {
   return Float64Array.from(model.alpha, (a) => a / total);
 }
 
+/* Counts as topics see them. */
+function seenCounts(model, counts) {
+  return model.log_counts ? counts.map((c) => Math.log2(1 + c)) : counts;
+}
+
 /* {shares, mean, phi, nTokens}: shares as `transform` gives them, mean = those the response depends on. */
 function inferDocument(model, ids, counts) {
   if (model.kind === "one_topic") return inferOneTopic(model, ids, counts);
   if (model.kind === "class_topics") return inferClasses(model, ids, counts);
   const prior = priorShares(model);
   if (!ids.length) return { shares: prior, mean: prior, phi: [], nTokens: 0 };
-  const found = inferRows(model, weightRows(model, ids), counts);
+  const found = inferRows(model, weightRows(model, ids), seenCounts(model, counts));
   const mean = model.at_mode ? found.shares : Float64Array.from(found.total, (t) => t / found.nTokens);
-  return { ...found, mean };
+  return { ...found, mean, nTokens: counts.reduce((sum, c) => sum + c, 0) };
 }
 
 function weightRows(model, ids) {
@@ -199,7 +204,7 @@ function shareWords(rows, counts, theta) {
 
 /* All words of a document share one topic: its posterior, and the same with words that count less (`tempered`). */
 function inferOneTopic(model, ids, given) {
-  const counts = model.log_counts ? given.map((c) => Math.log2(1 + c)) : given;
+  const counts = seenCounts(model, given);
   const prior = Float64Array.from(priorShares(model), Math.log);
   const words = new Float64Array(model.nTopics);
   const ratios = new Float64Array(model.nTopics);

@@ -1,0 +1,131 @@
+"""Mutants (`tests.mutants`) of what models are made of: topics, priors, responses."""
+
+from tests.mutant import mutants_of
+
+_WORDS = "test_kernels_e_step_words.py::"
+_COEF = "test_coefficients.py::"
+_RESPONSES = "test_responses.py::"
+_JOINT = "test_samplers.py::test_sweeps_keep_the_joint_distribution"
+_FITTED = "test_golden_fits.py::test_a_new_fit_gives_the_same_numbers"
+
+MUTANTS = [
+    *mutants_of(
+        "emissions/dirichlet.py",
+        ("np.float32(1.0 - rate) * word_topic[rows]", "word_topic[rows]", _FITTED + "[lda-svi]"),
+        (
+            "gammaln(self.prior * len(word_topic)) - gammaln(totals)",
+            "- gammaln(totals)",
+            _WORDS + "test_topics_are_expected_as_written_down",
+        ),
+    ),
+    *mutants_of(
+        "coefficients.py",
+        ("ridge += self.scale**-2", "ridge += self.scale", _COEF + "test_normal_is_ridge"),
+        (
+            "- np.outer(shared, shared) / (shared.sum() + _LEVEL)",
+            "",
+            "test_base_rate.py::test_a_tight_prior_predicts_the_mean",
+        ),
+        (
+            "return coef + one * (one @ cross - across @ coef) / (one @ across + _LEVEL)",
+            "return coef",
+            "test_base_rate.py::test_the_solution_is_a_mode",
+        ),
+        (
+            "float(0.5 * (self.gradient(coef) * coef).sum())",
+            "float((self.gradient(coef) * coef).sum())",
+            _COEF + "test_solution_is_the_maximum_of_the_log_posterior",
+        ),
+        (
+            "np.trace(cov, axis1=1, axis2=2) / self.scale**2",
+            "0.0",
+            "test_medlda.py::test_spread_of_the_coefficients_in_the_evidence",
+        ),
+    ),
+    *mutants_of(
+        "doc_topic_prior.py",
+        (
+            "(digamma(sizes + alpha.sum()) - digamma(alpha.sum()))",
+            "digamma(sizes + alpha.sum())",
+            "test_doc_topic_prior.py::test_minka_climbs_to_the_maximum",
+        ),
+        (
+            "(gradient - shift) / diagonal * rate",
+            "(gradient - shift) / diagonal",
+            "test_doc_topic_prior.py::test_a_damped_step_is_a_part_of_newtons",
+        ),
+        (
+            "n_topics * (digamma(n_topics * a) - digamma(a)) + total_log",
+            "n_topics * (digamma(a) - digamma(n_topics * a)) + total_log",
+            "test_doc_topic_prior.py::test_newton_finds_the_maximum_of_real_statistics",
+        ),
+    ),
+    *mutants_of(
+        "responses/binary.py",
+        (
+            "only_known(y, y[:, None] - 0.5, half_tanh",
+            "only_known(y, y[:, None], half_tanh",
+            _RESPONSES + "test_slope_and_curvature_are_the_derivatives_of_the_bound",
+        ),
+        (
+            "only_known(y, ratio * (ratio + towards))",
+            "only_known(y, ratio * ratio)",
+            "test_regression_slopes.py::test_information_is_the_curvature_of_the_density",
+        ),
+        ("score[:, 0]) - 0.5 * variance)", "score[:, 0]))", _RESPONSES + "test_bound_is_below_the_expectation"),
+    ),
+    *mutants_of(
+        "responses/continuous.py",
+        (
+            "squares / variance) - np.log(scale))",
+            "squares / variance))",
+            _RESPONSES + "test_with_a_known_score_the_bound_is_the_density",
+        ),
+        ("VARIANCE_PRIOR[1] + 0.5 * squares.sum()", "VARIANCE_PRIOR[1] + squares.sum()", _JOINT + "[gaussian laplace]"),
+    ),
+    *mutants_of(
+        "responses/counts.py",
+        (
+            "y * score[:, 0] - moment[:, 0] - gammaln(y + 1)",
+            "y * score[:, 0] - moment[:, 0]",
+            _RESPONSES + "test_with_a_known_score_the_bound_is_the_density",
+        ),
+        (
+            "only_known(y, 0.5 * (y[:, None] - r), curvature)",
+            "only_known(y, 0.5 * (y[:, None] + r), curvature)",
+            _RESPONSES + "test_slope_and_curvature_are_the_derivatives_of_the_bound",
+        ),
+    ),
+    *mutants_of(
+        "responses/classes.py",
+        ("[:, column] - 0.5) + omega * rest, omega", "[:, column] - 0.5), omega", _JOINT + "[softmax laplace]"),
+        (
+            "score + (at_low - at_high)[:, None]",
+            "score + (at_high - at_low)[:, None]",
+            _RESPONSES + "test_slope_and_curvature_are_the_derivatives_of_the_bound",
+        ),
+        ("< 0.5 - 1e-12", "< 0.3", "test_responses_one_by_one.py::test_ordinal_bets_on_the_median"),
+    ),
+    *mutants_of(
+        "responses/positive.py",
+        (
+            "return 0.5 * n, np.where(strength > 0, 0.5 * strength",
+            "return n, np.where(strength > 0, 0.5 * strength",
+            _JOINT + "[inverse_gaussian laplace]",
+        ),
+        (
+            "return np.log(u) + score - u * moment",
+            "return np.log(u) - score - u * moment",
+            _RESPONSES + "test_with_a_known_score_the_bound_is_the_density",
+        ),
+    ),
+    *mutants_of(
+        "responses/margin.py",
+        (
+            "return sign * (c + curvature * intercept), curvature",
+            "return sign * curvature * intercept, curvature",
+            "test_medlda_gibbs.py::test_topics_follow_the_enumerated_posterior[two]",
+        ),
+    ),
+    # --- inference ----------------------------------------------------------------------------------------------------
+]
