@@ -58,6 +58,21 @@ def test_fit_says_the_response_and_why(folder, number):
     assert "holds 2 distinct texts: taken as classes (logit)" in (folder / "class.txt").read_text(encoding="utf-8")
     model = supertopic.load(number)
     assert (type(model).__name__, model.response, model.n_topics) == ("SLDARegressor", "gaussian", 2)
+    assert [target.name for target in model._targets] == ["price"]  # the page's title names it
+
+
+def test_fit_says_that_repeated_words_count_less(folder, tmp_path):
+    """A writer who uses every word three times in a row repeats more than topics explain."""
+    frame = pd.read_csv(folder / "data.csv")
+    frame["body"] = [" ".join(f"{word} {word} {word}" for word in text.split()) for text in frame["body"].fillna("")]
+    rng = np.random.default_rng(0)
+    frame["body"] = [f"{text} " + " ".join(3 * [f"name{rng.integers(200)}"]) for text in frame["body"]]
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    out = tmp_path / "model.supertopic"
+    done = fit(tmp_path, "price", "-o", out, "--iterations", 2, "--min-df", 1)
+    assert "tokens" in done.stdout and "repeated ones count less" in done.stdout
+    assert "count less" not in (folder / "number.txt").read_text(encoding="utf-8")
+    assert supertopic.load(out).counts_ == "log"
 
 
 def test_options_of_the_response_reach_the_model(tmp_path, folder):

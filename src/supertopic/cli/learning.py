@@ -70,11 +70,11 @@ def learned_from(cells: pd.DataFrame, targets: Sequence[str], asked: str | None,
     each = names if len(names) > 1 else names * len(targets)
     pairs = [_response(cells[name], name, one or None, model) for name, one in zip(targets, each, strict=True)]
     responses = dict(zip(targets, (choice.response for choice, _ in pairs), strict=True))
-    if len(targets) == 1 and "labels" not in entry.estimators:
-        choice, y = pairs[0]
-        return Learned(choice.kind, y, {"response": choice.response}, responses)
     import pandas as pd
 
+    if len(targets) == 1 and "labels" not in entry.estimators:
+        choice, y = pairs[0]
+        return Learned(choice.kind, pd.Series(y, name=targets[0]), {"response": choice.response}, responses)
     y = pd.DataFrame(dict(zip(targets, (y for _, y in pairs), strict=True)))
     if "labels" in entry.estimators:
         return Learned("labels", y, {"facets": list(targets)}, responses)

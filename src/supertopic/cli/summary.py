@@ -28,6 +28,7 @@ def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[
         "frequent_words": len(tally.ignored_),
         "stop_words": "english" if tally.stop_words_ in (DEFAULT, ENGLISH) else len(tally.stop_words_),
         "tokens": int(tally.n_tokens),
+        "counts": getattr(estimator, "counts_", "raw"),
         "iterations": estimator.n_iter_,
         "converged": _converged(estimator, inference),
         "bound": float(estimator.bound_[-1]),
@@ -53,7 +54,7 @@ def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] 
     pairs = {
         "documents": f"{figures['documents']:,}" + (f", {empty:,} empty" if empty else ""),
         "vocabulary": f"{figures['vocabulary']:,} words{left_out}",
-        "tokens": f"{figures['tokens']:,}",
+        "tokens": f"{figures['tokens']:,}" + (", repeated ones count less" if figures["counts"] == "log" else ""),
         "iterations": f"{figures['iterations']:,}{ended[figures['converged']]}",
         "bound": f"{figures['bound']:.4f} nats per {'label held out' if inference == 'pc' else 'token'}",
         **(more or {}),
