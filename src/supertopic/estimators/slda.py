@@ -211,7 +211,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         Folds behind what the model says about certainty. Fits without a fold's documents predict them. These
         predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
         hold what they promise, and `coef_std_`. Five folds cost up to 1.5 times the fit; those of "pc", which come as
-        far as the fit by longer steps, 1.0 to 1.5 times with 4,000 documents, and 1.4 to 2.0 with 1,000. 0: all of
+        far as the fit by longer steps, 0.9 to 1.3 times with 4,000 documents, and 1.3 to 1.9 with 1,000. 0: all of
         this comes from documents that the topics were fitted to, and intervals and errors are too narrow where
         `supervision` is above 1 (`dispersion_` of "pc" comes from the documents of `validation_fraction`). So it is for
         `partial_fit`, streams and `refit=False`.
