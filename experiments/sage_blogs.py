@@ -24,8 +24,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 
 from experiments.book import Outcome, reproduces
-from experiments.counts import logarithms
 from supertopic import FacetedSAGE
+from supertopic.corpus import log_counts
 from supertopic.datasets import load
 
 RIGHT, LEFT = ("at", "ha", "mm"), ("db", "tp", "tpm")
@@ -44,7 +44,7 @@ class Task:
     def __init__(self, step: int = 1) -> None:
         data = load("poliblog5k_bow", os.environ["SUPERTOPIC_DATA"])
         raw = data.counts.counts[::step]
-        self.X = {"raw": raw, "log": logarithms(raw)}
+        self.X = {"raw": raw, "log": log_counts(raw)}
         self.y, self.blog = (data.frame[name].to_numpy()[::step] for name in ("rating", "blog"))
         self.labels = np.unique(self.y)
         self.evidence = cache(self._evidence)

@@ -20,8 +20,8 @@ from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
 
 from experiments.book import Outcome, reproduces
-from experiments.counts import logarithms
 from supertopic import GeoSAGE
+from supertopic.corpus import log_counts
 from supertopic.datasets import load
 from supertopic.estimators.shared.reading.regions import distance_km
 
@@ -48,7 +48,7 @@ def users(quick: bool) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray, np.ndarra
 @reproduces("sage", "table 1: error of predicted places of Twitter's users, and the words of regions")
 def table1(quick: bool) -> Outcome:
     X, place, is_train, words = users(quick)
-    logs = logarithms(X)
+    logs = log_counts(X)
     folds = list(KFold(2, shuffle=True, random_state=0).split(X[is_train]))
     k, name, weight = (5, "log", 0.3) if quick else _chosen(X[is_train], logs[is_train], place[is_train], folds)
     counts = X if name == "raw" else logs

@@ -14,8 +14,8 @@ import pandas as pd
 import scipy.sparse as sp
 
 from experiments.book import Outcome, reproduces
-from experiments.counts import logarithms
 from supertopic import FacetedSAGE
+from supertopic.corpus import log_counts
 from supertopic.datasets import load
 
 NONE, JEFFREYS, OWN = "no interactions", "Jeffreys, as topics and labels", "a prior of their own, the default"
@@ -45,7 +45,7 @@ def _accuracies(
     counts: sp.csr_matrix, label: np.ndarray, share: float, n_topics: int, n_splits: int
 ) -> dict[str, np.ndarray]:
     """Accuracy by prior, on half of the documents, or on a quarter if more than half are used for training."""
-    logs = logarithms(counts)
+    logs = log_counts(counts)
     found: dict[str, list[float]] = {name: [] for name in PRIORS}
     for split in range(n_splits):
         place = np.random.default_rng(FIRST_SPLIT + split).random(len(label))

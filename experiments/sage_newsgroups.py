@@ -17,9 +17,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 
 from experiments.book import Outcome, reproduces
-from experiments.counts import logarithms
 from experiments.drawing import with_spread
 from supertopic import SAGEClassifier
+from supertopic.corpus import log_counts
 from supertopic.datasets import load
 
 SIZES = {0.05: 5, 0.1: 5, 0.2: 5, 0.5: 3, 1.0: 1}  # share of the training set: number of subsamples
@@ -150,7 +150,7 @@ def _accuracies(
     }
     if quick:
         return found
-    logs, logs_test = logarithms(X), logarithms(X_test)
+    logs, logs_test = log_counts(X), log_counts(X_test)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     smoothed = GridSearchCV(MultinomialNB(), {"alpha": SMOOTHING}, cv=folds).fit(X, y)
     return found | {
