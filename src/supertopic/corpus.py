@@ -372,6 +372,8 @@ def _canonical(counts: sp.csr_matrix) -> sp.csr_matrix:
 
 def _narwhals(X: Any) -> Any:
     """X as a narwhals frame or series (pandas, polars, Arrow, ...), or X itself."""
+    if sp.issparse(X) or isinstance(X, (np.ndarray, list)):  # to look for frames takes a fifth of a prediction
+        return X
     try:
         return nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
     except Exception as error:  # narwhals raises its own error classes; users need one sentence
