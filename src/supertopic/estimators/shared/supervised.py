@@ -99,13 +99,13 @@ class SupervisedEstimator(TopicEstimator):
             beside = {"y": y, "sample_weight": sample_weight, "covariates": covariates}
             return fit_labelled_stream(self, X, settings, beside)
         corpus = self._read(X)
-        self.counts_, numbers = choose_counts(self, corpus), self._read_y(y, len(corpus))
+        numbers = self._read_y(y, len(corpus))
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
         self._columns = Columns.of(covariates)
         self._scaling = Scaling.of(self._columns.encode(covariates, len(corpus)), self._columns.labels)
         extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
-        asked, seed = self._supervision(), self._seed_of_fit()
+        asked, seed, self.counts_ = self._supervision(), self._seed_of_fit(), choose_counts(self, corpus)
         if isinstance(asked, str):
             given = None if covariates is None else self._columns.encode(covariates, len(corpus))
             self.supervision_ = choose_supervision(self, corpus.counts, y, numbers, weight, given, seed)
