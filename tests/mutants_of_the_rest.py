@@ -385,7 +385,7 @@ MUTANTS = [
             _COUNTS + "test_logarithms_are_as_if_the_user_had_taken_them",
         ),
         (
-            "counts = np.log2(1.0 + counts) if point.log_counts else counts",
+            "counts = logarithms(counts) if point.log_counts else counts",
             "counts = counts + 0.0",
             _COUNTS + "test_what_words_add_to_shares_sums_to_them",
         ),

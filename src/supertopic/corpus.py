@@ -27,6 +27,7 @@ __all__ = [
     "as_texts",
     "holds_text",
     "log_counts",
+    "logarithms",
     "require_vocabulary",
     "warn_empty",
 ]
@@ -41,8 +42,13 @@ WORDS = "supertopic_words"  # the attribute of a sparse matrix from `Vectorizer`
 
 def log_counts(counts: sp.csr_matrix) -> sp.csr_matrix:
     """The documents with log2(1 + count) for every count: that they repeat a word says less than its first use did."""
-    logs = np.log2(1.0 + counts.data).astype(np.float32)
+    logs = logarithms(counts.data).astype(np.float32)
     return sp.csr_matrix((logs, counts.indices, counts.indptr), shape=counts.shape)
+
+
+def logarithms(counts: np.ndarray) -> np.ndarray:
+    """log2(1 + count): a word that stands once counts as one."""
+    return np.log2(1.0 + counts)
 
 
 class EmptyDocumentWarning(UserWarning):

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
-from supertopic.corpus import log_counts
+from supertopic.corpus import log_counts, logarithms
 from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -115,7 +115,7 @@ def response_shares(point: PointModel, phi: np.ndarray, counts: np.ndarray) -> n
 
     Their sum is Zbar, or the mode of theta: there, the prior's pseudo-counts are spread over all tokens.
     """
-    counts = np.log2(1.0 + counts) if point.log_counts else counts
+    counts = logarithms(counts) if point.log_counts else counts
     n_tokens = max(float(counts.sum()), 1e-300)
     prior = point.alpha if point.at_mode else np.zeros_like(point.alpha)
     return counts[:, None] * (phi + prior / n_tokens) / (n_tokens + prior.sum())
