@@ -252,8 +252,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         warning says if they disagree (`r_hat_` above 1.1).
     counts : {"auto", "raw", "log"}
         "log" ("pc" only) takes log2(1 + count) for every count: that a document repeats a word then says less than its
-        first use. "auto" is "log" where documents repeat seldom words 1.9 times as often as topics explain, as texts
-        of some length do; "pc" predicts them better with it. Simulated documents and short texts stay "raw".
+        first use. "auto" is "log" where documents repeat seldom words 1.9 times as often as topics explain, as whole
+        texts do; "pc" predicts them better with it. Simulated documents, and texts of a line or two, stay "raw".
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 25/K for each topic, but 1 at most. Documents then spread over topics, and predict better than
         with the alpha that "auto" learns, which puts a document into few topics.

@@ -15,7 +15,8 @@ from supertopic.backends.threads import Threads
 from supertopic.inference.after.prediction import PointModel, infer_shares
 from supertopic.inference.first_topics import online_counts
 
-_DOCUMENTS, _TOPICS, _ALPHA = 1000, 30, 0.1
+_ENTRIES = 200_000  # of the counts that are looked at: a thousand reviews, or more documents if they are short
+_TOPICS, _ALPHA = 30, 0.1
 _AT_FIRST = 10.0  # repeats that are taken to be as expected, before documents are seen: a few may be chance
 _SELDOM = 0.3  # tokens of a word that are expected in a document, up to which a second one is a surprise
 
@@ -23,11 +24,12 @@ _SELDOM = 0.3  # tokens of a word that are expected in a document, up to which a
 def repeats_beyond_topics(counts: sp.csr_matrix) -> float:
     """How many times as often as topics explain documents use a word again, of the words that they seldom use.
 
-    Half of the documents (a thousand at most) give topics of LDA, and the other half is asked. Of a word of which m
+    Half of the documents (or of some of them) give topics of LDA, and the other half is asked. Of a word of which m
     tokens are expected in a document, given its topics, a document that has it has another one with probability
     P(c > 1 | c > 0) = 1 - m / (e^m - 1), since counts are nearly Poisson.
     """
-    rows = np.random.default_rng(0).permutation(counts.shape[0])[:_DOCUMENTS]
+    n_asked = _ENTRIES * counts.shape[0] // max(counts.nnz, 1)
+    rows = np.random.default_rng(0).permutation(counts.shape[0])[: max(n_asked, 2)]
     ours, theirs = (sp.csr_matrix(counts[np.sort(half)]) for half in (rows[::2], rows[1::2]))
     alpha = np.full(_TOPICS, _ALPHA)
     with Threads(1) as backend:
