@@ -10,7 +10,7 @@ from supertopic.corpus import Corpus
 from supertopic.inference.repeats import repeats_beyond_topics
 
 COUNTS = ("auto", "raw", "log")
-_OFTEN = 1.9  # times; simulated documents have 0.5 to 1.9, first lines of reviews 1.0 to 1.7, whole texts 2.0 to 7.6
+_OFTEN = 1.9  # times; simulated documents have 0.5 to 1.9, first lines of reviews 1.0 to 1.7, whole texts 2.0 to 6.8
 
 
 def check_counts(estimator: Any, at_mode: bool) -> None:
