@@ -188,9 +188,9 @@ class SLDARegressor(RegressorMixin, SLDA):
     n_topics : int
         K.
     response : {"auto", "gaussian", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"}
-        How topics make y: a number, a count, a positive number. "auto" takes whole numbers from about zero on for
-        counts ("negative_binomial") and all others for "gaussian"; where whole numbers might be something else, a
-        warning says so. For a y of several columns, one name for all, a list of one per column, or a mapping by the
+        How topics make y: a number, a count, a positive number. "auto" takes whole numbers from about zero on, a few of
+        which are far above the others, for counts ("negative_binomial") and all others for "gaussian"; where whole
+        numbers might be something else, a warning says so. For a y of several columns, one name for all, a list of one per column, or a mapping by the
         columns' names.
     link : {"auto", "log", "canonical"}
         Of "gamma" and "inverse_gaussian": E[y] = exp(eta·Zbar) ("auto"), or 1/(eta·Zbar) and 1/sqrt(eta·Zbar).

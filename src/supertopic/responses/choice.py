@@ -1,8 +1,8 @@
 """Which response a column of y is taken for: `response="auto"` in Python, and no --response on the command line.
 
-Text and booleans are classes. Whole numbers may be many things: ratings (1 to 5), counts, ids of classes. What they are
-taken for is a guess, which is why a `Choice` says in words what was found, what it is taken for, and what else it might
-be. Only responses in the registry are chosen or offered.
+Text and booleans are classes. Whole numbers may be many things: ratings (1 to 5), counts, days, ids of classes. What
+they are taken for is a guess, which is why a `Choice` says in words what was found, what it is taken for, and what else
+it might be. Only responses in the registry are chosen or offered.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def choose_response(values: Iterable[Any], kinds: Sequence[str] = ("number", "cl
 
     kinds : what the model has responses for, numbers or classes or both
     """
-    known, n_known = _known_values(values)
+    known, times = _known_values(values)
     if not known:
         raise ValueError("holds no value at all, expected some labels")
     distinct = set(known)
@@ -46,25 +46,25 @@ def choose_response(values: Iterable[Any], kinds: Sequence[str] = ("number", "cl
     if all(isinstance(value, bool) for value in known):
         return _classes(len(distinct), "holds true and false")
     if all(isinstance(value, int) for value in known):
-        return _of_whole(sorted(distinct), n_known, kinds)
+        return _of_whole(known, times, kinds)
     if "number" not in kinds:
         return _classes(len(distinct), f"holds {len(distinct):,} distinct numbers")
     return _plain_numbers(min(distinct), max(distinct))
 
 
-def _known_values(values: Iterable[Any]) -> tuple[list[Any], int]:
-    """(plain values, those of an array of numbers once each, since there may be millions; how many there are in all)"""
+def _known_values(values: Iterable[Any]) -> tuple[list[Any], np.ndarray]:
+    """(plain values, how often each occurs); those of an array of numbers once each, since there may be millions."""
     if isinstance(values, np.ndarray) and set(map(type, values.tolist())) == {float}:
         numbers = np.asarray(values, dtype=np.float64)
-        known = numbers[~np.isnan(numbers)]
-        return [int(value) if value.is_integer() else value for value in np.unique(known).tolist()], len(known)
+        found, times = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
+        return [int(value) if value.is_integer() else value for value in found.tolist()], times
     plain = [_plain(value) for value in values if value is not None and value == value]
-    return plain, len(plain)
+    return plain, np.ones(len(plain), dtype=int)
 
 
-def _of_whole(distinct: list[int], n_known: int, kinds: Sequence[str]) -> Choice:
+def _of_whole(values: list[int], times: np.ndarray, kinds: Sequence[str]) -> Choice:
     """The choice for whole numbers."""
-    n, low, high = len(distinct), distinct[0], distinct[-1]
+    n, low, high, n_known = len(set(values)), min(values), max(values), times.sum()
     # ids of classes usually start at 0; rating scales start at 1, run from 0 to 10, or are centred at 0
     rating = 2 < n <= LONGEST_SCALE and high - low == n - 1 and (low != 0 or n == LONGEST_SCALE)
     repeated = n == 2 or (n <= FEW and n_known >= 2 * n)
@@ -76,12 +76,29 @@ def _of_whole(distinct: list[int], n_known: int, kinds: Sequence[str]) -> Choice
         return _classes(n, f"holds {n:,} distinct whole numbers", **numbers)
     classes = {"softmax": "classes"} if "class" in kinds else {}
     if n > 2 and not (rating and repeated) and 0 <= low <= high - low and _known("negative_binomial"):
-        what = f"holds {n:,} distinct whole numbers from {low:,} on: taken as counts (negative_binomial)"
-        return _guess("negative_binomial", "number", what, gaussian="plain numbers", **classes)
+        if high > LARGEST_LABEL or _lean_like_counts(np.array(values, dtype=np.float64), times):
+            what = f"holds {n:,} distinct whole numbers from {low:,} on: taken as counts (negative_binomial)"
+            return _guess("negative_binomial", "number", what, gaussian="plain numbers", **classes)
+        what = f"holds {n:,} distinct whole numbers, {low:,} to {high:,}, few of them far above the others"
+        others = {"negative_binomial": "counts", **classes}
+        return _guess("gaussian", "number", f"{what}: taken as plain numbers (gaussian)", **others)
     if repeated:
         what = f"holds {n:,} distinct whole numbers, {low} to {high}: taken as plain numbers (gaussian)"
         return _guess("gaussian", "number", what)
     return _plain_numbers(low, high)
+
+
+def _lean_like_counts(values: np.ndarray, times: np.ndarray) -> bool:
+    """Whether the values lean to the right, as counts do, and days of a year or points of an exam do not.
+
+    They do unless their skewness is nearer to zero than to that of a negative binomial law of their mean and variance,
+    by two standard errors. The latter is bounded, since few values seldom show how far such a law can lean.
+    """
+    mean = np.average(values, weights=times)
+    deviation = np.sqrt(np.average((values - mean) ** 2, weights=times))
+    skewness = np.average(((values - mean) / deviation) ** 3, weights=times)
+    of_counts = (2.0 * max(deviation**2 / mean, 1.0) - 1.0) / deviation
+    return bool(skewness > 0.5 * min(of_counts, 1.0) - 2.0 * np.sqrt(6.0 / times.sum()))
 
 
 def _plain_numbers(low: float, high: float) -> Choice:
