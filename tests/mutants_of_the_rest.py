@@ -192,7 +192,7 @@ MUTANTS = [
         (
             "return Gaussian(), np.where(np.isnan(y), np.nan, at_low - at_high)",
             "return Gaussian(), np.where(np.isnan(y), np.nan, at_high - at_low)",
-            _GUIDE + "test_only_ordered_classes_are_trained_as_something_else",
+            _GUIDE + "test_ordered_classes_and_numbers_from_zero_on_are_trained_as_something_else",
         ),
     ),
     *mutants_of(

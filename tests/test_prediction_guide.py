@@ -15,7 +15,7 @@ from supertopic.inference.variational.prediction_guide import estimate, followed
 from supertopic.responses.base import registry
 from supertopic.responses.binary import Logit
 from supertopic.responses.classes import Ordinal
-from supertopic.responses.continuous import Gaussian
+from supertopic.responses.continuous import Gaussian, as_logarithm
 from supertopic.responses.several import Several
 
 DATA = simulate(300, 4, 80, 50, doc_topic_prior=0.2, seed=3)
@@ -202,18 +202,45 @@ def test_ordered_classes_are_followed_as_numbers(monkeypatch):
     np.testing.assert_allclose(np.diff(model._state.dispersion), np.diff(cuts), rtol=2e-3)
 
 
-def test_only_ordered_classes_are_trained_as_something_else():
+LOGARITHMS = ("poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull")
+
+
+def test_ordered_classes_and_numbers_from_zero_on_are_trained_as_something_else():
     y, weight = np.array([0.0, 1.0, np.nan, 2.0, 1.0]), np.ones(5)
     made = {name: response(3) for name, response in registry().items()}
     found = {name: response.trained_as(y, weight) for name, response in made.items()}
-    assert [name for name, response in made.items() if found[name][0] is not response] == ["ordinal"]
-    assert all(labels is y for name, (_, labels) in found.items() if name != "ordinal")
+    changed = {name for name, response in made.items() if found[name][0] is not response}
+    assert changed == {"ordinal", *LOGARITHMS} and {found[name][0].name for name in changed} == {"gaussian"}
+    assert all(labels is y for name, (_, labels) in found.items() if name not in changed)
     numbers, both = Several([Gaussian(), Logit(2)]), np.column_stack([y, y])
     assert numbers.trained_as(both, weight) == (numbers, both)
     mixed, labels = Several([Ordinal(3), Logit(2)]).trained_as(both, weight)
     assert [part.name for part in mixed.responses] == ["gaussian", "logit"] and len(mixed.is_product) == 2
     np.testing.assert_array_equal(labels, np.column_stack([found["ordinal"][1], y]))
     assert labels[0, 0] < labels[1, 0] < labels[3, 0] and np.isnan(labels[2, 0])
+
+
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_numbers_from_zero_on_are_followed_as_logarithms(name):
+    """Topics are those of log(1 + y / mean), whatever the unit; coefficients are those of y, given the topics."""
+    y = 1.0 + RNG.poisson(2.0 * np.exp(0.5 * LINE))
+    params = {"n_topics": 4, "max_iter": 3, "validation_fraction": 0.0, "cross_fit": 0, "random_state": 0}
+    model = SLDARegressor(response=name, **params).fit(COUNTS, y)
+    number = SLDARegressor(response="gaussian", **params).fit(COUNTS, np.log(1.0 + y / y.mean()))
+    np.testing.assert_array_equal(model.components_, number.components_)
+    known = with_known_shares(model.transform(COUNTS), np.zeros((300, 0)), y, np.ones(300))
+    given = (model._response(), model._coef_prior(), known.total, model._state.coef, model._state.dispersion)
+    coef, _, _ = regress(*given)
+    np.testing.assert_allclose(model._state.coef, coef, atol=5e-3 * np.abs(coef).max())
+
+
+def test_the_mean_of_logarithms_is_that_of_labels_that_count():
+    y, weight = np.array([0.0, 2.0, 50.0, np.nan]), np.array([1.0, 3.0, 0.0, 1.0])
+    _, found = as_logarithm(y, weight)
+    np.testing.assert_allclose(found, np.log([1.0, 1.0 + 2.0 / 1.5, 1.0 + 50.0 / 1.5, np.nan]))
+    np.testing.assert_allclose(as_logarithm(1e9 * y, weight)[1], found)
+    np.testing.assert_array_equal(as_logarithm(np.zeros(2), np.ones(2))[1], 0.0)
+    assert np.isnan(as_logarithm(np.full(2, np.nan), np.ones(2))[1]).all()
 
 
 def test_too_many_labels_are_followed_as_they_are(monkeypatch):

@@ -190,8 +190,8 @@ class SLDARegressor(RegressorMixin, SLDA):
     response : {"auto", "gaussian", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "weibull"}
         How topics make y: a number, a count, a positive number. "auto" takes whole numbers from about zero on, a few of
         which are far above the others, for counts ("negative_binomial") and all others for "gaussian"; where whole
-        numbers might be something else, a warning says so. For a y of several columns, one name for all, a list of one per column, or a mapping by the
-        columns' names.
+        numbers might be something else, a warning says so. For a y of several columns, one name for all, a list of one
+        per column, or a mapping by the columns' names.
     link : {"auto", "log", "canonical"}
         Of "gamma" and "inverse_gaussian": E[y] = exp(eta·Zbar) ("auto"), or 1/(eta·Zbar) and 1/sqrt(eta·Zbar).
     supervision : float or "auto"

@@ -17,6 +17,7 @@ from supertopic.responses.base import (
     product_variance,
 )
 from supertopic.responses.binary import half_tanh
+from supertopic.responses.continuous import as_logarithm
 from supertopic.responses.label_summary import LabelSummary
 from supertopic.responses.search import N_POINTS, highest_of_values, part_of_the_way, points_around
 
@@ -42,6 +43,9 @@ class Count(Response):
         wrong = y[~np.isnan(y) & ((y < 0) | (y != np.rint(y)))]
         if len(wrong):
             raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs counts: whole numbers >= 0")
+
+    def trained_as(self, y: np.ndarray, weight: np.ndarray) -> tuple[Response, np.ndarray]:
+        return as_logarithm(y, weight)
 
 
 class Poisson(Count):

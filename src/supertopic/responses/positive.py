@@ -25,6 +25,7 @@ from supertopic.responses.base import (
     only_labelled,
     product_variance,
 )
+from supertopic.responses.continuous import as_logarithm
 from supertopic.responses.label_summary import LabelSummary
 from supertopic.responses.search import N_POINTS, highest, part_of_the_way, points_around, zero_of_values
 
@@ -56,6 +57,9 @@ class Positive(Response):
         wrong = y[~np.isnan(y) & (y <= 0)]
         if len(wrong):
             raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs numbers > 0")
+
+    def trained_as(self, y: np.ndarray, weight: np.ndarray) -> tuple[Response, np.ndarray]:
+        return as_logarithm(y, weight)
 
     def start(self, labels: LabelSummary) -> np.ndarray:
         return np.array([1.0, labels.moments.mean])

@@ -10,8 +10,9 @@ T counts tokens and D documents with a label; the weight is the supervision time
 the mean log-likelihood of a label weighs as much as that of a word. Every response takes part through its slope and
 curvature: d log p/ds = slope - curvature·s in a quadratic column, slope - curvature·exp s in a product column. The
 first term's gradient is EM's, since theta is at its maximum; `supertopic.kernels.map_shares` has that of the second.
-Gaussian and logit responses follow estimates of the mean in place of y (`prediction_guide`), and ordered classes are
-followed as if they were numbers (`Response.trained_as`). What is reported, coefficients and noise, comes from y itself.
+Gaussian and logit responses follow estimates of the mean in place of y (`prediction_guide`). Ordered classes, counts
+and positive numbers are followed as if they were Gaussian (`Response.trained_as`). What is reported, coefficients and
+noise, comes from y itself, under its own law.
 
 The local step (`prediction_local`) turns documents into statistics that add. The engine climbs along them in
 mini-batches, by Adam on log b, and solves for the coefficients after every epoch. Topics are averages of log b over the
