@@ -122,7 +122,7 @@ class Design:
         weight (m m' - the tokens' mean outer product / N), (K, K): all tokens of a document have the same shares.
         """
         shares = self.mean if tilt is None else self.tilted(tilt)
-        return shares, (shares * (weight - weight / self.lengths)[:, None]).T @ shares
+        return shares, weighted_gram(shares, weight - weight / self.lengths)
 
 
 @dataclass(frozen=True)
@@ -144,4 +144,12 @@ class TokenDesign(Design):
             shares = np.add.reduceat(padded, self.indptr[:-1], axis=0) / self.lengths[:, None]
             shares[empty] = self.mean[empty]
         own = phi * (np.repeat(weight / self.lengths**2, per_document) * self.counts)[:, None]
-        return shares, (shares * weight[:, None]).T @ shares - own.T @ phi
+        return shares, weighted_gram(shares, weight) - own.T @ phi
+
+
+def weighted_gram(columns: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """(K, K) sum over rows of weight·x x'. BLAS takes half the time where it sees one matrix, times itself."""
+    if weight.min(initial=0.0) < 0:
+        return (columns * weight[:, None]).T @ columns
+    root = columns * np.sqrt(weight)[:, None]
+    return root.T @ root
