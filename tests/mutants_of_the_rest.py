@@ -28,6 +28,32 @@ MUTANTS = [
             "(own * score).T @ self.mean",
             "test_regression_slopes.py::test_gradient_is_the_slope_of_the_value",
         ),
+        (
+            "if weight.min(initial=0.0) < 0:",
+            "if False:",
+            "test_coefficients.py::test_gram_of_weighted_columns_is_as_written_down",
+        ),
+    ),
+    *mutants_of(
+        "responses/continuous.py",
+        (
+            "np.average(y[known], weights=weight[known])",
+            "y[known].mean()",
+            _GUIDE + "test_the_mean_of_logarithms_is_that_of_labels_that_count",
+        ),
+        (
+            "known = ~np.isnan(y) & (weight > 0)",
+            "known = np.ones(len(y), dtype=bool)",
+            _GUIDE + "test_the_mean_of_logarithms_is_that_of_labels_that_count",
+        ),
+    ),
+    *mutants_of(
+        "responses/choice.py",
+        (
+            "return bool(skewness > 0.5",
+            "return bool(skewness > -0.5",
+            "test_auto_response.py::test_whole_numbers_that_lean_to_the_right_are_counts_and_others_are_not",
+        ),
     ),
     *mutants_of(
         "inference/regression.py",

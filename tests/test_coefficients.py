@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 from supertopic.coefficients import CoefPrior
+from supertopic.inference.design import weighted_gram
 from supertopic.kernels.lasso import descend
 from tests.naive_supervised import lasso
 
@@ -78,6 +79,21 @@ def test_solution_is_the_maximum_of_the_log_posterior(prior):
     for direction in np.vstack([np.eye(6), RNG.normal(size=(20, 6))]):
         for step in (-0.01, 0.01):
             assert objective(prior, found + step * direction) < objective(prior, found)
+
+
+def test_gram_of_weighted_columns_is_as_written_down():
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(30, 4))
+    for weight in (rng.random(30), rng.normal(size=30), np.zeros(30)):
+        expected = sum(w * np.outer(x, x) for w, x in zip(weight, columns, strict=True))
+        np.testing.assert_allclose(weighted_gram(columns, weight), expected, atol=1e-12)
+    np.testing.assert_array_equal(weighted_gram(columns[:0], weight[:0]), 0.0)
+
+
+def test_equations_of_a_curvature_that_is_negative_are_solved():
+    gram, cross = np.array([[2.0, 0.5], [0.5, -1.0]]), np.array([1.0, 2.0])
+    found = CoefPrior.parse("flat", 1.0).solve(gram, cross, np.zeros(2))
+    np.testing.assert_allclose(gram @ found, cross, rtol=1e-5)
 
 
 def test_deviation_is_the_root_of_the_inverse_hessian():
