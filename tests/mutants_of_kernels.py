@@ -12,6 +12,7 @@ _MARGIN = "test_margin.py::"
 _MAP = "test_kernels_map_shares.py::"
 _ADAM = "test_kernels_climb.py::test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads"
 _COEF = "test_coefficients.py::"
+_CLIMB = "test_regression_slopes.py::test_words_climb_a_quadratic_to_its_top"
 _GOLDEN = "test_golden_fits.py::"
 _DENSE = _GIBBS + "test_same_topics_as_the_naive_sweep[3-True-False]"
 _LISTS = _GIBBS + "test_same_topics_as_the_naive_sweep[40-False-False]"
@@ -192,6 +193,10 @@ MUTANTS = [
         "kernels/lasso.py",
         ("size = abs(pull) - penalty[k]", "size = abs(pull)", _COEF + "test_descent_is_the_slow_one"),
         ("pull = slope[k] + gram[k, k] * coef[k]", "pull = slope[k]", _COEF + "test_descent_is_the_slow_one"),
+        ("size = abs(pull) - sparse", "size = abs(pull)", _CLIMB),
+        ("pull = curvature[v] * coef[v]", "pull = 0.0", _CLIMB),
+        ("slope[d] -= weight[d] * step", "pass", _CLIMB),
+        ("if sweep > 0 and coef[v] == 0.0:", "if coef[v] == 0.0:", _CLIMB),
     ),
     *mutants_of(
         "kernels/dual_descent.py",

@@ -48,6 +48,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/after/likelihood_words.py",
+        (
+            ">= self.value:",
+            ">= -np.inf:",
+            "test_regression_slopes.py::test_a_turn_that_leads_down_is_shortened",
+        ),
+    ),
+    *mutants_of(
         "responses/choice.py",
         (
             "return bool(skewness > 0.5",

@@ -11,9 +11,11 @@ from supertopic.inference.after.likelihood_words import WordProblem, choose_word
 from supertopic.inference.after.words import hold_out, word_features, word_scale
 from supertopic.inference.design import Design
 from supertopic.inference.regression import Labelled, regress
+from supertopic.kernels.lasso import descend_words
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, build
+from tests.naive_supervised import lasso
 
 RNG = np.random.default_rng(8)
 D, K, P = 40, 3, 2
@@ -131,6 +133,40 @@ def test_the_words_fit_is_where_its_slopes_vanish(key):
     assert off.max() < 0.02 * np.abs(slope).max()
     free = approx_fprime(words.intercept, lambda i: value(i, words.coef), 1e-6)
     assert np.abs(free).max() < 0.02 * np.abs(slope).max()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_words_climb_a_quadratic_to_its_top(seed):
+    """Beside the intercept, a column of ones without a penalty, they are a lasso with a ridge."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(30, 8)) * (rng.random((30, 8)) < 0.4)
+    x[:, 5] = 0.0
+    slope, weight, start = rng.normal(size=30), rng.random(30) * (rng.random(30) < 0.8), rng.normal(size=8)
+    ridge, sparse = 0.3, 2.0
+    columns = np.column_stack([np.ones(30), x])
+    curvature = columns.T @ (weight[:, None] * columns)
+    cross = columns.T @ slope + curvature @ np.append(0.0, start)
+    top = lasso(curvature + np.diag([0.0] + 8 * [ridge]), cross, np.array([0.0] + 8 * [sparse]), np.zeros(9))
+    by_word, coef, left, intercept = sp.csc_matrix(x), start.copy(), slope.copy(), 0.0
+    x_by_word = (by_word.indptr, by_word.indices, by_word.data)
+    for _ in range(300):
+        before, there = left.copy(), coef.copy()
+        up = descend_words(*x_by_word, weight, ridge, sparse, 3, 0.0, coef, left, np.empty(8))
+        np.testing.assert_allclose(left, before - weight * (up + x @ (coef - there)), atol=1e-12)
+        intercept += up
+    np.testing.assert_allclose(np.append(intercept, coef), top, atol=1e-8)
+    assert 2 <= (coef == 0).sum() < 8
+
+
+def test_a_turn_that_leads_down_is_shortened():
+    """Newton's step on a Poisson response, from where means are far too small, would overshoot by far."""
+    n, response = 60, build("poisson")
+    counts = sp.random(n, 10, density=0.4, random_state=2, format="csr", data_rvs=lambda n: RNG.integers(1, 4, n))
+    features, y = word_features(counts, word_scale(counts)), RNG.poisson(50.0, n).astype(float)
+    far = np.full((n, 1), -4.0)
+    labels = WordProblem(response, y, np.ones(n), np.zeros(0), far, 0 * far, features)
+    words = fit_words(labels, 1.0, 1e-3, tol=1e-10)
+    assert np.average(np.exp(words.score(labels)[:, 0])) == pytest.approx(y.mean(), rel=1e-4)
 
 
 def test_topics_that_promise_too_much_are_trusted_less():

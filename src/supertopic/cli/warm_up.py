@@ -19,7 +19,7 @@ from supertopic.cli.show import note
 FITS = {
     "sLDA, Gibbs sampling": "SLDARegressor(2, inference='gibbs', max_iter=2).fit(X, y).predict(X)",
     "LDA, Gibbs sampling": "LDA(2, inference='gibbs', max_iter=2).fit(X)",
-    "sLDA, prediction-constrained": "SLDARegressor(2, inference='pc', max_iter=2).fit(X, y).predict(X)",
+    "sLDA, prediction-constrained": "SLDARegressor(2, inference='pc', max_iter=2, words=True).fit(X, y).predict(X)",
     "sLDA, variational": "SLDARegressor(2, inference='vb', max_iter=2).fit(X, y).predict(X)",
     "MedLDA": "MedLDAClassifier(2, max_iter=2).fit(X, y > 0).predict(X)",
     "LDA, variational": "LDA(2, max_iter=2).fit(X).perplexity(X)",

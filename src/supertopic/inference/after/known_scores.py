@@ -32,6 +32,20 @@ class KnownScores:
         slope, curvature = self.response.slope_and_curvature(self.y, score, moment, self.dispersion)
         return self.weight[:, None] * (slope - curvature * np.where(self.response.is_product, moment, score))
 
+    def information(self, score: np.ndarray) -> np.ndarray:
+        """(D, C) -d²/ds² of a document's log-density."""
+        return self.response.information(self.y, score, self.moments(score), self.dispersion)
+
+    def mean_information(self, score: np.ndarray) -> np.ndarray:
+        """(C,) > 0."""
+        known = self.weight > 0
+        return np.maximum(np.average(self.information(score)[known], axis=0, weights=self.weight[known]), 1e-6)
+
+    def curvature(self, score: np.ndarray) -> np.ndarray:
+        """(D, C) >= 0, of a quadratic in one column that is close to the weighted log-density."""
+        found = self.information(score)
+        return self.weight[:, None] * np.maximum(found, 1e-3 * self.mean_information(score))
+
     def dispersion_at(self, score: np.ndarray) -> np.ndarray:
         """The dispersion that fits best."""
         return self.response.fit_dispersion(self.y, score, self.moments(score), self.weight, self.dispersion)
