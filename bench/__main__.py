@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench import (
     clock,
+    engines,
     first_use,
     growth,
     memory,
@@ -34,6 +35,7 @@ TABLES = {
     "sage": sage.table,
     "training": training.table,
     "growth": growth.table,
+    "engines": engines.table,
 }
 
 

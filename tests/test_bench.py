@@ -6,8 +6,9 @@ import scipy.sparse as sp
 
 pytest.importorskip("threadpoolctl")
 
-from bench import memory, ours, peers, report, sampling, supervised, threads, variational
+from bench import engines, memory, ours, peers, report, sampling, supervised, threads, variational
 from bench.corpus import ALPHA, Documents, choose_terms
+from bench.plan import Plan
 from supertopic.datasets import simulate
 
 
@@ -122,6 +123,17 @@ def test_a_run_over_threads_is_timed_to_its_end(documents):
     slow, quick = run._replace(whole=3.0), run._replace(whole=1.5)
     assert threads.whole_fits([slow, run._replace(whole=9.0)], [quick]) == ("3.00", "1.50", report.times(2.0))
     assert threads.whole_fits([run._replace(whole=None)], [quick]) == (None, None, None)
+
+
+def test_engines_run_on_labels_that_words_tell(documents, monkeypatch):
+    labels = engines.draw_labels(documents.train)
+    assert set(labels.classes) == set(range(20)) and set(labels.grades) == set(range(5)) and (labels.counts >= 0).all()
+    assert np.corrcoef(labels.number, labels.classes)[0, 1] > 0.9
+    monkeypatch.setattr(engines, "FITS", {name: engines.FITS[name] for name in ("MedLDA", 'sLDA "vb", gaussian')})
+    found = engines.table(documents, Plan(quick=True))
+    assert [row[0] for row in found.rows] == ["MedLDA", 'sLDA "vb", gaussian'] and {row[5] for row in found.rows} == {
+        "yes"
+    }
 
 
 def test_the_supervised_sampler_is_run_as_it_is_labelled(documents):
