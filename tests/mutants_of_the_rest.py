@@ -37,15 +37,14 @@ MUTANTS = [
     *mutants_of(
         "responses/continuous.py",
         (
-            "np.average(y[known], weights=weight[known])",
-            "y[known].mean()",
-            _GUIDE + "test_the_mean_of_logarithms_is_that_of_labels_that_count",
+            "np.log(y + floor)",
+            "np.log(y)",
+            _GUIDE + "test_the_floor_of_logarithms_is_a_part_of_the_mean_of_labels_that_count",
         ),
-        (
-            "known = ~np.isnan(y) & (weight > 0)",
-            "known = np.ones(len(y), dtype=bool)",
-            _GUIDE + "test_the_mean_of_logarithms_is_that_of_labels_that_count",
-        ),
+    ),
+    *mutants_of(
+        "responses/positive.py",
+        ("_FLOOR * mean", "_FLOOR", _GUIDE + "test_the_floor_of_logarithms_is_a_part_of_the_mean_of_labels_that_count"),
     ),
     *mutants_of(
         "inference/after/likelihood_words.py",

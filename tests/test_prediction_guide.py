@@ -15,7 +15,7 @@ from supertopic.inference.variational.prediction_guide import estimate, followed
 from supertopic.responses.base import registry
 from supertopic.responses.binary import Logit
 from supertopic.responses.classes import Ordinal
-from supertopic.responses.continuous import Gaussian, as_logarithm
+from supertopic.responses.continuous import Gaussian
 from supertopic.responses.several import Several
 
 DATA = simulate(300, 4, 80, 50, doc_topic_prior=0.2, seed=3)
@@ -222,11 +222,12 @@ def test_ordered_classes_and_numbers_from_zero_on_are_trained_as_something_else(
 
 @pytest.mark.parametrize("name", LOGARITHMS)
 def test_numbers_from_zero_on_are_followed_as_logarithms(name):
-    """Topics are those of log(1 + y / mean), whatever the unit; coefficients are those of y, given the topics."""
+    """Topics are those of log(y + 1), or of log(y + 0.03 mean); coefficients are those of y, given the topics."""
     y = 1.0 + RNG.poisson(2.0 * np.exp(0.5 * LINE))
     params = {"n_topics": 4, "max_iter": 3, "validation_fraction": 0.0, "cross_fit": 0, "random_state": 0}
     model = SLDARegressor(response=name, **params).fit(COUNTS, y)
-    number = SLDARegressor(response="gaussian", **params).fit(COUNTS, np.log(1.0 + y / y.mean()))
+    floor = 1.0 if name in ("poisson", "negative_binomial") else 0.03 * y.mean()
+    number = SLDARegressor(response="gaussian", **params).fit(COUNTS, np.log(y + floor))
     np.testing.assert_array_equal(model.components_, number.components_)
     known = with_known_shares(model.transform(COUNTS), np.zeros((300, 0)), y, np.ones(300))
     given = (model._response(), model._coef_prior(), known.total, model._state.coef, model._state.dispersion)
@@ -234,13 +235,13 @@ def test_numbers_from_zero_on_are_followed_as_logarithms(name):
     np.testing.assert_allclose(model._state.coef, coef, atol=5e-3 * np.abs(coef).max())
 
 
-def test_the_mean_of_logarithms_is_that_of_labels_that_count():
-    y, weight = np.array([0.0, 2.0, 50.0, np.nan]), np.array([1.0, 3.0, 0.0, 1.0])
-    _, found = as_logarithm(y, weight)
-    np.testing.assert_allclose(found, np.log([1.0, 1.0 + 2.0 / 1.5, 1.0 + 50.0 / 1.5, np.nan]))
-    np.testing.assert_allclose(as_logarithm(1e9 * y, weight)[1], found)
-    np.testing.assert_array_equal(as_logarithm(np.zeros(2), np.ones(2))[1], 0.0)
-    assert np.isnan(as_logarithm(np.full(2, np.nan), np.ones(2))[1]).all()
+def test_the_floor_of_logarithms_is_a_part_of_the_mean_of_labels_that_count():
+    y, weight = np.array([1e-9, 2.0, 50.0, np.nan]), np.array([1.0, 3.0, 0.0, 1.0])
+    _, found = registry()["gamma"]().trained_as(y, weight)
+    np.testing.assert_allclose(found, np.log(y + 0.03 * 1.5), rtol=1e-6)
+    np.testing.assert_allclose(np.diff(registry()["gamma"]().trained_as(1e9 * y, weight)[1]), np.diff(found))
+    _, found = registry()["poisson"]().trained_as(np.array([0.0, 1.0, np.nan]), np.ones(3))
+    np.testing.assert_allclose(found, [0.0, np.log(2.0), np.nan])
 
 
 def test_too_many_labels_are_followed_as_they_are(monkeypatch):

@@ -98,12 +98,11 @@ class Gaussian(Response):
         return float(dispersion[0] * dispersion[2] ** 2)
 
 
-def as_logarithm(y: np.ndarray, weight: np.ndarray) -> tuple[Gaussian, np.ndarray]:
-    """What topics are trained for in place of a law of numbers from zero on: a number, log(1 + y / mean).
+def as_logarithm(y: np.ndarray, floor: float) -> tuple[Gaussian, np.ndarray]:
+    """What topics are trained for in place of a law of numbers from zero on: a number, log(y + floor).
 
     Under such laws, one label far out pulls at the topics as hard as many others, and means of logarithms can be
-    estimated from words. The one keeps labels at zero, or next to it, among the others, whatever the unit of y is.
+    estimated from words. The floor keeps labels at zero, or next to it, among the others. It is small: where words tell
+    much, logarithms are as straight in the linear predictor as the law's own mean.
     """
-    known = ~np.isnan(y) & (weight > 0)
-    mean = np.average(y[known], weights=weight[known]) if known.any() else 0.0
-    return Gaussian(), np.log1p(y / (mean or 1.0))
+    return Gaussian(), np.log(y + floor)

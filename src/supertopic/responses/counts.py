@@ -45,7 +45,7 @@ class Count(Response):
             raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs counts: whole numbers >= 0")
 
     def trained_as(self, y: np.ndarray, weight: np.ndarray) -> tuple[Response, np.ndarray]:
-        return as_logarithm(y, weight)
+        return as_logarithm(y, self.grain)
 
 
 class Poisson(Count):

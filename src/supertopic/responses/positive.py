@@ -29,6 +29,8 @@ from supertopic.responses.continuous import as_logarithm
 from supertopic.responses.label_summary import LabelSummary
 from supertopic.responses.search import N_POINTS, highest, part_of_the_way, points_around, zero_of_values
 
+_FLOOR = 0.03  # of labels whose logarithm topics are trained for, as a part of their mean
+
 
 class Positive(Response):
     """The base of all: y > 0, with a shape and a scale.
@@ -59,7 +61,8 @@ class Positive(Response):
             raise ValueError(f"y holds {wrong[0]:g}, but response={self.name!r} needs numbers > 0")
 
     def trained_as(self, y: np.ndarray, weight: np.ndarray) -> tuple[Response, np.ndarray]:
-        return as_logarithm(y, weight)
+        _, mean = self.start(self.describe(y, weight))
+        return as_logarithm(y, _FLOOR * mean)
 
     def start(self, labels: LabelSummary) -> np.ndarray:
         return np.array([1.0, labels.moments.mean])
