@@ -90,6 +90,12 @@ def test_gram_of_weighted_columns_is_as_written_down():
     np.testing.assert_array_equal(weighted_gram(columns[:0], weight[:0]), 0.0)
 
 
+@pytest.mark.parametrize("n_level", [0, 3, 5])
+def test_gradient_of_the_prior_is_that_of_its_precision(n_level):
+    prior, coef = CoefPrior.parse("normal", 0.7, n_level), np.random.default_rng(1).normal(size=(2, 5))
+    np.testing.assert_allclose(prior.gradient(coef), -coef @ prior.precision(np.full(5, 0.7**-2)), atol=1e-12)
+
+
 def test_equations_of_a_curvature_that_is_negative_are_solved():
     gram, cross = np.array([[2.0, 0.5], [0.5, -1.0]]), np.array([1.0, 2.0])
     found = CoefPrior.parse("flat", 1.0).solve(gram, cross, np.zeros(2))

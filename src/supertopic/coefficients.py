@@ -123,7 +123,7 @@ class CoefPrior:
         """The gradient of log p(eta), for flat and normal priors."""
         if self.name != "normal":
             return np.zeros_like(coef)
-        own = np.full(coef.shape[1], self.scale**-2.0)
+        own = np.full(coef.shape[1], self.scale**-2.0)  # -P coef, without the matrix P of `precision`
         shared = own * self._ones(len(own))
         return np.outer(coef @ shared, shared) / (shared.sum() + _LEVEL) - own * coef
 

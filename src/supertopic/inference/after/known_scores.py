@@ -38,13 +38,16 @@ class KnownScores:
 
     def mean_information(self, score: np.ndarray) -> np.ndarray:
         """(C,) > 0."""
+        return self._mean(self.information(score))
+
+    def _mean(self, information: np.ndarray) -> np.ndarray:
         known = self.weight > 0
-        return np.maximum(np.average(self.information(score)[known], axis=0, weights=self.weight[known]), 1e-6)
+        return np.maximum(np.average(information[known], axis=0, weights=self.weight[known]), 1e-6)
 
     def curvature(self, score: np.ndarray) -> np.ndarray:
         """(D, C) >= 0, of a quadratic in one column that is close to the weighted log-density."""
         found = self.information(score)
-        return self.weight[:, None] * np.maximum(found, 1e-3 * self.mean_information(score))
+        return self.weight[:, None] * np.maximum(found, 1e-3 * self._mean(found))
 
     def dispersion_at(self, score: np.ndarray) -> np.ndarray:
         """The dispersion that fits best."""
