@@ -18,6 +18,7 @@ from experiments.book import Outcome, reproduces
 from experiments.newsgroups import newsgroups
 from experiments.slda_figures import counted, reviews
 from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor
+from supertopic.corpus import Corpus
 from supertopic.datasets import load
 
 SPLITS = 5
@@ -50,10 +51,15 @@ def numbers(name: str, quick: bool) -> Documents:
     kept = (
         (data.frame["subset"] == "balanced5k").to_numpy() if "subset" in data.frame else np.ones(len(data.frame), bool)
     )
-    X = np.array(data.text, dtype=object) if "text" in data else data.counts.counts
+    X = np.array(data.text, dtype=object) if "text" in data else _words(data.counts)
     y = data.frame[column].to_numpy(dtype=np.float64)[kept]
     y = np.log1p(y) if column == "num_comments" else y
     return X[kept], y, np.random.default_rng(0).permutation(len(y)) % SPLITS
+
+
+def _words(counts: Corpus) -> sp.csr_matrix:
+    """Counts without what stands for punctuation and for words that are not in the vocabulary."""
+    return counts.counts[:, ~np.isin(counts.vocabulary, ["-PUNCT-", "-OOV-"])]
 
 
 def _number_score(name: str, way: str, number: int, quick: bool) -> float:

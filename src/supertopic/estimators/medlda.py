@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
 from supertopic.estimators.shared.certainty.margin_probabilities import fit_scaling, scaled_probabilities
+from supertopic.estimators.shared.fitting.priors import default_alpha
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.fitting.words_beside import scored
 from supertopic.estimators.shared.reading.checks import check_folds
 from supertopic.estimators.shared.reading.labels import Target, as_codes, as_numbers, class_weights
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.supervised import SupervisedEstimator
-from supertopic.estimators.slda import DOC_TOPIC_TOTAL
 from supertopic.inference.after.margin_words import MarginWords
 from supertopic.inference.after.words import ScoredDocuments
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
@@ -240,7 +240,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         return numbers[:, None], [Target(names[0], "epsilon_insensitive", options=options)]
 
     def _alpha(self) -> Any:
-        return min(1.0, DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
+        return default_alpha(self) if self.doc_topic_prior is None else self.doc_topic_prior
 
     def _derive(self, model: Model) -> None:
         super()._derive(model)

@@ -17,6 +17,7 @@ from supertopic.coefficients import CoefPrior
 from supertopic.estimators.shared.certainty.chains import diagnose, warn_unmixed
 from supertopic.estimators.shared.certainty.cross_fit import level
 from supertopic.estimators.shared.fitting.counts import check_counts
+from supertopic.estimators.shared.fitting.priors import default_alpha, default_smoothing
 from supertopic.estimators.shared.fitting.streaming import fit_partial_prediction
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.reading.checks import check_folds, require_whole
@@ -43,8 +44,6 @@ from supertopic.inference.variational.prediction_constrained import PredictionSt
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import CoefStep, DocumentTerms, Model
 from supertopic.responses.base import Response, registry
-
-DOC_TOPIC_TOTAL = 25.0  # of the default alpha, of which no topic has more than 1
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -75,7 +74,7 @@ class SLDA(SupervisedEstimator):
     inference: str = "auto"
     counts: str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
-    topic_word_prior: float = 0.05
+    topic_word_prior: float | None = None
     emission: str = "dirichlet"
     max_iter: int | None = None
     tol: float = 1e-4
@@ -176,7 +175,10 @@ class SLDA(SupervisedEstimator):
         return CoefPrior.parse(self.coef_prior, self.coef_scale, self.n_topics)
 
     def _alpha(self) -> Any:
-        return min(1.0, DOC_TOPIC_TOTAL / self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
+        return default_alpha(self) if self.doc_topic_prior is None else self.doc_topic_prior
+
+    def _topic_word_prior(self) -> float:
+        return default_smoothing(self) if self.topic_word_prior is None else self.topic_word_prior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -256,7 +258,10 @@ class SLDARegressor(RegressorMixin, SLDA):
         texts do; "pc" predicts them better with it. Simulated documents, and texts of a line or two, stay "raw".
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 25/K for each topic, but 1 at most. Documents then spread over topics, and predict better than
-        with the alpha that "auto" learns, which puts a document into few topics.
+        with the alpha that "auto" learns, which puts a document into few topics. "pc" takes n/K, where the mean
+        document has n tokens, but 50/K at most (and 1, if it sees counts and not their logarithms).
+    topic_word_prior : float, optional
+        Smoothing of the topics, by default 0.05; for "pc" 1/250 of the tokens of a word of mean frequency, if more.
     init : {"online", "uniform"}
         First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
     n_init : int
@@ -272,7 +277,7 @@ class SLDARegressor(RegressorMixin, SLDA):
     batch_size : int, optional
         Documents of a mini-batch: by default a sixteenth of all documents, but 16 at least and 256 at most ("pc"); or a
         fiftieth, but 16 at least and 1,024 at most ("svi").
-    topic_word_prior, tol, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
+    tol, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
         As in `LDA`.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.

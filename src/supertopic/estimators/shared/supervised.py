@@ -25,8 +25,13 @@ from supertopic.estimators.shared.certainty.cross_fit import cross_fit
 from supertopic.estimators.shared.certainty.honest import fit_coefficients, set_aside, without_labels
 from supertopic.estimators.shared.certainty.softmax_heat import heated
 from supertopic.estimators.shared.fitting import ensemble
-from supertopic.estimators.shared.fitting.counts import choose_counts, restored_counts
-from supertopic.estimators.shared.fitting.streaming import first_targets, fit_labelled_stream, learns_nothing
+from supertopic.estimators.shared.fitting.priors import Tokens, look_at, restored_look, saved_look
+from supertopic.estimators.shared.fitting.streaming import (
+    check_batches,
+    first_targets,
+    fit_labelled_stream,
+    learns_nothing,
+)
 from supertopic.estimators.shared.fitting.supervision import choose_supervision
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.fitting.words_beside import add_words_beside, scored
@@ -63,6 +68,7 @@ class SupervisedEstimator(TopicEstimator):
     _terms: DocumentTerms  # what the last fit knows of each training document
     supervision_: float = 1.0
     counts_: str = "raw"
+    _tokens: Tokens | None = None  # of the documents that were fitted
     _mean_shares: np.ndarray  # (D, K) Zbar of the training documents, averaged over a sampler's draws
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
@@ -105,7 +111,8 @@ class SupervisedEstimator(TopicEstimator):
         self._scaling = Scaling.of(self._columns.encode(covariates, len(corpus)), self._columns.labels)
         extra = self._read_covariates(covariates, len(corpus))
         self._n_covariates = extra.shape[1]
-        asked, seed, self.counts_ = self._supervision(), self._seed_of_fit(), choose_counts(self, corpus)
+        asked, seed = self._supervision(), self._seed_of_fit()
+        look_at(self, corpus)
         if isinstance(asked, str):
             given = None if covariates is None else self._columns.encode(covariates, len(corpus))
             self.supervision_ = choose_supervision(self, corpus.counts, y, numbers, weight, given, seed)
@@ -155,8 +162,8 @@ class SupervisedEstimator(TopicEstimator):
         off = {name: value for name, value in alone_too if name in self.get_params(deep=False)}
         other = clone(self).set_params(**{**alone, **off, **params})
         other._has_errors, other.vectorizer_, other._more_settings = False, None, dict(more)
-        other._targets, other._n_covariates, other.counts_ = self._targets, self._n_covariates, self.counts_
-        other._columns, other._scaling, other.supervision_ = self._columns, self._scaling, self.supervision_
+        for name in ("_targets", "_n_covariates", "counts_", "_tokens", "_columns", "_scaling", "supervision_"):
+            setattr(other, name, getattr(self, name))
         if hasattr(self, "classes_"):
             other.classes_ = self.classes_
         other._remember_words(training.corpus)
@@ -216,15 +223,7 @@ class SupervisedEstimator(TopicEstimator):
     # --- batches as they come -----------------------------------------------------------------------------------
 
     def _check_batches(self) -> None:
-        """Refuses what needs all documents at once."""
-        if isinstance(self._supervision(), str):
-            raise ValueError("supervision: got 'auto', which needs all documents at once; expected a number")
-        if self._has_words():
-            raise ValueError("words: got True, which needs all documents at once; expected False")
-        if share := self._honest_share():
-            raise ValueError(f"honest: got {share:g}, which needs all documents at once; expected 0")
-        if ensemble.n_members(self) > 1:
-            raise ValueError("ensemble: got more than one fit, which needs all documents at once; expected 1")
+        check_batches(self)
 
     @available_if(has_stochastic_engine)
     def partial_fit(
@@ -243,7 +242,8 @@ class SupervisedEstimator(TopicEstimator):
             return self
         if first:
             self._targets = first_targets(self, y, len(corpus), classes)
-            self.supervision_, self.counts_ = float(self._supervision()), choose_counts(self, corpus)
+            self.supervision_ = float(self._supervision())
+            look_at(self, corpus, getattr(self, "total_documents", None))
         numbers = self._new_labels(y, len(corpus))
         self._response().check(numbers)
         weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
@@ -479,7 +479,7 @@ class SupervisedEstimator(TopicEstimator):
         targets = [{**vars(t), "classes": None if t.classes is None else t.classes.tolist()} for t in self._targets]
         return {
             "targets": targets, "n_covariates": self._n_covariates, "supervision": self.supervision_,
-            "counts": self.counts_, "scaling": self._scaling.saved(), "covariates": self._columns.saved(),
+            "scaling": self._scaling.saved(), "covariates": self._columns.saved(), **saved_look(self),
         }  # fmt: skip
 
     def _restore(self, saved: dict[str, Any]) -> None:
@@ -488,7 +488,7 @@ class SupervisedEstimator(TopicEstimator):
             for t in saved["targets"]
         ]
         self._n_covariates, self.supervision_ = saved["n_covariates"], saved["supervision"]
-        self.counts_ = restored_counts(saved)
+        self.counts_, self._tokens = restored_look(saved)
         self._columns = Columns.restore(saved.get("covariates"))
         self._scaling = Scaling.restore(saved.get("scaling"), self._n_covariates)
         if self._columns.names and len(self._columns.labels) != len(self._scaling.mean):

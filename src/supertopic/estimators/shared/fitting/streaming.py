@@ -18,7 +18,8 @@ from sklearn.base import clone
 
 from supertopic.checkpoint import fingerprint_data
 from supertopic.corpus import Corpus
-from supertopic.estimators.shared.fitting.counts import choose_counts
+from supertopic.estimators.shared.fitting.ensemble import n_members
+from supertopic.estimators.shared.fitting.priors import look_at
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.reading.covariates import Columns, Scaling
 from supertopic.estimators.shared.reading.labels import LabelSurvey, Target, as_table
@@ -71,7 +72,8 @@ def fit_labelled_stream(estimator: Any, stream: Stream, settings: Any, beside: d
     labels = LabelSurvey()
     found = _survey(estimator, stream, labels)
     estimator._n_covariates, estimator._columns, estimator._scaling = 0, Columns(), Scaling()
-    estimator.supervision_, estimator.counts_ = float(estimator._supervision()), choose_counts(estimator, found.sample)
+    estimator.supervision_ = float(estimator._supervision())
+    look_at(estimator, found.sample, found.n_documents)
     _, estimator._targets = estimator._read_targets(*labels.table())
     estimator._forget_words()
     model = estimator._check_model(found.sample, batch=True)
@@ -114,6 +116,18 @@ def learns_nothing(estimator: Any, corpus: Corpus, first: bool) -> bool:
             stacklevel=3,
         )
     return True
+
+
+def check_batches(estimator: Any) -> None:
+    """Refuse what needs all documents at once."""
+    if isinstance(estimator._supervision(), str):
+        raise ValueError("supervision: got 'auto', which needs all documents at once; expected a number")
+    if estimator._has_words():
+        raise ValueError("words: got True, which needs all documents at once; expected False")
+    if share := estimator._honest_share():
+        raise ValueError(f"honest: got {share:g}, which needs all documents at once; expected 0")
+    if n_members(estimator) > 1:
+        raise ValueError("ensemble: got more than one fit, which needs all documents at once; expected 1")
 
 
 def first_targets(estimator: Any, y: Any, n_documents: int, classes: Any) -> list[Target]:
