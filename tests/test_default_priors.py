@@ -25,7 +25,9 @@ def drawn(n_documents=300, n_words=100, length=60, seed=0):
     return data.counts.counts, data.y
 
 
-@pytest.mark.parametrize("n_topics, length, alpha", [(40, 200, 50 / 40), (40, 20, None), (5, 200, 5.0), (20, 1, 5 / 20)])
+@pytest.mark.parametrize(
+    ("n_topics", "length", "alpha"), [(40, 200, 50 / 40), (40, 20, None), (5, 200, 5.0), (20, 1, 5 / 20)]
+)
 def test_alpha_is_as_much_as_a_document_but_50_at_most(n_topics, length, alpha):
     counts, y = drawn(length=length)
     model = SLDARegressor(n_topics, counts="log", **FAST).fit(counts, y)
