@@ -11,6 +11,8 @@ _FILES = "test_crafted_files.py::"
 _INPUT = "test_invalid_input.py::"
 _JOINT = "test_samplers.py::test_sweeps_keep_the_joint_distribution"
 _COUNTS = "test_counts.py::"
+_PRIORS = "test_default_priors.py::"
+_AS_A_DOCUMENT = "test_alpha_is_as_much_as_a_document_but_50_at_most"
 _CHECKS = "test_file_checks.py::test_arrays_that_do_not_fit_are_refused"
 _FITTED = "test_golden_fits.py::test_a_new_fit_gives_the_same_numbers"
 
@@ -427,5 +429,21 @@ MUTANTS = [
         "estimators/shared/fitting/counts.py",
         (" or not corpus.is_integer", "", _COUNTS + "test_weights_of_words_stay_as_they_are"),
         ('saved.get("counts", "raw")', 'saved.get("counts", "log")', _COUNTS + "test_model_files_keep_what_topics_saw"),
+    ),
+    *mutants_of(
+        "estimators/shared/fitting/priors.py",
+        ("np.clip(tokens.per_document, *_TOTALS)", "_TOTALS[1]", _PRIORS + _AS_A_DOCUMENT),
+        ("max(n_topics, _FEWEST_TOPICS)", "n_topics", _PRIORS + _AS_A_DOCUMENT),
+        (
+            "min(found, _MOST_OF_COUNTS)",
+            "found",
+            _PRIORS + "test_no_topic_has_more_than_one_where_topics_see_counts",
+        ),
+        (
+            "(n_documents or len(corpus))",
+            "len(corpus)",
+            _PRIORS + "test_a_stream_has_the_priors_of_all_its_documents",
+        ),
+        ("if estimator._engine().at_mode else None", "", _PRIORS + "test_other_engines_keep_theirs"),
     ),
 ]

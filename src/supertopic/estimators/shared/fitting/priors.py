@@ -16,7 +16,6 @@ were chosen on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +61,7 @@ def restored_look(saved: Mapping[str, Any]) -> tuple[str, Tokens | None]:
     counts, found = restored_counts(saved), saved.get("tokens")
     if found is None:
         return counts, None
-    numbers = [number for number in found if isinstance(number, Real) and 0 <= number < np.inf]
+    numbers = [number for number in found if isinstance(number, (int, float)) and 0 <= number < np.inf]
     if len(found) != 2 or len(numbers) != 2:
         raise ValueError(f"tokens: got {found!r}, expected two numbers >= 0")
     return counts, Tokens(*map(float, numbers))
