@@ -24,7 +24,7 @@ labels by heart. From that epoch's topics, a few last epochs go over all documen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import add
 from typing import Any, cast
@@ -88,6 +88,7 @@ class Trainer:
     climb: Climb
     rate: float  # of Adam in the first step; it falls to zero …
     n_epochs: float  # … in so many epochs
+    penalties: dict[int, int] = field(default_factory=dict, kw_only=True)  # of regressions to follow
 
     def __post_init__(self) -> None:
         task, labels = self.task, labelled(self.train)
@@ -176,7 +177,7 @@ class Trainer:
             return self.train, self.held
         everything, nobody = _all_of(self.task)
         if not self.task.settings.of_fold:
-            return _followed(self.task, everything, nobody)
+            return _followed(self.task, everything, nobody, self.penalties)
         y = everything.y.copy()
         for rows, part in zip(_split(self.task), (self.train, self.held), strict=True):
             y[rows] = part.y
@@ -226,7 +227,8 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
 
     def make(state: State, climb: Climb) -> Trainer:
         stride = task.settings.stride
-        return Trainer(training, *followed, state, climb, SETTINGS.rate * stride, task.settings.max_iter / stride)
+        rate, n_epochs = SETTINGS.rate * stride, task.settings.max_iter / stride
+        return Trainer(training, *followed, state, climb, rate, n_epochs, penalties=penalties)
 
     found = fit_course(training, watch, train, make)
     cast(Searched, found.terms).penalties = penalties
@@ -235,8 +237,8 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
     return replace(found, state=_of_labels(task, train, held, found))
 
 
-def _followed(task: Task, train: Batch, held: Batch, penalties: dict[int, int] | None = None) -> tuple[Batch, Batch]:
-    """Both batches with the labels that training follows."""
+def _followed(task: Task, train: Batch, held: Batch, penalties: dict[int, int]) -> tuple[Batch, Batch]:
+    """Both batches with the labels that training follows; penalties that are missing are looked for, and entered."""
     return guided(train, held, task.model.response, task.seed, penalties)
 
 
