@@ -177,10 +177,19 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/ridge.py",
+        (
+            "(own.times(coef) - mean @ coef)",
+            "own.times(coef)",
+            _GUIDE + "test_a_regression_on_some_rows_is_the_slow_one",
+        ),
+        ("level - float(mean @ coef)", "level", _GUIDE + "test_a_regression_on_some_rows_is_the_slow_one"),
+    ),
+    *mutants_of(
         "inference/variational/prediction_guide.py",
         (
-            "np.flatnonzero(parts != part), np.flatnonzero(parts == part)",
-            "np.flatnonzero(parts >= 0), np.flatnonzero(parts == part)",
+            "np.flatnonzero(self.parts != part)",
+            "np.flatnonzero(self.parts >= 0)",
             _GUIDE + "test_estimates_are_those_of_the_best_slow_regressions",
         ),
         (
@@ -201,8 +210,8 @@ MUTANTS = [
         (", sp.csr_matrix(batch.extra)]", "]", _GUIDE + "test_covariates_are_in_the_estimates"),
         ("if found.skill < _LEAST_SKILL:", "if False:", _GUIDE + "test_noise_stays_as_it_is"),
         (
-            "models[-1].predict(features).clip(*ends)",
-            "models[-1].predict(features)",
+            "model.predict(self.features).clip(*self.ends)",
+            "model.predict(self.features)",
             _GUIDE + "test_probabilities_stay_between_the_classes",
         ),
     ),

@@ -5,7 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from supertopic import SLDAClassifier, SLDARegressor
+from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
+from supertopic.inference import ridge
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.after.words import word_features, word_scale
 from supertopic.inference.batches import Batch
@@ -50,6 +52,28 @@ def slow_estimates(features, y, weight, penalty, parts):
     return means, error
 
 
+@pytest.mark.parametrize("penalty", [0.1, 30.0])
+def test_a_regression_on_some_rows_is_the_slow_one(penalty, monkeypatch):
+    monkeypatch.setattr(ridge, "_TOL", 1e-12)
+    features, rows = word_features(COUNTS, word_scale(COUNTS)), np.flatnonzero(RNG.random(300) < 0.6)
+    weight = RNG.uniform(0.5, 2.0, len(rows))
+    found = ridge.fit_ridge(features, rows, Y[rows], weight, penalty)
+    coef, level = slow_ridge(features.toarray()[rows], Y[rows], weight, penalty)
+    np.testing.assert_allclose(found.coef, coef, atol=1e-8)
+    assert found.intercept == pytest.approx(level, abs=1e-8)
+    np.testing.assert_allclose(found.predict(features), features @ coef + level, atol=1e-8)
+
+
+def test_threads_find_the_same_estimates():
+    features, weight, calls = word_features(COUNTS, word_scale(COUNTS)), np.ones(300), []
+    with Threads(3) as backend:
+        ours = estimate(features, Y, weight, 0, run=lambda some: calls.append(len(some)) or backend.all(some))
+    alone = estimate(features, Y, weight, 0)
+    np.testing.assert_array_equal(ours.means, alone.means)
+    assert ours.place == alone.place and ours.skill == alone.skill
+    assert calls[0] == 6 and set(calls[1:]) <= {3}  # two penalties at once, and then one after the other
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.1, 1.0, 5.0])
 def test_estimates_are_those_of_the_best_slow_regressions(noise):
     y, weight = LINE + noise * RNG.normal(size=300), RNG.uniform(0.5, 2.0, 300)
@@ -59,9 +83,8 @@ def test_estimates_are_those_of_the_best_slow_regressions(noise):
     penalties, constant = prediction_guide._PENALTIES, weight @ (y - np.average(y, weights=weight)) ** 2
     tried = [slow_estimates(features.toarray(), y, weight, penalty, parts) for penalty in penalties]
     assert found.skill == pytest.approx(1 - min(error for _, error in tried) / constant, abs=0.01)
-    chosen = int(np.argmin(np.abs(penalties - found.models[0].alpha)))
-    assert chosen == np.argmin([error for _, error in tried])
-    np.testing.assert_allclose(found.means, tried[chosen][0], atol=0.02 * y.std())
+    assert found.place == np.argmin([error for _, error in tried])
+    np.testing.assert_allclose(found.means, tried[found.place][0], atol=0.02 * y.std())
 
 
 def test_a_known_penalty_is_taken_as_it_is():

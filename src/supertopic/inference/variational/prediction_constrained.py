@@ -239,7 +239,7 @@ def fit_prediction(task: Task, watch: Watch) -> Fit:
 
 def _followed(task: Task, train: Batch, held: Batch, penalties: dict[int, int]) -> tuple[Batch, Batch]:
     """Both batches with the labels that training follows; penalties that are missing are looked for, and entered."""
-    return guided(train, held, task.model.response, task.seed, penalties)
+    return guided(train, held, task.model.response, task.seed, penalties, task.backend.all)
 
 
 def _all_of(task: Task) -> tuple[Batch, Batch]:

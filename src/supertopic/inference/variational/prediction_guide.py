@@ -13,15 +13,16 @@ are so noisy that training would often stop early.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import Ridge
 
 from supertopic.inference.after.words import word_features, word_scale
 from supertopic.inference.batches import Batch
+from supertopic.inference.ridge import Ridge, fit_ridge
 from supertopic.responses.base import Response
 from supertopic.responses.several import parts_of
 
@@ -32,6 +33,13 @@ _FIRST = 2  # the place of 1 among them
 _LEAST_SKILL = 0.02  # share of the labels' variance that words have to tell
 _DIGITS = 4  # of estimates, in units of the labels' range: covariates in other units leave them the same to the bit
 _OWN = 0.5  # the weight of the label itself, of a document held out
+
+Run = Callable[[Sequence[tuple[Any, ...]]], None]  # calls (function, *arguments)
+
+
+def in_turn(calls: Sequence[tuple[Any, ...]]) -> None:
+    for function, *arguments in calls:
+        function(*arguments)
 
 
 def followed_columns(response: Response, *batches: Batch) -> list[int]:
@@ -45,11 +53,12 @@ def followed_columns(response: Response, *batches: Batch) -> list[int]:
 
 
 def guided(
-    train: Batch, held: Batch, response: Response, seed: int, places: dict[int, int] | None = None
+    train: Batch, held: Batch, response: Response, seed: int, places: dict[int, int] | None = None, run: Run = in_turn
 ) -> tuple[Batch, Batch]:
     """Both batches with estimates of means in place of labels, where a response follows means.
 
     places : of the penalties, by column of y; those that are missing are looked for, and entered
+    run : does calls, as many at a time as it can
     """
     places = {} if places is None else places
     columns = followed_columns(response, train, held)
@@ -65,7 +74,7 @@ def guided(
         rows = np.flatnonzero(known[:, column])
         y = followed[rows, column]
         level, unit = y.mean(), np.ptp(y) or 1.0  # squares of large labels would be infinite
-        found = estimate(features[rows], (y - level) / unit, train.weight[rows], seed, places.get(column))
+        found = estimate(features[rows], (y - level) / unit, train.weight[rows], seed, places.get(column), run)
         places[column] = found.place
         if found.skill < _LEAST_SKILL:
             continue
@@ -102,37 +111,53 @@ class Estimates:
 
 
 def estimate(
-    features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, seed: int, known: int | None = None
+    features: sp.csr_matrix,
+    y: np.ndarray,
+    weight: np.ndarray,
+    seed: int,
+    known: int | None = None,
+    run: Run = in_turn,
 ) -> Estimates:
     """Regressions at the penalty that suits the labels left out best, or at the one whose place is `known`.
 
     The search goes from penalty to penalty, as long as they get better, in the better of two directions.
     """
-    parts = np.random.default_rng([seed, 9]).permutation(len(y)) % _PARTS
-    ends = float(y.min()), float(y.max())
-
-    def attempt(place: int) -> tuple[float, np.ndarray, list[Ridge]]:
-        error, means, models = 0.0, np.zeros(len(y)), []
-        for rest, out in _folds(parts):
-            given = (features[rest], y[rest], weight[rest] / weight[rest].mean())
-            models.append(Ridge(_PENALTIES[place], solver="lsqr", tol=1e-3).fit(*given))
-            found = models[-1].predict(features).clip(*ends)
-            error += float(weight[out] @ (y[out] - found[out]) ** 2)
-            means += found / _PARTS
-        return error, means.round(_DIGITS), models
-
+    found = _Attempts(features, y, weight, np.random.default_rng([seed, 9]).permutation(len(y)) % _PARTS)
     place = _FIRST if known is None else known
-    best = attempt(place)
+    found.attempt([place] if known is not None else [place, place + 1], run)
     for step in (1, -1) if known is None else ():
-        while 0 <= place + step < len(_PENALTIES) and (other := attempt(place + step))[0] < best[0]:
-            best, place = other, place + step
+        while 0 <= place + step < len(_PENALTIES) and found.error(place + step, run) < found.error(place, run):
+            place += step
         if place > _FIRST:
             break
     constant = float(weight @ (y - np.average(y, weights=weight)) ** 2)
-    return Estimates(1.0 - best[0] / max(constant, 1e-300), best[1], best[2], place, ends)
+    skill = 1.0 - found.error(place, run) / max(constant, 1e-300)
+    models, predicted = zip(*found.done[place], strict=True)
+    return Estimates(skill, np.mean(predicted, axis=0).round(_DIGITS), list(models), place, found.ends)
 
 
-def _folds(parts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(the rest, the documents left out) of each part."""
-    for part in range(_PARTS):
-        yield np.flatnonzero(parts != part), np.flatnonzero(parts == part)
+class _Attempts:
+    """Regressions at some penalties, each without one part of the documents, and what they say of all of them."""
+
+    def __init__(self, features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, parts: np.ndarray) -> None:
+        self.features, self.y, self.weight, self.parts = features, y, weight, parts
+        self.ends = float(y.min()), float(y.max())
+        self.done: dict[int, list[tuple[Ridge, np.ndarray]]] = {}  # by the place of the penalty, and by part
+
+    def attempt(self, places: list[int], run: Run) -> None:
+        """Fit the regressions at these places."""
+        self.done |= {place: [None] * _PARTS for place in places}  # type: ignore[list-item]
+        run([(self._fit, place, part) for place in places for part in range(_PARTS)])
+
+    def _fit(self, place: int, part: int) -> None:
+        rest = np.flatnonzero(self.parts != part)
+        weight = self.weight[rest]
+        model = fit_ridge(self.features, rest, self.y[rest], weight / weight.mean(), _PENALTIES[place])
+        self.done[place][part] = model, model.predict(self.features).clip(*self.ends)
+
+    def error(self, place: int, run: Run) -> float:
+        """Of the labels left out, at a penalty."""
+        if place not in self.done:
+            self.attempt([place], run)
+        left_out = np.choose(self.parts, [predicted for _, predicted in self.done[place]])
+        return float(self.weight @ (self.y - left_out) ** 2)
