@@ -38,6 +38,7 @@ Run = Callable[[Sequence[tuple[Any, ...]]], None]  # calls (function, *arguments
 
 
 def in_turn(calls: Sequence[tuple[Any, ...]]) -> None:
+    """One call after the other."""
     for function, *arguments in calls:
         function(*arguments)
 
@@ -122,42 +123,50 @@ def estimate(
 
     The search goes from penalty to penalty, as long as they get better, in the better of two directions.
     """
-    found = _Attempts(features, y, weight, np.random.default_rng([seed, 9]).permutation(len(y)) % _PARTS)
+    found = _Attempts(features, y, weight, np.random.default_rng([seed, 9]).permutation(len(y)) % _PARTS, run)
     place = _FIRST if known is None else known
-    found.attempt([place] if known is not None else [place, place + 1], run)
+    found.attempt(*([place] if known is not None else [place, place + 1]))
     for step in (1, -1) if known is None else ():
-        while 0 <= place + step < len(_PENALTIES) and found.error(place + step, run) < found.error(place, run):
+        while 0 <= place + step < len(_PENALTIES) and found.error(place + step) < found.error(place):
             place += step
         if place > _FIRST:
             break
     constant = float(weight @ (y - np.average(y, weights=weight)) ** 2)
-    skill = 1.0 - found.error(place, run) / max(constant, 1e-300)
-    models, predicted = zip(*found.done[place], strict=True)
-    return Estimates(skill, np.mean(predicted, axis=0).round(_DIGITS), list(models), place, found.ends)
+    skill = 1.0 - found.error(place) / max(constant, 1e-300)
+    return Estimates(skill, found.means(place).round(_DIGITS), found.models(place), place, found.ends)
 
 
 class _Attempts:
     """Regressions at some penalties, each without one part of the documents, and what they say of all of them."""
 
-    def __init__(self, features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, parts: np.ndarray) -> None:
-        self.features, self.y, self.weight, self.parts = features, y, weight, parts
+    def __init__(self, features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, parts: np.ndarray, run: Run) -> None:
+        self.features, self.y, self.weight, self.parts, self.run = features, y, weight, parts, run
         self.ends = float(y.min()), float(y.max())
-        self.done: dict[int, list[tuple[Ridge, np.ndarray]]] = {}  # by the place of the penalty, and by part
+        self._found: dict[tuple[int, int], tuple[Ridge, np.ndarray]] = {}  # by place of the penalty, and part
 
-    def attempt(self, places: list[int], run: Run) -> None:
-        """Fit the regressions at these places."""
-        self.done |= {place: [None] * _PARTS for place in places}  # type: ignore[list-item]
-        run([(self._fit, place, part) for place in places for part in range(_PARTS)])
+    def attempt(self, *places: int) -> None:
+        """Fit the regressions at penalties, unless that is done."""
+        if left := [place for place in places if (place, 0) not in self._found]:
+            self.run([(self._fit, place, part) for place in left for part in range(_PARTS)])
 
     def _fit(self, place: int, part: int) -> None:
         rest = np.flatnonzero(self.parts != part)
         weight = self.weight[rest]
         model = fit_ridge(self.features, rest, self.y[rest], weight / weight.mean(), _PENALTIES[place])
-        self.done[place][part] = model, model.predict(self.features).clip(*self.ends)
+        self._found[place, part] = model, model.predict(self.features).clip(*self.ends)
 
-    def error(self, place: int, run: Run) -> float:
-        """Of the labels left out, at a penalty."""
-        if place not in self.done:
-            self.attempt([place], run)
-        left_out = np.choose(self.parts, [predicted for _, predicted in self.done[place]])
-        return float(self.weight @ (self.y - left_out) ** 2)
+    def models(self, place: int) -> list[Ridge]:
+        self.attempt(place)
+        return [self._found[place, part][0] for part in range(_PARTS)]
+
+    def means(self, place: int) -> np.ndarray:
+        """(D,) of what the regressions predict."""
+        return np.mean(self._predicted(place), axis=0)
+
+    def error(self, place: int) -> float:
+        """Of the labels left out."""
+        return float(self.weight @ (self.y - np.choose(self.parts, self._predicted(place))) ** 2)
+
+    def _predicted(self, place: int) -> list[np.ndarray]:
+        self.attempt(place)
+        return [self._found[place, part][1] for part in range(_PARTS)]
