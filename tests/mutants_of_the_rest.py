@@ -302,8 +302,8 @@ MUTANTS = [
     *mutants_of(
         "inference/variational/prediction_constrained.py",
         (
-            "SETTINGS.rate * stride, task.settings.max_iter / stride)",
-            "SETTINGS.rate * stride, task.settings.max_iter)",
+            "SETTINGS.rate * stride, task.settings.max_iter / stride",
+            "SETTINGS.rate * stride, task.settings.max_iter",
             "test_cross_fit.py::test_longer_steps_come_as_far_in_fewer_epochs",
         ),
     ),

@@ -14,7 +14,7 @@ import numpy as np
 
 from supertopic.backends.base import Backend, Spread, reads_only
 from supertopic.inference.after.refit import with_known_shares
-from supertopic.inference.batches import Batch, Block, Locals, Partition, continue_from, gather, order_entries
+from supertopic.inference.batches import Batch, Block, ByWord, Locals, Partition, continue_from, gather, order_entries
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from supertopic.model import Model, State
@@ -64,8 +64,8 @@ def prediction_step(
     batch, found = partition.batch, _start(partition, model.n_topics)
     stats = PredictionStats(np.zeros_like(weights), 0.0, 0.0)
     for block in batch.plain_blocks:
-        theta = found[slice(*block)]
-        ratio, values = _settle(batch, block, theta, state.alpha, weights, scales.shares, backend)
+        theta, order = found[slice(*block)], _Order(batch, block)
+        ratio, values = _settle(batch, block, theta, state.alpha, weights, scales.shares, backend, order.find)
         pull, labels = _pull_of_labels(batch, block, model, state, theta)
         stats.words += float(values.sum())
         stats.labels += labels
@@ -73,8 +73,18 @@ def prediction_step(
         given = (weights, state.alpha, theta, ratio, gradient)
         adjoint, shift = _solve(batch, block, *given, scales.adjoint, backend)
         adjoint += np.float32(scales.word)  # the words' own gradient: ratio·theta is EM's expected count over b
-        _add_by_word(batch, block, (ratio, shift, theta, adjoint), stats.topics, backend)
+        _add_by_word(order.by_word, (ratio, shift, theta, adjoint), stats.topics, backend)
     return stats
+
+
+class _Order:
+    """A block's entries by word; one thread finds it while others are at the shares."""
+
+    def __init__(self, batch: Batch, block: Block) -> None:
+        self.batch, self.block = batch, block
+
+    def find(self) -> None:
+        self.by_word = order_entries(np.arange(*self.block), self.batch.counts)
 
 
 class EpochShares:
@@ -122,9 +132,9 @@ def _start(partition: Partition, n_topics: int) -> np.ndarray:
 
 def _settle(
     batch: Batch, block: Block, theta: np.ndarray, alpha: np.ndarray, weights: np.ndarray, limits: LocalLimits,
-    backend: Backend,
+    backend: Backend, *also: Callable[[], None],
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """(ratio of each entry, log p(w, theta) of each document); `theta` moves to the mode."""
+    """(ratio of each entry, log p(w, theta) of each document); `theta` moves to the mode. also : done beside it."""
     csr, prior = batch.entries(block), alpha.astype(np.float32)
     ratio, values = np.empty(len(csr[2]), dtype=np.float32), np.empty(len(theta))
     passes = np.empty(len(theta), dtype=np.int32)
@@ -134,7 +144,7 @@ def _settle(
         given = (start, stop, *csr, weights, prior, limits.max_passes, limits.tol)
         settle_shares(*given, theta, ratio, values, passes, rows)
 
-    backend.over_weights(csr[0], settle)
+    backend.all([*((call,) for call in also), *((settle, *ends) for ends in backend.cut(csr[0]))])
     return ratio, values
 
 
@@ -176,12 +186,9 @@ def _solve(
     return adjoint, shift
 
 
-def _add_by_word(
-    batch: Batch, block: Block, factors: tuple[np.ndarray, ...], topics: np.ndarray, backend: Backend
-) -> None:
+def _add_by_word(by_word: ByWord, factors: tuple[np.ndarray, ...], topics: np.ndarray, backend: Backend) -> None:
     """Add the gradient of a block's documents to `topics` (V, K)."""
     ratio, shift, theta, adjoint = factors
-    by_word = order_entries(np.arange(*block), batch.counts)
 
     def add(start: int, stop: int) -> None:
         row = np.empty(topics.shape[1], dtype=np.float32)
