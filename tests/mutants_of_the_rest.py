@@ -12,7 +12,7 @@ _INPUT = "test_invalid_input.py::"
 _JOINT = "test_samplers.py::test_sweeps_keep_the_joint_distribution"
 _COUNTS = "test_counts.py::"
 _PRIORS = "test_default_priors.py::"
-_AS_A_DOCUMENT = "test_alpha_is_as_much_as_a_document_but_50_at_most"
+_AS_A_DOCUMENT = "test_alpha_is_as_much_as_a_document_but_25_at_most"
 _CHECKS = "test_file_checks.py::test_arrays_that_do_not_fit_are_refused"
 _FITTED = "test_golden_fits.py::test_a_new_fit_gives_the_same_numbers"
 
@@ -442,12 +442,8 @@ MUTANTS = [
     *mutants_of(
         "estimators/shared/fitting/priors.py",
         ("np.clip(tokens.per_document, *_TOTALS)", "_TOTALS[1]", _PRIORS + _AS_A_DOCUMENT),
-        ("max(n_topics, _FEWEST_TOPICS)", "n_topics", _PRIORS + _AS_A_DOCUMENT),
-        (
-            "min(found, _MOST_OF_COUNTS)",
-            "found",
-            _PRIORS + "test_no_topic_has_more_than_one_where_topics_see_counts",
-        ),
+        ("min(_MOST, total / estimator.n_topics)", "total / estimator.n_topics", _PRIORS + _AS_A_DOCUMENT),
+        ("isinstance(part.response, Softmax)", "False", _PRIORS + "test_a_softmax_keeps_its_topics"),
         (
             "(n_documents or len(corpus))",
             "len(corpus)",

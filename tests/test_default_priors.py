@@ -26,28 +26,29 @@ def drawn(n_documents=300, n_words=100, length=60, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("n_topics", "length", "alpha"), [(40, 200, 50 / 40), (40, 20, None), (5, 200, 5.0), (20, 1, 5 / 20)]
+    ("n_topics", "length", "alpha"), [(40, 200, 25 / 40), (40, 15, None), (5, 200, 1.0), (20, 1, 5 / 20)]
 )
-def test_alpha_is_as_much_as_a_document_but_50_at_most(n_topics, length, alpha):
+def test_alpha_is_as_much_as_a_document_but_25_at_most(n_topics, length, alpha):
     counts, y = drawn(length=length)
     model = SLDARegressor(n_topics, counts="log", **FAST).fit(counts, y)
     tokens = log_counts(counts).sum() / counts.shape[0]
     assert priors(model)[0] == pytest.approx(tokens / n_topics if alpha is None else alpha)
 
 
-def test_no_topic_has_more_than_one_where_topics_see_counts():
-    """Shares drawn to even ones would inflate the coefficients of documents that are as the model has them."""
-    assert priors(SLDARegressor(4, **FAST).fit(*drawn()))[0] == 1.0
-    assert priors(SLDARegressor(80, **FAST).fit(*drawn(length=200)))[0] == pytest.approx(50 / 80)
+def test_a_softmax_keeps_its_topics():
+    counts, y = drawn(n_words=20)
+    classes = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    assert priors(SLDAClassifier(4, response="softmax", **FAST).fit(counts, classes))[1] == 0.05
+    assert priors(SLDAClassifier(4, response="ordinal", **FAST).fit(counts, classes))[1] > 1
 
 
 def test_topics_are_smoothed_by_what_words_are_seen():
     counts, y = drawn(n_words=20)
     found = priors(SLDARegressor(4, counts="raw", **FAST).fit(counts, y))[1]
-    assert found == pytest.approx(counts.sum() / 20 / 250) and found > 1
+    assert found == pytest.approx(counts.sum() / 20 / 200) and found > 1
     logs = priors(SLDARegressor(4, counts="log", **FAST).fit(counts, y))[1]
-    assert logs == pytest.approx(log_counts(counts).sum() / 20 / 250) and logs < found
-    assert priors(SLDARegressor(4, **FAST).fit(counts[:40], y[:40]))[1] == pytest.approx(counts[:40].sum() / 5000)
+    assert logs == pytest.approx(log_counts(counts).sum() / 20 / 200) and logs < found
+    assert priors(SLDARegressor(4, **FAST).fit(counts[:40], y[:40]))[1] == pytest.approx(counts[:40].sum() / 4000)
     assert priors(SLDARegressor(4, **FAST).fit(*drawn(30, 300)))[1] == 0.05
 
 
@@ -84,7 +85,7 @@ def test_a_stream_of_unknown_length_is_refused_nonsense():
 def test_folds_and_files_keep_them(tmp_path):
     counts, y = bursty(200)
     model = SLDAClassifier(12, max_iter=2, cross_fit=2, ensemble=2).fit(counts, y > 0)
-    assert priors(model)[0] > 1.0
+    assert priors(model)[1] > 0.05
     model.save(tmp_path / "m.supertopic")
     again = supertopic.load(tmp_path / "m.supertopic")
     assert priors(again) == priors(model)
@@ -105,4 +106,4 @@ def test_documents_without_words_have_priors():
     counts = sp.csr_matrix(np.eye(6, dtype=np.float32)[:, :3])
     with pytest.warns(EmptyDocumentWarning):
         model = SLDARegressor(2, **FAST).fit(sp.vstack([counts] * 10).tocsr(), np.arange(60.0) - 7.5)
-    assert priors(model) == (0.5, 0.05)
+    assert priors(model) == (1.0, 0.05)

@@ -258,10 +258,10 @@ class SLDARegressor(RegressorMixin, SLDA):
         texts do; "pc" predicts them better with it. Simulated documents, and texts of a line or two, stay "raw".
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 25/K for each topic, but 1 at most. Documents then spread over topics, and predict better than
-        with the alpha that "auto" learns, which puts a document into few topics. "pc" takes n/K, where the mean
-        document has n tokens, but 50/K at most (and 1, if it sees counts and not their logarithms).
+        with the alpha that "auto" learns, which puts a document into few topics. If the mean document has n < 25
+        tokens, "pc" takes n/K.
     topic_word_prior : float, optional
-        Smoothing of the topics, by default 0.05; for "pc" 1/250 of the tokens of a word of mean frequency, if more.
+        Smoothing of the topics, by default 0.05; for "pc", but not "softmax", T/200V (T tokens, V words) if more.
     init : {"online", "uniform"}
         First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
     n_init : int

@@ -1,16 +1,12 @@
 """Priors that suit the documents, where users name none and topics are trained for the prediction ("pc").
 
-Words overfit: a seldom word can stand for the few labels of its documents. Two priors hold against it. Topic shares
-that lean to even ones keep a document's few telling words from deciding, and topics that lean to even words keep seldom
-words from telling topics apart. How much of it is best depends on how much is known:
+    alpha = min(n, 25) / K, 1 at most   n: tokens of the mean document
+    topic-word prior = T / 200 V        T: tokens, V: words; 0.05 at least
 
-    alpha = min(n, 50) / max(K, 10)  n: tokens of the mean document
-    topic-word prior = T / 250 V     T: tokens, V: words
-
-A document of a line keeps its own say, and a corpus in which words are seldom its telling words. Where documents do not
-repeat themselves, no topic has an alpha above 1: these documents may be as the model has them, and shares drawn to even
-ones would then inflate its coefficients. `slda.prediction_settings` in experiments/RESULTS.md says what these numbers
-were chosen on.
+A document of a line keeps its own say. Words overfit: a seldom word can stand for the few labels of its documents, and
+topics that lean to even words keep seldom words from telling topics apart. In a corpus in which all words are seldom,
+that would take its telling words, too. A softmax, whose topics tell many classes apart, gains nothing by it, and its
+topics would read worse. `slda.prediction_settings` in experiments/RESULTS.md says what these numbers were chosen on.
 """
 
 from __future__ import annotations
@@ -23,13 +19,13 @@ import numpy as np
 from supertopic.checks import check_whole
 from supertopic.corpus import Corpus, log_counts
 from supertopic.estimators.shared.fitting.counts import choose_counts, restored_counts
+from supertopic.responses.classes import Softmax
+from supertopic.responses.several import parts_of
 
-_TOTAL = 25.0  # pseudo-tokens of a document for other engines, of which no topic has more than 1
+_TOTALS = 5.0, 25.0  # pseudo-tokens of a document, at least and at most
+_MOST = 1.0  # alpha of a topic
 _SMOOTHING = 0.05  # of topics, at least
-_TOTALS = 5.0, 50.0  # pseudo-tokens of a document, at least and at most
-_FEWEST_TOPICS = 10  # of fewer, each has as much
-_MOST_OF_COUNTS = 1.0  # alpha of a topic, where topics see counts and not their logarithms
-_PER_PSEUDO_TOKEN = 250.0  # tokens of a word
+_PER_PSEUDO_TOKEN = 200.0  # tokens of a word
 
 
 class Tokens(NamedTuple):
@@ -69,17 +65,17 @@ def restored_look(saved: Mapping[str, Any]) -> tuple[str, Tokens | None]:
 
 def default_alpha(estimator: Any) -> float:
     """Alpha of each topic."""
-    tokens, n_topics = _tokens(estimator), estimator.n_topics
-    if tokens is None:
-        return min(1.0, _TOTAL / n_topics)
-    found = float(np.clip(tokens.per_document, *_TOTALS)) / max(n_topics, _FEWEST_TOPICS)
-    return found if estimator.counts_ == "log" else min(found, _MOST_OF_COUNTS)
+    tokens = _tokens(estimator)
+    total = _TOTALS[1] if tokens is None else float(np.clip(tokens.per_document, *_TOTALS))
+    return min(_MOST, total / estimator.n_topics)
 
 
 def default_smoothing(estimator: Any) -> float:
     """The topic-word prior."""
     tokens = _tokens(estimator)
-    return _SMOOTHING if tokens is None else max(_SMOOTHING, tokens.per_word / _PER_PSEUDO_TOKEN)
+    if tokens is None or any(isinstance(part.response, Softmax) for part in parts_of(estimator._response())):
+        return _SMOOTHING
+    return max(_SMOOTHING, tokens.per_word / _PER_PSEUDO_TOKEN)
 
 
 def _tokens(estimator: Any) -> Tokens | None:
