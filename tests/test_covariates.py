@@ -28,7 +28,7 @@ Y = {
 }
 CLASSES = ("logit", "probit", "softmax", "ordinal")
 ENGINES = {
-    "pc": {"inference": "pc", "topic_word_prior": 0.05, "max_iter": 8, "cross_fit": 2},
+    "pc": {"inference": "pc", "max_iter": 8, "cross_fit": 2},
     "vb": {"inference": "vb", "max_iter": 12, "cross_fit": 0},
     "svi": {"inference": "svi", "max_iter": 2, "batch_size": 100, "cross_fit": 0},
     "gibbs": {"inference": "gibbs", "max_iter": 20, "burn_in": 10, "cross_fit": 0},
