@@ -105,7 +105,7 @@ def _measure(
 def every_response(quick: bool) -> Outcome:
     """Takes about forty minutes on two cores."""
     weights: tuple[float | str, ...] = (10.0,) if quick else (1.0, 10.0, 100.0, "auto")
-    n_train, steps, n_seeds = (400, 15, 1) if quick else (TRAINED, None, 4)
+    n_train, steps, n_seeds = (400, 8, 1) if quick else (TRAINED, None, 4)
     cases = [
         (response, place, weight)
         for response, sources in SOURCES.items()

@@ -88,7 +88,7 @@ class Trainer:
     climb: Climb
     rate: float  # of Adam in the first step; it falls to zero …
     n_epochs: float  # … in so many epochs
-    penalties: dict[int, int] = field(default_factory=dict, kw_only=True)  # of regressions to follow
+    penalties: dict[int, int] = field(default_factory=dict, kw_only=True)  # places, as in `guided`
 
     def __post_init__(self) -> None:
         task, labels = self.task, labelled(self.train)
