@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,7 @@ from experiments.slda_figures import counted, reviews
 from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor
 from supertopic.corpus import Corpus
 from supertopic.datasets import load
+from supertopic.metrics import coherence, topic_diversity
 
 SPLITS = 5
 FIRST = ("film ratings", "hotel ratings", "talks, log views", "restaurant ratings")  # what users would predict
@@ -62,7 +63,15 @@ def _words(counts: Corpus) -> sp.csr_matrix:
     return counts.counts[:, ~np.isin(counts.vocabulary, ["-PUNCT-", "-OOV-"])]
 
 
-def _number_score(name: str, way: str, number: int, quick: bool) -> float:
+class Found(NamedTuple):
+    """What a model predicts of documents that it has not seen, and how its topics read."""
+
+    score: float
+    npmi: float = np.nan  # in the documents of training; nan where a model has no topics
+    diversity: float = np.nan
+
+
+def _of_number(name: str, way: str, number: int, quick: bool) -> Found:
     """R² of the split that is left out."""
     X, y, fold = numbers(name, quick)
     test = fold == number
@@ -73,10 +82,10 @@ def _number_score(name: str, way: str, number: int, quick: bool) -> float:
         model = SLDARegressor(
             10 if quick else 50, max_iter=6 if quick else None, random_state=number, n_jobs=1, **WAYS[way]
         )
-    return float(model.fit(train, y[~test]).score(new, y[test]))
+    return _found(model.fit(train, y[~test]), train, new, y[test])
 
 
-def _class_score(way: str, number: int) -> float:
+def _of_class(way: str, number: int) -> Found:
     """The share of newsgroups that are right, on the standard split; the seed is the number."""
     data = newsgroups()
     model: Any = {
@@ -84,7 +93,14 @@ def _class_score(way: str, number: int) -> float:
         "MedLDA": MedLDAClassifier(40, random_state=number, n_jobs=1),
         "linear": make_pipeline(TfidfTransformer(sublinear_tf=True), LinearSVC(C=1.0)),
     }[way]
-    return float(model.fit(data.X, data.y).score(data.new, data.truth))
+    return _found(model.fit(data.X, data.y), data.X, data.new, data.truth)
+
+
+def _found(model: Any, X: Any, new: Any, truth: np.ndarray) -> Found:
+    score = float(model.score(new, truth))
+    if not hasattr(model, "components_"):
+        return Found(score)
+    return Found(score, float(np.mean(coherence(model, X))), float(topic_diversity(model)))
 
 
 def _cell(values: list[float]) -> str:
@@ -118,24 +134,26 @@ def five_splits(quick: bool) -> Outcome:
     splits = range(1 if quick else SPLITS)
     cases = [(name, way, number) for name in names for way in ways for number in splits]
     classes = [] if quick else [(way, number) for way in ("softmax", "MedLDA", "linear") for number in splits]
-    tasks = [delayed(_class_score)(*case) for case in classes]  # the longest first
-    scores = Parallel(n_jobs=-1)(tasks + [delayed(_number_score)(*case, quick) for case in cases])
-    found: dict[tuple[str, str], list[float]] = {}
-    for (name, way, _), score in zip(
+    tasks = [delayed(_of_class)(*case) for case in classes]  # the longest first
+    scores = Parallel(n_jobs=-1)(tasks + [delayed(_of_number)(*case, quick) for case in cases])
+    found: dict[tuple[str, str], list[Found]] = {}
+    for (name, way, _), one in zip(
         [*(("newsgroups, 20 classes", *case) for case in classes), *cases], scores, strict=True
     ):
-        found.setdefault((name, way), []).append(score)
+        found.setdefault((name, way), []).append(one)
     columns = [*ways, *([] if quick else ["softmax", "MedLDA"])]
-    rows = [
-        [name, *(_cell(found[name, way]) if (name, way) in found else None for way in columns)]
-        for name in dict.fromkeys(name for name, _ in found)
-    ]
-    means = {case: float(np.mean(values)) for case, values in found.items()}
+    rows = []
+    for name in dict.fromkeys(name for name, _ in found):
+        read = np.mean([one[1:] for one in found.get((name, "topics")) or found[name, "softmax"]], axis=0)
+        cells = [_cell([one.score for one in found[name, way]]) if (name, way) in found else None for way in columns]
+        rows.append([name, *cells, *map(float, read)])
+    means = {case: float(np.mean([one.score for one in values])) for case, values in found.items()}
     note = (
         f"R² of the split left out, or the share of classes that are right; mean ± deviation of {len(splits)}. K = "
         f"{10 if quick else 50}, 5,000 terms by tf-idf of the training documents (restaurants, blogs, "
         "tweets: all terms there are); newsgroups: K = 40, the standard split, five seeds. All settings are defaults; "
         "`slda.prediction_settings` says what they were chosen on. Linear: a ridge on tf-idf whose penalty is chosen "
-        "by cross-validation, or an SVM with C = 1."
+        "by cross-validation, or an SVM with C = 1. NPMI (ten words, training documents) and diversity (25 words) are "
+        "those of one fit's topics, the softmax's on newsgroups."
     )
-    return Outcome(["corpus", *columns], rows, note, None, {} if quick else _claims(means))
+    return Outcome(["corpus", *columns, "NPMI", "diversity"], rows, note, None, {} if quick else _claims(means))

@@ -450,5 +450,10 @@ MUTANTS = [
             _PRIORS + "test_a_stream_has_the_priors_of_all_its_documents",
         ),
         ("if estimator._engine().at_mode else None", "", _PRIORS + "test_other_engines_keep_theirs"),
+        (
+            "seen * tokens.per_word",
+            "tokens.per_word",
+            _PRIORS + "test_of_long_documents_topics_are_smoothed_by_200_tokens",
+        ),
     ),
 ]

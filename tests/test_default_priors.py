@@ -52,6 +52,12 @@ def test_topics_are_smoothed_by_what_words_are_seen():
     assert priors(SLDARegressor(4, **FAST).fit(*drawn(30, 300)))[1] == 0.05
 
 
+def test_of_long_documents_topics_are_smoothed_by_200_tokens():
+    """In a document of a thousand words no one word says much."""
+    counts, y = drawn(100, n_words=20, length=800)
+    assert priors(SLDARegressor(4, counts="raw", **FAST).fit(counts, y))[1] == pytest.approx(100 * 200 / 20 / 200)
+
+
 def test_what_users_name_stays():
     model = SLDARegressor(4, doc_topic_prior=0.3, topic_word_prior=0.7, **FAST).fit(*drawn())
     assert priors(model) == (0.3, 0.7) and model.alpha_.tolist() == [0.3] * 4

@@ -261,7 +261,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         with the alpha that "auto" learns, which puts a document into few topics. If the mean document has n < 25
         tokens, "pc" takes n/K.
     topic_word_prior : float, optional
-        Smoothing of the topics, by default 0.05; for "pc", but not "softmax", T/200V (T tokens, V words) if more.
+        Smoothing of the topics, by default 0.05; for "pc", but not "softmax", D min(n, 200)/200V if more (V words).
     init : {"online", "uniform"}
         First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
     n_init : int

@@ -1,12 +1,13 @@
 """Priors that suit the documents, where users name none and topics are trained for the prediction ("pc").
 
-    alpha = min(n, 25) / K, 1 at most   n: tokens of the mean document
-    topic-word prior = T / 200 V        T: tokens, V: words; 0.05 at least
+    alpha = min(n, 25) / K, 1 at most              n: tokens of the mean document
+    topic-word prior = D min(n, 200) / 200 V       D documents, V words; 0.05 at least
 
 A document of a line keeps its own say. Words overfit: a seldom word can stand for the few labels of its documents, and
 topics that lean to even words keep seldom words from telling topics apart. In a corpus in which all words are seldom,
-that would take its telling words, too. A softmax, whose topics tell many classes apart, gains nothing by it, and its
-topics would read worse. `slda.prediction_settings` in experiments/RESULTS.md says what these numbers were chosen on.
+that would take its telling words, too; in a long document no one word says much, and less of it is wanted. A softmax,
+whose topics tell many classes apart, gains nothing by it, and its topics would read worse. What these numbers were
+chosen on: `slda.prediction_settings` in experiments/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _TOTALS = 5.0, 25.0  # pseudo-tokens of a document, at least and at most
 _MOST = 1.0  # alpha of a topic
 _SMOOTHING = 0.05  # of topics, at least
 _PER_PSEUDO_TOKEN = 200.0  # tokens of a word
+_LONG = 200.0  # tokens of a document that the topic-word prior sees at most
 
 
 class Tokens(NamedTuple):
@@ -75,7 +77,8 @@ def default_smoothing(estimator: Any) -> float:
     tokens = _tokens(estimator)
     if tokens is None or any(isinstance(part.response, Softmax) for part in parts_of(estimator._response())):
         return _SMOOTHING
-    return max(_SMOOTHING, tokens.per_word / _PER_PSEUDO_TOKEN)
+    seen = _LONG / max(tokens.per_document, _LONG)  # of its tokens
+    return max(_SMOOTHING, seen * tokens.per_word / _PER_PSEUDO_TOKEN)
 
 
 def _tokens(estimator: Any) -> Tokens | None:
