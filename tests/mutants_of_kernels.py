@@ -10,6 +10,7 @@ _SUPERVISED = "test_supervised_gibbs.py::"
 _DRAWS = "test_draws.py::"
 _MARGIN = "test_margin.py::"
 _MAP = "test_kernels_map_shares.py::"
+_MOVING = "test_of_many_topics_those_that_move_save_passes"
 _ADAM = "test_kernels_climb.py::test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads"
 _COEF = "test_coefficients.py::"
 _CLIMB = "test_regression_slopes.py::test_words_climb_a_quadratic_to_its_top"
@@ -239,6 +240,8 @@ MUTANTS = [
             _MAP + "test_shares_are_the_fixed_point_and_the_mode",
         ),
         ("_leap(before, between, own)", "pass", _MAP + "test_leaps_save_half_of_the_passes"),
+        ("others[j] -= column[j] * before[k]", "pass", _MAP + _MOVING),
+        ("new = (theta[k] * total + alpha[k]) / size", "new = theta[k] * total / size", _MAP + _MOVING),
         (
             "product[k] = alpha[k] * vector[k]",
             "product[k] = np.float32(0.0)",

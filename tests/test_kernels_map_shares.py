@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from supertopic.inference.batches import order_entries
+from supertopic.kernels import map_shares
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from tests import naive_pc
 
@@ -30,7 +31,7 @@ def settle(counts, topics, alpha, passes=5000, tol=1e-8):
     ratio, value = np.empty(counts.nnz, dtype=np.float32), np.empty(counts.shape[0])
     done, rows = np.empty(counts.shape[0], dtype=np.int32), np.empty((len(topics), len(alpha)), dtype=np.float32)
     csr = (counts.indptr, counts.indices, counts.data)
-    settle_shares(0, counts.shape[0], *csr, topics, alpha, passes, tol, theta, ratio, value, done, rows)
+    map_shares.settle_shares(0, counts.shape[0], *csr, topics, alpha, passes, tol, theta, ratio, value, done, rows)
     return theta, ratio, value, done
 
 
@@ -81,6 +82,28 @@ def test_leaps_save_half_of_the_passes():
             change, plain[d] = np.abs(shares - before).sum(), plain[d] + 1
         assert np.abs(theta[d] - naive_pc.fixed_point(own, rows, prior)).sum() < 2e-3
     assert passes.mean() < 0.6 * plain.mean()
+
+
+def test_of_many_topics_those_that_move_save_passes(monkeypatch):
+    """600 topics; a document has words of two. The shares are those of EM, found in fewer passes."""
+    rng = np.random.default_rng(5)
+    topics = rng.dirichlet(np.full(400, 0.05), 600).T + 1e-5
+    topics = (topics / topics.sum(axis=0)).astype(np.float32)
+    shares = np.zeros((8, 600))
+    for row in shares:
+        row[rng.choice(600, 2, replace=False)] = rng.dirichlet(np.full(2, 2.0))
+    words = [rng.multinomial(80, row / row.sum()) for row in shares @ topics.T.astype(np.float64)]
+    counts, alpha = sp.csr_matrix(np.array(words, dtype=np.float32)), np.full(600, 0.025, dtype=np.float32)
+    theta, _, value, passes = settle(counts, topics, alpha, 1000, 1e-3)
+    np.testing.assert_allclose(theta.sum(axis=1), 1.0, atol=1e-5)
+    for d, _, own, rows in documents(counts, topics):
+        assert np.abs(theta[d] - naive_pc.fixed_point(own, rows, alpha.astype(np.float64))).sum() < 1e-2
+    monkeypatch.setattr(map_shares, "_MANY_TOPICS", 1000)
+    monkeypatch.setattr(map_shares, "settle_shares", getattr(settle_shares, "py_func", settle_shares))
+    by_all, _, value_by_all, passes_by_all = settle(counts, topics, alpha, 1000, 1e-3)
+    assert np.abs(theta - by_all).sum(axis=1).max() < 2e-2
+    np.testing.assert_allclose(value, value_by_all, rtol=1e-4)
+    assert passes.mean() < 0.75 * passes_by_all.mean()
 
 
 def test_adjoint_is_the_dense_solution(data):
