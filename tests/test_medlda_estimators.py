@@ -158,3 +158,14 @@ def test_the_numbers_of_several_starts_are_averaged():
     )
     with pytest.raises(ValueError, match="ensemble: got 0, expected a whole number >= 1"):
         MedLDARegressor(3, ensemble=0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "given", "expected"), [(2, None, 4.0), (5, None, 4.0), (20, None, 16.0), (20, 3.0, 3.0)]
+)
+def test_many_classes_weigh_their_losses_more(n_classes, given, expected):
+    rng = np.random.default_rng(0)
+    counts, y = rng.poisson(1.0, (80, 30)), np.arange(80) % n_classes
+    model = MedLDAClassifier(4, C=given, max_iter=2).fit(counts, y)
+    weight = model._response().C
+    assert weight == expected and model.get_params()["C"] == given

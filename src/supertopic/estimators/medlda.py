@@ -32,6 +32,7 @@ from supertopic.model import Model
 from supertopic.responses.base import Response
 from supertopic.responses.margin import MaxMargin
 
+_C, _C_PER_CLASS = 4.0, 0.8  # of classes, at least
 _CLASS_ALPHA = 0.5  # the default alpha of a classification
 
 
@@ -270,8 +271,9 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     ----------
     n_topics : int
         K.
-    C : float
-        Weight of a document's loss against the words' log-likelihood; per document, not divided by their number.
+    C : float, optional
+        Weight of a document's loss against the words' log-likelihood; per document, not divided by their number. By
+        default 4, and 0.8 a class if that is more: of many classes each has few documents to hold its topics.
     cost : float
         ℓ, the margin asked for, which is what a wrong class costs. More makes topics serve the classes.
     slack : {"n", "1"}
@@ -322,7 +324,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         As in `LDA`; `bound_` is the objective above per token.
     """
 
-    C: float = 4.0
+    C: float | None = None
     cost: float = 64.0
     slack: str = "n"
     class_weight: Mapping[Any, float] | str | None = None
@@ -338,8 +340,10 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
         check_choice("coef_prior", self.coef_prior, ("normal", "laplace"))
         check_choice("slack", self.slack, ("n", "1"))
-        options = {"C": self._at_least_zero("C"), "cost": self._at_least_zero("cost"), "slack": self.slack}
+        given = None if self.C is None else self._at_least_zero("C")
+        options = {"cost": self._at_least_zero("cost"), "slack": self.slack}
         codes, self.classes_ = as_codes(table[:, 0], who)
+        options["C"] = max(_C, _C_PER_CLASS * len(self.classes_)) if given is None else given
         name = "hinge_each" if self.inference == "gibbs" else "hinge"
         return codes[:, None], [Target(names[0], name, classes=self.classes_, options=options)]
 
