@@ -43,6 +43,9 @@ class Threads:
         self.n_threads = min(effective_n_jobs(n_jobs), most_threads())
         self._kept = threading.local()
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+        # more parts than threads: one slow part does not hold up the rest,
+        left = np.arange(8 * self.n_threads - 1, 0, -1) / (8 * self.n_threads)
+        self._done = 1.0 - left * left  # and ever smaller ones: at the end nobody waits long
 
     def __enter__(self) -> Self:
         self._products = _matrix_libraries().limit(limits=1, user_api="blas")
@@ -64,8 +67,8 @@ class Threads:
         return room[: n_rows * n_columns].reshape(n_rows, n_columns)
 
     def over_range(self, n: int, task: RangeFunction) -> None:
-        """task(start, stop) over [0, n), cut evenly."""
-        self.over_weights(np.arange(n + 1), task)
+        """task(start, stop) over [0, n), cut as items of the same work are."""
+        self.all([(task, *ends) for ends in self._cut(n, lambda: np.ceil(n * self._done).astype(np.int64))])
 
     def over_weights(self, cumulative: np.ndarray, task: RangeFunction) -> None:
         """task(start, stop) over items whose running total of work is `cumulative` (one longer than the items)."""
@@ -73,16 +76,18 @@ class Threads:
 
     def cut(self, cumulative: np.ndarray) -> list[tuple[int, int]]:
         """Ranges (start, stop) of items of less and less work, whose running total is `cumulative`, for the threads."""
-        n, parts = len(cumulative) - 1, 8 * self.n_threads
+
+        def places() -> np.ndarray:
+            return np.searchsorted(cumulative, cumulative[0] + (cumulative[-1] - cumulative[0]) * self._done)
+
+        return self._cut(len(cumulative) - 1, places)
+
+    def _cut(self, n: int, places: Callable[[], np.ndarray]) -> list[tuple[int, int]]:
+        """Ranges of [0, n) between places, where as much of the work is done as `_done` says."""
         if self._pool is None:
             return [(0, n)] if n > 0 else []
-        if n <= parts:
-            return [(i, i + 1) for i in range(n)]
-        # more parts than threads: one slow part does not hold up the rest,
-        left = np.arange(parts - 1, 0, -1) / parts  # and ever smaller ones: at the end nobody waits long
-        goals = cumulative[0] + (cumulative[-1] - cumulative[0]) * (1.0 - left * left)
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(cumulative, goals), [n]]))
-        return [(int(a), int(b)) for a, b in pairwise(cuts)]
+        cuts = range(n + 1) if n <= len(self._done) + 1 else [0, *places().tolist(), n]
+        return [(a, b) for a, b in pairwise(cuts) if a < b]
 
     def all(self, calls: Sequence[tuple[Any, ...]]) -> None:
         """Run calls (function, *arguments) that share no output; an error in one is raised here.
