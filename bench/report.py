@@ -97,5 +97,11 @@ def put_section(path: Path, title: str, name: str, text: str) -> None:
         head, *parts = path.read_text(encoding="utf-8").split("\n## ")
         sections = dict(part.split("\n", 1) for part in parts)
     sections[name] = text
-    body = "".join(f"\n## {section}\n\n{sections[section].strip()}\n" for section in sorted(sections))
+    body = "".join(f"\n## {section}\n\n{sections[section].strip()}\n" for section in sorted(sections, key=_place))
     path.write_text(head.rstrip() + "\n" + body, encoding="utf-8")
+
+
+def _place(section: str) -> tuple[float, str]:
+    """Numbered sections come first, by their number."""
+    number = section.split(".")[0]
+    return (float(number) if number.isdigit() else float("inf")), section
