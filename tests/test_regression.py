@@ -426,3 +426,18 @@ def test_moments_of_the_mean_of_a_few_draws():
     np.testing.assert_allclose(moment[:, 1], np.einsum("do,do->d", probability, np.exp(s[..., 1])))
     exact = known(mean, covariates).moments(coef, is_product)
     np.testing.assert_allclose(exact[1], moments(Several([build("logit"), build("poisson")]), score, 0.0))
+
+
+def test_shares_known_exactly_are_the_limit_of_long_documents():
+    """Moments and gradient have a way of their own there; a document of 1e9 tokens takes the other."""
+    rng = np.random.default_rng(2)
+    mean, covariates, coef = rng.dirichlet(np.ones(4), 30), rng.normal(size=(30, 2)), rng.normal(size=(3, 6))
+    is_product = np.array([True, False, True])
+    slope, curvature = rng.normal(size=(30, 3)), rng.random((30, 3))
+    exact, long = (Design(mean, np.full(30, n), covariates) for n in (np.inf, 1e9))
+    assert exact.is_exact and not long.is_exact
+    moments = [design.moments(coef, is_product) for design in (exact, long)]
+    for one, other in zip(*moments, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    given = coef, is_product, moments[0][1], slope, curvature
+    np.testing.assert_allclose(exact.gradient(*given), long.gradient(*given), rtol=1e-6, atol=1e-6)

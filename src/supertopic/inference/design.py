@@ -17,6 +17,7 @@ A response's expectation is linear in these (`supertopic.responses.base`), so th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -46,6 +47,11 @@ class Design:
         mean[np.isinf(lengths)] = alpha / alpha.sum()
         return cls(mean, lengths, covariates)
 
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether the shares of all documents are known exactly, so that s has no variance."""
+        return bool(np.isinf(self.lengths).all())
+
     @property
     def columns(self) -> np.ndarray:
         """(D, K + P)."""
@@ -63,6 +69,9 @@ class Design:
         """E[s] and E[s²] or E[exp s], each (D, C), for coef (C, K + P)."""
         topics, others = coef[:, : self.mean.shape[1]], self.others(coef)
         score = self.mean @ topics.T
+        if self.is_exact:
+            score += others
+            return score, np.where(is_product, np.exp(np.clip(score, -300.0, 300.0)), score**2)
         variance = np.maximum(self.mean @ (topics**2).T - score**2, 0.0)
         moment = (score + others) ** 2 + variance / self.lengths[:, None]
         finite = np.isfinite(self.lengths)
@@ -102,6 +111,8 @@ class Design:
         n_topics = self.mean.shape[1]
         topics, others = coef[:, :n_topics], self.others(coef)
         score = self.mean @ topics.T
+        if self.is_exact:
+            return (slope - curvature * np.where(is_product, moment, score + others)).T @ self.columns
         quadratic = np.where(is_product, 0.0, curvature)
         own = quadratic / self.lengths[:, None]  # of a token's own variance
         result = (slope - quadratic * (score + others)).T @ self.columns
@@ -112,7 +123,7 @@ class Design:
 
     def tilted(self, tilt: np.ndarray) -> np.ndarray:
         """(D, K) shares t ∝ m exp(tilt/N)."""
-        if np.isinf(self.lengths).all():
+        if self.is_exact:
             return self.mean
         shares = self.mean * np.exp(tilt / self.lengths[:, None])
         return shares / shares.sum(axis=1, keepdims=True)
