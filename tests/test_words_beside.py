@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from supertopic import SLDAClassifier, SLDARegressor
+from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
 from supertopic.estimators.shared import supervised
 
@@ -79,3 +79,14 @@ def test_members_of_an_ensemble_stand_beside_words():
     assert model.score(X[TEST], Y[TEST]) > 0.6
     slope, level = np.polyfit(model.predict(X[TEST]), Y[TEST], 1)
     assert slope == pytest.approx(1.0, abs=0.12) and level == pytest.approx(0.0, abs=0.15)
+
+
+@pytest.mark.parametrize("kind", [SLDARegressor, MedLDAClassifier])
+def test_threads_change_nothing(kind):
+    """Weights of topics and words are tried side by side, and chosen as if they were tried in turn."""
+    data = simulate(120, 3, n_words=60, mean_length=30, response="gaussian", seed=3)
+    y = data.y if kind is SLDARegressor else (data.y > np.median(data.y)).astype(int)
+    one, two = (kind(3, words=True, cross_fit=0, max_iter=4, n_jobs=n).fit(data.counts, y) for n in (1, 2))
+    assert np.count_nonzero(one.word_coef_)
+    np.testing.assert_array_equal(one.word_coef_, two.word_coef_)
+    np.testing.assert_array_equal(one.coef_, two.coef_)

@@ -17,6 +17,13 @@ import numpy as np
 RangeFunction = Callable[[int, int], None]
 Function = TypeVar("Function", bound=Callable[..., Any])
 Combine = Callable[[Any, Any], Any]
+Run = Callable[[Sequence[tuple[Any, ...]]], None]  # does calls (function, *arguments) that share no output
+
+
+def in_turn(calls: Sequence[tuple[Any, ...]]) -> None:
+    """One call after the other."""
+    for function, *arguments in calls:
+        function(*arguments)
 
 
 class Partitioned(Protocol):

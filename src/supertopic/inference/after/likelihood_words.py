@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from supertopic.backends.base import Run, in_turn
 from supertopic.inference.after.known_scores import KnownScores
 from supertopic.inference.after.words import Joined, ScoredDocuments, word_features
 from supertopic.kernels.lasso import descend_words
@@ -124,25 +125,31 @@ class _Climb:
             part *= 0.5
 
 
-def choose_words(pilot: WordProblem, held_out: np.ndarray) -> tuple[Words, np.ndarray]:
+def choose_words(pilot: WordProblem, held_out: np.ndarray, run: Run = in_turn) -> tuple[Words, np.ndarray]:
     """The trust and penalty that suit the held-out labels best, as the pilot's fit, and the dispersion seen there.
 
-    By turns: the penalty at middling trust, then the trust, then the penalty's neighbours.
+    By turns: the penalty at middling trust, then the trust, then the penalty's neighbours. In a turn, all fits start
+    from the best one of the turn before, and run side by side.
     """
     seen, unseen = pilot.only(~held_out), pilot.only(held_out)
     tried: dict[tuple[float, float], tuple[float, Words, np.ndarray]] = {}
     best = MIDDLING
 
+    def fit(setting: tuple[float, float], start: Words | None) -> None:
+        words = fit_words(seen, *setting, start=start)
+        score = words.score(pilot)
+        dispersion = unseen.dispersion_at(score)
+        tried[setting] = unseen.log_density(score, dispersion), words, dispersion
+
     def try_all(settings: list[tuple[float, float]]) -> tuple[float, float]:
-        for setting in settings:
-            if setting not in tried:
-                words = fit_words(seen, *setting, start=tried[best][1] if best in tried else None)
-                score = words.score(pilot)
-                dispersion = unseen.dispersion_at(score)
-                tried[setting] = unseen.log_density(score, dispersion), words, dispersion
+        new, start = [one for one in settings if one not in tried], tried[best][1]
+        run([(fit, one, start) for one in new])
+        for one in new:  # in their order, whoever ended first: of equal ones, the first is the best
+            tried[one] = tried.pop(one)
         return max(tried, key=lambda setting: tried[setting][0])
 
-    best = try_all([best, *((best[0], float(penalty)) for penalty in _PENALTIES)])  # the others start from the first
+    fit(best, None)
+    best = try_all([(best[0], float(penalty)) for penalty in _PENALTIES])
     best = try_all([(trust, best[1]) for trust in _TRUSTS])
     best = try_all([(best[0], best[1] * factor) for factor in (0.56, 1.78)])
     return tried[best][1:]
@@ -162,13 +169,13 @@ class LikelihoodWords:
 
     def join(
         self, state: State, documents: ScoredDocuments, scale: np.ndarray, held_out: np.ndarray,
-        pilot: ScoredDocuments | None,
+        pilot: ScoredDocuments | None, run: Run,
     ) -> Joined:  # fmt: skip
         problem = self._problem(documents, scale, state.dispersion)
         chosen, settings, seen_there, unseen = None, MIDDLING, None, None
         if pilot is not None:
             there = self._problem(pilot, scale, state.dispersion)
-            chosen, seen_there = choose_words(there, held_out)
+            chosen, seen_there = choose_words(there, held_out, run)
             settings, unseen = (chosen.trust, chosen.penalty), chosen.score(there)[held_out]
         words = fit_words(problem, *settings, start=chosen)
         coef, topics = state.coef.astype(np.float64), slice(0, len(state.alpha))

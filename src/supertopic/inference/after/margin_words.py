@@ -14,10 +14,12 @@ The share of the topics and C are chosen on documents that a model has not been 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
 
+from supertopic.backends.base import Run, in_turn
 from supertopic.inference.after.words import Joined, ScoredDocuments, word_features, word_scale
 from supertopic.model import State
 from supertopic.responses.margin import MaxMargin
@@ -45,17 +47,20 @@ def fit_margin_words(
 
 def choose_balance(
     response: MaxMargin, dispersion: np.ndarray, train: tuple[sp.csr_matrix, np.ndarray, np.ndarray],
-    test: tuple[np.ndarray, sp.csr_matrix, np.ndarray],
+    test: tuple[np.ndarray, sp.csr_matrix, np.ndarray], run: Run = in_turn,
 ) -> tuple[Balance, np.ndarray]:  # fmt: skip
     """The balance nearest to the default of those that predict held-out documents best, and their scores by it.
 
     train : features, y, weight; test : the topics' score of documents that topics have not seen, their features, y
     """
     topics, features, y = test
-    found = []
-    for C in _C:
-        words = features @ fit_margin_words(response, *train, dispersion, C).T
-        found += [(Balance(float(share), C), share * topics + (1 - share) * words) for share in _SHARES]
+    words: dict[float, np.ndarray] = {}
+
+    def fit(C: float) -> None:
+        words[C] = features @ fit_margin_words(response, *train, dispersion, C).T
+
+    run([(fit, C) for C in _C])
+    found = [(Balance(float(share), C), share * topics + (1 - share) * words[C]) for C, share in product(_C, _SHARES)]
     fitness = np.array([response.fitness(y, score, dispersion) for _, score in found])
     least = fitness.max()
     if response.n_classes:  # accuracies are whole numbers of documents: what is within a standard error is as good
@@ -80,7 +85,7 @@ class MarginWords:
 
     def join(
         self, state: State, documents: ScoredDocuments, scale: np.ndarray, held_out: np.ndarray,
-        pilot: ScoredDocuments | None,
+        pilot: ScoredDocuments | None, run: Run,
     ) -> Joined:  # fmt: skip
         """The variance, where there is one, is that of the held-out documents: words know the others by heart."""
         y, weight, dispersion = documents.y, documents.weight, state.dispersion
@@ -90,7 +95,7 @@ class MarginWords:
             features = [word_features(documents.counts[rows], own) for rows in (~held_out, held_out)]
             train = (features[0], y[~held_out], weight[~held_out])
             test = (pilot.topics[held_out], features[1], y[held_out])
-            balance, score = choose_balance(self.response, pilot.dispersion, train, test)
+            balance, score = choose_balance(self.response, pilot.dispersion, train, test, run)
             moved = self.response.fit_dispersion(y[held_out], score, score**2, weight[held_out], pilot.dispersion)
             dispersion = np.concatenate([moved[:1], dispersion[1:]])
         features = word_features(documents.counts, scale)

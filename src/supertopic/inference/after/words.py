@@ -25,6 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from supertopic.backends.base import Run
 from supertopic.model import State
 
 _HELD_OUT = 0.25  # share of the labelled documents that a pilot fit does not see
@@ -105,7 +106,7 @@ class WordStep(Protocol):
 
     def join(
         self, state: State, documents: ScoredDocuments, scale: np.ndarray, held_out: np.ndarray,
-        pilot: ScoredDocuments | None,
+        pilot: ScoredDocuments | None, run: Run,
     ) -> Joined:  # fmt: skip
         """The weights by the pilot's held-out documents (default ones without a pilot), the fit by all documents."""
         ...
@@ -113,15 +114,16 @@ class WordStep(Protocol):
 
 def add_words(
     step: WordStep, state: State, documents: ScoredDocuments, held_out: np.ndarray,
-    fit_pilot: Callable[[np.ndarray], ScoredDocuments],
+    fit_pilot: Callable[[np.ndarray], ScoredDocuments], run: Run,
 ) -> tuple[State, WordPart, Joined]:  # fmt: skip
     """The State with coefficients of topics that stand beside words, the words' part, and how both were joined.
 
     held_out : (D,) what the pilot does not see (`hold_out`)
+    run : does calls, as many at a time as it can
     """
     pilot = fit_pilot(held_out) if held_out.any() and step.can_hold_out(documents.y, held_out) else None
     scale = word_scale(documents.counts)
-    found = step.join(state, documents, scale, held_out, pilot)
+    found = step.join(state, documents, scale, held_out, pilot, run)
     state = replace(
         state, coef=found.coef.astype(np.float32), coef_cov=np.float32(found.topic_weight**2) * state.coef_cov,
         dispersion=found.dispersion,

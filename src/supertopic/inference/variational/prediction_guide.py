@@ -13,13 +13,12 @@ are so noisy that training would often stop early.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from supertopic.backends.base import Run, in_turn
 from supertopic.inference.after.words import word_features, word_scale
 from supertopic.inference.batches import Batch
 from supertopic.inference.ridge import Ridge, fit_ridge
@@ -33,14 +32,6 @@ _FIRST = 2  # the place of 1 among them
 _LEAST_SKILL = 0.02  # share of the labels' variance that words have to tell
 _DIGITS = 4  # of estimates, in units of the labels' range: covariates in other units leave them the same to the bit
 _OWN = 0.5  # the weight of the label itself, of a document held out
-
-Run = Callable[[Sequence[tuple[Any, ...]]], None]  # calls (function, *arguments)
-
-
-def in_turn(calls: Sequence[tuple[Any, ...]]) -> None:
-    """One call after the other."""
-    for function, *arguments in calls:
-        function(*arguments)
 
 
 def followed_columns(response: Response, *batches: Batch) -> list[int]:

@@ -21,7 +21,7 @@ def add_words_beside(estimator: Any, training: Training, seed: int, unseen: OutO
         some of the labels is the pilot
     """
     before, columns = estimator._state.coef, slice(0, estimator.n_topics)
-    with estimator._backend(1):
+    with estimator._backend() as backend:
         if unseen is None:
             documents = scored(estimator, training)
             pilot = partial(estimator._fit_pilot, training, seed=seed)
@@ -30,7 +30,7 @@ def add_words_beside(estimator: Any, training: Training, seed: int, unseen: OutO
             pilot = partial(_its_own_pilot, documents)
         held_out = hold_out(documents.y, seed, estimator._word_step().least)
         given = (estimator._state, documents, held_out, pilot)
-        estimator._state, words, joined = add_words(estimator._word_step(), *given)
+        estimator._state, words, joined = add_words(estimator._word_step(), *given, backend.all)
     weight = joined.topic_weight
     shift = (estimator._state.coef[:, columns] - weight * before[:, columns]).mean(axis=1, dtype=np.float64)
     ensemble.move_members(estimator, weight, shift, covariates=False)
