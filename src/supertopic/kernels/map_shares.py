@@ -121,7 +121,7 @@ def _leap(before, between, theta):
         theta[k] = max(before[k] + s * (np.float32(2.0) * r + s * v), np.float32(0.1) * theta[k])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _find_moving(before, theta, change, moving):
     """List topics that the EM step from `before` has changed by more than 8 times the mean; return how many."""
     n_moving = 0
@@ -133,7 +133,7 @@ def _find_moving(before, theta, change, moving):
     return n_moving
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _settle_moving(rows, counts, ratio, alpha, size, before, theta, moving, tol, columns, others, by):
     """EM steps of the moving topics alone, to a quarter of tol; what the others make of a word stays as it was.
 
