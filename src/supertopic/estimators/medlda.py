@@ -32,7 +32,7 @@ from supertopic.model import Model
 from supertopic.responses.base import Response
 from supertopic.responses.margin import MaxMargin
 
-_C, _C_PER_CLASS = 4.0, 0.8  # of classes, at least
+_C, _C_PER_CLASS = 4.0, 0.8  # a classification's default C: so much a class, and the first at least
 _CLASS_ALPHA = 0.5  # the default alpha of a classification
 
 

@@ -257,11 +257,11 @@ class SLDARegressor(RegressorMixin, SLDA):
         first use. "auto" is "log" where documents repeat seldom words 1.9 times as often as topics explain, as whole
         texts do; "pc" predicts them better with it. Simulated documents, and texts of a line or two, stay "raw".
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
-        alpha, by default 25/K for each topic, but 1 at most. Documents then spread over topics, and predict better than
-        with the alpha that "auto" learns, which puts a document into few topics. If the mean document has n < 25
-        tokens, "pc" takes n/K.
+        alpha, by default 25/K for each topic, but 1 at most ("pc": n/K, if the mean document has n < 25 tokens). That
+        spreads documents over topics, and predicts better than what "auto" learns, which puts them into few.
     topic_word_prior : float, optional
-        Smoothing of the topics, by default 0.05; for "pc", but not "softmax", D min(n, 200)/200V if more (V words).
+        Smoothing of the topics, by default 0.05. For "pc", but not for "softmax", it is D min(n, 200)/200V if that is
+        more, for D documents of n tokens on average and V words.
     init : {"online", "uniform"}
         First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
     n_init : int

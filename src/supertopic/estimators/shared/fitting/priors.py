@@ -77,7 +77,7 @@ def default_smoothing(estimator: Any) -> float:
     tokens = _tokens(estimator)
     if tokens is None or any(isinstance(part.response, Softmax) for part in parts_of(estimator._response())):
         return _SMOOTHING
-    seen = _LONG / max(tokens.per_document, _LONG)  # of its tokens
+    seen = _LONG / max(tokens.per_document, _LONG)  # the part of a document's tokens that counts
     return max(_SMOOTHING, seen * tokens.per_word / _PER_PSEUDO_TOKEN)
 
 
