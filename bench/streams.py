@@ -143,7 +143,7 @@ def measure(engine: str, n_documents: int, jobs: int, table: Table) -> None:
 
 
 def held_rates(engine: str, jobs: int) -> tuple[float, float]:
-    """Documents a second of an epoch, as a stream and in memory: what fits of five epochs take longer than fits of one."""
+    """Documents a second of an epoch, as a stream and in memory: by how much longer fits of five take than of one."""
     from supertopic import Stream
 
     parts = list(batches(HELD))
