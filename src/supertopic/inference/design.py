@@ -21,6 +21,8 @@ from functools import cached_property
 
 import numpy as np
 
+_BLOCK = 1024  # documents
+
 
 def shifted(
     score: np.ndarray, moment: np.ndarray, offset: np.ndarray, is_product: np.ndarray
@@ -46,6 +48,15 @@ class Design:
         mean = (doc_topic - alpha) / lengths[:, None]
         mean[np.isinf(lengths)] = alpha / alpha.sum()
         return cls(mean, lengths, covariates)
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Rows of documents whose statistics are computed at once; few enough to stay in the cache of a core."""
+        return [slice(first, first + _BLOCK) for first in range(0, len(self.lengths), _BLOCK)]
+
+    def rows(self, some: slice) -> Design:
+        """Some of the documents."""
+        return Design(self.mean[some], self.lengths[some], self.covariates[some])
 
     @cached_property
     def is_exact(self) -> bool:

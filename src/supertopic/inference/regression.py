@@ -1,21 +1,23 @@
 """Regression of y on topic shares and covariates, by statistics that add up over documents.
 
 Each statistic is a function of a `Labelled` part of the documents, and a `Total` adds it over all parts, wherever they
-are: here, in the partitions of a backend, or in a file. `regress` asks a `Total` for statistics until it gains no more.
+are: in blocks that threads take in turns, in the partitions of a backend, or in a file. `regress` asks a `Total` for statistics until it gains no more.
 What one document contributes stands in `supertopic.inference.design`.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from operator import add
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
 
-from supertopic.backends.base import Combine
+from supertopic.backends.base import Combine, Run, in_turn
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.design import Design
 from supertopic.responses.base import Response
@@ -46,7 +48,32 @@ class Labelled:
 
     def total(self, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
         """The `Total` of documents that are all here."""
-        return function(self, *arguments)
+        return self.total_by(in_turn, function, *arguments, combine=combine)
+
+    def total_by(self, run: Run, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
+        """The same. `run` does the blocks in any order; what they say is added up in theirs, and not kept for long."""
+        blocks = self._blocks
+        if combine is join or len(blocks) < 2:
+            return function(self, *arguments)
+        early: dict[int, Any] = {}
+        found: list[Any] = []
+        n_added, turn = 0, threading.Lock()
+
+        def one(place: int) -> None:
+            nonlocal n_added
+            value = function(blocks[place], *arguments)
+            with turn:
+                early[place] = value
+                while n_added in early:
+                    found[:] = [combine(found[0], early.pop(n_added)) if found else early.pop(n_added)]
+                    n_added += 1
+
+        run([(one, place) for place in range(len(blocks))])
+        return found[0]
+
+    @cached_property
+    def _blocks(self) -> list[Labelled]:
+        return [Labelled(self.design.rows(some), self.y[some], self.weight[some]) for some in self.design.blocks]
 
     def moments(self, coef: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `Design.moments`; kept, since several statistics are taken at the same coefficients."""
@@ -67,7 +94,7 @@ class Labelled:
 
 
 def itself(part: Labelled) -> Labelled:
-    return part
+    return Labelled(part.design, part.y, part.weight)  # without what it keeps, since it may travel
 
 
 def join(one: Labelled, other: Labelled) -> Labelled:

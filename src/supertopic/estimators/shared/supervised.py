@@ -174,10 +174,10 @@ class SupervisedEstimator(TopicEstimator):
         """The coefficients once more (`supertopic.inference.after.refit`)."""
         model = self._model()
         shares = prediction.frequencies(self._point_model(), self.doc_topic_, training.corpus.lengths)
-        with self._backend(1) as backend:
-            given = (shares, training.covariates, training.y, training.weight)
-            documents = backend.form(with_known_shares)(*given)
-            self._state, self._terms = model.coef_step.refit(model, self._state, self._terms, documents.total)
+        with self._backend() as backend:
+            known = backend.form(with_known_shares)(shares, training.covariates, training.y, training.weight)
+            over = partial(known.total_by, backend.all)
+            self._state, self._terms = model.coef_step.refit(model, self._state, self._terms, over)
         self._derive(model)
 
     def _shares_without_y(self, training: Training) -> np.ndarray:

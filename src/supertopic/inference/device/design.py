@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, Combine
 from supertopic.backends.cuda.arrays import Matrix, padded, warps
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import regression as kernels
@@ -37,6 +37,11 @@ class DeviceDesign(Design):
                 found.inverse, mean.width, mean.flat,
             )  # fmt: skip
         return found
+
+    @property
+    def blocks(self) -> list[slice]:
+        """All at once: a kernel cuts them itself."""
+        return [slice(None)]
 
     @cached_property
     def inverse(self) -> Any:
@@ -167,8 +172,9 @@ def with_known_shares_on_device(
 
 @form_of(_of_labelled)
 def of_labelled_on_device(
-    partition: Partition, backend: Backend, alpha: np.ndarray, function: Callable[..., Any], *arguments: Any
-) -> Any:
+    partition: Partition, backend: Backend, alpha: np.ndarray, combine: Combine, function: Callable[..., Any],
+    *arguments: Any,
+) -> Any:  # fmt: skip
     found, batch = partition.found, partition.batch
     assert found is not None
     if found.labelled is None:
@@ -186,7 +192,9 @@ def topic_sizes_on_device(partition: Partition, backend: Backend) -> np.ndarray:
 
 
 @form_of(of_shares)
-def of_shares_on_device(partition: Partition, backend: Backend, function: Callable[..., Any], *arguments: Any) -> Any:
+def of_shares_on_device(
+    partition: Partition, backend: Backend, combine: Combine, function: Callable[..., Any], *arguments: Any
+) -> Any:
     found, batch = partition.found, partition.batch
     assert found is not None
     if found.labelled is None:

@@ -102,14 +102,15 @@ def over_partitions(
     combine: Combine = add,
 ) -> Any:  # fmt: skip
     """The `Total` of documents in partitions, at the topic shares that the last local step found."""
-    return total(spread.map(_of_labelled, alpha, function, *arguments), combine)
+    return total(spread.map(_of_labelled, alpha, combine, function, *arguments), combine)
 
 
 @reads_only
 def _of_labelled(
-    partition: Partition, backend: Backend, alpha: np.ndarray, function: Callable[..., Any], *arguments: Any
-) -> Any:
-    return function(labelled(partition, alpha), *arguments)
+    partition: Partition, backend: Backend, alpha: np.ndarray, combine: Combine, function: Callable[..., Any],
+    *arguments: Any,
+) -> Any:  # fmt: skip
+    return labelled(partition, alpha).total_by(backend.all, function, *arguments, combine=combine)
 
 
 def labelled(partition: Partition, alpha: np.ndarray) -> Labelled:

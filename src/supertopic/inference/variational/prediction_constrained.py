@@ -137,7 +137,7 @@ class Trainer:
             values += stats.words / self.n_tokens + stats.labels / self.n_labels
         train = self.train
         known = task.backend.form(with_known_shares)(shares.after, train.extra, train.y, train.weight)
-        self.state = self._regress(known.total, self.state)
+        self.state = self._regress(partial(known.total_by, task.backend.all), self.state)
         return values
 
     def judge(self, topics: np.ndarray, state: State) -> tuple[float, State]:
@@ -408,4 +408,4 @@ def topic_prior(model: Model) -> float:
 
 def over_shares(spread: Spread, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
     """The `Total` of documents in partitions, at the shares that the last local step found."""
-    return total(spread.map(of_shares, function, *arguments), combine)
+    return total(spread.map(of_shares, combine, function, *arguments), combine)

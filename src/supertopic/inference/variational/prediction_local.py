@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend, Spread, reads_only
+from supertopic.backends.base import Backend, Combine, Spread, reads_only
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, Block, ByWord, Locals, Partition, continue_from, gather, order_entries
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -103,13 +103,15 @@ class EpochShares:
 
 
 @reads_only
-def of_shares(partition: Partition, backend: Backend, function: Callable[..., Any], *arguments: Any) -> Any:
-    """A function of the documents as a regression sees them, at the shares that the last step found."""
+def of_shares(
+    partition: Partition, backend: Backend, combine: Combine, function: Callable[..., Any], *arguments: Any
+) -> Any:
+    """The total of a function of the documents as a regression sees them, at the shares that the last step found."""
     batch, found = partition.batch, partition.found
     assert found is not None
     if found.labelled is None:
         found.labelled = with_known_shares(found.doc_topic, batch.extra, batch.y, batch.weight)
-    return function(found.labelled, *arguments)
+    return found.labelled.total_by(backend.all, function, *arguments, combine=combine)
 
 
 @reads_only
