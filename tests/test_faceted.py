@@ -301,7 +301,7 @@ def test_perplexity_sums_over_the_labels(two_facets):
     counts, frame = two_facets
     model = FacetedSAGE(3, facets=["party", "year"], max_iter=15).fit(counts[:300], frame[:300])
     new, told = counts[300:], frame[300:]
-    tables = np.exp(model._parts().logs(model._design())).reshape(len(model._combinations), 3, -1)
+    tables = model._parts().tables(model._design()).reshape(len(model._combinations), 3, -1)
     given = {"method": "left_to_right", "random_state": 5, "n_particles": 10}
     under = np.stack([log_likelihood(topics.T, model.alpha_, new, **given)[0] for topics in tables], axis=1)
     n_tokens = new.sum()

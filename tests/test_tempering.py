@@ -36,6 +36,22 @@ def test_temperature_of_evidence_that_is_too_strong(true):
     np.testing.assert_allclose(found.level * lengths**found.power, heat, rtol=0.15)
 
 
+@pytest.mark.parametrize("free", [(0.3, 0.2), (-1.0, 0.0), (2.0, 1.0)])
+def test_slopes_of_the_likelihood_are_those_of_differences(free):
+    sizes, codes = RNG.integers(1, 50, size=40).astype(float), RNG.integers(0, 3, size=40)
+    evidence = Evidence(3 * RNG.normal(size=(40, 3)), np.log([0.5, 0.3, 0.2]), sizes)
+
+    def value(level, power):
+        p = softmax(evidence.log_words / (np.exp(level) * sizes**power)[:, None] + evidence.log_shares, axis=1)
+        return np.log(p[np.arange(40), codes]).sum()
+
+    found, slopes = Temperature(np.exp(free[0]), free[1]).climb(evidence, codes)
+    assert found == pytest.approx(value(*free), rel=1e-10)
+    steps = [np.array(free) + 1e-5 * np.eye(2)[i] * np.array([[1], [-1]]) for i in range(2)]
+    expected = [(value(*up) - value(*down)) / 2e-5 for up, down in steps]
+    np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_a_document_without_words_keeps_the_class_shares():
     shares = np.array([[0.7, 0.3]])
     nothing = Evidence(np.zeros((1, 2)), np.log(shares[0]), lengths_of(Corpus(sp.csr_matrix((1, 3)))))

@@ -81,7 +81,7 @@ def penalty_table() -> np.ndarray:
 
 def penalties(eta: np.ndarray, rate: float) -> float:
     """Minus the log prior of all deviations, up to a constant: a deviation of zero costs nothing."""
-    return float(add_penalties(eta[eta != 0].astype(np.float64), rate, penalty_table()))
+    return float(add_penalties(eta.ravel(), rate, penalty_table()))
 
 
 def first_background(counts: np.ndarray) -> np.ndarray:

@@ -16,14 +16,14 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import softmax
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, Run, in_turn
 from supertopic.emissions.deviations import SparsePrior, penalties, penalty_table, require_positive
 from supertopic.kernels.deviations import step_components
 
 _START = 0.01  # pseudo-count of the first deviations, as in `deviations`
+_AT_ONCE = 1 << 19  # numbers of a component that are worked on at once
 _HALF = 0.5  # the same for single cells, in which a count is often zero by chance
 
 
@@ -45,11 +45,20 @@ class Group:
         number = np.bincount(self.component, minlength=self.n_components)
         return np.concatenate([[0], np.cumsum(number)]), np.argsort(self.component, kind="stable")
 
-    def add(self, by_cell: np.ndarray) -> np.ndarray:
+    def members(self, component: int) -> np.ndarray:
+        """The cells of a component."""
+        start, cells = self.cells
+        return cells[start[component] : start[component + 1]]
+
+    def add(self, by_cell: np.ndarray, run: Run) -> np.ndarray:
         """Sums over the cells of each component."""
-        place = (self.component, np.arange(len(self.component)))
-        members = sp.csr_matrix((np.ones(len(self.component)), place), (self.n_components, len(self.component)))
-        return members @ by_cell
+        found = np.empty((self.n_components, by_cell.shape[1]))
+
+        def add(component: int) -> None:
+            by_cell[self.members(component)].sum(axis=0, out=found[component])
+
+        run([(add, component) for component in range(self.n_components)])
+        return found
 
 
 @dataclass(frozen=True)
@@ -118,10 +127,16 @@ class FacetPrior(SparsePrior):
             return self.rate
         return float(self.interaction_gamma)
 
-    def penalties(self, eta: np.ndarray, design: CellDesign) -> float:
+    def penalties(self, eta: np.ndarray, design: CellDesign, run: Run = in_turn) -> float:
         """Minus the log prior of all components."""
-        groups = zip(design.groups, design.slices, strict=True)
-        return sum(penalties(eta[rows], self.rate_of(group)) for group, rows in groups)
+        rates = np.repeat([self.rate_of(g) for g in design.groups], [g.n_components for g in design.groups])
+        found = np.empty(len(eta))
+
+        def add(component: int) -> None:
+            found[component] = penalties(eta[component], rates[component])
+
+        run([(add, component) for component in range(len(eta))])
+        return float(found.sum())
 
 
 @dataclass
@@ -131,22 +146,29 @@ class Components:
     background: np.ndarray
     eta: np.ndarray
 
-    def logs(self, design: CellDesign) -> np.ndarray:
-        """log p(word | cell), (cells, V) float64."""
-        logs = np.tile(self.background, (len(design.groups[0].component), 1))
-        for group, rows in zip(design.groups, design.slices, strict=True):
-            logs += self.eta[rows][group.component]
-        highest = logs.max(axis=1, keepdims=True)
-        logs -= highest
-        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
-        return logs
+    def tables(self, design: CellDesign, run: Run = in_turn) -> np.ndarray:
+        """p(word | cell), (cells, V) float64."""
+        rows = np.stack([rows.start + g.component for g, rows in zip(design.groups, design.slices, strict=True)], 1)
+        found = np.empty((len(rows), len(self.background)))
+
+        def add(cell: int) -> None:
+            row = found[cell]
+            row[:] = self.background
+            for component in rows[cell]:
+                row += self.eta[component]
+            row -= row.max()
+            np.exp(row, out=row)
+            row /= row.sum()
+
+        run([(add, cell) for cell in range(len(rows))])
+        return found
 
     def topics(self, design: CellDesign) -> np.ndarray:
         """The topics without any label, (K, V) float64: exp(m + eta_k) / Z_k. They are the first components."""
         return softmax(self.background + self.eta[: design.n_topics], axis=1)
 
 
-def first_components(counts: np.ndarray, design: CellDesign, prior: FacetPrior) -> Components:
+def first_components(counts: np.ndarray, design: CellDesign, prior: FacetPrior, run: Run = in_turn) -> Components:
     """Deviations to start from: log of seen over expected counts, one group of components after the other.
 
     Deviations must not start at zero, which they could never leave. Labels come before topics, because labels are known
@@ -157,60 +179,66 @@ def first_components(counts: np.ndarray, design: CellDesign, prior: FacetPrior) 
     background = np.log(by_word / by_word.sum())
     if prior.background == "fitted":
         everywhere = Group((), (), np.zeros(len(counts), dtype=np.intp))
-        background += _first_group(counts, totals * np.exp(background), everywhere)[0]
+        background += _first_group(counts, totals * np.exp(background), everywhere, run)[0]
         background -= np.log(np.exp(background).sum())
     found = Components(background, np.zeros((design.n_components, counts.shape[1])))
     groups = list(zip(design.groups, design.slices, strict=True))
     for group, rows in sorted(groups, key=lambda pair: (len(pair[0].factors), pair[0].factors == ("topic",))):
-        expected = totals * np.exp(found.logs(design))
-        found.eta[rows] = _first_group(counts, expected, group)
+        expected = found.tables(design, run)
+        expected *= totals
+        found.eta[rows] = _first_group(counts, expected, group, run)
     return found
 
 
-def _first_group(counts: np.ndarray, expected: np.ndarray, group: Group) -> np.ndarray:
+def _first_group(counts: np.ndarray, expected: np.ndarray, group: Group, run: Run) -> np.ndarray:
     """log of seen over expected counts: of all cells of a component together for rare words, their median for others.
 
     The median ignores what happens in a few cells only: that belongs to an interaction.
     """
-    pooled = np.log((group.add(counts) + _START) / (group.add(expected) + _START))
-    ratio = np.log((counts + _HALF) / (expected + _HALF))
-    start, cells = group.cells
-    for i, (first, last) in enumerate(pairwise(start)):
-        if last - first > 1:
-            own = cells[first:last]
-            known = (counts[own] + expected[own]).mean(axis=0)
-            pooled[i] += known / (known + 1.0) * (np.median(ratio[own], axis=0) - pooled[i])
-    return pooled
+    found = np.empty((group.n_components, counts.shape[1]))
+
+    def start(component: int, words: slice) -> None:
+        own = group.members(component)
+        seen, told = counts[own, words], expected[own, words]
+        pooled = np.log((seen.sum(axis=0) + _START) / (told.sum(axis=0) + _START))
+        if len(own) > 1:
+            known = (seen + told).mean(axis=0)
+            between = np.median(np.log((seen + _HALF) / (told + _HALF)), axis=0)
+            pooled += known / (known + 1.0) * (between - pooled)
+        found[component, words] = pooled
+
+    n_words = max(_AT_ONCE * group.n_components // len(counts), 1)
+    words = [slice(first, first + n_words) for first in range(0, counts.shape[1], n_words)]
+    run([(start, component, some) for component in range(group.n_components) for some in words])
+    return found
 
 
 def fit_components(
     counts: np.ndarray, design: CellDesign, prior: FacetPrior, backend: Backend, start: Components, n_turns: int = 1
-) -> tuple[Components, float]:
-    """Components after some turns, and F, which never falls.
+) -> Components:
+    """Components after some turns. F never falls.
 
     A turn updates the background, and then takes one Newton step of every component, group after group.
 
     counts : (cells, V) float64
-    n_turns : int; with 0, F is that of `start`
     """
     by_word, totals = counts.sum(axis=0), counts.sum(axis=1)
     unseen = np.where(by_word > 0, 0.0, prior.unseen)
     by_word += unseen
     background, eta = start.background.copy(), np.array(start.eta, dtype=np.float64, order="C")
-    sums = [group.add(counts) for group in design.groups]
-    tables = np.exp(Components(background, eta).logs(design))
+    sums = [group.add(counts, backend.all) for group in design.groups]
+    tables = start.tables(design, backend.all)
     partition = tables.sum(axis=1)
     for _ in range(n_turns):
         if prior.background == "fitted":  # iterative scaling: towards expected = seen
             expected = (totals / partition) @ tables + unseen.sum() * np.exp(background)
             background = background + np.log(by_word / expected)
             background -= np.log(np.exp(background).sum())
-        tables = np.exp(Components(background, eta).logs(design))
-        partition = tables.sum(axis=1)
+            tables = Components(background, eta).tables(design, backend.all)
+            partition = tables.sum(axis=1)
         for group, rows, seen in zip(design.groups, design.slices, sums, strict=True):
             _step(group, seen, totals, prior, eta[rows], tables, partition, backend)
-    found = Components(background, eta)
-    return found, objective(counts, by_word, design, prior, found)
+    return Components(background, eta)
 
 
 def _step(
@@ -225,11 +253,3 @@ def _step(
         step_components(first, last, *given, np.empty(n_words, dtype=np.int32), np.empty((5, n_words)))
 
     backend.over_range(group.n_components, part)
-
-
-def objective(
-    counts: np.ndarray, by_word: np.ndarray, design: CellDesign, prior: FacetPrior, found: Components
-) -> float:
-    """F. `by_word` (V,) are the counts over all cells, with the pseudo-counts of unseen words."""
-    unseen = by_word - counts.sum(axis=0)
-    return float((counts * found.logs(design)).sum() + unseen @ found.background - prior.penalties(found.eta, design))

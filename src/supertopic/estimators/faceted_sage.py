@@ -213,7 +213,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         with self._backend(1) as backend:
             shares = self._infer(corpus, backend)[0].astype(np.float64)
         words, counts = corpus.counts.indices, corpus.counts.data.astype(np.float64)
-        tables = np.exp(self._parts().logs(self._design())[:, words]).reshape(len(values), self.n_topics, -1)
+        tables = self._parts().tables(self._design())[:, words].reshape(len(values), self.n_topics, -1)
         under = np.einsum("k,akw->aw", shares, tables) * np.exp(self._label_logs())[:, None]
         names = list(self.labels_.values())[place]
         of_label = np.stack([under[values == j].sum(axis=0) for j in range(len(names))])
@@ -250,7 +250,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         whole, parts = self._design(), self._parts()
         rows = [rows for g, rows in zip(whole.groups, whole.slices, strict=True) if not set(g.factors) & set(new)]
         eta = np.concatenate([parts.eta[part] for part in rows])
-        return _View(names, kept, np.log(shares), np.exp(Components(parts.background, eta).logs(design)))
+        return _View(names, kept, np.log(shares), Components(parts.background, eta).tables(design))
 
     def _posterior(self, X: Any, labels: Any, view: _View) -> np.ndarray:
         """(D, A) posterior over the combinations of labels."""

@@ -1,8 +1,8 @@
 """Regression of y on topic shares and covariates, by statistics that add up over documents.
 
 Each statistic is a function of a `Labelled` part of the documents, and a `Total` adds it over all parts, wherever they
-are: in blocks that threads take in turns, in the partitions of a backend, or in a file. `regress` asks a `Total` for statistics until it gains no more.
-What one document contributes stands in `supertopic.inference.design`.
+are: in blocks that threads take in turns, in the partitions of a backend, or in a file. `regress` asks a `Total` for
+statistics until it gains no more. What one document contributes stands in `supertopic.inference.design`.
 """
 
 from __future__ import annotations

@@ -106,10 +106,11 @@ def weigh(eta, gamma, table):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_penalties(eta, gamma, table):
-    """The sum of the penalties of n non-zero deviations."""
+    """The sum of the penalties of deviations; zeros cost nothing."""
     total = 0.0
     for value in eta:
-        total += weigh(value, gamma, table)[1]
+        if value != 0.0:
+            total += weigh(float(value), gamma, table)[1]
     return total
 
 

@@ -171,10 +171,9 @@ class Documents:
     def infer(self, tables: np.ndarray, alpha: np.ndarray, logs: np.ndarray, fresh: bool, backend: Backend) -> float:
         """E-step given p(word | cell) (cells, V); returns the documents' part of the bound."""
         joint = np.full(logs.shape, -np.inf)
-        self.weights = [
-            np.ascontiguousarray(tables[a * self.n_topics : (a + 1) * self.n_topics].T, dtype=np.float32)
-            for a in range(len(self.candidates))
-        ]
+        self.weights = np.empty((len(self.candidates), tables.shape[1], self.n_topics), dtype=np.float32)
+        cells = tables.reshape(-1, self.n_topics, tables.shape[1])
+        backend.all([(np.copyto, *pair) for pair in zip(self.weights, cells.transpose(0, 2, 1), strict=True)])
         for a, (candidates, weights) in enumerate(zip(self.candidates, self.weights, strict=True)):
             candidates.infer(weights, alpha, self.limits, fresh, backend)
             joint[candidates.rows, a] = logs[candidates.rows, a] + candidates.bound
@@ -184,11 +183,13 @@ class Documents:
 
     def expected_counts(self, backend: Backend) -> np.ndarray:
         """Expected counts of words by cell, (cells, V) float64."""
+        found = np.empty((len(self.candidates), self.n_topics, self.weights.shape[1]))
         parts = [
-            candidates.expected_counts(weights, self.posterior[candidates.rows, a], backend).T.astype(np.float64)
+            candidates.expected_counts(weights, self.posterior[candidates.rows, a], backend).T
             for a, (candidates, weights) in enumerate(zip(self.candidates, self.weights, strict=True))
         ]
-        return np.concatenate(parts)
+        backend.all([(np.copyto, *pair) for pair in zip(found, parts, strict=True)])
+        return found.reshape(-1, found.shape[2])
 
     def sum_log_theta(self) -> np.ndarray:
         """(K,) sum over documents of E[log theta]."""
@@ -312,8 +313,8 @@ def fit_faceted(labels: Labels, design: CellDesign, prior: FacetPrior, task: Tas
     else:
         now = _first_parameters(labels, design, prior, task, spread)
     for done in range(first, settings.max_iter):
-        given = (np.exp(now.components.logs(design)), now.alpha, now.labels.logs())
-        evidence = now.labels.log_prior() - prior.penalties(now.components.eta, design)
+        given = (now.components.tables(design, task.backend.all), now.alpha, now.labels.logs())
+        evidence = now.labels.log_prior() - prior.penalties(now.components.eta, design, task.backend.all)
         stats = total(spread.map(_facet_step, *given, fresh))
         if fresh and watch.trace and (stats.bound + evidence) / n_tokens < watch.trace[-1]:
             fresh = False
@@ -346,7 +347,7 @@ def _maximise(
 ) -> _Parameters[Labels]:  # fmt: skip
     """The M-step: components, labels and alpha."""
     alpha = now.alpha
-    components, _ = fit_components(stats.words, design, prior, task.backend, now.components)
+    components = fit_components(stats.words, design, prior, task.backend, now.components)
     if learn_alpha:
         alpha = task.model.doc_topic_prior.update(alpha, stats.log_theta / len(task.batch))
     return _Parameters(components, now.labels.update(_of_all(spread, _posterior_of)), alpha)
@@ -359,7 +360,7 @@ def _first_parameters(
     alpha, logs, backend = task.model.doc_topic_prior.start.copy(), labels.logs(), task.backend
     tables = _first_tables(task.counts, logs, design, prior, alpha, task.seed, backend)
     stats = total(spread.map(_facet_step, tables, alpha, logs, True))
-    return _Parameters(first_components(stats.words, design, prior), labels, alpha)
+    return _Parameters(first_components(stats.words, design, prior, backend.all), labels, alpha)
 
 
 def _first_tables(
@@ -373,8 +374,8 @@ def _first_tables(
     """
     shares = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
     by_label, alone = np.asarray(shares.T @ counts, dtype=np.float64), design.labels_alone
-    start = first_components(by_label, alone, prior)
-    found, _ = fit_components(by_label, alone, prior, backend, start, _LABEL_TURNS)
+    start = first_components(by_label, alone, prior, backend.all)
+    found = fit_components(by_label, alone, prior, backend, start, _LABEL_TURNS)
     deviations = sum(found.eta[rows][group.component] for group, rows in zip(alone.groups, alone.slices, strict=True))
     label = np.repeat(shares.argmax(axis=1), np.diff(counts.indptr))
     sure = np.repeat(shares.max(axis=1) > 0.5, np.diff(counts.indptr))

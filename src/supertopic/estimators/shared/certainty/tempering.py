@@ -16,14 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
+from supertopic.backends.base import Run, in_turn
 from supertopic.checks import check_whole
 from supertopic.corpus import Corpus
 
 _LIMITS = ((np.log(0.05), np.log(1e4)), (0.0, 1.0))  # of the level's logarithm, and of the power
+_STARTS = (0.0, 0.5)  # powers that two searches begin at
 _LEAST = 5  # documents that the smallest class needs for every fold
 
 
@@ -44,7 +46,21 @@ class Temperature(NamedTuple):
 
     def log_likelihood(self, evidence: Evidence, codes: np.ndarray) -> float:
         """Of labels (D,)."""
-        return float(log_softmax(self.scores(evidence), axis=1)[np.arange(len(codes)), codes].sum())
+        return self.climb(evidence, codes)[0]
+
+    def climb(self, evidence: Evidence, codes: np.ndarray) -> tuple[float, np.ndarray]:
+        """The log-likelihood of labels (D,), and its slopes in the logarithm of the level and in the power.
+
+        d score / d log T = -log_words / T, so that a document's slope is that of its label less the mean over classes.
+        """
+        scores, own = self.scores(evidence), (np.arange(len(codes)), codes)
+        scores -= scores.max(axis=1, keepdims=True)
+        found = scores[own]
+        np.exp(scores, out=scores)
+        total = scores.sum(axis=1)
+        mean = np.einsum("dc,dc->d", scores, evidence.log_words) / total
+        slope = (mean - evidence.log_words[own]) / (self.level * evidence.sizes**self.power)
+        return float((found - np.log(total)).sum()), np.array([slope.sum(), slope @ np.log(evidence.sizes)])
 
 
 class Evidence(NamedTuple):
@@ -74,7 +90,8 @@ def cross_fitted_temperature(estimator: Any, corpus: Corpus, codes: np.ndarray, 
         other.fit(corpus.counts[known[rest]], places[rest], **more)
         evidence = other._evidence(Corpus(corpus.counts[known[out]]))
         found[out] = evidence.log_words
-    return fit_temperature(Evidence(found, evidence.log_shares, lengths_of(corpus)[known]), places)
+    with estimator._backend() as backend:
+        return fit_temperature(Evidence(found, evidence.log_shares, lengths_of(corpus)[known]), places, backend.all)
 
 
 def lengths_of(corpus: Corpus) -> np.ndarray:
@@ -82,15 +99,21 @@ def lengths_of(corpus: Corpus) -> np.ndarray:
     return np.maximum(np.asarray(corpus.counts.sum(axis=1, dtype=np.float64)).ravel(), 1.0)
 
 
-def fit_temperature(evidence: Evidence, codes: np.ndarray) -> Temperature:
+def fit_temperature(evidence: Evidence, codes: np.ndarray, run: Run = in_turn) -> Temperature:
     """The temperature under which labels (n,) are the most probable."""
 
-    def loss(free: np.ndarray) -> float:
-        return -Temperature(float(np.exp(free[0])), float(free[1])).log_likelihood(evidence, codes) / len(codes)
+    def loss(free: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slopes = Temperature(float(np.exp(free[0])), float(free[1])).climb(evidence, codes)
+        return -value / len(codes), -slopes / len(codes)
 
-    starts = ([0.0, 0.0], [0.0, 0.5])
-    found = min((minimize(loss, start, method="L-BFGS-B", bounds=_LIMITS) for start in starts), key=lambda f: f.fun)
-    return Temperature(float(np.exp(found.x[0])), float(found.x[1]))
+    ends: dict[float, Any] = {}
+
+    def search(power: float) -> None:
+        ends[power] = minimize(loss, [0.0, power], jac=True, method="L-BFGS-B", bounds=_LIMITS)
+
+    run([(search, power) for power in _STARTS])
+    level, power = min((ends[power] for power in _STARTS), key=lambda end: end.fun).x
+    return Temperature(float(np.exp(level)), float(power))
 
 
 def check_folds(estimator: Any) -> None:

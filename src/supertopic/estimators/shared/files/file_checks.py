@@ -345,7 +345,7 @@ def _check_components(estimator: Any) -> None:
     design = estimator._design()
     if design.n_components != len(indptr) - 1:
         raise ValueError(f"the deviations have {len(indptr) - 1} rows, expected {design.n_components}")
-    _require_weights(np.exp(estimator._parts().logs(design)).astype(np.float32), axis=0)
+    _require_weights(estimator._parts().tables(design).astype(np.float32), axis=0)
 
 
 def _check_regions(estimator: Any) -> None:

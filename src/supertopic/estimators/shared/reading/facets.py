@@ -104,7 +104,7 @@ class FacetedEstimator(TopicEstimator):
 
         tables : (cells, V) p(word | cell); by default those of all cells of the fit
         """
-        tables = np.exp(self._parts().logs(self._design())) if tables is None else tables
+        tables = self._parts().tables(self._design()) if tables is None else tables
         posterior, shares = np.empty(logs.shape), np.empty((len(corpus), self.n_topics), dtype=np.float32)
         for start in range(0, len(corpus), _DOCUMENTS_AT_ONCE):
             rows = slice(start, start + _DOCUMENTS_AT_ONCE)
@@ -124,7 +124,7 @@ class FacetedEstimator(TopicEstimator):
         """
         corpus = self._as_corpus(X)
         logs = np.tile(self._label_logs(), (len(corpus), 1)) if logs is None else logs
-        tables = np.exp(self._parts().logs(self._design()))
+        tables = self._parts().tables(self._design())
         if method == "completion":
             seen = Corpus(completion_split(corpus.counts, random_state)[0])
             with self._backend() as backend:
