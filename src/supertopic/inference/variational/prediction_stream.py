@@ -102,7 +102,7 @@ class StreamTrainer(Trainer):
                 rate = self.rate * max(1.0 - self.climb.steps / (self.n_epochs * n_steps), 0.0)
                 share = max(1.0 / (1 + self.climb.steps), 1.0 / n_steps)
                 before = self.state
-                given = (self.task, before, self.climb, some, self.source.n_documents, rate, share)
+                given = (self.task, before, self.climb, topics, some, self.source.n_documents, rate, share)
                 self.state, stats, _ = climb_batch(*given)
                 if len(self.held):
                     self.state = self.keep_dispersion(self.state, before)
@@ -121,13 +121,16 @@ def mini_batch_size(task: Task, n_documents: int) -> int:
 
 
 def climb_batch(
-    task: Task, state: State, climb: Climb, batch: Batch, n_documents: int, rate: float, share: float
-) -> tuple[State, PredictionStats, Spread]:
+    task: Task, state: State, climb: Climb, topics: np.ndarray, batch: Batch, n_documents: int, rate: float,
+    share: float,
+) -> tuple[State, PredictionStats, Spread]:  # fmt: skip
     """One step of the topics, and one of the coefficients: their equations move by `share` towards the batch's.
 
     The statistics are means over the batch's tokens and labels.
+
+    topics : (V, K) those of `climb`; they are overwritten by those after the step
     """
-    model, topics = task.model, climb.topics()
+    model = task.model
     n_tokens = max(float(batch.counts.data.sum(dtype=np.float64)), 1.0)
     n_labels = max(int(labelled(batch).sum()), 1)
     spread = task.backend.spread(batch)
@@ -156,12 +159,12 @@ def fit_partial(
         state = first_prediction_state(task)
     if climb is None:
         climb = Climb.of(first_topics(replace(task, start=state if len(state.word_topic) else None), task.batch))
-    values, size = [], mini_batch_size(task, len(task.batch))
+    values, size, topics = [], mini_batch_size(task, len(task.batch)), climb.topics()
     n_steps = -(-n_documents // size)
     for first in range(0, len(task.batch), size):
         batch = task.batch.rows(slice(first, first + size))
         share = max(1.0 / (1 + climb.steps), 1.0 / n_steps)
-        given = (batch, n_documents, SETTINGS.rate * rate(climb.steps), share)
+        given = (topics, batch, n_documents, SETTINGS.rate * rate(climb.steps), share)
         state, stats, spread = climb_batch(task, state, climb, *given)
         values.append(stats.words + stats.labels)
     lengths = np.where(np.isfinite(batch.lengths), batch.lengths, 0.0)
