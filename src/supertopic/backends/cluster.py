@@ -12,9 +12,9 @@ those of a small mini-batch, stay here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import count
+from itertools import count, repeat
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -75,23 +75,30 @@ class ClusterSpread:
 
     def __init__(self, client: Client, partitions: list[Movable]) -> None:
         self._client, self._name, self._numbers = client, f"supertopic-{uuid4().hex[:12]}", count()
+        self._workers = self._places(len(partitions))
         self._documents = self._hold([part.holding(None, copied=False) for part in partitions], "documents")
         self._found = self._hold([part.kept() for part in partitions], "found")
         self._length = self._bytes = 0  # of the chain since its last cut
         self._waiting: Parts | None = None
 
-    def _hold(self, values: list[Any], what: str) -> list[Future]:
-        """Each value on a worker: value i and what else is held of partition i on the same one."""
+    def _places(self, n_partitions: int) -> list[dict[str, Any]]:
+        """Where each partition is worked on, if that worker is there. Left to itself, Dask moves documents to where the
+        topics arrive first, and one worker does it all.
+        """
         places = sorted(self._client.nthreads().items())
         workers = [worker for worker, n_threads in places for _ in range(n_threads)]
-        name = self.name(what)
+        if not workers:
+            return [{}] * n_partitions
+        chosen = (workers[i * len(workers) // n_partitions] for i in range(n_partitions))
+        return [{"workers": [worker], "allow_other_workers": True} for worker in chosen]
+
+    def _hold(self, values: list[Any], what: str) -> list[Future]:
+        """Each value on the worker of its partition."""
+        name, pairs = self.name(what), zip(values, self._workers, strict=True)
         return [
-            self._client.submit(
-                deserialize_bytes, serialize_bytes(value), key=f"{name}-{i}", pure=False, allow_other_workers=True,
-                workers=[workers[i * len(workers) // len(values)]] if workers else None,
-            )
-            for i, value in enumerate(values)
-        ]  # fmt: skip
+            self._client.submit(deserialize_bytes, serialize_bytes(value), key=f"{name}-{i}", pure=False, **place)
+            for i, (value, place) in enumerate(pairs)
+        ]
 
     def name(self, what: str) -> str:
         """A key that no other task has."""
@@ -107,21 +114,27 @@ class ClusterSpread:
         if getattr(function, "reads_only", False):
             return Parts(self, self._tasks(_ask, given, getattr(function, "__name__", "ask")))
         if self._length >= _LONGEST_CHAIN or self._bytes > _LARGEST_CHAIN:
+            self._workers = self._places(len(self._found))  # some may be new
             self._found = self._hold(self.gather(self._found), "found")
             self._length = self._bytes = 0
         self._length, self._bytes = self._length + 1, self._bytes + len(packed)
         steps = self._tasks(_step, given, getattr(function, "__name__", "step"))
-        name = self.name("found")
-        found = [delayed(_first)(step, dask_key_name=f"{name}-{i}") for i, step in enumerate(steps)]
-        name = self.name("value")
-        values = [delayed(_second)(step, dask_key_name=f"{name}-{i}") for i, step in enumerate(steps)]
+        found, values = (
+            self._by_place(what, part, zip(steps)) for what, part in (("found", _first), ("value", _second))
+        )
         self._waiting = Parts(self, values, found)
         return self._waiting
 
     def _tasks(self, task: Callable[..., Any], given: Any, what: str) -> list[Delayed]:
-        name, run = self.name(what), delayed(task, traverse=False)
-        pairs = zip(self._documents, self._found, strict=True)
-        return [run(*pair, given, dask_key_name=f"{name}-{i}") for i, pair in enumerate(pairs)]
+        return self._by_place(what, task, zip(self._documents, self._found, repeat(given)))
+
+    def _by_place(self, what: str, task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Delayed]:
+        """A task for each partition, where that is worked on."""
+        name, run, found = self.name(what), delayed(task, traverse=False), []
+        for i, (place, given) in enumerate(zip(self._workers, arguments, strict=True)):
+            with dask.annotate(**place):
+                found.append(run(*given, dask_key_name=f"{name}-{i}"))
+        return found
 
     def flush(self) -> None:
         """Run what nobody has asked the results of."""
