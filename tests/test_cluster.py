@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from supertopic import (
 from supertopic.backends import connect, make_backend
 from supertopic.backends.base import in_tree
 from supertopic.datasets import simulate
+from supertopic.inference.batches import Batch
 from tests.cli_tools import run, write_corpus
 
 distributed = pytest.importorskip("distributed")
@@ -105,6 +107,20 @@ def test_a_cluster_equals_threads(name, client, monkeypatch):
     found = numbers_of(clone(model).set_params(backend=client).fit(counts, y))
     assert calls  # the local steps ran there
     assert_alike(found, expected, DUAL_TOLERANCE if name == "MedLDA classes" else TOLERANCE)
+
+
+def where(partition, backend, topics):
+    time.sleep(0.3)
+    return distributed.get_worker().address
+
+
+def test_every_worker_has_something_to_do(client):
+    """Large topics arrive at one of them first, to which Dask would rather move all documents."""
+    counts, y = data_for("gaussian")
+    with make_backend(client, 1) as backend:
+        spread = backend.spread(Batch(counts.counts, y, np.ones(len(y)), 3))
+        for _ in range(4):
+            assert len(set(spread.map(where, np.ones(1 << 20)))) == 2
 
 
 def test_a_worker_that_dies_changes_nothing(client, cluster):

@@ -441,3 +441,33 @@ def test_shares_known_exactly_are_the_limit_of_long_documents():
         np.testing.assert_allclose(one, other, rtol=1e-6)
     given = coef, is_product, moments[0][1], slope, curvature
     np.testing.assert_allclose(exact.gradient(*given), long.gradient(*given), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("key", ["gaussian", "poisson", "softmax"])
+def test_documents_in_blocks_say_what_all_say_together(key, monkeypatch):
+    """Whoever does the blocks, and in whichever order: the sum is the same, bit for bit."""
+    data, response = simulate(key, n_covariates=1), build(key)
+    whole = Labelled(data.design, data.y, np.ones(D))
+    coef, dispersion = (
+        np.random.default_rng(0).normal(size=(response.n_columns, K + 1)),
+        response.start(response.describe(data.y, np.ones(D))),
+    )
+    statistics = (regression.value_and_gradient, dispersion_summary, regression.information)
+    expected = [function(whole, response, coef, dispersion) for function in statistics]
+    monkeypatch.setattr("supertopic.inference.design._BLOCK", 64)
+    sizes = []
+
+    def backwards(calls):
+        sizes.append(len(calls))
+        for function, *arguments in reversed(calls):
+            function(*arguments)
+
+    for function, value in zip(statistics, expected, strict=True):
+        part = Labelled(data.design, data.y, np.ones(D))
+        found = part.total(function, response, coef, dispersion)
+        np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(part.total_by(backwards, function, response, coef, dispersion), found)
+    most = whole.total_by(backwards, regression.reach, coef, combine=np.maximum)
+    np.testing.assert_array_equal(most, np.abs(data.columns @ coef.T).max(axis=0))
+    assert sizes == [5] * 4
+    assert whole.total(regression.itself, combine=regression.join).y is data.y

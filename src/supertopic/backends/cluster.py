@@ -132,7 +132,7 @@ class ClusterSpread:
         """A task for each partition, where that is worked on."""
         name, run, found = self.name(what), delayed(task, traverse=False), []
         for i, (place, given) in enumerate(zip(self._workers, arguments, strict=True)):
-            with dask.annotate(**place):
+            with dask.annotate(**place):  # type: ignore[attr-defined]
                 found.append(run(*given, dask_key_name=f"{name}-{i}"))
         return found
 

@@ -68,11 +68,24 @@ class DirichletTopics(Emission):
     ) -> np.ndarray:
         """The weights of some words; `totals` are the sums over all words."""
         if self.at_mean:
-            found = (word_topic / np.maximum(totals, _NOTHING)).astype(np.float32)
-            return np.log(np.maximum(found, _NOTHING)) if log else found
+            return self._at_mean(word_topic, np.maximum(totals, _NOTHING), backend, log, weights)
         psi_totals = digamma(totals)
         kernel, by_topic = (expect_logs, psi_totals) if log else (expect_topics, np.exp(-psi_totals).astype(np.float32))
         backend.over_range(len(weights), lambda start, stop: kernel(start, stop, word_topic, by_topic, weights))
+        return weights
+
+    def _at_mean(
+        self, word_topic: np.ndarray, totals: np.ndarray, backend: Backend, log: bool, weights: np.ndarray
+    ) -> np.ndarray:
+        """The means of the words' probabilities, or their logarithms."""
+
+        def divide(start: int, stop: int) -> None:
+            own = weights[start:stop]
+            own[:] = word_topic[start:stop] / totals
+            if log:
+                np.log(np.maximum(own, _NOTHING), out=own)
+
+        backend.over_range(len(weights), divide)
         return weights
 
     def evidence(self, word_topic: np.ndarray, backend: Backend) -> float:
@@ -80,7 +93,7 @@ class DirichletTopics(Emission):
             return 0.0
         totals = _totals(word_topic, backend)
         if self.at_mean:
-            logs = sum(float(np.log(word_topic[rows], dtype=np.float64).sum()) for rows in _parts(len(word_topic)))
+            logs = _sum_logs(word_topic, backend)
             norm = gammaln(len(word_topic) * (self.prior + 1.0)) - len(word_topic) * gammaln(self.prior + 1.0)
             return self.prior * (logs - len(word_topic) * float(np.log(totals).sum())) + len(totals) * float(norm)
         psi_totals = digamma(totals)
@@ -118,6 +131,18 @@ def _totals(word_topic: np.ndarray, backend: Backend) -> np.ndarray:
     sums = np.zeros((len(parts), word_topic.shape[1]))
     backend.all([(add_rows, word_topic[rows], sums[i]) for i, rows in enumerate(parts)])
     return sums.sum(axis=0)
+
+
+def _sum_logs(word_topic: np.ndarray, backend: Backend) -> float:
+    """sum_wk log lambda_wk, float64, in parts as `_totals`."""
+    parts = _parts(len(word_topic))
+    sums = np.zeros(len(parts))
+
+    def add(place: int) -> None:
+        sums[place] = np.log(word_topic[parts[place]], dtype=np.float64).sum()
+
+    backend.all([(add, place) for place in range(len(parts))])
+    return float(sums.sum())
 
 
 def integrable_prior(emission: Emission) -> float:

@@ -20,7 +20,8 @@ from supertopic.kernels.thinning import copy_kept, count_kept
 from supertopic.kernels.word_sums import order_by_word
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
-_PIECE, _PIECE_WORDS, _MOST_PIECES = 1 << 20, 24, 256  # entries × topics and entries / words at least; pieces at most
+_PIECE, _PIECE_WORDS = 1 << 20, 24  # entries × topics and entries / words at least
+_FEW_PIECES, _MOST_PIECES = 8, 256
 _PLAIN_BYTES = 1 << 20  # held about a block's documents where there is no response: they stay in the second-level cache
 
 
@@ -67,10 +68,12 @@ class Batch:
     def n_pieces(self) -> int:
         """Pieces that take longer to be worked on than a task takes to be sent, and topics and statistics to travel.
 
-        The work grows with entries × topics, and what travels with words × topics.
+        The work grows with entries × topics, and what travels with words × topics. Many pieces are twice as large: they
+        cost less, and there are enough of them for all workers.
         """
         least = max(_PIECE / self.n_topics, _PIECE_WORDS * self.counts.shape[1])
-        return int(np.clip(self.counts.nnz // least, 1, _MOST_PIECES))
+        small = self.counts.nnz // least
+        return int(np.clip(max(min(small, _FEW_PIECES), small // 2), 1, _MOST_PIECES))
 
     def split(self, n_parts: int) -> list[Partition]:
         """Runs of documents with about as many entries each."""
@@ -140,6 +143,16 @@ class Batch:
             blocks.append(Block(start, stop))
             start = stop
         return blocks
+
+
+class EntryOrder:
+    """A block's entries by word; one thread finds it while others infer the documents."""
+
+    def __init__(self, batch: Batch, block: Block) -> None:
+        self.batch, self.block = batch, block
+
+    def find(self) -> None:
+        self.by_word = order_entries(np.arange(*self.block), self.batch.counts)
 
 
 @dataclass

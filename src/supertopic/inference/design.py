@@ -78,11 +78,11 @@ class Design:
 
     def moments(self, coef: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[s] and E[s²] or E[exp s], each (D, C), for coef (C, K + P)."""
+        if self.is_exact:
+            score = self.predictors(coef)
+            return score, _moments_of_known(score, is_product)
         topics, others = coef[:, : self.mean.shape[1]], self.others(coef)
         score = self.mean @ topics.T
-        if self.is_exact:
-            score += others
-            return score, np.where(is_product, np.exp(np.clip(score, -300.0, 300.0)), score**2)
         variance = np.maximum(self.mean @ (topics**2).T - score**2, 0.0)
         moment = (score + others) ** 2 + variance / self.lengths[:, None]
         finite = np.isfinite(self.lengths)
@@ -119,11 +119,12 @@ class Design:
         self, coef: np.ndarray, is_product: np.ndarray, moment: np.ndarray, slope: np.ndarray, curvature: np.ndarray
     ) -> np.ndarray:
         """(C, K + P): cross - gram·coef, without gram."""
+        if self.is_exact:
+            weight = moment if is_product.all() else np.where(is_product, moment, self.predictors(coef))
+            return (slope - curvature * weight).T @ self.columns
         n_topics = self.mean.shape[1]
         topics, others = coef[:, :n_topics], self.others(coef)
         score = self.mean @ topics.T
-        if self.is_exact:
-            return (slope - curvature * np.where(is_product, moment, score + others)).T @ self.columns
         quadratic = np.where(is_product, 0.0, curvature)
         own = quadratic / self.lengths[:, None]  # of a token's own variance
         result = (slope - quadratic * (score + others)).T @ self.columns
@@ -167,6 +168,14 @@ class TokenDesign(Design):
             shares[empty] = self.mean[empty]
         own = phi * (np.repeat(weight / self.lengths**2, per_document) * self.counts)[:, None]
         return shares, weighted_gram(shares, weight) - own.T @ phi
+
+
+def _moments_of_known(score: np.ndarray, is_product: np.ndarray) -> np.ndarray:
+    """s² or exp s."""
+    if not is_product.any():
+        return score**2
+    found = np.exp(np.clip(score, -300.0, 300.0))
+    return found if is_product.all() else np.where(is_product, found, score**2)
 
 
 def weighted_gram(columns: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -74,8 +74,8 @@ class Softmax(Response):
     def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        total = np.broadcast_to(moment.sum(axis=1, keepdims=True), score.shape)
-        slope, curvature = only_known(y, self._is_class(y), 1.0 / np.maximum(total, 1e-300))
+        inverse = 1.0 / np.maximum(moment.sum(axis=1, keepdims=True), 1e-300)
+        slope, curvature = only_known(y, self._is_class(y), np.broadcast_to(inverse, score.shape))
         return slope, curvature
 
     def augment(
@@ -102,7 +102,7 @@ class Softmax(Response):
         return shape * (self._is_class(y)[:, column] - 0.5) + omega * rest, omega
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        own = (self._is_class(y) * score).sum(axis=1)
+        own = score[np.arange(len(y)), np.where(np.isnan(y), 0, y).astype(int)]
         (density,) = only_known(y, own - np.log(np.maximum(moment.sum(axis=1), 1e-300)))
         return density
 

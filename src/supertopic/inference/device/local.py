@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class DeviceBlock(ResponseBlock):
 
     def _run_mean(
         self, backend: Backend, max_passes: int, fresh: bool, slope: np.ndarray, curvature: np.ndarray,
-        active: np.ndarray, factors: np.ndarray,
+        active: np.ndarray, factors: np.ndarray, also: list[Callable[[], None]],
     ) -> None:  # fmt: skip
         documents, found, room = documents_of(self.partition.batch), self.found, self.room
         n_documents, n_columns = found.score.shape

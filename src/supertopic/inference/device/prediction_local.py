@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, Run, in_turn
 from supertopic.backends.cuda.arrays import Matrix, padded, warps
 from supertopic.backends.cuda.documents import Documents
 from supertopic.backends.cuda.forms import form_of
@@ -148,10 +148,10 @@ class DeviceClimb(Climb):
     def arrays(self) -> dict[str, np.ndarray]:
         return {name: np.asarray(value) for name, value in super().arrays().items()}
 
-    def topics(self) -> Any:
+    def topics(self, run: Run = in_turn) -> Any:
         return distributions(self.logits)
 
-    def averaged(self) -> Any:
+    def averaged(self, run: Run = in_turn) -> Any:
         return distributions(self.average)
 
     def step(self, given: Any, gradient: Any, prior: float, rate: float, backend: Backend) -> Any:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, Run, in_turn
 from supertopic.kernels.climb import PART, climb_words, scale_topics, weigh_gradient
+
+_WORDS_AT_ONCE = 1024
 
 
 class Climbing(NamedTuple):
@@ -60,13 +62,13 @@ class Climb:
         logits = np.log(topics + np.float32(1e-12))
         return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy())
 
-    def topics(self) -> np.ndarray:
+    def topics(self, run: Run = in_turn) -> np.ndarray:
         """b (V, K) where the last step ended, columns sum to one."""
-        return _distributions(self.logits)
+        return _distributions(self.logits, run)
 
-    def averaged(self) -> np.ndarray:
+    def averaged(self, run: Run = in_turn) -> np.ndarray:
         """b (V, K) of the average over the last steps."""
-        return _distributions(self.average)
+        return _distributions(self.average, run)
 
     def step(self, topics: np.ndarray, gradient: np.ndarray, prior: float, rate: float, backend: Backend) -> np.ndarray:
         """One step of Adam along the gradient of an objective + prior·sum log b; returns the topics after it.
@@ -104,6 +106,18 @@ class Climb:
         return {"logits": self.logits, "mean": self.mean, "square": self.square, "average": self.average}
 
 
-def _distributions(logits: np.ndarray) -> np.ndarray:
-    found = np.exp(logits - logits.max(axis=0))
-    return found / found.sum(axis=0, dtype=np.float64).astype(np.float32)
+def _distributions(logits: np.ndarray, run: Run) -> np.ndarray:
+    """exp of the logits, columns sum to one. Parts of fixed size are added in their order, whoever makes them."""
+    found, highest = np.empty_like(logits), logits.max(axis=0)
+    parts = [found[first : first + _WORDS_AT_ONCE] for first in range(0, len(found), _WORDS_AT_ONCE)]
+    sums = np.empty((len(parts), logits.shape[1]))
+
+    def exponentiate(place: int) -> None:
+        first, part = place * _WORDS_AT_ONCE, parts[place]
+        np.exp(np.subtract(logits[first : first + len(part)], highest, out=part), out=part)
+        part.sum(axis=0, dtype=np.float64, out=sums[place])
+
+    run([(exponentiate, place) for place in range(len(parts))])
+    total = sums.sum(axis=0).astype(np.float32)
+    run([(np.divide, part, total, part) for part in parts])
+    return found

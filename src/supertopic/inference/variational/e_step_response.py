@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,10 +63,10 @@ class ResponseBlock:
         self.passes = np.zeros(len(self.y), dtype=np.int32)
         self.bound = np.zeros(len(self.y))
 
-    def infer(self, backend: Backend, fresh: bool) -> None:
-        """Topic shares, scores and bound of the documents."""
+    def infer(self, backend: Backend, fresh: bool, *also: Callable[[], None]) -> None:
+        """Topic shares, scores and bound of the documents. also : done beside it."""
         response, found = self.model.response, self.found
-        self._infer_mean(backend, fresh)
+        self._infer_mean(backend, fresh, list(also))
         if self.model.per_token:
             self._infer_tokens(backend)
         found.score[:], found.moment[:] = self._whole()
@@ -106,7 +107,7 @@ class ResponseBlock:
             curvature = np.where(response.is_product, curvature * np.exp(np.minimum(self.offset, 300.0)), curvature)
         return self.weight[:, None] * slope + self.added_slope, self.weight[:, None] * curvature
 
-    def _infer_mean(self, backend: Backend, fresh: bool) -> None:
+    def _infer_mean(self, backend: Backend, fresh: bool, also: list[Callable[[], None]]) -> None:
         """Inference with one term of the response for all tokens of a document.
 
         Where the slopes depend on the scores, a few passes without the response give the first scores.
@@ -118,7 +119,8 @@ class ResponseBlock:
             factors[:, ~self.model.response.is_product] = 0.0
 
         def run(max_passes: int, fresh: bool) -> None:
-            self._run_mean(backend, max_passes, fresh, slope, curvature, active, factors)
+            self._run_mean(backend, max_passes, fresh, slope, curvature, active, factors, also)
+            also.clear()
 
         most = self.limits.max_passes
         if self.model.response.constant_slopes:
@@ -135,7 +137,7 @@ class ResponseBlock:
 
     def _run_mean(
         self, backend: Backend, max_passes: int, fresh: bool, slope: np.ndarray, curvature: np.ndarray,
-        active: np.ndarray, factors: np.ndarray,
+        active: np.ndarray, factors: np.ndarray, also: list[Callable[[], None]],
     ) -> None:  # fmt: skip
         """At most `max_passes` over the words of the active documents, at these slopes and curvatures."""
         found = self.found
@@ -149,7 +151,7 @@ class ResponseBlock:
                 self.bound, self.passes, found.score, found.moment, rows,
             )  # fmt: skip
 
-        backend.over_weights(self.indptr, over)
+        backend.all([*((call,) for call in also), *((over, *ends) for ends in backend.cut(self.indptr))])
 
     def _infer_tokens(self, backend: Backend) -> None:
         """Continue with a term of the response for every token."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import digamma
 
 from supertopic.backends.base import Backend, Room
-from supertopic.inference.batches import Block, Locals, Partition, order_entries
+from supertopic.inference.batches import EntryOrder, Locals, Partition
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.e_step_words import add_word_blocks, variational_shares
 from supertopic.kernels.e_step_words import sum_log_theta
@@ -101,9 +101,10 @@ def _add_response_blocks(
         own = slope[some] if isinstance(slope, np.ndarray) else slope
         locals_ = Locals(found.doc_topic[some], found.score[some], found.moment[some])
         block = ResponseBlock.of(model, state, limits, weights, batch, documents, locals_, own, shares)
-        block.infer(backend, fresh)
+        order = EntryOrder(batch, documents)
+        block.infer(backend, fresh, order.find)
         block.add_to(stats)
-        _add_words(partition, documents, block.phi, stats.word_topic, backend)
+        _add_words(order, block.phi, stats.word_topic, backend)
 
 
 def _add_mixture_blocks(
@@ -116,17 +117,15 @@ def _add_mixture_blocks(
         indptr, indices, counts = batch.entries(documents)
         phi, some = shares[: len(counts)], slice(*documents)
         given = (indptr, indices, counts, weights, log_shares, found.doc_topic[some], phi, bound[some])
-        backend.all([(share_documents, *ends, *given) for ends in backend.cut(indptr)])
-        _add_words(partition, documents, phi, stats.word_topic, backend)
+        order = EntryOrder(batch, documents)
+        backend.all([(order.find,), *((share_documents, *ends, *given) for ends in backend.cut(indptr))])
+        _add_words(order, phi, stats.word_topic, backend)
         stats.bound += float(bound[some].sum())
 
 
-def _add_words(
-    partition: Partition, documents: Block, phi: np.ndarray, word_topic: np.ndarray, backend: Backend
-) -> None:
+def _add_words(order: EntryOrder, phi: np.ndarray, word_topic: np.ndarray, backend: Backend) -> None:
     """Add the expected counts of a block's words to `word_topic` (V, K)."""
-    words, first, entry, _ = order_entries(np.arange(*documents), partition.batch.counts)
-    counts = partition.batch.entries(documents)[2]
+    (words, first, entry, _), counts = order.by_word, order.batch.entries(order.block)[2]
 
     def add(start: int, stop: int) -> None:
         row = np.empty(phi.shape[1], dtype=np.float32)

@@ -97,6 +97,14 @@ class Trainer:
         self.n_labels = max(int(labels.sum()), 1)
         self.size = task.settings.batch_size or SETTINGS.size(len(self.train))
 
+    def topics(self) -> np.ndarray:
+        """b (V, K) where the last step ended."""
+        return self.climb.topics(self.task.backend.all)
+
+    def averaged(self) -> np.ndarray:
+        """b (V, K) of the average over the last steps."""
+        return self.climb.averaged(self.task.backend.all)
+
     def solve(self, topics: np.ndarray, first: bool = False) -> State:
         """Settle all training documents; return the State with the coefficients that fit them best."""
         limits = _SETTLED if first else _SHARES
@@ -291,10 +299,10 @@ def _search(course: Course, watch: Watch, max_iter: int, known: int | None) -> N
     while course.done < last:
         if searching and course.done - course.best_at >= SETTINGS.patience:
             break  # first, since a fit may be killed right after its last step
-        value = trainer.epoch(course.done, trainer.climb.topics())
+        value = trainer.epoch(course.done, trainer.topics())
         course.done += 1
         if searching or course.done == last:
-            topics = trainer.climb.averaged()
+            topics = trainer.averaged()
             state = trainer.solve(topics)
             if len(trainer.held):
                 value, state = trainer.judge(topics, state)
@@ -311,7 +319,7 @@ def _over_all(course: Course) -> Trainer:
     climb = task.backend.form(Climb).of(course.searched())
     state = replace(best, word_topic=best.word_topic[:0])
     trainer = course.trainer.over_all(state, climb, rate, _n_last(course.best_at))
-    trainer.state = trainer.keep_dispersion(trainer.solve(trainer.climb.topics(), first=True), best)
+    trainer.state = trainer.keep_dispersion(trainer.solve(trainer.topics(), first=True), best)
     return trainer
 
 
@@ -323,11 +331,11 @@ def _finish(course: Course, watch: Watch) -> State:
     """The State after the last epochs; the dispersion stays that of the documents that were held out."""
     trainer, best = course.trainer, course.best
     while course.last <= _n_last(course.best_at):
-        trainer.epoch(course.done, trainer.climb.topics())
+        trainer.epoch(course.done, trainer.topics())
         trainer.state = trainer.keep_dispersion(trainer.state, best)
         course.done, course.last = course.done + 1, course.last + 1
         course.watch(watch)
-    topics = trainer.climb.averaged()
+    topics = trainer.averaged()
     return trainer.result(topics, trainer.keep_dispersion(trainer.solve(topics), best))
 
 
@@ -368,7 +376,7 @@ def _start(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb]
 
 def _first(trainer: Trainer) -> Course:
     """Of a new fit: the topics that it starts from may already be the best."""
-    topics, value = trainer.climb.topics(), 0.0
+    topics, value = trainer.topics(), 0.0
     first = state = trainer.solve(topics, first=True)
     if len(trainer.held):
         value, state = trainer.judge(topics, state)

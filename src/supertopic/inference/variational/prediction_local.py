@@ -14,7 +14,7 @@ import numpy as np
 
 from supertopic.backends.base import Backend, Combine, Spread, reads_only
 from supertopic.inference.after.refit import with_known_shares
-from supertopic.inference.batches import Batch, Block, ByWord, Locals, Partition, continue_from, gather, order_entries
+from supertopic.inference.batches import Batch, Block, ByWord, EntryOrder, Locals, Partition, continue_from, gather
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from supertopic.model import Model, State
@@ -64,7 +64,7 @@ def prediction_step(
     batch, found = partition.batch, _start(partition, model.n_topics)
     stats = PredictionStats(np.zeros_like(weights), 0.0, 0.0)
     for block in batch.plain_blocks:
-        theta, order = found[slice(*block)], _Order(batch, block)
+        theta, order = found[slice(*block)], EntryOrder(batch, block)
         ratio, values = _settle(batch, block, theta, state.alpha, weights, scales.shares, backend, order.find)
         pull, labels = _pull_of_labels(batch, block, model, state, theta)
         stats.words += float(values.sum())
@@ -75,16 +75,6 @@ def prediction_step(
         adjoint += np.float32(scales.word)  # the words' own gradient: ratio·theta is EM's expected count over b
         _add_by_word(order.by_word, (ratio, shift, theta, adjoint), stats.topics, backend)
     return stats
-
-
-class _Order:
-    """A block's entries by word; one thread finds it while others are at the shares."""
-
-    def __init__(self, batch: Batch, block: Block) -> None:
-        self.batch, self.block = batch, block
-
-    def find(self) -> None:
-        self.by_word = order_entries(np.arange(*self.block), self.batch.counts)
 
 
 class EpochShares:

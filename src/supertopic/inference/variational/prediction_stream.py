@@ -159,7 +159,7 @@ def fit_partial(
         state = first_prediction_state(task)
     if climb is None:
         climb = Climb.of(first_topics(replace(task, start=state if len(state.word_topic) else None), task.batch))
-    values, size, topics = [], mini_batch_size(task, len(task.batch)), climb.topics()
+    values, size, topics = [], mini_batch_size(task, len(task.batch)), climb.topics(task.backend.all)
     n_steps = -(-n_documents // size)
     for first in range(0, len(task.batch), size):
         batch = task.batch.rows(slice(first, first + size))
@@ -169,4 +169,4 @@ def fit_partial(
         values.append(stats.words + stats.labels)
     lengths = np.where(np.isfinite(batch.lengths), batch.lengths, 0.0)
     counts = np.maximum(lengths @ gather(spread) * (n_documents / len(batch)), 1.0).astype(np.float32)
-    return replace(state, word_topic=climb.averaged() * counts), climb, float(np.mean(values))
+    return replace(state, word_topic=climb.averaged(task.backend.all) * counts), climb, float(np.mean(values))

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from supertopic.estimators.shared.certainty.topic_errors import similarity, widening
+from supertopic.estimators.shared.fitting.side_by_side import fit_side_by_side
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.gibbs.chains import match_topics
 from supertopic.model import State
@@ -45,12 +47,17 @@ def folds_of(training: Training, n_folds: int, seed: int) -> np.ndarray | None:
 
 
 def fold_fits(estimator: Any, training: Training, fold: np.ndarray, seed: int, **given: Any) -> Iterator[Fold]:
-    """The folds one after the other, each with the fit without it; `given` are what its parameters differ in."""
+    """The folds in their order, each with the fit without it; `given` are what its parameters differ in."""
     n_folds = int(fold.max()) + 1
+
+    def fit_without(number: int, n_jobs: int) -> Any:
+        rest = training.rows(np.flatnonzero(fold != number))
+        return estimator._sibling(("fold", number), rest, seed, n_jobs=n_jobs, **given)
+
+    parts = [partial(fit_without, number) for number in range(n_folds)]
     with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
-        for number in range(n_folds):
-            out, rest = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-            yield Fold(number, out, rest, estimator._sibling(("fold", number), training.rows(rest), seed, **given))
+        for number, fit in enumerate(fit_side_by_side(estimator, parts, training.corpus.counts.nnz)):
+            yield Fold(number, np.flatnonzero(fold == number), np.flatnonzero(fold != number), fit)
             report(number + 1)
 
 

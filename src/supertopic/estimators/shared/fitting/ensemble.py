@@ -9,6 +9,7 @@ the others, the estimator keeps what predictions need: topics (E - 1, V, W) as `
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
 from supertopic.checks import check_whole
+from supertopic.estimators.shared.fitting.side_by_side import fit_side_by_side
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after import prediction
 from supertopic.responses.several import units
@@ -32,10 +34,12 @@ def n_members(estimator: Any) -> int:
 
 def fit_members(estimator: Any, training: Training, seed: int) -> None:
     """Fit the other members, each with a seed of its own."""
-    states = []
-    for number in range(1, n_members(estimator)):
-        other = estimator._sibling(("member", number), training, (seed + number) % 2**32, ensemble=1)
-        states.append(other._state)
+
+    def fit_member(number: int, n_jobs: int) -> Any:
+        return estimator._sibling(("member", number), training, (seed + number) % 2**32, ensemble=1, n_jobs=n_jobs)
+
+    members = [partial(fit_member, number) for number in range(1, n_members(estimator))]
+    states = [other._state for other in fit_side_by_side(estimator, members, training.corpus.counts.nnz)]
     if not states:
         return
     n_topics, own = estimator.n_topics, estimator._state

@@ -1,0 +1,42 @@
+"""Fits that are parts of another one and do not depend on each other, side by side: without a fold, of an ensemble.
+
+The steps of a fit are short, and its threads wait for one another at the end of each. Whole fits have nothing to wait
+for: two of them, each by one thread, take less time than one after the other, each by two. They hold their documents
+and topics at the same time, so that a large corpus has one fit at a time, by all threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from supertopic.backends.base import Backend
+
+_MOST_ENTRIES = 1 << 26  # of the documents of all fits at a time: half a gigabyte
+
+
+def fit_side_by_side(estimator: Any, parts: Sequence[Callable[[int], Any]], n_entries: int) -> Iterator[Any]:
+    """The fits that `parts` make, in their order. Each is given its number of threads; the result has the estimator's.
+
+    n_entries : of the documents of one fit
+    """
+    if estimator.backend != "threads":
+        yield from (part(estimator.n_jobs) for part in parts)
+        return
+    with estimator._backend() as backend:
+        at_once = max(1, min(backend.n_threads, _MOST_ENTRIES // max(n_entries, 1)))
+        for first in range(0, len(parts), at_once):
+            for fit in _fit_at_once(parts[first : first + at_once], backend):
+                fit.n_jobs = estimator.n_jobs
+                yield fit
+
+
+def _fit_at_once(parts: Sequence[Callable[[int], Any]], backend: Backend) -> list[Any]:
+    """All of them, each by its share of the threads."""
+    found: list[Any] = [None] * len(parts)
+
+    def fit(place: int) -> None:
+        found[place] = parts[place](backend.n_threads // len(parts))
+
+    backend.all([(fit, place) for place in range(len(parts))])
+    return found

@@ -1,0 +1,74 @@
+"""Fits that are parts of another one: as many at a time as there are threads, and the same whatever that is."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from supertopic import SLDARegressor
+from supertopic.backends.threads import Threads
+from supertopic.datasets import simulate
+from supertopic.estimators.shared.fitting import side_by_side
+from supertopic.estimators.shared.fitting.side_by_side import fit_side_by_side
+
+
+class Owner:
+    """What the parts belong to."""
+
+    def __init__(self, n_jobs, backend="threads"):
+        self.n_jobs, self.backend = n_jobs, backend
+
+    def _backend(self):
+        return Threads(self.n_jobs)
+
+
+def parts_that_count(n_parts):
+    """Parts, and what is counted while they run: (number, threads) of each, and how many ran at a time at most."""
+    begun, running, most, lock = [], [0], [0], threading.Lock()
+
+    def fit(number, n_jobs):
+        with lock:
+            begun.append((number, n_jobs))
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        threading.Event().wait(0.05)
+        with lock:
+            running[0] -= 1
+        return Owner(n_jobs) if number != "broken" else 1 / 0
+
+    return [lambda n_jobs, number=number: fit(number, n_jobs) for number in range(n_parts)], begun, most, fit
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "n_parts", "threads", "at_once"),
+    [(1, 3, [1, 1, 1], 1), (2, 5, [1, 1, 1, 1, 2], 2), (4, 3, [1, 1, 1], 3), (7, 2, [3, 3], 2)],
+)
+def test_every_fit_has_its_share_of_the_threads(n_jobs, n_parts, threads, at_once):
+    parts, begun, most, _ = parts_that_count(n_parts)
+    found = list(fit_side_by_side(Owner(n_jobs), parts, n_entries=10))
+    assert sorted(begun) == list(enumerate(threads)) and most == [at_once]
+    assert [fit.n_jobs for fit in found] == [n_jobs] * n_parts
+
+
+def test_large_documents_and_other_backends_have_one_fit_at_a_time():
+    for owner, n_entries, threads in ((Owner(3), side_by_side._MOST_ENTRIES, 3), (Owner(2, "cuda"), 1, 2)):
+        parts, begun, most, _ = parts_that_count(2)
+        list(fit_side_by_side(owner, parts, n_entries))
+        assert begun == [(0, threads), (1, threads)] and most == [1]
+
+
+def test_an_error_in_one_is_raised():
+    parts, _, _, fit = parts_that_count(2)
+    with pytest.raises(ZeroDivisionError):
+        list(fit_side_by_side(Owner(3), [*parts, lambda n_jobs: fit("broken", n_jobs)], 10))
+
+
+def test_folds_and_members_are_the_same_side_by_side():
+    data = simulate(n_documents=90, n_topics=3, n_words=40, mean_length=30, response="gaussian", seed=4)
+
+    def fit(n_jobs):
+        return SLDARegressor(3, ensemble=3, max_iter=3, random_state=0, n_jobs=n_jobs).fit(data.counts, data.y)
+
+    one, two = fit(1), fit(2)
+    for name in ("_member_topics", "_member_coef", "_conformal", "_topic_error", "coef_", "dispersion_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
