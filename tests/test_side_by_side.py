@@ -1,6 +1,7 @@
 """Fits that are parts of another one: as many at a time as there are threads, and the same whatever that is."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
 from supertopic.estimators.shared.fitting import side_by_side
 from supertopic.estimators.shared.fitting.side_by_side import fit_side_by_side
+from supertopic.inference.task import Watch
 
 
 class Owner:
@@ -61,6 +63,28 @@ def test_an_error_in_one_is_raised():
     parts, _, _, fit = parts_that_count(2)
     with pytest.raises(ZeroDivisionError):
         list(fit_side_by_side(Owner(3), [*parts, lambda n_jobs: fit("broken", n_jobs)], 10))
+
+
+def test_when_one_fails_the_others_stop_after_a_step():
+    """The first error counts, an interruption too; a fit that goes on afterwards is not stopped."""
+    watch, steps = Watch(lambda *_, **__: None, None), []
+
+    def long(n_jobs):
+        for done in range(10_000):
+            steps.append(done)
+            watch.step(done, dict)
+            threading.Event().wait(0.005)
+
+    def broken(n_jobs, error):
+        threading.Event().wait(0.05)
+        raise error
+
+    for error in (ValueError("y"), KeyboardInterrupt()):
+        for parts in ([long, partial(broken, error=error)], [partial(broken, error=error), long]):
+            with pytest.raises(type(error)):
+                list(fit_side_by_side(Owner(2), parts, 10))
+    assert 4 <= len(steps) < 400
+    watch.step(1, dict)
 
 
 def test_folds_and_members_are_the_same_side_by_side():

@@ -6,8 +6,10 @@ All engines have the same shape: resume or start a state, step, watch (progress,
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,13 @@ class Fit:
     terms: DocumentTerms = field(default_factory=DocumentTerms)  # what is known of each document beside its topics
 
 
+class Stopped(Exception):
+    """Another fit, which this one is of no use without, has failed."""
+
+
+stop_sign: ContextVar[Event | None] = ContextVar("stop_sign", default=None)  # of fits that run in this thread
+
+
 class Watch:
     """Progress and checkpoints of one fit."""
 
@@ -91,6 +100,8 @@ class Watch:
 
     def step(self, done: int, arrays: Callable[[], dict[str, np.ndarray]], **more: Any) -> None:
         """Report that `done` iterations are done; `arrays()` and the numbers in `more` are all it takes to continue."""
+        if (sign := stop_sign.get()) is not None and sign.is_set():
+            raise Stopped
         self._report(done, **({self.unit: self.trace[-1]} if self.trace else {}))
         if self._checkpoint is not None and self._checkpoint.due():
             self._checkpoint.save({"done": done, "trace": self.trace, **more}, arrays())

@@ -8,9 +8,11 @@ and topics at the same time, so that a large corpus has one fit at a time, by al
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from threading import Event
 from typing import Any
 
 from supertopic.backends.base import Backend
+from supertopic.inference.task import Stopped, stop_sign
 
 _MOST_ENTRIES = 1 << 26  # of the documents of all fits at a time: half a gigabyte
 
@@ -32,11 +34,28 @@ def fit_side_by_side(estimator: Any, parts: Sequence[Callable[[int], Any]], n_en
 
 
 def _fit_at_once(parts: Sequence[Callable[[int], Any]], backend: Backend) -> list[Any]:
-    """All of them, each by its share of the threads."""
+    """All of them, each by its share of the threads. If one fails, or is interrupted, the others stop after a step."""
     found: list[Any] = [None] * len(parts)
+    errors: list[BaseException] = []
+    sign = Event()
 
     def fit(place: int) -> None:
-        found[place] = parts[place](backend.n_threads // len(parts))
+        before = stop_sign.set(sign)
+        try:
+            found[place] = parts[place](backend.n_threads // len(parts))
+        except Stopped:
+            pass
+        except BaseException as error:
+            errors.append(error)
+            sign.set()
+        finally:
+            stop_sign.reset(before)
 
-    backend.all([(fit, place) for place in range(len(parts))])
+    try:
+        backend.all([(fit, place) for place in range(len(parts))])
+    except BaseException:  # of this thread, while it waits for the others
+        sign.set()
+        raise
+    if errors:
+        raise errors[0]
     return found
