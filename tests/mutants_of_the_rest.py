@@ -456,4 +456,32 @@ MUTANTS = [
             _PRIORS + "test_of_long_documents_topics_are_smoothed_by_200_tokens",
         ),
     ),
+    *mutants_of(
+        "inference/regression.py",
+        (
+            "combine(found[0], early.pop(n_added))",
+            "early.pop(n_added)",
+            _REGRESSION + "test_documents_in_blocks_say_what_all_say_together",
+        ),
+    ),
+    *mutants_of(
+        "backends/threads.py",
+        ("expected / _WORTH_WAKING", "self.n_threads", "test_threads.py::test_nobody_is_woken_for_little_work"),
+    ),
+    *mutants_of(
+        "estimators/shared/fitting/side_by_side.py",
+        (
+            "_MOST_ENTRIES // max(n_entries, 1)",
+            "_MOST_ENTRIES",
+            "test_side_by_side.py::test_large_documents_and_other_backends_have_one_fit_at_a_time",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/tempering.py",
+        (
+            "slope = (mean - evidence.log_words[own])",
+            "slope = (evidence.log_words[own] - mean)",
+            "test_tempering.py::test_slopes_of_the_likelihood_are_those_of_differences",
+        ),
+    ),
 ]

@@ -43,7 +43,7 @@ def parts_that_count(n_parts):
 
 @pytest.mark.parametrize(
     ("n_jobs", "n_parts", "threads", "at_once"),
-    [(1, 3, [1, 1, 1], 1), (2, 5, [1, 1, 1, 1, 2], 2), (4, 3, [1, 1, 1], 3), (7, 2, [3, 3], 2)],
+    [(1, 3, [1, 1, 1], 1), (2, 5, [1, 1, 1, 1, 2], 2), (4, 3, [1, 1, 1], 3), (7, 2, [2, 2], 2)],
 )
 def test_every_fit_has_its_share_of_the_threads(n_jobs, n_parts, threads, at_once):
     parts, begun, most, _ = parts_that_count(n_parts)

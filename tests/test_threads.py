@@ -1,6 +1,7 @@
 """Threads: every call runs once, errors are raised, and cuts cover the range."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -57,6 +58,24 @@ def test_ranges_get_smaller_so_that_nobody_waits_long():
         assert work == sorted(work, reverse=True)
         assert work[0] < 10_000 / 4 and work[-1] < 10_000 / 100
         assert backend.cut(np.array([0, 1, 2])) == [(0, 1), (1, 2)]  # one item each
+
+
+def test_nobody_is_woken_for_little_work(monkeypatch):
+    """Of calls that took long, everybody takes some; of a few short ones, this thread takes all."""
+    with Threads(3) as backend:
+        woken, submit = [], backend._pool.submit
+        monkeypatch.setattr(backend._pool, "submit", lambda *given: woken.append(1) or submit(*given))
+        for work, n_helpers in ((0.002, 2), (0.0, 0), (0.002, 2)):
+
+            def call(work=work):
+                end = time.thread_time() + work
+                while time.thread_time() < end:
+                    pass
+
+            for _ in range(20):  # what the calls take is learned
+                woken.clear()
+                backend.all([(call,)] * 6)
+            assert len(woken) == n_helpers
 
 
 def test_scratch_belongs_to_one_thread():

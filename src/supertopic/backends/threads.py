@@ -6,7 +6,9 @@ bit for bit, for every number of threads.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +21,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from supertopic.backends.base import Partitioned, RangeFunction
+from supertopic.backends.base import Partitioned, RangeFunction, in_turn
 from supertopic.cores import most_threads
+
+_MANY_PARTS = 32
+_WORTH_WAKING = 1.5e-4  # seconds of work
 
 
 @cache
@@ -43,9 +48,11 @@ class Threads:
         self.n_threads = min(effective_n_jobs(n_jobs), most_threads())
         self._kept = threading.local()
         self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
-        # more parts than threads: one slow part does not hold up the rest,
-        left = np.arange(8 * self.n_threads - 1, 0, -1) / (8 * self.n_threads)
+        # more parts than threads: one slow part does not hold up the rest; but each waits for Python's lock to begin,
+        n_parts = min(8 * self.n_threads, max(2 * self.n_threads, _MANY_PARTS))
+        left = np.arange(n_parts - 1, 0, -1) / n_parts
         self._done = 1.0 - left * left  # and ever smaller ones: at the end nobody waits long
+        self._seconds: dict[Any, float] = {}  # that a call of each function took of late
 
     def __enter__(self) -> Self:
         self._products = _matrix_libraries().limit(limits=1, user_api="blas")
@@ -92,9 +99,12 @@ class Threads:
     def all(self, calls: Sequence[tuple[Any, ...]]) -> None:
         """Run calls (function, *arguments) that share no output; an error in one is raised here.
 
-        Whoever is free takes the next call, this thread too: a wave of many small calls costs little.
+        Whoever is free takes the next call, this thread too: a wave of many small calls costs little. To wake a thread
+        takes longer than a small call does, so that there are no more of them than have something worth it to do.
         """
-        left = deque(calls)
+        if self._pool is None:
+            return in_turn(calls)
+        left, seconds = deque(calls), self._seconds
 
         def work() -> None:
             while True:
@@ -102,9 +112,14 @@ class Threads:
                     function, *arguments = left.popleft()
                 except IndexError:
                     return
+                begin = time.thread_time()  # not of the clock: waiting for Python's lock is no work
                 function(*arguments)
+                own, spent = _kind(function), time.thread_time() - begin
+                seconds[own] = spent + 0.75 * (seconds.get(own, spent) - spent)
 
-        helpers = [self._pool.submit(work) for _ in calls[1 : self.n_threads]] if self._pool is not None else []
+        expected = sum(seconds.get(_kind(call[0]), np.inf) for call in calls)
+        n_workers = min(self.n_threads, len(calls), expected / _WORTH_WAKING)
+        helpers = [self._pool.submit(work) for _ in range(1, math.ceil(n_workers))]
         try:
             work()
         finally:
@@ -124,6 +139,12 @@ class Threads:
     def alone(self) -> Threads:
         """One thread. A call of this pool that waited for a place in it would wait for ever."""
         return Threads(1)
+
+
+def _kind(function: Any) -> Any:
+    """What calls that take about the same time have in common: the code of a closure, or the function."""
+    function = getattr(function, "func", function)  # of a partial
+    return getattr(function, "__code__", function)
 
 
 class OnePartition:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,13 +80,20 @@ class Climb:
         sums = np.empty((n_parts, topics.shape[1]), dtype=np.float32)
         rates, kept = np.array(self.rates(rate), dtype=np.float32), (self.logits, self.mean, self.square, self.average)
 
-        def over_parts(kernel: Callable[..., None], *arguments: Any) -> None:
-            backend.over_range(n_parts, lambda start, stop: kernel(start, stop, *arguments))
+        def weigh(start: int, stop: int) -> None:
+            weigh_gradient(start, stop, topics, np.float32(prior), gradient, sums)
 
-        over_parts(weigh_gradient, topics, np.float32(prior), gradient, sums)
+        def climb(start: int, stop: int) -> None:
+            climb_words(start, stop, gradient, totals, rates, topics, *kept, sums)
+
+        def scale(start: int, stop: int) -> None:
+            scale_topics(start, stop, by, topics)
+
+        backend.over_range(n_parts, weigh)
         totals = sums.sum(axis=0, dtype=np.float64).astype(np.float32)
-        over_parts(climb_words, gradient, totals, rates, topics, *kept, sums)
-        over_parts(scale_topics, (1.0 / sums.sum(axis=0, dtype=np.float64)).astype(np.float32), topics)
+        backend.over_range(n_parts, climb)
+        by = (1.0 / sums.sum(axis=0, dtype=np.float64)).astype(np.float32)
+        backend.over_range(n_parts, scale)
         return topics
 
     def rates(self, rate: float) -> Rates:

@@ -14,6 +14,7 @@ from typing import Any
 from supertopic.backends.base import Backend
 from supertopic.inference.task import Stopped, stop_sign
 
+_BUSY = 4  # threads of all fits at a time, unless there are more fits: they wait for one another's Python
 _MOST_ENTRIES = 1 << 26  # of the documents of all fits at a time: half a gigabyte
 
 
@@ -36,13 +37,14 @@ def fit_side_by_side(estimator: Any, parts: Sequence[Callable[[int], Any]], n_en
 def _fit_at_once(parts: Sequence[Callable[[int], Any]], backend: Backend) -> list[Any]:
     """All of them, each by its share of the threads. If one fails, or is interrupted, the others stop after a step."""
     found: list[Any] = [None] * len(parts)
+    n_jobs = backend.n_threads if len(parts) == 1 else max(1, min(backend.n_threads, _BUSY) // len(parts))
     errors: list[BaseException] = []
     sign = Event()
 
     def fit(place: int) -> None:
         before = stop_sign.set(sign)
         try:
-            found[place] = parts[place](backend.n_threads // len(parts))
+            found[place] = parts[place](n_jobs)
         except Stopped:
             pass
         except BaseException as error:
