@@ -52,10 +52,10 @@ class Labelled:
 
     def total_by(self, run: Run, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
         """The same. `run` does the blocks in any order; what they say is added up in theirs, and not kept for long."""
-        blocks = self._blocks
-        if combine is join or len(blocks) < 2:
+        if combine is join or len(self.design.blocks) < 2:
             return function(self, *arguments)
-        early: dict[int, Any] = {}
+        blocks = self._blocks
+        early: dict[int, Any] = {}  # what blocks have said before their turn
         found: list[Any] = []
         n_added, turn = 0, threading.Lock()
 
