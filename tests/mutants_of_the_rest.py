@@ -286,8 +286,8 @@ MUTANTS = [
             "test_topic_errors.py::test_the_folds_fits_are_matched_and_in_the_units_of_the_whole",
         ),
         (
-            'estimator._sibling(("fold", number), training.rows(rest), seed, **given)',
-            'estimator._sibling(("fold", number), training, seed, **given)',
+            "rest = training.rows(np.flatnonzero(fold != number))",
+            "rest = training",
             "test_cross_fit.py::test_a_fold_is_predicted_by_a_fit_without_its_documents",
         ),
     ),

@@ -316,7 +316,8 @@ def test_folds_of_prediction_constrained_fits_come_as_far_as_the_whole(monkeypat
     model = SLDARegressor(3, cross_fit=2, max_iter=5).fit(counts, y)
     penalties = model._terms.penalties
     assert list(penalties) == [0]
-    assert given == [{"more": {"best_epoch": model._terms.epochs, "stride": 1.0, "penalties": penalties}}] * 2
+    more = {"best_epoch": model._terms.epochs, "stride": 1.0, "penalties": penalties}
+    assert [one["more"] for one in given] == [more] * 2
     given.clear()
     SLDARegressor(3, cross_fit=2, max_iter=15, validation_fraction=0.0).fit(counts, y)
     assert [(one["more"]["best_epoch"], one["more"]["stride"]) for one in given] == [(6, 2.5)] * 2
