@@ -44,7 +44,7 @@ def main() -> None:
     say(" | ".join(table.rows[-1]))
     for n_workers in map(int, options.workers.split(",")):
         with (
-            LocalCluster(n_workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+            LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             found = run(X, client, options, client)
