@@ -62,6 +62,7 @@ def test_ranges_get_smaller_so_that_nobody_waits_long():
 
 def test_nobody_is_woken_for_little_work(monkeypatch):
     """Of calls that took long, everybody takes some; of a few short ones, this thread takes all."""
+    monkeypatch.setattr("supertopic.backends.threads._FEW_THREADS", 2)
     with Threads(3) as backend:
         woken, submit = [], backend._pool.submit
         monkeypatch.setattr(backend._pool, "submit", lambda *given: woken.append(1) or submit(*given))

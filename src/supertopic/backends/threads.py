@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -25,7 +25,8 @@ from supertopic.backends.base import Partitioned, RangeFunction, in_turn
 from supertopic.cores import most_threads
 
 _MANY_PARTS = 32
-_WORTH_WAKING = 1.5e-4  # seconds of work
+_WORTH_WAKING = 1.5e-4  # seconds of work; nobody counts them for …
+_FEW_THREADS = 4
 
 
 @cache
@@ -52,7 +53,7 @@ class Threads:
         n_parts = min(8 * self.n_threads, max(2 * self.n_threads, _MANY_PARTS))
         left = np.arange(n_parts - 1, 0, -1) / n_parts
         self._done = 1.0 - left * left  # and ever smaller ones: at the end nobody waits long
-        self._seconds: dict[Any, float] = {}  # that a call of each function took of late
+        self._seconds: dict[Any, float] = {}  # that a call of each function took the last time
 
     def __enter__(self) -> Self:
         self._products = _matrix_libraries().limit(limits=1, user_api="blas")
@@ -100,11 +101,12 @@ class Threads:
         """Run calls (function, *arguments) that share no output; an error in one is raised here.
 
         Whoever is free takes the next call, this thread too: a wave of many small calls costs little. To wake a thread
-        takes longer than a small call does, so that there are no more of them than have something worth it to do.
+        takes longer than a small call does, so that of many no more are woken than have something worth it to do.
         """
         if self._pool is None:
             return in_turn(calls)
-        left, seconds = deque(calls), self._seconds
+        left, spent = deque(calls), defaultdict[Any, list[float]](list)
+        many = self.n_threads > _FEW_THREADS
 
         def work() -> None:
             while True:
@@ -112,12 +114,12 @@ class Threads:
                     function, *arguments = left.popleft()
                 except IndexError:
                     return
-                begin = time.thread_time()  # not of the clock: waiting for Python's lock is no work
+                begin = time.thread_time() if many else 0.0  # not of the clock: waiting for Python's lock is no work
                 function(*arguments)
-                own, spent = _kind(function), time.thread_time() - begin
-                seconds[own] = spent + 0.75 * (seconds.get(own, spent) - spent)
+                if many:
+                    spent[_kind(function)].append(time.thread_time() - begin)
 
-        expected = sum(seconds.get(_kind(call[0]), np.inf) for call in calls)
+        expected = sum(self._seconds.get(_kind(call[0]), np.inf) for call in calls) if many else np.inf
         n_workers = min(self.n_threads, len(calls), expected / _WORTH_WAKING)
         helpers = [self._pool.submit(work) for _ in range(1, math.ceil(n_workers))]
         try:
@@ -127,6 +129,7 @@ class Threads:
             errors = [helper.exception() for helper in helpers]  # waits for each
         for error in filter(None, errors):
             raise error
+        self._seconds.update({kind: sum(seconds) / len(seconds) for kind, seconds in spent.items()})
 
     def spread(self, documents: Partitioned) -> OnePartition:
         """All documents in one partition: threads share memory, and kernels cut it into ranges themselves."""
