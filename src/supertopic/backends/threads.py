@@ -24,9 +24,9 @@ from threadpoolctl import ThreadpoolController
 from supertopic.backends.base import Partitioned, RangeFunction, in_turn
 from supertopic.cores import most_threads
 
-_MANY_PARTS = 32
-_WORTH_WAKING = 1.5e-4  # seconds of work; nobody counts them for …
-_FEW_THREADS = 4
+_MANY_PARTS = 32  # of a range; more only where every thread would have fewer than two
+_FEW_THREADS = 4  # are always woken; of more threads, each needs …
+_WORTH_WAKING = 1.5e-4  # seconds of work
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import Any
 from supertopic.backends.base import Backend
 from supertopic.inference.task import Stopped, stop_sign
 
-_BUSY = 4  # threads of all fits at a time, unless there are more fits: they wait for one another's Python
+_BUSY = 4  # threads of all fits together, or one for each fit: more wait for Python's lock, which all of them share
 _MOST_ENTRIES = 1 << 26  # of the documents of all fits at a time: half a gigabyte
 
 
