@@ -20,6 +20,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 import dask
+from dask.base import annotate
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future
 from distributed.protocol import deserialize_bytes, serialize_bytes  # type: ignore[attr-defined]
@@ -132,7 +133,7 @@ class ClusterSpread:
         """A task for each partition, where that is worked on."""
         name, run, found = self.name(what), delayed(task, traverse=False), []
         for i, (place, given) in enumerate(zip(self._workers, arguments, strict=True)):
-            with dask.annotate(**place):  # type: ignore[attr-defined]
+            with annotate(**place):
                 found.append(run(*given, dask_key_name=f"{name}-{i}"))
         return found
 
