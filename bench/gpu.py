@@ -108,7 +108,7 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
     from numba import cuda
 
     from supertopic.backends import make_backend
-    from supertopic.backends.cuda.arrays import Matrix, padded, warps
+    from supertopic.backends.cuda.arrays import Matrix, padded
     from supertopic.backends.cuda.kernels.map_shares import adjoint
     from supertopic.backends.cuda.memory import empty, sent
     from supertopic.inference.batches import Batch, Locals
@@ -170,7 +170,7 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
     partition.found = Locals(gamma, *np.zeros((2, len(batch), 1)))
     block = DeviceBlock.of_batch(partition, model, state, weights, limits, DocumentTerms(), found, prior)
     slope, curvature = block._slope_and_curvature()
-    given = (None, limits.max_passes, True, slope, curvature, np.ones(len(batch), bool), np.zeros_like(slope))
+    given = (None, limits.max_passes, True, slope, curvature, np.ones(len(batch), bool), np.zeros_like(slope), [])
 
     def run() -> None:
         block.factors = None
@@ -187,7 +187,7 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
     pull, coef = sent(labels, np.float32), sent(padded(state.coef[:, :n_topics]), np.float32)
 
     def solve() -> None:
-        adjoint(weights.registers)[warps(len(batch))](
+        adjoint(weights.registers)[theta.teams](
             *documents.csr, weights.flat, n_topics, _prior(alpha), theta.flat, ratio, 1, pull, coef, 12, 3e-2, 0.0,
             pulled.flat, shift, passes,
         )  # fmt: skip

@@ -12,7 +12,9 @@ import numpy as np
 
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.lanes import WARPS
-from supertopic.backends.cuda.memory import empty, sent
+from supertopic.backends.cuda.kernels.passes import lanes_of, team_of
+from supertopic.backends.cuda.kernels.regression import add_parts
+from supertopic.backends.cuda.memory import empty, on_host, sent
 
 MOST_TOPICS = 1024
 
@@ -33,6 +35,13 @@ def padded(values: np.ndarray, fill: float = 0.0, dtype: Any = np.float32) -> np
 def warps(n: int) -> tuple[int, tuple[int, int]]:
     """Blocks and threads of a kernel with a warp for each of n items."""
     return max(-(-n // WARPS), 1), (32, WARPS)
+
+
+def added(parts: Any, n_parts: int, size: int) -> np.ndarray:
+    """(size,) the sum of parts, on the host."""
+    out = empty(size, np.float64)
+    add_parts[-(-size // 128), 128](n_parts, size, parts, out)
+    return np.asarray(out.copy_to_host())[:size]
 
 
 class Matrix:
@@ -65,7 +74,7 @@ class Matrix:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         n_rows, n_topics = self.shape
-        found = np.asarray(self.flat.copy_to_host())[: n_rows * self.width].reshape(n_rows, self.width)[:, :n_topics]
+        found = on_host(self.flat)[: n_rows * self.width].reshape(n_rows, self.width)[:, :n_topics]
         return np.ascontiguousarray(found, dtype=dtype or np.float32)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -94,6 +103,11 @@ class Matrix:
         return self.width // 32
 
     @property
+    def teams(self) -> tuple[int, tuple[int, int]]:
+        """Blocks and threads of a kernel with a team of warps for each row."""
+        return max(len(self), 1), (32, team_of(self.registers))
+
+    @property
     def n_parts(self) -> int:
         """Blocks of a kernel over all rows."""
         return max(-(-self.shape[0] // topics.PART), 1)
@@ -106,8 +120,7 @@ class Matrix:
         """(K,) what a kernel adds up by topic; it writes a row for each of its parts, added here in their order."""
         parts = empty(self.n_parts * self.width, np.float64)
         self.by_topic(kernel, *arguments, parts)
-        found = np.asarray(parts.copy_to_host()).reshape(self.n_parts, self.width)
-        return found.sum(axis=0)[: self.shape[1]]
+        return added(parts, self.n_parts, self.width)[: self.shape[1]]
 
     def changed(self) -> None:
         """The numbers are new: the packed ones are not theirs any more."""
@@ -115,11 +128,12 @@ class Matrix:
 
     @property
     def packed(self) -> Any:
-        """The rows in bfloat16, two topics in a number."""
-        pairs = (self.registers + 1) // 2
+        """The rows in bfloat16, four topics in a number."""
+        n_lanes = lanes_of(self.registers)
+        size = n_lanes * -(-self.width // (4 * n_lanes))
         if self._packed is None:
-            self._packed = empty(self.shape[0] * 32 * pairs, np.uint32)
+            self._packed = empty(self.shape[0] * size, np.uint64)
         if not self._packed_is_new:
             self._packed_is_new = True
-            topics.pack[self.n_parts, 32 * pairs](self.shape[0], self.flat, self.width, pairs, self._packed)
+            topics.pack[self.n_parts, size](self.shape[0], self.flat, self.width, n_lanes, self._packed)
         return self._packed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections import defaultdict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ _SMALLEST = 256
 _KEPT: list[weakref.ref] = []  # objects with arrays on the device
 _SENT: dict[tuple[bytes, str], Any] = {}  # the last arrays of `sent_once`, by their numbers
 _MOST_SENT = 64
+_LARGE = 1 << 25  # bytes
+_TOUCHING = 8  # threads
 
 
 def empty(size: int, dtype: Any = np.float32) -> Any:
@@ -58,6 +61,17 @@ def sent(values: np.ndarray, dtype: Any) -> Any:
     elif len(flat):
         cuda.current_context()  # of this thread
         host_to_device(found, flat, flat.nbytes)  # `copy_to_device` asks about shapes for longer than a copy takes
+    return found
+
+
+def on_host(array: Any) -> np.ndarray:
+    """A copy of a flat array. New memory takes longer to touch than to fill: threads touch that of a large one."""
+    if array.nbytes < _LARGE:
+        return np.asarray(array.copy_to_host())
+    found = np.empty(array.shape, dtype=array.dtype)
+    with ThreadPoolExecutor(_TOUCHING) as threads:
+        list(threads.map(lambda part: part.fill(0), np.array_split(found, 8 * _TOUCHING)))
+    array.copy_to_host(found)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend, Combine
-from supertopic.backends.cuda.arrays import Matrix, padded, warps
+from supertopic.backends.cuda.arrays import Matrix, added, padded, warps
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import regression as kernels
 from supertopic.backends.cuda.memory import empty, sent, sent_once
@@ -127,7 +127,7 @@ class DeviceDesign(Design):
         kernels.outer[(n_parts, tiles, tiles), (16, 16)](
             n_documents, shares.flat, sent(weight, np.float64), shares.width, parts
         )
-        return _added(parts, n_parts, size).reshape(shares.width, shares.width)[:n_topics, :n_topics]
+        return added(parts, n_parts, size).reshape(shares.width, shares.width)[:n_topics, :n_topics]
 
     def _tilted_matrix(self, tilt: np.ndarray) -> Any:
         """Shares t ∝ m exp(tilt/N)."""
@@ -152,14 +152,7 @@ def sum_shares(shares: Any, weights: np.ndarray) -> np.ndarray:
     kernels.sum_columns[(n_parts, n_columns), shares.width](
         n_documents, shares.flat, sent(weights, np.float64), n_columns, shares.width, parts
     )
-    return _added(parts, n_parts, size).reshape(n_columns, shares.width)[:, : shares.shape[1]]
-
-
-def _added(parts: Any, n_parts: int, size: int) -> np.ndarray:
-    """The sum of parts, on the host."""
-    out = empty(size, np.float64)
-    kernels.add_parts[-(-size // 128), 128](n_parts, size, parts, out)
-    return np.asarray(out.copy_to_host())
+    return added(parts, n_parts, size).reshape(n_columns, shares.width)[:, : shares.shape[1]]
 
 
 @form_of(with_known_shares)

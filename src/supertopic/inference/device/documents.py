@@ -91,7 +91,7 @@ def infer_documents(
     """The E-step of documents without a response."""
     if not documents.n_documents:
         return
-    infer_words(gamma.registers)[warps(documents.n_documents)](
+    infer_words(gamma.registers)[gamma.teams](
         *documents.csr, weights.packed, weights.flat, gamma.shape[1], prior.alpha, prior.collapsed,
         limits.max_passes, limits.tol, fresh, gamma.flat, found.theta.flat, found.ratio, found.words,
         found.passes,

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
-from supertopic.backends.cuda.arrays import Matrix, padded, warps
+from supertopic.backends.cuda.arrays import Matrix, padded
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import topics
-from supertopic.backends.cuda.kernels.map_shares import learn
+from supertopic.backends.cuda.kernels.map_shares import TEAM, learn
 from supertopic.backends.cuda.kernels.word_sums import add_runs, grow_words
 from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.device.documents import counts_on_device
@@ -42,7 +42,7 @@ class DeviceLearner(Learner):
         theta, gained = (Matrix.empty(n_documents, n_topics) for _ in range(2))
         ratio, smoothing = empty(documents.n_entries), float(self.beta / self.scale)
         rows.by_topic(topics.add_number, n_topics, self.word_topic.flat, smoothing, rows.width, rows.flat)
-        learn(rows.registers)[warps(n_documents)](
+        learn(rows.registers)[n_documents, (32, TEAM)](
             *documents.csr, rows.flat, n_topics, self._prior, self._inverse, self.passes, theta.flat, gained.flat, ratio
         )
         self.scale *= np.float32(1.0 - rate)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from supertopic.backends.base import Backend
 from supertopic.backends.cuda.arrays import Matrix, padded, warps
 from supertopic.backends.cuda.forms import form_of, no_form
+from supertopic.backends.cuda.kernels.e_step_words import divide_rows
 from supertopic.backends.cuda.kernels.token_moments import token_moments
 from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.after.prediction import LIMITS, PointModel, Scores, score_documents, shares_by_documents
@@ -22,9 +23,9 @@ def shares_on_device(
     """As `infer_shares`; the shares of single words are few, and come from the CPU."""
     if words:
         return shares_by_documents(point, weights, counts, backend, words)
-    gamma = np.asarray(_infer(point, weights, counts)[1])
-    gamma /= gamma.sum(axis=1, keepdims=True)
-    return gamma, np.empty((0, weights.shape[1]), dtype=np.float32)
+    gamma = _infer(point, weights, counts)[1]
+    divide_rows[warps(len(gamma))](*gamma.shape, gamma.width, gamma.flat)
+    return np.asarray(gamma), np.empty((0, weights.shape[1]), dtype=np.float32)
 
 
 @form_of(score_documents)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend, Run, in_turn
-from supertopic.backends.cuda.arrays import Matrix, padded, warps
+from supertopic.backends.cuda.arrays import Matrix, padded
 from supertopic.backends.cuda.documents import Documents
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import topics
@@ -64,7 +64,7 @@ def prediction_step_on_device(
     pull, labels = pull_of_scores(model.response, state.dispersion, batch.y, batch.weight, design.predictors(coef))
     words = _sum(values, len(batch))  # the host has just waited; after the next kernel, it would have to once more
     pulled, shift = Matrix.empty(*theta.shape), empty(documents.n_entries)
-    adjoint(rows.registers)[warps(len(batch))](
+    adjoint(rows.registers)[theta.teams](
         *documents.csr, rows.flat, model.n_topics, _prior(state.alpha), theta.flat, ratio, n_columns,
         sent(scales.label * pull, np.float32), sent_once(padded(coef[:, : model.n_topics]), np.float32),
         scales.adjoint.max_passes, scales.adjoint.tol, scales.word, pulled.flat, shift, empty(len(batch), np.int32),
@@ -104,7 +104,7 @@ def _settle(partition: Partition, alpha: np.ndarray, rows: Matrix, limits: Local
     theta = _start(partition, documents, n_topics)
     ratio, values = empty(documents.n_entries), empty(documents.n_documents, np.float64)
     if documents.n_documents:
-        settle(rows.registers)[warps(documents.n_documents)](
+        settle(rows.registers)[theta.teams](
             *documents.csr, rows.packed, rows.flat, n_topics, _prior(alpha), limits.max_passes, limits.tol,
             theta.flat, ratio, values, empty(documents.n_documents, np.int32),
         )  # fmt: skip

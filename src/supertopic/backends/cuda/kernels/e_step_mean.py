@@ -10,7 +10,7 @@ import numpy as np
 from numba import cuda, float32
 
 from supertopic.backends.cuda.kernels.lanes import add_lanes, exp_digamma, from_lane, most_of_lanes, on_device
-from supertopic.backends.cuda.kernels.passes import last_pass, pass_over_words
+from supertopic.backends.cuda.kernels.passes import ROWS, last_pass, pass_over_words
 
 UNSET = 1e300  # a factor that starts at its goal; no NaN, which quick arithmetic does not know
 _LONGEST_STEP = 2.0  # largest change of any topic's tilt in one pass
@@ -100,7 +100,7 @@ def infer_mean(n: int) -> Any:
             return
         own, weight, total = cuda.local.array(n, float32), cuda.local.array(n, float32), cuda.local.array(n, float32)
         prior, mean, column = cuda.local.array(n, float32), cuda.local.array(n, float32), cuda.local.array(n, float32)
-        row = cuda.local.array((4, n), float32)
+        row = cuda.local.array((ROWS, n), float32)
         first, last = indptr[d], indptr[d + 1]
         base = np.uint64(d) * np.uint64(32 * n) + np.uint64(lane)
         tokens32 = np.float32(0.0)

@@ -1,4 +1,4 @@
-"""The E-step of documents without a response, a warp for each (`supertopic.kernels.e_step_words` has the equations)."""
+"""The E-step of documents without a response (`supertopic.kernels.e_step_words` has the equations)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cuda, float32
+from numba import cuda, float32, float64
 
 from supertopic.backends.cuda.kernels.lanes import add_lanes, digamma, exp_digamma
-from supertopic.backends.cuda.kernels.passes import last_pass, leap_ahead, pass_over_words
+from supertopic.backends.cuda.kernels.passes import (
+    ROWS,
+    add_team,
+    last_pass,
+    leap_ahead,
+    part_of_team,
+    pass_over_words,
+    team_of,
+)  # fmt: skip
 
 
 @cuda.jit
@@ -50,10 +58,30 @@ def add_prior_terms(n_documents, n_topics, alpha, gammas, collapsed, gamma, thet
         psi_total[d] = digamma(priors + tokens)
 
 
+@cuda.jit
+def divide_rows(n_documents, n_topics, width, values):
+    """values_dk /= sum_k values_dk, a warp for each document."""
+    lane = cuda.threadIdx.x
+    d = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if d >= n_documents:
+        return
+    total = np.float32(0.0)
+    for k in range(lane, n_topics, 32):
+        total += values[np.int64(d) * width + k]
+    total = add_lanes(total)
+    for k in range(lane, n_topics, 32):
+        values[np.int64(d) * width + k] /= total
+
+
 @cache
 def infer_words(n: int) -> Any:
-    """The kernel with `n` registers a lane."""
-    run, finish, leap = pass_over_words(n), last_pass(n), leap_ahead(n)
+    """The kernel with `n` registers a lane: a block for each document, whose warps share its words.
+
+    Warp w does the sums over words of registers w, w + team …
+    """
+    team, width = team_of(n), 32 * n
+    per_warp = -(-n // team)
+    run, finish, leap, add = pass_over_words(n), last_pass(n), leap_ahead(per_warp, team), add_team(team)
 
     @cuda.jit(fastmath=True)
     def kernel(
@@ -65,59 +93,90 @@ def infer_words(n: int) -> Any:
         order : (D,) documents, longest first; packed, rows : the weights in bfloat16 and in float32
         alpha : (32 n,), one beyond the topics
         """
-        lane = cuda.threadIdx.x
-        place = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
-        if place >= order.shape[0]:
-            return
-        own, weight, total = cuda.local.array(n, float32), cuda.local.array(n, float32), cuda.local.array(n, float32)
-        prior, row = cuda.local.array(n, float32), cuda.local.array((4, n), float32)
-        before, between = cuda.local.array(n, float32), cuda.local.array(n, float32)
-        d = order[place]
-        first, last = indptr[d], indptr[d + 1]
-        base = np.uint64(d) * np.uint64(32 * n) + np.uint64(lane)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        sums = cuda.shared.array((team, width), float32)  # a line for each: the simulator tells them apart by it
+        shares = cuda.shared.array(width, float32)
+        of_warps = cuda.shared.array((team, 2), float32)
+        logs = cuda.shared.array(team, float64)
+        own, prior = cuda.local.array(per_warp, float32), cuda.local.array(per_warp, float32)
+        before, between = cuda.local.array(per_warp, float32), cuda.local.array(per_warp, float32)
+        weight, total = cuda.local.array(n, float32), cuda.local.array(n, float32)
+        row = cuda.local.array((ROWS, n), float32)
+        d = order[cuda.blockIdx.x]
+        begin, end = indptr[d], indptr[d + 1]
+        first, last = part_of_team(begin, end, warp, team)
+        base = np.uint64(d) * np.uint64(width)
         tokens = np.float32(0.0)
-        j = first + lane
-        while j < last:
-            tokens += counts[j]
-            j += 32
-        tokens = add_lanes(tokens)
-        share = tokens / np.float32(n_topics)
-        for i in range(n):
-            k = 32 * i + lane
-            prior[i] = alpha[k]
-            if k >= n_topics:
-                own[i] = prior[i]
-            elif fresh:
-                own[i] = prior[i] + share
-            else:
-                own[i] = gamma[base + np.uint64(32 * i)]
-            weight[i] = own[i] if collapsed else exp_digamma(own[i])
+        if fresh:
+            for j in range(begin + lane, end, 32):
+                tokens += counts[j]
+            tokens = add_lanes(tokens)
+        for r in range(per_warp):
+            k = 32 * (r * team + warp) + lane
+            own[r] = before[r] = between[r] = np.float32(0.0)  # what is nobody's does not move
+            if k < width:
+                prior[r] = alpha[k]
+                if k >= n_topics:
+                    own[r] = prior[r]
+                elif fresh:
+                    own[r] = prior[r] + tokens / np.float32(n_topics)
+                else:
+                    own[r] = gamma[base + np.uint64(k)]
+                shares[k] = own[r] if collapsed else exp_digamma(own[r])
+        cuda.syncthreads()
         done = 0
         limit = np.float32(tol) * np.float32(n_topics)
-        while done < max_passes and last > first:
-            run(first, last, indices, counts, packed, weight, total, row, lane)
-            change = np.float32(0.0)
+        while done < max_passes and end > begin:
             for i in range(n):
-                if done % 2:
-                    between[i] = own[i]
-                else:
-                    before[i] = own[i]
-                new = prior[i] + weight[i] * total[i]
-                change += abs(new - own[i])
-                own[i] = new
-                weight[i] = new if collapsed else exp_digamma(new)
+                weight[i] = shares[32 * i + lane]
+            run(first, last, indices, counts, packed, weight, total, row, lane)
+            for i in range(n):
+                sums[warp, 32 * i + lane] = total[i]
+            cuda.syncthreads()
+            change = np.float32(0.0)
+            for r in range(per_warp):
+                k = 32 * (r * team + warp) + lane
+                if k < width:
+                    if done % 2:
+                        between[r] = own[r]
+                    else:
+                        before[r] = own[r]
+                    new = prior[r] + shares[k] * add(sums, k)
+                    change += abs(new - own[r])
+                    own[r] = new
+                    shares[k] = new if collapsed else exp_digamma(new)
+            change = add_lanes(change)
+            if lane == 0:
+                of_warps[warp, 0] = change
             done += 1
-            if add_lanes(change) < limit:
+            cuda.syncthreads()
+            if add(of_warps, 0) < limit:
                 break
             if collapsed and done % 2 == 0:
-                leap(before, between, own)
-                for i in range(n):
-                    weight[i] = own[i]
+                cuda.syncthreads()
+                leap(before, between, own, warp, lane, of_warps)
+                for r in range(per_warp):
+                    k = 32 * (r * team + warp) + lane
+                    if k < width:
+                        shares[k] = own[r]
+                cuda.syncthreads()
+        for i in range(n):
+            weight[i] = shares[32 * i + lane]
         found = add_lanes(finish(first, last, indices, counts, rows, weight, total, row, ratio, lane))
         for i in range(n):
-            gamma[base + np.uint64(32 * i)] = prior[i] + weight[i] * total[i]
-            theta[base + np.uint64(32 * i)] = weight[i]
+            sums[warp, 32 * i + lane] = total[i]
         if lane == 0:
+            logs[warp] = found
+        cuda.syncthreads()
+        for r in range(per_warp):
+            k = 32 * (r * team + warp) + lane
+            if k < width:
+                gamma[base + np.uint64(k)] = prior[r] + shares[k] * add(sums, k)
+                theta[base + np.uint64(k)] = shares[k]
+        if lane == 0 and warp == 0:
+            found = 0.0
+            for w in range(team):
+                found += logs[w]
             words[d], passes[d] = found, done
 
     return kernel

@@ -13,7 +13,7 @@ from numba import config, cuda
 
 config.CUDA_LOW_OCCUPANCY_WARNINGS = False  # small batches are small; whoever fits them knows
 SIMULATED = bool(config.ENABLE_CUDASIM)
-WARPS = 1 if SIMULATED else 4  # of a block; in the simulator, lanes of several warps could not wait for their own
+WARPS = 1 if SIMULATED else 4  # of a block; in the simulator, threads take long to make
 _ALL = 0xFFFFFFFF
 
 TINY = np.float32(1e-30)
@@ -22,20 +22,29 @@ WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, as on the CPU: no wor
 if SIMULATED:
 
     def _of_all_lanes(value):
-        """The values of all lanes. The simulator's threads know how to wait for one another."""
+        """The values of all lanes of a warp; the simulator's threads know how to wait for a whole block only."""
         thread = threading.current_thread()
-        room = vars(thread._manager).setdefault("lanes", {})
-        room[thread.threadIdx.x] = value
-        thread.syncthreads()
-        found = [room[lane] for lane in range(32)]
-        thread.syncthreads()
+        warp = vars(thread._manager).setdefault(f"warp {thread.threadIdx.y}", _Warp())
+        warp.values[thread.threadIdx.x] = value
+        warp.all_here.wait(timeout=60)
+        found = list(warp.values)
+        warp.all_here.wait(timeout=60)
         return found
+
+    class _Warp:
+        """Where lanes meet. One that has failed keeps the others from coming, who wait no longer than a minute."""
+
+        def __init__(self):
+            self.values, self.all_here = [None] * 32, threading.Barrier(32)
 
     def on_device(function):
         """A function that kernels call: plain Python, in the simulator."""
         return function
 
     def wait_for_lanes():
+        _of_all_lanes(None)
+
+    def wait_for_block():
         threading.current_thread().syncthreads()
 
     def add_lanes(value):
@@ -54,6 +63,12 @@ if SIMULATED:
         flags = _of_all_lanes(bool(flag))
         return flags.index(True) if True in flags else -1
 
+    def add_eight(value, lane):
+        return np.float32(sum(_of_all_lanes(value)[lane & 24 : (lane & 24) + 8]))
+
+    def add_two(a, b, lane):
+        return np.float32(sum(two[(lane >> 3) & 1] for two in _of_all_lanes((a, b))[lane & 16 : (lane & 16) + 16]))
+
     def add_four(a, b, c, d, lane):
         return np.float32(sum(four[lane >> 3] for four in _of_all_lanes((a, b, c, d))))
 
@@ -64,6 +79,11 @@ else:
     def wait_for_lanes():
         """Until all lanes are here, and see what the others have written."""
         cuda.syncwarp()
+
+    @on_device
+    def wait_for_block():
+        """As `wait_for_lanes`, of all warps of a block."""
+        cuda.syncthreads()
 
     @on_device
     def add_lanes(value):
@@ -104,6 +124,20 @@ else:
         return cuda.ffs(cuda.ballot_sync(_ALL, flag)) - 1
 
     @on_device
+    def add_eight(value, lane):
+        """The sum over this lane and the seven of its group, which begins at a multiple of eight."""
+        value += cuda.shfl_xor_sync(_ALL, value, 4)
+        value += cuda.shfl_xor_sync(_ALL, value, 2)
+        return value + cuda.shfl_xor_sync(_ALL, value, 1)
+
+    @on_device
+    def add_two(a, b, lane):
+        """Sums over sixteen lanes, those below 16 or the others: of a in the first eight of them, of b in the next."""
+        kept, sent = (b, a) if (lane & 8) != 0 else (a, b)
+        value = kept + cuda.shfl_xor_sync(_ALL, sent, 8)
+        return add_eight(value, lane)
+
+    @on_device
     def add_four(a, b, c, d, lane):
         """The sum over the lanes of a in lanes 0 to 7, of b in 8 to 15, of c in 16 to 23, and of d in the others.
 
@@ -138,14 +172,19 @@ def lower(pair):
 
 @on_device
 def upper(pair):
-    """The number that the upper half of 32 bits holds in bfloat16."""
-    return np.uint32(np.uint32(pair) & np.uint32(0xFFFF0000)).view(np.float32)
+    """The number that all 32 bits hold, of which the upper half was chosen (`paired`)."""
+    return np.uint32(pair).view(np.float32)
 
 
 @on_device
-def rounded(x):
-    """The bits of a number >= 0 in bfloat16."""
-    return np.uint32((np.float32(x).view(np.uint32) + np.uint32(0x8000)) >> np.uint32(16))
+def paired(x, y):
+    """Two numbers >= 0 in 32 bits: x in bfloat16 below, and above it what makes the whole nearest to y as a float32.
+
+    So y is read without a mask, and is as exact as in bfloat16 of its own.
+    """
+    below = (np.float32(x).view(np.uint32) + np.uint32(0x8000)) >> np.uint32(16)
+    above = (np.float32(y).view(np.uint32) + np.uint32(0x8000) - below) >> np.uint32(16)
+    return np.uint32(below | (above << np.uint32(16)))
 
 
 @on_device

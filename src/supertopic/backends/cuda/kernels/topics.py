@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import cuda
 
-from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET, digamma, exp_digamma, on_device, rounded
+from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET, digamma, exp_digamma, on_device, paired
 
 PART = 64  # words that one block goes through
 
@@ -70,17 +70,27 @@ def expect(n_words, n_topics, word_topic, scale, at_mean, width, rows):
 
 
 @cuda.jit
-def pack(n_words, rows, width, pairs, packed):
-    """The rows in bfloat16, two topics in a number (`passes`); a thread for each number of a row."""
+def pack(n_words, rows, width, n_lanes, packed):
+    """The rows in bfloat16, four topics in 64 bits; a thread for each 64 bits of a row.
+
+    n_lanes : lanes that read a word in a pass (`passes`): 8, 16 or 32. Lane s has the topics s, s + 32 …, then those of
+    lane s + n_lanes of the warp, and so on. A number holds four of them; all lanes' first four come first.
+    """
     k = cuda.threadIdx.x
     first, last = _words(cuda.blockIdx.x, n_words)
-    low = 64 * (k // 32) + k % 32
+    n, place, lane = width // 32, 4 * (k // n_lanes), k % n_lanes
     for w in range(first, last):
-        at = np.int64(w) * width + low
-        found = rounded(rows[at])
-        if low + 32 < width:
-            found |= rounded(rows[at + 32]) << np.uint32(16)
-        packed[np.int64(w) * 32 * pairs + k] = found
+        at = np.int64(w) * width
+        found = np.uint64(0)
+        for half in range(2):
+            x = y = np.float32(0.0)
+            one, other = place + 2 * half, place + 2 * half + 1
+            if one * n_lanes < width:
+                x = rows[at + 32 * (one % n) + one // n * n_lanes + lane]
+            if other * n_lanes < width:
+                y = rows[at + 32 * (other % n) + other // n * n_lanes + lane]
+            found |= np.uint64(paired(x, y)) << np.uint64(32 * half)
+        packed[np.int64(w) * cuda.blockDim.x + k] = found
 
 
 @cuda.jit
