@@ -1,9 +1,9 @@
 """A pass over the words of a document, the inner loop of every E-step here.
 
 rows are the topics' weights by word, `n` registers a lane. Passes read them in bfloat16, which takes half the memory
-traffic and has the range of float32; `topics.pack` says where each topic lies. The last pass of a document reads float32,
-so that its result is exact for the topics' own weights, whatever the passes before it converged to. `row` (ROWS, n) is
-room of the lane.
+traffic and has the range of float32; `topics.pack` says where each topic lies. The last pass of a document reads
+float32, so that its result is exact for the topics' own weights, whatever the passes before it converged to. `row`
+(ROWS, n) is room of the lane.
 """
 
 from __future__ import annotations
