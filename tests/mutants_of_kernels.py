@@ -46,6 +46,21 @@ MUTANTS = [
             "pass",
             "test_collapsed.py::test_the_kernel_is_the_slow_one",
         ),
+        (
+            "left -= own[j * n + i] * weighed[present[i]]",
+            "left -= own[j * n + i] * theta[present[i]]",
+            _WORDS + "test_topics_that_a_document_has_settle_among_themselves",
+        ),
+        (
+            "own[at] = own[j * n + i]",
+            "own[at] = own[j * n]",
+            _WORDS + "test_topics_that_a_document_has_settle_among_themselves",
+        ),
+        (
+            "norm_a, norm_b, norm_c, norm_d = others[j], others[j + 1], others[j + 2], others[j + 3]",
+            "norm_a = norm_b = norm_c = norm_d = _TINY",
+            _WORDS + "test_topics_that_a_document_has_settle_among_themselves",
+        ),
         ("sums[k] -= total", "sums[k] += total", _WORDS + "test_expected_log_shares_are_summed_as_written_down"),
         (
             "_exp_digamma(word_topic[w, k]) * scale[k]",

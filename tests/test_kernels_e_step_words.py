@@ -114,6 +114,44 @@ def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
     assert bound[0] == pytest.approx(expected, rel=1e-5)
 
 
+def infer_among_many(passes, tol, gamma=None, n_topics=120, n_words=60):
+    """A document of two topics of many: gamma, the bound and passes of the kernel; what slow inference is given."""
+    rng = np.random.default_rng(3)
+    weights = rng.dirichlet(np.full(200, 0.1), n_topics).T.astype(np.float32)
+    words = np.flatnonzero(rng.multinomial(300, weights[:, :2].mean(axis=1) / weights[:, :2].mean(axis=1).sum()))
+    words = words[:n_words].astype(np.int32)
+    counts, alpha = rng.integers(1, 5, len(words)).astype(np.float32), np.full(n_topics, 0.1, np.float32)
+    fresh, size = gamma is None, len(words)
+    found = np.zeros((1, n_topics), np.float32) if fresh else gamma.copy()
+    bound, done = np.zeros(1), np.zeros(1, np.int32)
+    kernel.infer_documents(
+        0, 1, np.array([0, size], np.int32), words, counts, weights, alpha, False, passes, tol, fresh, found,
+        np.zeros((size, n_topics), np.float32), bound, done, np.zeros((size, n_topics), np.float32),
+    )  # fmt: skip
+    return found, bound[0], done[0], (words, counts, weights.astype(np.float64), alpha.astype(np.float64))
+
+
+def test_topics_that_a_document_has_settle_among_themselves():
+    """As far as slow passes lead, in a quarter of the passes, to where a pass changes nothing any more."""
+    gamma, bound, passes, given = infer_among_many(500, 1e-6)
+    slow_gamma, slow_phi = naive.infer_document(*given, 400)
+    slow_passes = next(n for n in range(400) if abs(naive.infer_document(*given, n)[0] - slow_gamma).mean() < 1e-5)
+    assert passes < slow_passes / 4
+    assert bound > naive.word_bound(*given, slow_gamma, slow_phi) - 1e-3
+    words, counts, weights, alpha = given
+    phi = weights[words] * np.exp(digamma(gamma[0]))
+    phi /= phi.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(alpha + counts @ phi, gamma[0], atol=2e-3)
+    again, same, one, _ = infer_among_many(500, 1e-5, gamma)
+    assert one == 1 and same == pytest.approx(bound, rel=1e-6)
+    np.testing.assert_allclose(again, gamma, atol=2e-3)
+
+
+def test_the_bound_of_many_topics_never_falls_over_passes():
+    bounds = [infer_among_many(passes, 0.0)[1] for passes in range(1, 12)]
+    assert (np.diff(bounds) > -1e-4 * abs(bounds[-1]) / 100).all()
+
+
 def test_a_series_stands_for_small_shares_in_the_bound():
     alpha, theta = np.array([0.3, 1e-3, 7.0, 7.0], np.float32), np.array([1e-5, 0.2, 3.0, 5.0], np.float32)
     gammas = np.zeros((4, 3))

@@ -15,6 +15,9 @@ from numba import njit
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
 _LONGEST_LEAP = np.float32(16.0)  # in passes
+_MANY_TOPICS = 100  # from here on, those that a document has have passes of their own
+_FIRST_PASSES = 4  # of all topics in a fresh start, until most have next to nothing of the document
+_PRESENT = np.float32(3e-2)  # tokens
 WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of smaller numbers would be denormal and slow
 
 
@@ -237,27 +240,141 @@ def _leap(before, between, gamma):
 
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
-def _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma, theta, total, ratio, kept):
+def _find_present(alpha, gamma, present):
+    """List topics that have more than three hundredths of a token; return how many, zero if they are too many."""
+    n_present = 0
+    for k in range(gamma.shape[0]):
+        if gamma[k] - alpha[k] > _PRESENT:
+            if n_present == present.shape[0]:
+                return 0
+            present[n_present] = k
+            n_present += 1
+    return n_present
+
+
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
+def _pass_of_some(own, others, counts, n, weight, total):
+    """As `_pass_over_words`, of n topics beside others: own_j has their rows, others_j what the rest make of word j."""
+    n_words = counts.shape[0]
+    for i in range(n):
+        total[i] = np.float32(0.0)
+    fours = n_words - n_words % 4
+    for j in range(0, fours, 4):
+        a, b = own[j * n : (j + 1) * n], own[(j + 1) * n : (j + 2) * n]
+        c, d = own[(j + 2) * n : (j + 3) * n], own[(j + 3) * n : (j + 4) * n]
+        norm_a, norm_b, norm_c, norm_d = others[j], others[j + 1], others[j + 2], others[j + 3]
+        for i in range(n):
+            norm_a += a[i] * weight[i]
+            norm_b += b[i] * weight[i]
+            norm_c += c[i] * weight[i]
+            norm_d += d[i] * weight[i]
+        by_a, by_b = counts[j] / norm_a, counts[j + 1] / norm_b
+        by_c, by_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        for i in range(n):
+            total[i] += by_a * a[i] + by_b * b[i] + by_c * c[i] + by_d * d[i]
+    for j in range(fours, n_words):
+        a, norm_a = own[j * n : (j + 1) * n], others[j]
+        for i in range(n):
+            norm_a += a[i] * weight[i]
+        by_a = counts[j] / norm_a
+        for i in range(n):
+            total[i] += by_a * a[i]
+
+
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
+def _hold_absent(n_words, n, n_left, own, others, present, numbers):
+    """Of n topics, keep the n_left that still have tokens; the others' part in a word goes to `others`."""
+    prior, count, weight = numbers[0], numbers[1], numbers[2]
+    for j in range(n_words):
+        at = j * n_left
+        for i in range(n):
+            if count[i] - prior[i] > _PRESENT:
+                own[at] = own[j * n + i]
+                at += 1
+            else:
+                others[j] += own[j * n + i] * weight[i]
+    at = 0
+    for i in range(n):
+        if count[i] - prior[i] > _PRESENT:
+            present[at], prior[at], count[at], weight[at] = present[i], prior[i], count[i], weight[i]
+            at += 1
+
+
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
+def _settle_present(rows, counts, ratio, alpha, weighed, gamma, theta, present, max_passes, tol, own, others, numbers):
+    """Passes of a document's topics alone, until they change by less than tol; what others make of a word stays.
+
+    Of a thousand topics, a document has a few dozen after some passes, and passes of these cost next to nothing. Each
+    is a step of the same ascent, with the other topics held. Topics that lose their tokens are held from then on.
+
+    ratio : at the weights `weighed`, from where a pass led to gamma and theta
+    present : (topics,), changed; own : (words · topics,), others : (words,), numbers : (4, topics) scratch
+    """
+    n_words, n, limit = counts.shape[0], present.shape[0], tol * np.float32(gamma.shape[0])
+    prior, count, weight, total = numbers[0], numbers[1], numbers[2], numbers[3]
+    for i in range(n):
+        prior[i], count[i], weight[i] = alpha[present[i]], gamma[present[i]], theta[present[i]]
+    for j in range(n_words):
+        left = counts[j] / max(ratio[j], _TINY)
+        for i in range(n):
+            own[j * n + i] = rows[j, present[i]]
+            left -= own[j * n + i] * weighed[present[i]]
+        others[j] = max(left, _TINY)
+    for _ in range(max_passes):
+        _pass_of_some(own, others, counts, n, weight, total)
+        change, n_left = np.float32(0.0), 0
+        for i in range(n):
+            new = prior[i] + weight[i] * total[i]
+            change += abs(new - count[i])
+            count[i], weight[i] = new, _exp_digamma(new)
+            n_left += new - prior[i] > _PRESENT
+        for i in range(n):
+            gamma[present[i]], theta[present[i]] = count[i], weight[i]
+        if change < limit:
+            break
+        if 4 * n_left < 3 * n:
+            _hold_absent(n_words, n, n_left, own, others, present, numbers)
+            n = n_left
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+def _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma, theta, total, ratio, room):
     """Coordinate ascent for one document; updates gamma and its weights theta, returns the number of passes.
 
-    In collapsed inference, gamma leaps ahead after every two passes: about half as many are needed. The mode that it
-    looks for is the only one; elsewhere, a leap might end at another optimum.
-
-    kept : (2, K) float32 scratch
+    Of many topics, those that the document has settle among themselves after some passes (`_settle_present`). In
+    collapsed inference, gamma leaps ahead after every two passes instead: about half as many are needed. The mode that
+    it looks for is the only one; elsewhere, a leap might end at another optimum.
     """
+    kept, present, own, others = room
     _weigh(gamma, collapsed, theta)
     done = 0
     while done < max_passes and count.shape[0] > 0:
         _pass_over_words(rows, count, theta, total, ratio)
         for k in range(alpha.shape[0]):
-            kept[done % 2, k] = gamma[k]
+            kept[done % 2, k], kept[2, k] = gamma[k], theta[k]
         done += 1
         if _update_gamma(alpha, collapsed, theta, total, gamma) < tol:
             break
         if collapsed and done % 2 == 0:
             _leap(kept[0], kept[1], gamma)
             _weigh(gamma, collapsed, theta)
+        if not collapsed and (done >= _FIRST_PASSES or not fresh):
+            some = present[: _find_present(alpha, gamma, present)]
+            if some.shape[0] > 0:
+                given = (rows, count, ratio, alpha, kept[2], gamma, theta, some, max_passes, tol)
+                _settle_present(*given, own, others, kept[3:])
     return done
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _room_for(n_topics, longest):
+    """Scratch of `_ascend` for documents of so many words at most: kept (7, K), present, own, others.
+
+    Where topics are few, none is ever listed as present.
+    """
+    n_present = n_topics // 4 if n_topics >= _MANY_TOPICS else 0
+    present, own = np.empty(n_present, np.int64), np.empty(n_present * longest, np.float32)
+    return np.empty((7, n_topics), np.float32), present, own, np.empty(longest, np.float32)
 
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
@@ -300,7 +417,7 @@ def infer_documents(
     rows : (longest document, K) float32, scratch
     """
     theta = np.empty(alpha.shape[0], np.float32)
-    total, kept = np.empty(alpha.shape[0], np.float32), np.empty((2, alpha.shape[0]), np.float32)
+    total, room = np.empty(alpha.shape[0], np.float32), _room_for(alpha.shape[0], rows.shape[0])
     ratio = np.empty(rows.shape[0], np.float32)
     gammas = np.empty((alpha.shape[0], 3))
     _gammas_of(alpha, gammas)
@@ -308,7 +425,7 @@ def infer_documents(
         first, last = indptr[d], indptr[d + 1]
         _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
         count = counts[first:last]
-        passes[d] = _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta, total, ratio, kept)
+        passes[d] = _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta, total, ratio, room)
         bound[d] = 0.0
         if phi.shape[0] > 0 or last == first:
             log_norms = _share_words(rows, count, theta, phi[first:last], total)
@@ -326,14 +443,14 @@ def infer_plain_documents(
 
     theta : (D, K) float32, out; ratio : (nnz,) float32, out
     """
-    total, kept = np.empty(alpha.shape[0], np.float32), np.empty((2, alpha.shape[0]), np.float32)
+    total, room = np.empty(alpha.shape[0], np.float32), _room_for(alpha.shape[0], rows.shape[0])
     gammas = np.empty((alpha.shape[0], 3))
     _gammas_of(alpha, gammas)
     for d in range(start, stop):
         first, last = indptr[d], indptr[d + 1]
         _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
         count, ratios = counts[first:last], ratio[first:last]
-        _ascend(rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta[d], total, ratios, kept)
+        _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta[d], total, ratios, room)
         _pass_over_words(rows, count, theta[d], total, ratios)
         log_norms = 0.0
         for j in range(last - first):
