@@ -114,7 +114,7 @@ def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
     assert bound[0] == pytest.approx(expected, rel=1e-5)
 
 
-def infer_among_many(passes, tol, gamma=None, n_topics=120, n_words=60):
+def infer_among_many(passes, tol, gamma=None, n_topics=160, n_words=60):
     """A document of two topics of many: gamma, the bound and passes of the kernel; what slow inference is given."""
     rng = np.random.default_rng(3)
     weights = rng.dirichlet(np.full(200, 0.1), n_topics).T.astype(np.float32)

@@ -15,7 +15,7 @@ from numba import njit
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
 _LONGEST_LEAP = np.float32(16.0)  # in passes
-_MANY_TOPICS = 100  # from here on, those that a document has have passes of their own
+_MANY_TOPICS = 150  # from here on, those that a document has have passes of their own
 _FIRST_PASSES = 4  # of all topics in a fresh start, until most have next to nothing of the document
 _PRESENT = np.float32(3e-2)  # tokens
 WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of smaller numbers would be denormal and slow
