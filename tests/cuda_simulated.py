@@ -105,14 +105,20 @@ def check_collapsed_words():
     hold_to_naive(True)
 
 
-def hold_to_naive(collapsed):
+def check_words_by_any_number_of_lanes():
+    """Eight lanes read a word, sixteen, or all 32; teams of one, three and four warps."""
+    for n_topics in (20, 70, 150):
+        hold_to_naive(False, n_topics)
+
+
+def hold_to_naive(collapsed, n_topics=N_TOPICS):
     """gamma, the words' shares, their sums and the bound of every document."""
-    counts, weights, alpha = data()
+    counts, weights, alpha = data(n_topics)
     batch = unlabelled(counts)
-    documents, gamma = documents_of(batch), Matrix.empty(3, N_TOPICS)
-    found, rows, prior = Inferred(documents, N_TOPICS), weights_of(weights), Prior.of(alpha, collapsed)
+    documents, gamma = documents_of(batch), Matrix.empty(3, n_topics)
+    found, rows, prior = Inferred(documents, n_topics), weights_of(weights), Prior.of(alpha, collapsed)
     infer_documents(documents, rows, prior, PASSES, True, gamma, found)
-    sums, expected = Matrix.empty(N_WORDS, N_TOPICS), np.zeros((N_WORDS, N_TOPICS))
+    sums, expected = Matrix.empty(N_WORDS, n_topics), np.zeros((N_WORDS, n_topics))
     documents.add_by_word(found.ratio, found.theta, rows, sums)
     bound, slow = found.on_host("bound"), naive_collapsed if collapsed else naive
     for d, _, words, own in of_documents(counts):
