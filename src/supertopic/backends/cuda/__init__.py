@@ -1,4 +1,4 @@
-"""A GPU by numba-cuda: one warp per document, topics over its lanes. Corpus, topics and sums stay on the device.
+"""A GPU by numba-cuda: warps share a document, topics lie over lanes. Corpus, topics and sums stay on the device.
 
 `arrays` holds what lies there, `forms` says which function of the CPU has which form there, and the other files are
 kernels. What belongs to no document or word, and what has a form of K numbers, stays with the threads of the host.

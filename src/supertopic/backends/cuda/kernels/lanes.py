@@ -1,8 +1,8 @@
 """What the 32 lanes of a warp do together, and functions of one number that kernels share.
 
-A document, or a run of a word's entries, belongs to one warp. Lane l of the warp holds the topics l, l + 32, l + 64 …
-in registers. The simulator has no shuffles; there, lanes meet in a dictionary. Functions that kernels call do without
-the name `cuda`, which the simulator gives to kernels alone.
+A document belongs to a warp or to a team of warps, a run of a word's entries to one warp. Lane l of a warp holds the
+topics l, l + 32, l + 64 … in registers. The simulator has no shuffles; there, lanes meet at a barrier. Functions that
+kernels call do without the name `cuda`, which the simulator gives to kernels alone.
 """
 
 import math
