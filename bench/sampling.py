@@ -30,13 +30,14 @@ def table(documents: Documents, plan: Plan) -> Table:
         [
             "K", "sweeps", "peer", "peer s", "our s", "our whole fit, s", "peer M tok/s", "our M tok/s", "peer nats",
             "our nats, same sweeps", "same, averaged", "s to peer's nats", "ratio", "averaged, s", "averaged ratio",
-            "target",
+            "target", "whole fit to peer's nats, s", "whole ratio",
         ],
         f"{documents.describe()}. alpha = 0.1, beta = 0.01, fixed. Nats per held-out token (document completion, one "
         "scorer). The peer's time is that of its sweeps. Our time also includes the layout of the tokens, their first "
         "topics, and the sum of the samples after every sweep; tokens per second are those of the sweeps "
         "alone. \"Averaged\": mean of the samples of the last half of the sweeps so far. \"Whole fit\": as many sweeps "
-        f"by `LDA.fit`, to the topic shares of the training documents. Best of {plan.repeats}, interleaved.",
+        "by `LDA.fit`, to the topic shares of the training documents; to the peer's nats, with as many sweeps as the "
+        f"averaged samples took. Best of {plan.repeats}, interleaved; whole fits once.",
     )  # fmt: skip
     for peer in installed("gibbs"):
         for n_topics in plan.topics((50, 200, 1000)):
@@ -54,10 +55,9 @@ def table(documents: Documents, plan: Plan) -> Table:
                     best = np.array(curve.seconds)
                 else:
                     best = np.minimum(best, retrace(documents, n_topics, sweeps, len(best) - 1))
-            start = clock.now()
-            ours.lda(n_topics, "gibbs", sweeps).fit(documents.train)
-            whole = clock.now() - start
-            by_last, by_mean = (first_at(scores, goal, best) for scores in (curve.last, curve.mean))
+            of_last, of_mean = (first_sweep(scores, goal) for scores in (curve.last, curve.mean))
+            by_last, by_mean = (sweep and float(best[sweep]) for sweep in (of_last, of_mean))
+            whole, least = whole_fit(documents, n_topics, sweeps), of_mean and whole_fit(documents, n_topics, of_mean)
             tokens = documents.n_tokens / 1e6
             result.add(
                 n_topics, sweeps, peer.name, f"{peer_seconds:.1f}", f"{best[sweeps]:.1f}", f"{whole:.1f}",
@@ -65,15 +65,21 @@ def table(documents: Documents, plan: Plan) -> Table:
                 f"{goal:.4f}", f"{curve.last[sweeps]:.4f}", f"{curve.mean[sweeps]:.4f}",
                 by_last and f"{by_last:.1f}", times(by_last and peer_seconds / by_last),
                 by_mean and f"{by_mean:.1f}", times(by_mean and peer_seconds / by_mean),
-                times(TARGETS.get(n_topics)),
+                times(TARGETS.get(n_topics)), least and f"{least:.1f}", times(least and peer_seconds / least),
             )  # fmt: skip
     return result
 
 
-def first_at(scores: dict[int, float], goal: float, seconds: np.ndarray) -> float | None:
-    """Seconds at the first scored sweep that reached the goal."""
-    reached = [sweep for sweep, nats in sorted(scores.items()) if nats <= goal]
-    return float(seconds[reached[0]]) if reached else None
+def first_sweep(scores: dict[int, float], goal: float) -> int | None:
+    """The first scored sweep that reached the goal."""
+    return next((sweep for sweep, nats in sorted(scores.items()) if nats <= goal), None)
+
+
+def whole_fit(documents: Documents, n_topics: int, sweeps: int) -> float:
+    """Seconds of `LDA.fit`."""
+    start = clock.now()
+    ours.lda(n_topics, "gibbs", sweeps).fit(documents.train)
+    return clock.now() - start
 
 
 def check_sweeps(sweeps: int) -> set[int]:

@@ -38,9 +38,8 @@ def test_the_score_is_that_of_a_unigram_model_when_all_topics_are_equal(document
 def test_first_step_and_first_sweep_that_reach_the_goal():
     assert variational.first_step([-9.0, -8.0, -7.5], -8.0) == 2
     assert variational.first_step([-9.0, -8.0], -7.0) is None
-    seconds = np.array([0.0, 1.0, 2.0, 3.5])
-    assert sampling.first_at({1: 8.0, 2: 7.4, 3: 7.5}, 7.5, seconds) == 2.0
-    assert sampling.first_at({1: 8.0, 3: 7.5}, 7.0, seconds) is None
+    assert sampling.first_sweep({1: 8.0, 2: 7.4, 3: 7.5}, 7.5) == 2
+    assert sampling.first_sweep({1: 8.0, 3: 7.5}, 7.0) is None
 
 
 def test_the_sampling_curve_scores_what_a_fit_of_as_many_sweeps_finds(documents):
