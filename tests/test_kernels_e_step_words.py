@@ -147,6 +147,14 @@ def test_topics_that_a_document_has_settle_among_themselves():
     np.testing.assert_allclose(again, gamma, atol=2e-3)
 
 
+def test_topics_without_tokens_are_held_with_their_part_in_every_word():
+    own, others, present = np.arange(1, 7, dtype=np.float32), np.ones(2, np.float32), np.array([4, 8, 9])
+    numbers = np.array([[0.1, 0.1, 0.1], [2.1, 0.1, 3.1], [5.0, 7.0, 6.0], [0.0, 0.0, 0.0]], np.float32)
+    kernel._hold_absent(2, 3, 2, own, others, present, numbers)  # of three topics, the second has no tokens
+    assert own[:4].tolist() == [1.0, 3.0, 4.0, 6.0] and others.tolist() == [1.0 + 2.0 * 7.0, 1.0 + 5.0 * 7.0]
+    assert present[:2].tolist() == [4, 9] and numbers[2, :2].tolist() == [5.0, 6.0]
+
+
 def test_the_bound_of_many_topics_never_falls_over_passes():
     bounds = [infer_among_many(passes, 0.0)[1] for passes in range(1, 12)]
     assert (np.diff(bounds) > -1e-4 * abs(bounds[-1]) / 100).all()
