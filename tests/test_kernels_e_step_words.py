@@ -148,10 +148,10 @@ def test_topics_that_a_document_has_settle_among_themselves():
 
 
 def test_topics_without_tokens_are_held_with_their_part_in_every_word():
-    own, others, present = np.arange(1, 7, dtype=np.float32), np.ones(2, np.float32), np.array([4, 8, 9])
+    own, others, present = np.arange(1, 7, dtype=np.float32).reshape(3, 2), np.ones(2, np.float32), np.array([4, 8, 9])
     numbers = np.array([[0.1, 0.1, 0.1], [2.1, 0.1, 3.1], [5.0, 7.0, 6.0], [0.0, 0.0, 0.0]], np.float32)
-    kernel._hold_absent(2, 3, 2, own, others, present, numbers)  # of three topics, the second has no tokens
-    assert own[:4].tolist() == [1.0, 3.0, 4.0, 6.0] and others.tolist() == [1.0 + 2.0 * 7.0, 1.0 + 5.0 * 7.0]
+    assert kernel._hold_absent(2, 3, own, others, present, numbers) == 2  # of three topics, the second has no tokens
+    assert own[:2].tolist() == [[1.0, 2.0], [5.0, 6.0]] and others.tolist() == [1.0 + 3.0 * 7.0, 1.0 + 4.0 * 7.0]
     assert present[:2].tolist() == [4, 9] and numbers[2, :2].tolist() == [5.0, 6.0]
 
 

@@ -253,75 +253,81 @@ def _find_present(alpha, gamma, present):
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _pass_of_some(own, others, counts, n, weight, total):
-    """As `_pass_over_words`, of n topics beside others: own_j has their rows, others_j what the rest make of word j."""
+def _pass_of_some(own, others, counts, n, weight, total, ratio):
+    """As `_pass_over_words`, of n topics beside others: own_i has a topic's weights, others_j the rest's in word j.
+
+    The inner loops run over words, of which a document has more than it has topics.
+    """
     n_words = counts.shape[0]
-    for i in range(n):
-        total[i] = np.float32(0.0)
-    fours = n_words - n_words % 4
-    for j in range(0, fours, 4):
-        a, b = own[j * n : (j + 1) * n], own[(j + 1) * n : (j + 2) * n]
-        c, d = own[(j + 2) * n : (j + 3) * n], own[(j + 3) * n : (j + 4) * n]
-        norm_a, norm_b, norm_c, norm_d = others[j], others[j + 1], others[j + 2], others[j + 3]
-        for i in range(n):
-            norm_a += a[i] * weight[i]
-            norm_b += b[i] * weight[i]
-            norm_c += c[i] * weight[i]
-            norm_d += d[i] * weight[i]
-        by_a, by_b = counts[j] / norm_a, counts[j + 1] / norm_b
-        by_c, by_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
-        for i in range(n):
-            total[i] += by_a * a[i] + by_b * b[i] + by_c * c[i] + by_d * d[i]
-    for j in range(fours, n_words):
-        a, norm_a = own[j * n : (j + 1) * n], others[j]
-        for i in range(n):
-            norm_a += a[i] * weight[i]
-        by_a = counts[j] / norm_a
-        for i in range(n):
-            total[i] += by_a * a[i]
+    for j in range(n_words):
+        ratio[j] = others[j]
+    fours = n - n % 4
+    for i in range(0, fours, 4):
+        a, b, c, d = own[i], own[i + 1], own[i + 2], own[i + 3]
+        by_a, by_b, by_c, by_d = weight[i], weight[i + 1], weight[i + 2], weight[i + 3]
+        for j in range(n_words):
+            ratio[j] += a[j] * by_a + b[j] * by_b + c[j] * by_c + d[j] * by_d
+    for i in range(fours, n):
+        for j in range(n_words):
+            ratio[j] += own[i, j] * weight[i]
+    for j in range(n_words):
+        ratio[j] = counts[j] / ratio[j]
+    for i in range(0, fours, 4):
+        a, b, c, d = own[i], own[i + 1], own[i + 2], own[i + 3]
+        sum_a = sum_b = sum_c = sum_d = np.float32(0.0)
+        for j in range(n_words):
+            sum_a += a[j] * ratio[j]
+            sum_b += b[j] * ratio[j]
+            sum_c += c[j] * ratio[j]
+            sum_d += d[j] * ratio[j]
+        total[i], total[i + 1], total[i + 2], total[i + 3] = sum_a, sum_b, sum_c, sum_d
+    for i in range(fours, n):
+        sum_a = np.float32(0.0)
+        for j in range(n_words):
+            sum_a += own[i, j] * ratio[j]
+        total[i] = sum_a
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _hold_absent(n_words, n, n_left, own, others, present, numbers):
-    """Of n topics, keep the n_left that still have tokens; the others' part in a word goes to `others`."""
+def _hold_absent(n_words, n, own, others, present, numbers):
+    """Of n topics, keep those that still have tokens; the others' part in a word goes to `others`. Return how many."""
     prior, count, weight = numbers[0], numbers[1], numbers[2]
-    for j in range(n_words):
-        at = j * n_left
-        for i in range(n):
-            if count[i] - prior[i] > _PRESENT:
-                own[at] = own[j * n + i]
-                at += 1
-            else:
-                others[j] += own[j * n + i] * weight[i]
     at = 0
     for i in range(n):
         if count[i] - prior[i] > _PRESENT:
+            for j in range(n_words):
+                own[at, j] = own[i, j]
             present[at], prior[at], count[at], weight[at] = present[i], prior[i], count[i], weight[i]
             at += 1
+        else:
+            for j in range(n_words):
+                others[j] += own[i, j] * weight[i]
+    return at
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _settle_present(rows, counts, ratio, alpha, weighed, gamma, theta, present, max_passes, tol, own, others, numbers):
+def _settle_present(rows, counts, ratio, alpha, weighed, gamma, theta, present, max_passes, tol, room, others, numbers):
     """Passes of a document's topics alone, until they change by less than tol; what others make of a word stays.
 
     Of a thousand topics, a document has a few dozen after some passes, and passes of these cost next to nothing. Each
     is a step of the same ascent, with the other topics held. Topics that lose their tokens are held from then on.
 
-    ratio : at the weights `weighed`, from where a pass led to gamma and theta
-    present : (topics,), changed; own : (words · topics,), others : (words,), numbers : (4, topics) scratch
+    ratio : at the weights `weighed`, from where a pass led to gamma and theta; changed
+    present : (topics,), changed; room : (topics · words,), others : (words,), numbers : (4, topics) scratch
     """
     n_words, n, limit = counts.shape[0], present.shape[0], tol * np.float32(gamma.shape[0])
     prior, count, weight, total = numbers[0], numbers[1], numbers[2], numbers[3]
+    own = room[: n * n_words].reshape(n, n_words)
     for i in range(n):
         prior[i], count[i], weight[i] = alpha[present[i]], gamma[present[i]], theta[present[i]]
     for j in range(n_words):
         left = counts[j] / max(ratio[j], _TINY)
         for i in range(n):
-            own[j * n + i] = rows[j, present[i]]
-            left -= own[j * n + i] * weighed[present[i]]
+            own[i, j] = rows[j, present[i]]
+            left -= own[i, j] * weighed[present[i]]
         others[j] = max(left, _TINY)
     for _ in range(max_passes):
-        _pass_of_some(own, others, counts, n, weight, total)
+        _pass_of_some(own, others, counts, n, weight, total, ratio)
         change, n_left = np.float32(0.0), 0
         for i in range(n):
             new = prior[i] + weight[i] * total[i]
@@ -333,8 +339,7 @@ def _settle_present(rows, counts, ratio, alpha, weighed, gamma, theta, present, 
         if change < limit:
             break
         if 4 * n_left < 3 * n:
-            _hold_absent(n_words, n, n_left, own, others, present, numbers)
-            n = n_left
+            n = _hold_absent(n_words, n, own, others, present, numbers)
 
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
