@@ -97,6 +97,11 @@ MUTANTS = [
             _MEAN + "test_uncertain_coefficients_enter_the_second_moment",
         ),
         ("- math.lgamma(gamma_total)", "", _MEAN + "test_bound_is_the_words_part_of_the_evidence"),
+        (
+            "weighed[d, k] = theta[k]",
+            "weighed[d, k] = gamma[d, k]",
+            _MEAN + "test_shares_of_words_are_the_product_of_two_factors",
+        ),
     ),
     *mutants_of(
         "kernels/e_step_token.py",

@@ -18,6 +18,8 @@ def tilt(
     out = start or {
         "factors": np.full((1, len(coef)), np.nan),
         "gamma": np.zeros((1, K), np.float32),
+        "weighed": np.zeros((1, K), np.float32),
+        "ratio": np.zeros(3, np.float32),
         "phi": np.zeros((3, K), np.float32),
         "bound": np.zeros(1),
         "passes": np.zeros(1, np.int32),
@@ -63,6 +65,13 @@ def test_bound_is_the_words_part_of_the_evidence(name, passes):
     out = tilt(*RESPONSES[name], passes=passes)
     expected = naive.word_bound(WORDS, COUNTS, WEIGHTS, ALPHA, *shares(out))
     assert out["bound"][0] == pytest.approx(expected, rel=2e-5)
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_shares_of_words_are_the_product_of_two_factors(name):
+    out = tilt(*RESPONSES[name], passes=3)
+    product = out["ratio"][:, None] * WEIGHTS[WORDS] * out["weighed"]
+    np.testing.assert_allclose(product, COUNTS[:, None] * out["phi"], rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", RESPONSES)
@@ -158,7 +167,8 @@ def test_empty_document_gets_the_prior_mean():
     infer_documents_mean(
         0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, False, 5, 0.0, True, np.ones((1, 2)),
         np.ones((1, 2)), coef, POINT, is_product, np.ones(1, bool), np.zeros((1, 2)), gamma,
-        np.zeros((0, K), np.float32), bound, np.zeros(1, np.int32), score, moment, np.zeros((3, K), np.float32),
+        np.zeros((1, K), np.float32), np.zeros(0, np.float32), np.zeros((0, K), np.float32), bound,
+        np.zeros(1, np.int32), score, moment, np.zeros((3, K), np.float32),
     )  # fmt: skip
     np.testing.assert_array_equal(gamma[0], ALPHA)
     expected = coef @ (ALPHA / ALPHA.sum())

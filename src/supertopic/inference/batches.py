@@ -129,6 +129,11 @@ class Batch:
         return self._cut(4 * self.n_topics, 0, _SHARE_BYTES)
 
     @cached_property
+    def response_blocks(self) -> list[Block]:
+        """Blocks of documents with a response, of which two factors of their entries' topic shares are held."""
+        return self._cut(16, 8 * self.n_topics, _SHARE_BYTES)
+
+    @cached_property
     def plain_blocks(self) -> list[Block]:
         """Blocks of which each document's topic shares are held, and of each entry a ratio, its place and document."""
         return self._cut(12, 4 * self.n_topics, _PLAIN_BYTES)

@@ -24,7 +24,7 @@ from numba import njit
 
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
-_SMALLEST_WEIGHT = np.float32(1e-18)
+WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of smaller numbers would be denormal and slow
 _LONGEST_STEP = 2.0  # largest change of any topic's tilt in one pass
 
 # Small functions are copies of those in `e_step_words`: numba's cache does not see a change in another file.
@@ -91,8 +91,8 @@ def _mode_terms(alpha, gamma, log_theta_used, phi_sum):
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _pass_over_words(rows, counts, theta, total):
-    """One pass: total_k = sum_j c_j rows_jk / (rows_j·theta), four words at a time."""
+def _pass_over_words(rows, counts, theta, total, ratio):
+    """One pass: ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk, four words at a time."""
     n_topics = theta.shape[0]
     n_words = counts.shape[0]
     for k in range(n_topics):
@@ -107,37 +107,33 @@ def _pass_over_words(rows, counts, theta, total):
             norm_b += b[k] * weight
             norm_c += c[k] * weight
             norm_d += d[k] * weight
-        norm_a, norm_b = counts[j] / norm_a, counts[j + 1] / norm_b
-        norm_c, norm_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        by_a, by_b = counts[j] / norm_a, counts[j + 1] / norm_b
+        by_c, by_d = counts[j + 2] / norm_c, counts[j + 3] / norm_d
+        ratio[j], ratio[j + 1], ratio[j + 2], ratio[j + 3] = by_a, by_b, by_c, by_d
         for k in range(n_topics):
-            total[k] += norm_a * a[k] + norm_b * b[k] + norm_c * c[k] + norm_d * d[k]
+            total[k] += by_a * a[k] + by_b * b[k] + by_c * c[k] + by_d * d[k]
     for j in range(fours, n_words):
         norm = _TINY
         for k in range(n_topics):
             norm += rows[j, k] * theta[k]
-        ratio = counts[j] / norm
+        ratio[j] = counts[j] / norm
         for k in range(n_topics):
-            total[k] += ratio * rows[j, k]
+            total[k] += ratio[j] * rows[j, k]
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _share_words(rows, counts, theta, phi, phi_sum):
-    """Set phi_jk ∝ rows_jk theta_k and phi_sum_k = sum_j c_j phi_jk; return sum_j c_j log(rows_j·theta)."""
-    n_topics = theta.shape[0]
+def _share_words(rows, counts, theta, ratio, phi, phi_sum):
+    """Set ratio, phi_sum_k = sum_j c_j phi_jk, and phi where there is room; return sum_j c_j log(rows_j·theta)."""
+    _pass_over_words(rows, counts, theta, phi_sum, ratio)
     log_norms = 0.0
-    for k in range(n_topics):
-        phi_sum[k] = np.float32(0.0)
     for j in range(counts.shape[0]):
-        norm = _TINY
-        for k in range(n_topics):
-            norm += rows[j, k] * theta[k]
-        scale = np.float32(1.0) / norm
-        count = counts[j]
-        for k in range(n_topics):
-            share = rows[j, k] * theta[k] * scale
-            phi[j, k] = share
-            phi_sum[k] += count * share
-        log_norms += count * math.log(norm)
+        log_norms += counts[j] * math.log(counts[j] / ratio[j])
+    for k in range(theta.shape[0]):
+        phi_sum[k] *= theta[k]
+    for j in range(phi.shape[0]):
+        by = ratio[j] / counts[j]
+        for k in range(theta.shape[0]):
+            phi[j, k] = by * rows[j, k] * theta[k]
     return log_norms
 
 
@@ -282,7 +278,7 @@ def _weigh_topics(features, fixed, factors, spread, gamma, collapsed, tilt, thet
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _tilt_one(
     rows, count, alpha, collapsed, max_passes, tol, slope, curvature, coef_cov, is_product, n_tokens, features, fixed,
-    ranges, factors, goals, gamma, phi, theta, total, mean, tilt, spread, goal, fresh,
+    ranges, factors, goals, gamma, ratio, phi, theta, total, mean, tilt, spread, goal, fresh,
 ):  # fmt: skip
     """Coordinate ascent for one document; returns (passes, the words' part of the bound) and sets its `mean` shares."""
     n_topics, done, settled = alpha.shape[0], 0, False
@@ -296,7 +292,7 @@ def _tilt_one(
         _weigh_topics(features, fixed, factors, spread, gamma, collapsed, tilt, theta)
         if done == max_passes or (settled and off < 10.0 * tol):
             break
-        _pass_over_words(rows, count, theta, total)
+        _pass_over_words(rows, count, theta, total, ratio)
         change = np.float32(0.0)
         for k in range(n_topics):
             new = alpha[k] + theta[k] * total[k]
@@ -304,7 +300,7 @@ def _tilt_one(
             gamma[k] = new
         done += 1
         settled = change < tol * n_topics
-    log_norms = _share_words(rows, count, theta, phi, total)
+    log_norms = _share_words(rows, count, theta, ratio, phi, total)
     for k in range(n_topics):
         tilt[k] = math.log(theta[k] + _TINY)
         gamma[k] = alpha[k] + total[k]
@@ -335,13 +331,13 @@ def _score(c, coef, coef_cov, features, is_product, n_tokens, mean):
 def infer_documents_mean(
     start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
     slope, curvature, coef, coef_cov, is_product,
-    active, factors, gamma, phi, bound, passes, score, moment, rows,
+    active, factors, gamma, weighed, ratio, phi, bound, passes, score, moment, rows,
 ):  # fmt: skip
     """E-step of documents [start, stop) with C response columns; documents without a label are treated as in LDA.
 
     Parameters
     ----------
-    indptr, indices, counts, weights, alpha, collapsed, gamma, phi, rows : as for infer_documents
+    indptr, indices, counts, weights, alpha, collapsed, gamma, rows : as for infer_documents
     max_passes, tol : stop when the mean change of gamma is below tol and the tilt is within 10 tol of convergence
     fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
     slope, curvature : (D, C) float64; both zero where the document has no label
@@ -349,6 +345,8 @@ def infer_documents_mean(
     is_product : (C,) bool, whether a column is of the product form
     factors : (D, C) float64, in and out: A; NaN starts A at its value for the given gamma
     active : (D,) bool; other documents are not changed
+    weighed : (D, K), ratio : (nnz,) float32, out: c_j phi_jk = ratio_j (weights_jk + WEIGHT_OFFSET) weighed_k
+    phi : (nnz, K) float32, out, or (0, K): the topic shares of each word are not wanted one by one
     bound : (D,) float64, out: the words' part only; the responses' part is computed from score and moment
     passes : (D,) int32, score, moment : (D, C) float64, out: E[s], and E[s²] (quadratic) or E[exp s] (product)
     """
@@ -377,7 +375,7 @@ def infer_documents_mean(
                 gamma[d, k] = alpha[k] + np.float32(n_tokens / n_topics)
         for j in range(last - first):
             for k in range(n_topics):
-                rows[j, k] = max(weights[indices[first + j], k], _SMALLEST_WEIGHT)
+                rows[j, k] = weights[indices[first + j], k] + WEIGHT_OFFSET
         flat = not is_product.any() and not curvature[d].any()
         if flat:
             _add_up(slope[d], coef, features[0], fixed)
@@ -390,8 +388,10 @@ def infer_documents_mean(
         passes[d], bound[d] = _tilt_one(
             rows[: last - first], count, alpha, collapsed, max_passes, tol, steep, curvature[d, :used],
             coef_cov[:used], is_product, n_tokens, features[:used], fixed, ranges, factor, goals, gamma[d],
-            phi[first:last], theta, total, mean, tilt, spread, goal, fresh,
+            ratio[first:last], phi[first:last], theta, total, mean, tilt, spread, goal, fresh,
         )  # fmt: skip
+        for k in range(n_topics):
+            weighed[d, k] = theta[k]
         if flat:
             _prepare(slope[d], curvature[d], coef, coef_cov, is_product, n_tokens, features, fixed)
         for c in range(n_columns):

@@ -1,6 +1,6 @@
 """Documents without some of their entries, drawn at random: an entry's draw is a hash of a key and its place.
 
-One thread does it: it takes less time than telling others of it.
+One thread thins a batch; others thin other batches beside it.
 """
 
 import numpy as np

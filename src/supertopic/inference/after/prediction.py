@@ -198,7 +198,9 @@ def _score_part(
 ) -> Scores:  # fmt: skip
     n_documents, n_topics = counts.shape[0], weights.shape[1]
     gamma = np.empty((n_documents, n_topics), dtype=np.float32)
-    phi = np.empty((counts.nnz, n_topics), dtype=np.float32)
+    by_mean = point.collapsed and len(coef) > 0
+    weighed, ratio = np.empty_like(gamma), np.empty(counts.nnz, dtype=np.float32)
+    phi = np.empty((0 if by_mean else counts.nnz, n_topics), dtype=np.float32)
     bound, passes = np.empty(n_documents), np.empty(n_documents, dtype=np.int32)
     found, moment, nothing, factors = np.zeros((4, n_documents, len(coef)))
     certain = np.zeros((0, n_topics, n_topics), dtype=np.float32)
@@ -210,10 +212,10 @@ def _score_part(
     def infer_range(first: int, last: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)
         given = (first, last, *csr, weights, alpha)
-        if point.collapsed and len(coef):
+        if by_mean:
             infer_documents_mean(
                 *given, True, *limits, True, nothing, nothing, coef, certain, is_product, active, factors,
-                gamma, phi, bound, passes, found, moment, rows,
+                gamma, weighed, ratio, phi, bound, passes, found, moment, rows,
             )  # fmt: skip
             return
         infer_documents(*given, point.collapsed, *limits, True, gamma, phi, bound, passes, rows)

@@ -33,7 +33,9 @@ from supertopic.model import Model, State
 
 
 @form_of(mini_batches)
-def mini_batches_on_device(batch: Batch, size: int, seed: list[int]) -> Iterator[tuple[np.ndarray, Batch]]:
+def mini_batches_on_device(
+    batch: Batch, size: int, seed: list[int], backend: Backend
+) -> Iterator[tuple[np.ndarray, Batch]]:
     """As `mini_batches`; the documents of a batch are made on the device from all documents, which lie there."""
     order, key = draw_epoch(len(batch), size, seed)
     for rows, documents in zip(order, documents_of(batch).in_batches(order, SETTINGS.dropped, key), strict=True):

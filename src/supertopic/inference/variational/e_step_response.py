@@ -42,7 +42,7 @@ class ResponseBlock:
     covariates: np.ndarray  # (D, P)
     longest: int
     found: Locals  # results: topic shares and scores
-    phi: np.ndarray  # (entries, K) result: topic shares of the words
+    phi: np.ndarray  # (entries, K) result: topic shares of the words; (0, K) where `weighed` and `ratio` are enough
     added_slope: np.ndarray | float = 0.0  # (D, C) beside the response's (`DocumentTerms.slope`), with weights in it
 
     @classmethod
@@ -50,7 +50,7 @@ class ResponseBlock:
         cls, model: Model, state: State, limits: LocalLimits, weights: np.ndarray, batch: Batch, documents: Block,
         found: Locals, added_slope: np.ndarray | float, room: np.ndarray,
     ) -> ResponseBlock:  # fmt: skip
-        """Documents of a batch; `room` is where phi is written."""
+        """Documents of a batch; `room` is where phi is written, (0, K) where it is not wanted."""
         some, csr = slice(*documents), batch.entries(documents)
         labels = (batch.y[some], batch.weight[some], batch.lengths[some], batch.extra[some])
         return cls(model, state, limits, weights, *csr, *labels, batch.longest, found, room[: len(csr[2])], added_slope)
@@ -60,6 +60,8 @@ class ResponseBlock:
         self.alpha = self.state.alpha.astype(np.float32)
         self.coef = np.ascontiguousarray(self.state.coef[:, :n_topics])
         self.offset = self.covariates @ self.state.coef[:, n_topics:].T.astype(np.float64)
+        self.weighed = np.empty((len(self.y), n_topics), dtype=np.float32)  # the two factors of the words' shares
+        self.ratio = np.empty(len(self.counts), dtype=np.float32)
         self.passes = np.zeros(len(self.y), dtype=np.int32)
         self.bound = np.zeros(len(self.y))
 
@@ -147,8 +149,8 @@ class ResponseBlock:
             infer_documents_mean(
                 start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
                 self.model.collapsed, max_passes, self.limits.tol, fresh, slope, curvature, self.coef,
-                self.state.coef_cov, self.model.response.is_product, active, factors, found.doc_topic, self.phi,
-                self.bound, self.passes, found.score, found.moment, rows,
+                self.state.coef_cov, self.model.response.is_product, active, factors, found.doc_topic, self.weighed,
+                self.ratio, self.phi, self.bound, self.passes, found.score, found.moment, rows,
             )  # fmt: skip
 
         backend.all([*((call,) for call in also), *((over, *ends) for ends in backend.cut(self.indptr))])

@@ -26,13 +26,12 @@ from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.m_step_margin import Duals, MarginStep, fit_margin
 from supertopic.inference.variational.step import global_evidence
-from supertopic.kernels.e_step_words import sum_log_theta
+from supertopic.kernels.e_step_words import WEIGHT_OFFSET, sum_log_theta
 from supertopic.model import Model, State, restore_state
 from supertopic.responses.margin import MaxMargin
 
 _TURNS = 8  # of a document's topics and multipliers in one step
 _TOLERANCE = 1e-5  # of the M-step's duality gap, relative to the objective
-_SMALLEST_WEIGHT = np.float32(1e-18)  # as in the kernels
 
 
 def fit_exact(task: Task, watch: Watch) -> Fit:
@@ -82,7 +81,7 @@ class _Documents:
     def settle(self, state: State, duals: Duals, weights: np.ndarray, backend: Backend) -> float:
         """The E-step; the documents' part of the objective."""
         indptr = self.batch.counts.indptr
-        logs = np.log(np.maximum(weights, _SMALLEST_WEIGHT))[self.batch.counts.indices]
+        logs = np.log(weights + WEIGHT_OFFSET)[self.batch.counts.indices]
         value = np.full(len(self.batch), -np.inf) if self.phi is None else self._value(state, logs, self.phi)
         best = np.empty_like(logs) if self.phi is None else self.phi.copy()
         found = Locals.empty(len(self.batch), self.model.n_topics, self.response.n_columns)

@@ -9,9 +9,9 @@ from supertopic.backends.base import Backend, Room
 from supertopic.inference.batches import EntryOrder, Locals, Partition
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.e_step_words import add_word_blocks, variational_shares
-from supertopic.kernels.e_step_words import sum_log_theta
+from supertopic.kernels.e_step_words import WEIGHT_OFFSET, sum_log_theta
 from supertopic.kernels.one_topic import share_documents
-from supertopic.kernels.word_sums import add_by_word
+from supertopic.kernels.word_sums import add_by_word, add_shares_by_word
 from supertopic.model import DocumentTerms, MixtureState, Model, State, Stats
 
 
@@ -92,11 +92,14 @@ def _add_response_blocks(
     model: Model, state: State, weights: np.ndarray, partition: Partition, limits: LocalLimits, terms: DocumentTerms,
     fresh: bool, stats: Stats, backend: Backend,
 ) -> None:  # fmt: skip
-    """Documents with a response. The topic shares of all entries of a block are held: the response needs them."""
+    """Documents with a response. The topic shares of a block's entries are held if each token has a term of its own."""
     batch, found = partition.batch, partition.found
     assert found is not None
-    shares, slope = _shares_of_blocks(partition, model.n_topics), terms.slope(partition.rows)
-    for documents in batch.blocks:
+    blocks, shares = batch.response_blocks, np.empty((0, model.n_topics), dtype=np.float32)
+    if model.per_token:
+        blocks, shares = batch.blocks, _shares_of_blocks(partition, model.n_topics)
+    slope = terms.slope(partition.rows)
+    for documents in blocks:
         some = slice(*documents)
         own = slope[some] if isinstance(slope, np.ndarray) else slope
         locals_ = Locals(found.doc_topic[some], found.score[some], found.moment[some])
@@ -104,7 +107,10 @@ def _add_response_blocks(
         order = EntryOrder(batch, documents)
         block.infer(backend, fresh, order.find)
         block.add_to(stats)
-        _add_words(order, block.phi, stats.word_topic, backend)
+        if model.per_token:
+            _add_words(order, block.phi, stats.word_topic, backend)
+        else:
+            _add_factors(order, block, stats.word_topic, backend)
 
 
 def _add_mixture_blocks(
@@ -132,6 +138,19 @@ def _add_words(order: EntryOrder, phi: np.ndarray, word_topic: np.ndarray, backe
         add_by_word(start, stop, words, first, entry, counts, phi, word_topic, row)
 
     backend.over_weights(first, add)
+
+
+def _add_factors(order: EntryOrder, block: ResponseBlock, word_topic: np.ndarray, backend: Backend) -> None:
+    """As `_add_words`, where shares are the product of two factors."""
+
+    def add(start: int, stop: int) -> None:
+        row = np.empty(word_topic.shape[1], dtype=np.float32)
+        add_shares_by_word(
+            start, stop, *order.by_word, block.ratio, block.weighed, block.weights, WEIGHT_OFFSET, np.float32(1.0),
+            word_topic, row,
+        )  # fmt: skip
+
+    backend.over_weights(order.by_word.start, add)
 
 
 def _sum_log_theta(alpha: np.ndarray, gamma: np.ndarray, backend: Backend) -> np.ndarray:

@@ -62,7 +62,8 @@ def prediction_step(
     weights : (V, K) float32, the topics b
     """
     batch, found = partition.batch, _start(partition, model.n_topics)
-    stats = PredictionStats(np.zeros_like(weights), 0.0, 0.0)
+    stats = PredictionStats(np.empty_like(weights), 0.0, 0.0)
+    backend.over_range(len(weights), lambda start, stop: stats.topics[start:stop].fill(0.0))
     for block in batch.plain_blocks:
         theta, order = found[slice(*block)], EntryOrder(batch, block)
         ratio, values = _settle(batch, block, theta, state.alpha, weights, scales.shares, backend, order.find)

@@ -98,7 +98,7 @@ class StreamTrainer(Trainer):
         """One step per mini-batch, each with coefficients of its own; returns the mean objective of the batches."""
         values, n_steps = [], -(-self.source.n_documents // self.size)
         for place, (batch, _) in enumerate(self.source.parts(number)):
-            for _, some in mini_batches(batch, self.size, [self.task.seed, number, place]):
+            for _, some in mini_batches(batch, self.size, [self.task.seed, number, place], self.task.backend):
                 rate = self.rate * max(1.0 - self.climb.steps / (self.n_epochs * n_steps), 0.0)
                 share = max(1.0 / (1 + self.climb.steps), 1.0 / n_steps)
                 before = self.state
