@@ -21,6 +21,8 @@ from functools import cached_property
 
 import numpy as np
 
+from supertopic.backends.base import Run, in_turn
+
 _BLOCK = 1024  # documents
 
 
@@ -95,13 +97,18 @@ class Design:
         return score + others, moment
 
     def normal_equations(
-        self, coef: np.ndarray, is_product: np.ndarray, moment: np.ndarray, slope: np.ndarray, curvature: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(gram (C, K + P, K + P), cross (C, K + P)) of these documents; those of two sets of documents add up."""
+        self, coef: np.ndarray, is_product: np.ndarray, moment: np.ndarray, slope: np.ndarray, curvature: np.ndarray,
+        run: Run = in_turn,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """(gram (C, K + P, K + P), cross (C, K + P)) of these documents; those of two sets of documents add up.
+
+        run : how the columns' equations are found, which do not depend on each other
+        """
         n_topics, n_coef = self.mean.shape[1], coef.shape[1]
         gram, cross = np.empty((len(coef), n_coef, n_coef)), slope.T @ self.columns
         diagonal, others = np.arange(n_topics), slice(n_topics, n_coef)
-        for c in range(len(coef)):
+
+        def find(c: int) -> None:
             tilt = coef[c, :n_topics] if is_product[c] else None
             weight = curvature[:, c] * moment[:, c] if is_product[c] else curvature[:, c]
             shares, gram[c][:n_topics, :n_topics] = self.pairs(tilt, weight)
@@ -113,6 +120,8 @@ class Design:
                 gram[c][:n_topics, others] = gram[c][others, :n_topics].T
             if is_product[c]:
                 cross[c] += gram[c] @ coef[c] - weight @ np.hstack([shares, self.covariates])
+
+        run([(find, c) for c in range(len(coef))])
         return gram, cross
 
     def gradient(

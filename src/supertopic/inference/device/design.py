@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend, Combine
+from supertopic.backends.base import Backend, Combine, Run, in_turn
 from supertopic.backends.cuda.arrays import Matrix, added, padded, warps
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import regression as kernels
@@ -67,8 +67,10 @@ class DeviceDesign(Design):
         return score + others, moment
 
     def normal_equations(
-        self, coef: np.ndarray, is_product: np.ndarray, moment: np.ndarray, slope: np.ndarray, curvature: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, coef: np.ndarray, is_product: np.ndarray, moment: np.ndarray, slope: np.ndarray, curvature: np.ndarray,
+        run: Run = in_turn,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+        """As on the host; one column after the other, since each keeps the device busy."""
         n_topics, n_coef = self.mean.shape[1], coef.shape[1]
         gram, cross = np.empty((len(coef), n_coef, n_coef)), self._times(slope)
         diagonal, others = np.arange(n_topics), self.covariates

@@ -64,7 +64,7 @@ def local_step_on_device(
     if n_columns and np.any(batch.weight > 0):
         block = DeviceBlock.of_batch(partition, model, state, rows, limits, terms, found, prior)
         block.infer(backend, fresh)
-        block.add_to(stats)
+        block.add_to(stats, backend.all)
     else:
         infer_documents(documents, rows, prior, limits, fresh, gamma, found)
         stats.bound += float(found.on_host("bound").sum())

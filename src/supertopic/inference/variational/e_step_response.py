@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supertopic.backends.base import Backend
+from supertopic.backends.base import Backend, Run
 from supertopic.inference.batches import Batch, Block, Locals
 from supertopic.inference.design import Design, TokenDesign, shifted
 from supertopic.kernels.e_step_mean import infer_documents_mean
@@ -74,7 +74,7 @@ class ResponseBlock:
         found.score[:], found.moment[:] = self._whole()
         self.bound += self.weight * response.log_density(self.y, found.score, found.moment, self.state.dispersion)
 
-    def add_to(self, stats: Stats) -> None:
+    def add_to(self, stats: Stats, run: Run) -> None:
         """Add the bound, and what the documents say about the coefficients and the response's own parameters."""
         response, found = self.model.response, self.found
         stats.bound += float(self.bound.sum())
@@ -84,7 +84,8 @@ class ResponseBlock:
         slope, curvature = response.slope_and_curvature(*given, self.state.dispersion)
         slope, curvature = self.weight[:, None] * slope, self.weight[:, None] * curvature
         coef = self.state.coef.astype(np.float64)
-        gram, cross = self._design().normal_equations(coef, response.is_product, found.moment, slope, curvature)
+        factors = (coef, response.is_product, found.moment, slope, curvature)
+        gram, cross = self._design().normal_equations(*factors, run=run)
         stats.gram += gram
         stats.cross += cross
         stats.response += response.summarise(*given, self.weight, self.state.dispersion)

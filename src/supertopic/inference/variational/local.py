@@ -106,7 +106,7 @@ def _add_response_blocks(
         block = ResponseBlock.of(model, state, limits, weights, batch, documents, locals_, own, shares)
         order = EntryOrder(batch, documents)
         block.infer(backend, fresh, order.find)
-        block.add_to(stats)
+        block.add_to(stats, backend.all)
         if model.per_token:
             _add_words(order, block.phi, stats.word_topic, backend)
         else:
