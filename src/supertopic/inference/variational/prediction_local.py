@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend, Combine, Spread, reads_only
+from supertopic.backends.base import Backend, Combine, Spread, in_turn, reads_only
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, Block, ByWord, EntryOrder, Locals, Partition, continue_from, gather
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -63,18 +64,21 @@ def prediction_step(
     """
     batch, found = partition.batch, _start(partition, model.n_topics)
     stats = PredictionStats(np.empty_like(weights), 0.0, 0.0)
-    backend.over_range(len(weights), lambda start, stop: stats.topics[start:stop].fill(0.0))
+    clear = [partial(stats.topics.fill, 0.0)]  # by one thread, beside the inference of the first documents
     for block in batch.plain_blocks:
         theta, order = found[slice(*block)], EntryOrder(batch, block)
-        ratio, values = _settle(batch, block, theta, state.alpha, weights, scales.shares, backend, order.find)
+        given = (batch, block, theta, state.alpha, weights, scales.shares, backend)
+        ratio, values = _settle(*given, order.find, *clear)
+        clear = []
         pull, labels = _pull_of_labels(batch, block, model, state, theta)
         stats.words += float(values.sum())
         stats.labels += labels
         gradient = (scales.label * pull).astype(np.float32)
-        given = (weights, state.alpha, theta, ratio, gradient)
-        adjoint, shift = _solve(batch, block, *given, scales.adjoint, backend)
+        factors = (weights, state.alpha, theta, ratio, gradient)
+        adjoint, shift = _solve(batch, block, *factors, scales.adjoint, backend)
         adjoint += np.float32(scales.word)  # the words' own gradient: ratio·theta is EM's expected count over b
         _add_by_word(order.by_word, (ratio, shift, theta, adjoint), stats.topics, backend)
+    in_turn([(call,) for call in clear])  # there were no documents
     return stats
 
 
