@@ -42,8 +42,18 @@ WORDS = "supertopic_words"  # the attribute of a sparse matrix from `Vectorizer`
 
 def log_counts(counts: sp.csr_matrix) -> sp.csr_matrix:
     """The documents with log2(1 + count) for every count: that they repeat a word says less than its first use did."""
-    logs = logarithms(counts.data).astype(np.float32)
+    logs = logarithms(counts.data).astype(np.float32, copy=False)
     return sp.csr_matrix((logs, counts.indices, counts.indptr), shape=counts.shape)
+
+
+def lengths_of(counts: sp.csr_matrix) -> np.ndarray:
+    """(D,) tokens of each document, float64 (float32 sums would round above 16 million).
+
+    SciPy's sum would make a copy of all counts in float64.
+    """
+    found, filled = np.zeros(counts.shape[0]), np.flatnonzero(np.diff(counts.indptr))
+    found[filled] = np.add.reduceat(counts.data, counts.indptr[filled], dtype=np.float64)
+    return found
 
 
 def logarithms(counts: np.ndarray) -> np.ndarray:
@@ -90,10 +100,8 @@ class Corpus:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Number of tokens of each document, float64 (float32 sums would round above 16 million)."""
-        found, filled = np.zeros(self.n_documents), np.flatnonzero(np.diff(self.counts.indptr))
-        found[filled] = np.add.reduceat(self.counts.data, self.counts.indptr[filled], dtype=np.float64)
-        return found  # SciPy's sum would make a copy of all counts in float64
+        """Number of tokens of each document, float64."""
+        return lengths_of(self.counts)
 
     @cached_property
     def n_tokens(self) -> float:

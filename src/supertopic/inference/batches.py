@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
+from supertopic.corpus import lengths_of
 from supertopic.kernels.thinning import copy_kept, count_kept
 from supertopic.kernels.word_sums import order_by_word
 
@@ -109,7 +110,7 @@ class Batch:
     @cached_property
     def lengths(self) -> np.ndarray:
         """(D,) tokens; infinity for an empty document, which has none that could vary."""
-        lengths = np.asarray(self.counts.sum(axis=1), dtype=np.float64).ravel()
+        lengths = lengths_of(self.counts)
         return np.where(lengths > 0, lengths, np.inf)
 
     @cached_property

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
+from supertopic.corpus import lengths_of
 from supertopic.inference.after.prediction import PointModel, infer_shares
 from supertopic.inference.first_topics import online_counts
 
@@ -36,7 +37,7 @@ def repeats_beyond_topics(counts: sp.csr_matrix) -> float:
         topics = online_counts(ours, _TOPICS, alpha, 0, backend) + np.float32(0.01)
         topics /= topics.sum(axis=0)
         shares = infer_shares(PointModel(alpha, collapsed=True), topics, theirs, backend)[0]
-    tokens = np.asarray(theirs.sum(axis=1), dtype=np.float64).ravel()
+    tokens = lengths_of(theirs)
     again = expected = _AT_FIRST
     for document, (first, last) in enumerate(zip(theirs.indptr[:-1], theirs.indptr[1:], strict=True)):
         mean = tokens[document] * (topics[theirs.indices[first:last]] @ shares[document]).astype(np.float64)

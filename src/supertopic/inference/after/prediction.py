@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
-from supertopic.corpus import log_counts, logarithms
+from supertopic.corpus import lengths_of, log_counts, logarithms
 from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -226,7 +226,7 @@ def _score_part(
             )  # fmt: skip
 
     backend.over_weights(counts.indptr, infer_range)
-    lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    lengths = lengths_of(counts)
     mean_topics = (gamma - alpha) / np.maximum(lengths, 1e-30)[:, None]
     mean_topics[lengths == 0] = alpha / alpha.sum()
     return Scores(mean_topics, found, moment)

@@ -45,7 +45,7 @@ def look_at(estimator: Any, corpus: Corpus, n_documents: int | None = None) -> N
     check_whole("total_documents", n_documents, or_none=True)
     estimator.counts_ = choose_counts(estimator, corpus)
     seen = log_counts(corpus.counts) if estimator.counts_ == "log" else corpus.counts
-    per_document = float(seen.sum(dtype=np.float64)) / max(len(corpus), 1)
+    per_document = float(seen.data.sum(dtype=np.float64)) / max(len(corpus), 1)
     estimator._tokens = Tokens(per_document, per_document * (n_documents or len(corpus)) / seen.shape[1])
 
 
