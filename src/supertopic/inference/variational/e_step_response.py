@@ -84,8 +84,8 @@ class ResponseBlock:
         slope, curvature = response.slope_and_curvature(*given, self.state.dispersion)
         slope, curvature = self.weight[:, None] * slope, self.weight[:, None] * curvature
         coef = self.state.coef.astype(np.float64)
-        factors = (coef, response.is_product, found.moment, slope, curvature)
-        gram, cross = self._design().normal_equations(*factors, run=run)
+        known = (coef, response.is_product, found.moment, slope, curvature)
+        gram, cross = self._design().normal_equations(*known, run=run)
         stats.gram += gram
         stats.cross += cross
         stats.response += response.summarise(*given, self.weight, self.state.dispersion)

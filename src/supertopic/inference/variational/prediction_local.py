@@ -74,8 +74,8 @@ def prediction_step(
         stats.words += float(values.sum())
         stats.labels += labels
         gradient = (scales.label * pull).astype(np.float32)
-        factors = (weights, state.alpha, theta, ratio, gradient)
-        adjoint, shift = _solve(batch, block, *factors, scales.adjoint, backend)
+        settled = (weights, state.alpha, theta, ratio, gradient)
+        adjoint, shift = _solve(batch, block, *settled, scales.adjoint, backend)
         adjoint += np.float32(scales.word)  # the words' own gradient: ratio·theta is EM's expected count over b
         _add_by_word(order.by_word, (ratio, shift, theta, adjoint), stats.topics, backend)
     in_turn([(call,) for call in clear])  # there were no documents
