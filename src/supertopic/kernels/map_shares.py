@@ -32,9 +32,10 @@ WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of sma
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _apart(alpha):
-    """A number for each topic. Rows of one array would do, but the compiler cannot show that they are apart.
+    """Room for a number of each topic, in an array of its own.
 
-    Then it does not vectorise the loops over them, and inference takes twice as long.
+    A compiler cannot show that rows of one array do not overlap. It would not vectorise the loops over them, and
+    inference would take twice as long.
     """
     return np.empty(alpha.shape[0], np.float32)
 
