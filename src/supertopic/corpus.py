@@ -47,18 +47,29 @@ def log_counts(counts: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def lengths_of(counts: sp.csr_matrix) -> np.ndarray:
-    """(D,) tokens of each document, float64 (float32 sums would round above 16 million).
+    """(D,) tokens of each document, float64.
 
-    SciPy's sum would make a copy of all counts in float64.
+    SciPy's sum would make a copy of all counts in float64. Sums of whole numbers in single precision are exact up to
+    2^24, and take a fifth of the time; beyond that they are taken once more.
     """
     found, filled = np.zeros(counts.shape[0]), np.flatnonzero(np.diff(counts.indptr))
-    found[filled] = np.add.reduceat(counts.data, counts.indptr[filled], dtype=np.float64)
+    first = counts.indptr[filled]
+    found[filled] = np.add.reduceat(counts.data, first)
+    if counts.dtype == np.float32 and found.max(initial=0.0) >= 2**24:
+        found[filled] = np.add.reduceat(counts.data, first, dtype=np.float64)
     return found
+
+
+def _in_parts(array: np.ndarray) -> Iterator[np.ndarray]:
+    """A long array, some at a time: few enough to stay in the cache of a core."""
+    for first in range(0, len(array), 1 << 16):
+        yield array[first : first + (1 << 16)]
 
 
 def logarithms(counts: np.ndarray) -> np.ndarray:
     """log2(1 + count): a word that stands once counts as one."""
-    return np.log2(1.0 + counts)
+    more = 1.0 + counts
+    return np.log2(more, out=more)
 
 
 class EmptyDocumentWarning(UserWarning):
@@ -105,7 +116,12 @@ class Corpus:
 
     @cached_property
     def n_tokens(self) -> float:
-        return float(self.counts.data.sum(dtype=np.float64))
+        return float(self.lengths.sum())
+
+    @cached_property
+    def logs(self) -> Corpus:
+        """The same documents with the logarithms of their counts (`log_counts`)."""
+        return replace(self, counts=log_counts(self.counts))
 
     @cached_property
     def n_empty(self) -> int:
@@ -114,7 +130,7 @@ class Corpus:
     @cached_property
     def is_integer(self) -> bool:
         """Whether every count is a whole number (tf-idf weights are not)."""
-        return bool(np.all(self.counts.data == np.rint(self.counts.data)))
+        return all(bool(np.all(some == np.rint(some))) for some in _in_parts(self.counts.data))
 
     @cached_property
     def _checked(self) -> Corpus:

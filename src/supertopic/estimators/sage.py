@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from supertopic.corpus import Corpus, log_counts, warn_empty
+from supertopic.corpus import Corpus, warn_empty
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
@@ -242,7 +242,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
 
     def _damped(self, corpus: Corpus) -> Corpus:
         """Documents as the classes see them: their counts, or the logarithms."""
-        return replace(corpus, counts=log_counts(corpus.counts)) if self.counts == "log" else corpus
+        return corpus.logs if self.counts == "log" else corpus
 
     def _point_model(self) -> PointModel:
         return replace(super()._point_model(), log_counts=self.counts == "log")

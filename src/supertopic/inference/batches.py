@@ -114,6 +114,10 @@ class Batch:
         return np.where(lengths > 0, lengths, np.inf)
 
     @cached_property
+    def n_tokens(self) -> float:
+        return float(self.lengths[np.isfinite(self.lengths)].sum())
+
+    @cached_property
     def longest(self) -> int:
         """Distinct words of the longest document."""
         return int(np.diff(self.counts.indptr).max(initial=0))

@@ -125,6 +125,11 @@ class Equations:
 # Statistics of documents, each a function of a `Labelled` part.
 
 
+def scores(part: Labelled, coef: np.ndarray) -> list[np.ndarray]:
+    """(D, C) the linear predictors, in a list: those of the next documents come after them."""
+    return [part.design.predictors(coef)]
+
+
 def dispersion_summary(part: Labelled, response: Response, coef: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
     """What the response's own parameters are updated from."""
     score, moment = part.moments(coef, response.is_product)

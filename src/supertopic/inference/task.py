@@ -56,7 +56,7 @@ class Task:
     @cached_property
     def n_tokens(self) -> float:
         """At least one, so that it can be divided by."""
-        return max(float(self.batch.counts.data.sum(dtype=np.float64)), 1.0)
+        return max(self.batch.n_tokens, 1.0)
 
 
 def require_one_process(task: Task, what: str) -> None:

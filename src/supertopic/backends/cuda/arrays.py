@@ -27,6 +27,8 @@ def width_of(n_topics: int) -> int:
 def padded(values: np.ndarray, fill: float = 0.0, dtype: Any = np.float32) -> np.ndarray:
     """(…, K) with the last axis filled up to its width."""
     n_topics = values.shape[-1]
+    if n_topics == width_of(n_topics):
+        return np.ascontiguousarray(values, dtype=dtype)
     found = np.full((*values.shape[:-1], width_of(n_topics)), fill, dtype=dtype)
     found[..., :n_topics] = values
     return found

@@ -16,6 +16,7 @@ import numpy as np
 from numba import cuda
 
 from supertopic.backends.cuda.kernels.lanes import SIMULATED
+from supertopic.backends.cuda.kernels.launch import Given
 
 if not SIMULATED:
     from numba.cuda.cudadrv.devicearray import DeviceNDArray
@@ -40,14 +41,17 @@ def empty(size: int, dtype: Any = np.float32) -> Any:
         memory = _FREE[room].pop()
     except IndexError:  # to ask first would not do: several threads take memory
         memory = _new(room)
-    array = DeviceNDArray((n_items,), (kind.itemsize,), kind, gpu_data=memory.gpu_data)
+    array = _array(memory.gpu_data, memory.address, n_items, kind)
     weakref.finalize(array, _FREE[room].append, memory).atexit = False
     return array
 
 
 def part_of(array: Any, first: int, last: int) -> Any:
     """Some of an array; as long as there is a part, the memory of the whole is not used again."""
-    found = array[int(first) : int(last)]
+    if SIMULATED:
+        return array[first:last]
+    begin, end = (int(place) * array.dtype.itemsize for place in (first, last))
+    found = _array(array.gpu_data.view(begin, end), array.given.address + begin, int(last - first), array.dtype)
     found.whole = array
     return found
 
@@ -113,8 +117,17 @@ def _rounded(n_bytes: int) -> int:
 
 def _new(n_bytes: int) -> Any:
     try:
-        return cuda.device_array(n_bytes, dtype=np.uint8)
+        found = cuda.device_array(n_bytes, dtype=np.uint8)
     except Exception:  # none left: what nobody uses is given back first
         _FREE.clear()
         cuda.synchronize()
-        return cuda.device_array(n_bytes, dtype=np.uint8)
+        found = cuda.device_array(n_bytes, dtype=np.uint8)
+    found.address = found.__cuda_array_interface__["data"][0]
+    return found
+
+
+def _array(memory: Any, address: int, n_items: int, dtype: np.dtype) -> Any:
+    """A flat array in this memory, which knows how kernels take it."""
+    found = DeviceNDArray((n_items,), (dtype.itemsize,), dtype, gpu_data=memory)
+    found.given = Given.of(dtype, address, n_items)
+    return found

@@ -11,7 +11,6 @@ from importlib import import_module
 from inspect import isfunction
 from numbers import Integral
 from typing import Any, ClassVar, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -24,6 +23,7 @@ from supertopic.backends import make_backend, without_client
 from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
 from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
+from supertopic.estimators.shared.beside import Beside
 from supertopic.estimators.shared.certainty.chains import to_arviz
 from supertopic.estimators.shared.files import saving
 from supertopic.estimators.shared.fitting.streaming import fit_stream, learns_nothing, unlabelled
@@ -46,9 +46,8 @@ from supertopic.plots_of import Plots
 from supertopic.streams import Stream
 from supertopic.vectorizer import Vectorizer
 
-# p(word | topic) of fitted estimators, with the State it was made from. It is kept beside them, since scikit-learn's
-# rules do not let a prediction change an estimator.
-_TOPICS_BY_WORD: WeakKeyDictionary[TopicEstimator, tuple[State, np.ndarray]] = WeakKeyDictionary()
+# Of fitted estimators: p(word | topic), and the mean of their topic shares, each with what it was made from.
+_TOPICS_BY_WORD, _MEAN_SHARES = Beside(), Beside()
 
 
 def has_stochastic_engine(estimator: Any) -> bool:
@@ -164,7 +163,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _average_shares(self) -> np.ndarray:
         """(K,) topic shares of the average training document; the prior's mean where none are kept."""
         if hasattr(self, "doc_topic_"):
-            return self.doc_topic_.mean(axis=0, dtype=np.float64)
+            return _MEAN_SHARES.of(self, self.doc_topic_, lambda: self.doc_topic_.mean(axis=0, dtype=np.float64))
         prior = self._state.shares if isinstance(self._state, MixtureState) else self._state.alpha
         kept = getattr(self, "_average", None)
         return prior / prior.sum() if kept is None else kept
@@ -466,14 +465,12 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _weights(self) -> np.ndarray:
         """p(word | topic), (V, K): what the kernels take; made when it is first asked for, and kept."""
-        kept = _TOPICS_BY_WORD.get(self)
-        if kept is None or kept[0] is not self._state:
-            found = self._emission.probabilities(self._state.word_topic, by_word=True)
-            kept = _TOPICS_BY_WORD[self] = self._state, found
-        return kept[1]
+        state, emission = self._state, self._emission
+        return _TOPICS_BY_WORD.of(self, state, lambda: emission.probabilities(state.word_topic, by_word=True))
 
     def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
-        return prediction.infer_shares(self._point_model(), self._weights(), corpus.counts, backend)[0]
+        point, counts = self._point_model().seen_of(corpus)
+        return prediction.infer_shares(point, self._weights(), counts, backend)[0]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: without_client(value) for name, value in super().__getstate__().items()}

@@ -173,8 +173,8 @@ class SupervisedEstimator(TopicEstimator):
     def _refit(self, training: Training) -> None:
         """The coefficients once more (`supertopic.inference.after.refit`)."""
         model = self._model()
-        shares = prediction.frequencies(self._point_model(), self.doc_topic_, training.corpus.lengths)
         with self._backend() as backend:
+            shares = prediction.frequencies(self._point_model(), self.doc_topic_, training.corpus.lengths, backend)
             known = backend.form(with_known_shares)(shares, training.covariates, training.y, training.weight)
             over = partial(known.total_by, backend.all)
             self._state, self._terms = model.coef_step.refit(model, self._state, self._terms, over)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
-from supertopic.corpus import lengths_of, log_counts, logarithms
+from supertopic.corpus import Corpus, lengths_of, log_counts, logarithms
 from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -40,6 +40,10 @@ class PointModel:
     def seen(self, counts: sp.csr_matrix) -> tuple[PointModel, sp.csr_matrix]:
         """Documents as topics see them, and the PointModel that takes them as they are."""
         return (replace(self, log_counts=False), log_counts(counts)) if self.log_counts else (self, counts)
+
+    def seen_of(self, corpus: Corpus) -> tuple[PointModel, sp.csr_matrix]:
+        """The same of a corpus, which keeps its logarithms."""
+        return (replace(self, log_counts=False), corpus.logs.counts) if self.log_counts else (self, corpus.counts)
 
 
 def infer_shares(
@@ -121,7 +125,7 @@ def response_shares(point: PointModel, phi: np.ndarray, counts: np.ndarray) -> n
     return counts[:, None] * (phi + prior / n_tokens) / (n_tokens + prior.sum())
 
 
-def frequencies(point: PointModel, shares: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def frequencies(point: PointModel, shares: np.ndarray, lengths: np.ndarray, backend: Backend) -> np.ndarray:
     """(D, K) the shares that the response depends on, of documents (D,) tokens long whose theta has been inferred.
 
     They are the mode of theta itself, or E[Zbar] = (gamma - alpha) / N, where theta = gamma / (N + sum alpha).
@@ -131,9 +135,13 @@ def frequencies(point: PointModel, shares: np.ndarray, lengths: np.ndarray) -> n
     alpha, total = point.alpha.astype(np.float32), float(point.alpha.sum())
     longer, inverse = ((n / np.maximum(lengths, 1e-30)).astype(np.float32) for n in (lengths + total, 1.0))
     found = np.empty_like(shares)
-    for start in range(0, len(shares), _DOCUMENTS_AT_ONCE):  # few enough to stay in the cache
-        some = slice(start, start + _DOCUMENTS_AT_ONCE)
-        found[some] = np.maximum(shares[some] * longer[some, None] - inverse[some, None] * alpha, 0.0)
+
+    def find(first: int, last: int) -> None:
+        for start in range(first, last, _DOCUMENTS_AT_ONCE):  # few enough to stay in the cache
+            some = slice(start, min(start + _DOCUMENTS_AT_ONCE, last))
+            found[some] = np.maximum(shares[some] * longer[some, None] - inverse[some, None] * alpha, 0.0)
+
+    backend.over_range(len(shares), find)
     found[lengths == 0] = alpha / total
     return found
 

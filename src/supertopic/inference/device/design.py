@@ -53,10 +53,19 @@ class DeviceDesign(Design):
         return np.hstack([np.asarray(self.mean, dtype=np.float64), self.covariates])
 
     def predictors(self, coef: np.ndarray) -> np.ndarray:
-        none = np.zeros(len(coef), dtype=bool)
-        return self._linear(coef[:, : self.mean.shape[1]], none, second=False)[0] + self.others(coef)
+        mean: Any = self.mean
+        shape = (len(mean), len(coef))
+        if not np.prod(shape):
+            return np.zeros(shape)
+        topics = sent_once(padded(coef[:, : mean.shape[1]], dtype=np.float64), np.float64)
+        found = empty(shape[0] * shape[1], np.float64)
+        kernels.linear[warps(shape[0])](shape[0], mean.flat, topics, shape[1], mean.width, found)
+        score = np.asarray(found.copy_to_host()).reshape(shape)
+        return score + self.others(coef) if self.covariates.shape[1] else score
 
     def moments(self, coef: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.is_exact:
+            return super().moments(coef, is_product)
         others = self.others(coef)
         score, second = self._linear(coef[:, : self.mean.shape[1]], is_product)
         moment = (score + others) ** 2 + np.maximum(second - score**2, 0.0) / self.lengths[:, None]
@@ -102,18 +111,18 @@ class DeviceDesign(Design):
             result[c, n_topics:] -= weight @ self.covariates
         return result
 
-    def _linear(self, topics: np.ndarray, is_product: np.ndarray, second: bool = True) -> list[np.ndarray]:
-        """(D, C) coef·m, and with `second` coef²·m or (exp(coef/N) - 1)·m of a product column."""
+    def _linear(self, topics: np.ndarray, is_product: np.ndarray) -> list[np.ndarray]:
+        """(D, C) coef·m, and coef²·m or (exp(coef/N) - 1)·m of a product column."""
         mean: Any = self.mean
         shape = (len(mean), len(topics))
         if not np.prod(shape):
-            return [np.zeros(shape) for _ in range(1 + second)]
+            return [np.zeros(shape) for _ in range(2)]
         found = [empty(shape[0] * shape[1], np.float64) for _ in range(2)]
-        kernels.linear[warps(shape[0])](
+        kernels.linear_and_square[warps(shape[0])](
             shape[0], mean.flat, sent_once(padded(topics, dtype=np.float64), np.float64), shape[1], mean.width,
             sent_once(is_product, np.bool_), self.inverse, *found,
         )  # fmt: skip
-        return [np.asarray(one.copy_to_host()).reshape(shape) for one in found[: 1 + second]]
+        return [np.asarray(one.copy_to_host()).reshape(shape) for one in found]
 
     def _times(self, weights: np.ndarray) -> np.ndarray:
         """(C, K + P): weights' (m, x)."""

@@ -36,7 +36,7 @@ from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.calibration import told_apart
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather, labelled
-from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, regress
+from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, regress, scores
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -94,7 +94,7 @@ class Trainer:
     def __post_init__(self) -> None:
         task, labels = self.task, labelled(self.train)
         self.spread, self.held_spread = (task.backend.spread(part) for part in (self.train, self.held))
-        self.n_tokens = max(float(self.train.counts.data.sum(dtype=np.float64)), 1.0)
+        self.n_tokens = max(self.train.n_tokens, 1.0)
         self.n_labels = max(int(labels.sum()), 1)
         self.size = task.settings.batch_size or SETTINGS.size(len(self.train))
 
@@ -158,8 +158,7 @@ class Trainer:
             summary = over(dispersion_at_mean, model.response, own.coef.astype(np.float64), own.dispersion)
             own = self._at(own, model.response.update(summary, own.dispersion, 1.0))
         state, self.state = self.keep_dispersion(state, own), self.keep_dispersion(self.state, own)
-        columns = np.hstack([gather(self.held_spread), self.held.extra])
-        score = columns @ state.coef.T.astype(np.float64)
+        score = np.concatenate(over(scores, state.coef.astype(np.float64)))
         return told_apart(model.response, self.held.y, self.held.weight, score, state.dispersion), state
 
     def keep_dispersion(self, state: State, own: State) -> State:

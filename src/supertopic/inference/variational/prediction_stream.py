@@ -131,7 +131,7 @@ def climb_batch(
     topics : (V, K) those of `climb`; they are overwritten by those after the step
     """
     model = task.model
-    n_tokens = max(float(batch.counts.data.sum(dtype=np.float64)), 1.0)
+    n_tokens = max(batch.n_tokens, 1.0)
     n_labels = max(int(labelled(batch).sum()), 1)
     spread = task.backend.spread(batch)
     scales = Scales(1.0 / n_tokens, 1.0 / n_labels, _SHARES, ADJOINT)

@@ -10,6 +10,7 @@ import numpy as np
 from numba import cuda, float32
 
 from supertopic.backends.cuda.kernels.lanes import add_lanes, exp_digamma, from_lane, most_of_lanes, on_device
+from supertopic.backends.cuda.kernels.launch import as_kernel
 from supertopic.backends.cuda.kernels.passes import ROWS, last_pass, pass_over_words
 
 UNSET = 1e300  # a factor that starts at its goal; no NaN, which quick arithmetic does not know
@@ -80,7 +81,7 @@ def infer_mean(n: int) -> Any:
             factors[at] = factor
         return off
 
-    @cuda.jit(fastmath=True)
+    @as_kernel(fastmath=True)
     def kernel(
         order, active, indptr, indices, counts, packed, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
         n_columns, slope, curvature, coef, lowest, highest, is_product, factors, goals,

@@ -10,6 +10,7 @@ import numpy as np
 from numba import cuda, float32, float64
 
 from supertopic.backends.cuda.kernels.lanes import add_lanes, digamma, exp_digamma
+from supertopic.backends.cuda.kernels.launch import as_kernel
 from supertopic.backends.cuda.kernels.passes import (
     ROWS,
     add_team,
@@ -21,7 +22,7 @@ from supertopic.backends.cuda.kernels.passes import (
 )  # fmt: skip
 
 
-@cuda.jit
+@as_kernel
 def add_prior_terms(n_documents, n_topics, alpha, gammas, collapsed, gamma, theta, width, words, bound, psi_total):
     """bound = words + what theta adds at gamma = alpha + share, and psi(sum gamma); a warp for each document.
 
@@ -58,7 +59,7 @@ def add_prior_terms(n_documents, n_topics, alpha, gammas, collapsed, gamma, thet
         psi_total[d] = digamma(priors + tokens)
 
 
-@cuda.jit
+@as_kernel
 def divide_rows(n_documents, n_topics, width, values):
     """values_dk /= sum_k values_dk, a warp for each document."""
     lane = cuda.threadIdx.x
@@ -83,7 +84,7 @@ def infer_words(n: int) -> Any:
     per_warp = -(-n // team)
     run, finish, leap, add = pass_over_words(n), last_pass(n), leap_ahead(per_warp, team), add_team(team)
 
-    @cuda.jit(fastmath=True)
+    @as_kernel(fastmath=True)
     def kernel(
         order, indptr, indices, counts, packed, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
         gamma, theta, ratio, words, passes,

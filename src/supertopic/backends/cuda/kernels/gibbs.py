@@ -18,13 +18,14 @@ import numpy as np
 from numba import cuda, float32, int32
 
 from supertopic.backends.cuda.kernels.lanes import first_lane, from_lane, scan_lanes, uniform
+from supertopic.backends.cuda.kernels.launch import as_kernel
 
 
 @cache
 def sweep_documents(n: int) -> Any:
     """The kernel of a sweep, with `n` registers a lane."""
 
-    @cuda.jit(fastmath=True)
+    @as_kernel(fastmath=True)
     def kernel(order, doc_ptr, words, alpha, topics, key, topic):
         """Draw the topic of every token once.
 
@@ -78,7 +79,7 @@ def sweep_documents(n: int) -> Any:
     return kernel
 
 
-@cuda.jit
+@as_kernel
 def count_words(words, topic, width, word_topic):
     """word_topic_wk = tokens of word w with topic k; a thread for each token."""
     t = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
@@ -90,7 +91,7 @@ def count_words(words, topic, width, word_topic):
 def count_documents(n: int) -> Any:
     """The kernel that counts documents by how often they hold a topic, with `n` registers a lane."""
 
-    @cuda.jit
+    @as_kernel
     def kernel(order, doc_ptr, topic, most, histogram):
         """histogram_kn += 1 for every document that holds topic k exactly n > 0 times; histogram : (K · most) int32."""
         lane = cuda.threadIdx.x
@@ -112,7 +113,7 @@ def count_documents(n: int) -> Any:
     return kernel
 
 
-@cuda.jit
+@as_kernel
 def draw_log_gammas(n_words, n_topics, word_topic, prior, key, width, logs):
     """logs_wk = log of a Gamma(prior + n_wk) draw (Marsaglia and Tsang); a block for a word, a thread for a topic."""
     k, w = cuda.threadIdx.x, cuda.blockIdx.x

@@ -10,6 +10,7 @@ import numpy as np
 from numba import cuda, float32, float64
 
 from supertopic.backends.cuda.kernels.lanes import SIMULATED, add_four, add_lanes, from_lane, on_device
+from supertopic.backends.cuda.kernels.launch import as_kernel
 from supertopic.backends.cuda.kernels.passes import (
     ROWS,
     add_over_team,
@@ -31,7 +32,7 @@ def settle(n: int) -> Any:
     per_warp = -(-n // team)
     run, finish, leap, add = pass_over_words(n), last_pass(n), leap_ahead(per_warp, team), add_team(team)
 
-    @cuda.jit(fastmath=True)
+    @as_kernel(fastmath=True)
     def kernel(
         order, indptr, indices, counts, packed, rows, n_topics, alpha, max_passes, tol, theta, ratio, values, passes
     ):  # fmt: skip
@@ -128,7 +129,7 @@ def learn(n: int) -> Any:
     run = last_pass(n)  # float32 throughout, so that fits start where those of the CPU do
     add, width = add_team(TEAM), 32 * n
 
-    @cuda.jit(fastmath=True)
+    @as_kernel(fastmath=True)
     def kernel(order, indptr, indices, counts, rows, n_topics, alpha, inverse, max_passes, theta, gained, ratio):
         """theta and gained (B · 32 n), and ratio by entry.
 
@@ -207,7 +208,7 @@ def adjoint(n: int) -> Any:
                     total[i] += by_a * row[0, i] + by_b * row[1, i] + by_c * row[2, i] + by_d * row[3, i]
             start += 4
 
-    @cuda.jit(fastmath=True)
+    @as_kernel(fastmath=True)
     def kernel(
         order, indptr, indices, counts, rows, n_topics, alpha, theta, ratio, n_columns, pull, coef, max_passes, tol,
         added, pulled, shift, passes,

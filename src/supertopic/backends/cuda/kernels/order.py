@@ -8,11 +8,12 @@ import numpy as np
 from numba import cuda, int64
 
 from supertopic.backends.cuda.kernels.lanes import SIMULATED, wait_for_lanes
+from supertopic.backends.cuda.kernels.launch import as_kernel
 
 THREADS = 32 if SIMULATED else 1024  # of the one block that adds up
 
 
-@cuda.jit
+@as_kernel
 def count_entries(part_start, indptr, indices, n_words, counts):
     """counts_pw = the entries of word w in part p, which has the documents from part_start_p to part_start_(p + 1)."""
     lane, part = cuda.threadIdx.x, cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
@@ -28,7 +29,7 @@ def count_entries(part_start, indptr, indices, n_words, counts):
         wait_for_lanes()
 
 
-@cuda.jit
+@as_kernel
 def add_up_parts(n_parts, n_words, counts, sizes):
     """counts_pw = the entries of word w in the parts of the batch before p; sizes_bw = those in all parts of batch b.
 
@@ -45,7 +46,7 @@ def add_up_parts(n_parts, n_words, counts, sizes):
         sizes[batch * n_words + word] = total
 
 
-@cuda.jit
+@as_kernel
 def add_up(n, sizes, unit, out):
     """out_bi = the sum of sizes_b / unit, rounded up, over those before i; out_bn is all of it.
 
@@ -69,7 +70,7 @@ def add_up(n, sizes, unit, out):
         out[own + batch + n] = total
 
 
-@cuda.jit
+@as_kernel
 def begin_runs(n_parts, part_start, indptr, n_words, start, word_runs, length, of_batch, run_start):
     """Where each run of at most `length` entries begins; runs that no word needs are empty ones at the end.
 
@@ -86,7 +87,7 @@ def begin_runs(n_parts, part_start, indptr, n_words, start, word_runs, length, o
         run_start[base + i] = before + start[own + n_words]
 
 
-@cuda.jit
+@as_kernel
 def place_entries(n_parts, part_start, indptr, indices, n_words, start, counts, entry, doc):
     """entry, and doc counted in its batch, in the order of batches, then of words, then of documents."""
     lane, part = cuda.threadIdx.x, cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y

@@ -9,12 +9,13 @@ import numpy as np
 from numba import cuda, float64
 
 from supertopic.backends.cuda.kernels.lanes import add_lanes
+from supertopic.backends.cuda.kernels.launch import as_kernel
 
 PART = 4096  # documents that one block adds
 _TILE, _STEP = 32, 16  # of the product of two shares: a tile of 32 by 32, 16 documents at a time
 
 
-@cuda.jit
+@as_kernel
 def mean_shares(n_documents, n_topics, gamma, alpha, prior_mean, inverse, width, shares):
     """shares = (gamma - alpha) / N, or the prior's mean where N is infinite (inverse 0)."""
     k = cuda.threadIdx.x
@@ -26,7 +27,7 @@ def mean_shares(n_documents, n_topics, gamma, alpha, prior_mean, inverse, width,
     shares[at] = np.float32(value)
 
 
-@cuda.jit
+@as_kernel
 def tilt_shares(n_documents, n_topics, shares, tilt, inverse, width, tilted):
     """tilted_k ∝ shares_k exp(tilt_k / N), a warp for each document."""
     lane = cuda.threadIdx.x
@@ -42,8 +43,24 @@ def tilt_shares(n_documents, n_topics, shares, tilt, inverse, width, tilted):
         tilted[at] = np.float32(np.float64(shares[at]) * math.exp(tilt[k] * inverse[d]) / total)
 
 
-@cuda.jit
-def linear(n_documents, shares, coef, n_columns, width, is_product, inverse, first, second):
+@as_kernel
+def linear(n_documents, shares, coef, n_columns, width, out):
+    """out = coef·shares, (D · C) float64; a warp for each document."""
+    lane = cuda.threadIdx.x
+    d = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if d >= n_documents:
+        return
+    for c in range(n_columns):
+        total = 0.0
+        for k in range(lane, width, 32):
+            total += np.float64(shares[np.int64(d) * width + k]) * coef[c * width + k]
+        total = add_lanes(total)
+        if lane == 0:
+            out[np.int64(d) * n_columns + c] = total
+
+
+@as_kernel
+def linear_and_square(n_documents, shares, coef, n_columns, width, is_product, inverse, first, second):
     """first = coef·shares; second = coef²·shares, or (exp(coef/N) - 1)·shares in a product column; (D · C) float64."""
     lane = cuda.threadIdx.x
     d = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
@@ -60,7 +77,7 @@ def linear(n_documents, shares, coef, n_columns, width, is_product, inverse, fir
             first[np.int64(d) * n_columns + c], second[np.int64(d) * n_columns + c] = one, two
 
 
-@cuda.jit
+@as_kernel
 def sum_columns(n_documents, shares, weights, n_columns, width, parts):
     """parts_pck = sum over the documents of part p of weights_dc shares_dk; weights (D · C) float64."""
     k = cuda.threadIdx.x
@@ -73,7 +90,7 @@ def sum_columns(n_documents, shares, weights, n_columns, width, parts):
     parts[(np.int64(cuda.blockIdx.x) * n_columns + c) * width + k] = total
 
 
-@cuda.jit
+@as_kernel
 def outer(n_documents, shares, weights, width, parts):
     """parts_pij = sum over the documents of part p of weights_d shares_di shares_dj; a block of 16 × 16 threads."""
     left = cuda.shared.array((_STEP, _TILE), float64)
@@ -108,7 +125,7 @@ def outer(n_documents, shares, weights, width, parts):
     parts[(base + row + y + 16) * width + column + x + 16] = d
 
 
-@cuda.jit
+@as_kernel
 def add_parts(n_parts, size, parts, out):
     """out = the sum of the parts, from the first to the last."""
     at = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x

@@ -7,9 +7,10 @@ import numpy as np
 from numba import cuda
 
 from supertopic.backends.cuda.kernels.lanes import add_lanes, from_lane, scan_lanes, uniform
+from supertopic.backends.cuda.kernels.launch import as_kernel
 
 
-@cuda.jit
+@as_kernel
 def count_kept(rows, indptr, key, dropped, n_kept):
     """n_kept_i = entries that stay in document rows_i; key : uint64; dropped : float32, the share of entries that go"""
     lane, i = cuda.threadIdx.x, cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
@@ -23,7 +24,7 @@ def count_kept(rows, indptr, key, dropped, n_kept):
         n_kept[i] = n
 
 
-@cuda.jit
+@as_kernel
 def copy_kept(rows, indptr, indices, counts, key, dropped, new_indptr, new_indices, new_counts):
     """Copy the entries that stay, as `count_kept` counted them; new_indptr : (n + 1,), where each document goes."""
     lane, i = cuda.threadIdx.x, cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y

@@ -10,13 +10,14 @@ import numpy as np
 from numba import cuda
 
 from supertopic.backends.cuda.kernels.lanes import add_lanes
+from supertopic.backends.cuda.kernels.launch import as_kernel
 
 
 @cache
 def token_moments(n: int) -> Any:
     """The kernel with `n` registers a lane."""
 
-    @cuda.jit
+    @as_kernel
     def kernel(order, indptr, indices, counts, rows, theta, ratio, n_columns, coef, is_product, score, moment):
         """E[s], and E[s²] or E[exp s], of documents without a response; theta and ratio as the E-step left them.
 

@@ -6,6 +6,7 @@ import numpy as np
 from numba import cuda
 
 from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET, digamma, exp_digamma, on_device, paired
+from supertopic.backends.cuda.kernels.launch import as_kernel
 
 PART = 64  # words that one block goes through
 
@@ -17,7 +18,7 @@ def _words(part, n_words):
     return first, min(first + PART, n_words)
 
 
-@cuda.jit
+@as_kernel
 def sum_topics(n_words, values, width, parts):
     """parts_pk = sum over the words of part p of values_wk, float64."""
     k = cuda.threadIdx.x
@@ -28,7 +29,7 @@ def sum_topics(n_words, values, width, parts):
     parts[cuda.blockIdx.x * width + k] = total
 
 
-@cuda.jit
+@as_kernel
 def max_topics(n_words, values, width, parts):
     """parts_pk = the largest values_wk of part p."""
     k = cuda.threadIdx.x
@@ -39,7 +40,7 @@ def max_topics(n_words, values, width, parts):
     parts[cuda.blockIdx.x * width + k] = most
 
 
-@cuda.jit
+@as_kernel
 def sum_documents(n_documents, alpha, gammas, gamma, psi_total, width, parts):
     """parts_pk = sum over the documents of part p of psi(gamma_dk) - psi_total_d; gammas as in `e_step_words`."""
     k = cuda.threadIdx.x
@@ -57,7 +58,7 @@ def sum_documents(n_documents, alpha, gammas, gamma, psi_total, width, parts):
     parts[cuda.blockIdx.x * width + k] = total
 
 
-@cuda.jit
+@as_kernel
 def expect(n_words, n_topics, word_topic, scale, at_mean, width, rows):
     """rows_wk = exp(psi(lambda_wk)) scale_k, or lambda_wk scale_k; zero beyond the topics."""
     k = cuda.threadIdx.x
@@ -69,7 +70,7 @@ def expect(n_words, n_topics, word_topic, scale, at_mean, width, rows):
         rows[at] = found * scale[k] + WEIGHT_OFFSET if k < n_topics else np.float32(0.0)
 
 
-@cuda.jit
+@as_kernel
 def pack(n_words, rows, width, n_lanes, packed):
     """The rows in bfloat16, four topics in 64 bits; a thread for each 64 bits of a row.
 
@@ -93,7 +94,7 @@ def pack(n_words, rows, width, n_lanes, packed):
         packed[np.int64(w) * cuda.blockDim.x + k] = found
 
 
-@cuda.jit
+@as_kernel
 def add_evidence(n_words, n_topics, word_topic, psi_totals, prior, width, parts):
     """parts_pk = sum over words of log Gamma(lambda) - log Gamma(prior) + (prior - lambda)(psi(lambda) - psi_total)."""
     k = cuda.threadIdx.x
@@ -108,7 +109,7 @@ def add_evidence(n_words, n_topics, word_topic, psi_totals, prior, width, parts)
     parts[cuda.blockIdx.x * width + k] = total
 
 
-@cuda.jit
+@as_kernel
 def add_logs(n_words, n_topics, word_topic, width, parts):
     """parts_pk = sum over the words of part p of log lambda_wk."""
     k = cuda.threadIdx.x
@@ -120,7 +121,7 @@ def add_logs(n_words, n_topics, word_topic, width, parts):
     parts[cuda.blockIdx.x * width + k] = total
 
 
-@cuda.jit
+@as_kernel
 def blend(n_words, n_topics, prior, rate, before, width, counts):
     """counts = rate (counts + prior) + (1 - rate) before; the prior alone beyond the topics."""
     k = cuda.threadIdx.x
@@ -133,7 +134,7 @@ def blend(n_words, n_topics, prior, rate, before, width, counts):
         counts[at] = found if k < n_topics else np.float32(1.0)
 
 
-@cuda.jit
+@as_kernel
 def add_number(n_words, n_topics, values, number, width, out):
     """out = values + number; zero beyond the topics."""
     k = cuda.threadIdx.x
@@ -143,7 +144,7 @@ def add_number(n_words, n_topics, values, number, width, out):
         out[at] = values[at] + np.float32(number) if k < n_topics else np.float32(0.0)
 
 
-@cuda.jit
+@as_kernel
 def move_sizes(n_documents, gained, keep, grow, room, width, sizes, inverse):
     """sizes_k = keep sizes_k + grow sum_d gained_dk, and inverse_k = 1 / (sizes_k + room); one block."""
     k = cuda.threadIdx.x
@@ -154,7 +155,7 @@ def move_sizes(n_documents, gained, keep, grow, room, width, sizes, inverse):
     inverse[k] = np.float32(1.0) / (sizes[k] + np.float32(room))
 
 
-@cuda.jit
+@as_kernel
 def fill(n_words, value, width, values):
     """values = value."""
     k = cuda.threadIdx.x
@@ -163,7 +164,7 @@ def fill(n_words, value, width, values):
         values[np.int64(w) * width + k] = np.float32(value)
 
 
-@cuda.jit
+@as_kernel
 def multiply(n_words, factor, width, values):
     """values *= factor."""
     k = cuda.threadIdx.x
@@ -172,7 +173,7 @@ def multiply(n_words, factor, width, values):
         values[np.int64(w) * width + k] *= np.float32(factor)
 
 
-@cuda.jit
+@as_kernel
 def take_rows(n_rows, rows, values, width, out):
     """out_ik = values_(rows_i)k."""
     k = cuda.threadIdx.x
@@ -181,7 +182,7 @@ def take_rows(n_rows, rows, values, width, out):
         out[np.int64(i) * width + k] = values[rows[i] * width + k]
 
 
-@cuda.jit
+@as_kernel
 def put_rows(n_rows, rows, values, width, out):
     """out_(rows_i)k = values_ik."""
     k = cuda.threadIdx.x
@@ -190,7 +191,7 @@ def put_rows(n_rows, rows, values, width, out):
         out[rows[i] * width + k] = values[np.int64(i) * width + k]
 
 
-@cuda.jit
+@as_kernel
 def exp_topics(n_words, n_topics, logits, most, width, topics, parts):
     """topics = exp(logits - most), zero beyond the topics, and its sums over the words of each part."""
     k = cuda.threadIdx.x
@@ -204,7 +205,7 @@ def exp_topics(n_words, n_topics, logits, most, width, topics, parts):
     parts[cuda.blockIdx.x * width + k] = total
 
 
-@cuda.jit
+@as_kernel
 def divide_topics(n_words, totals, width, topics):
     """topics_wk /= totals_k, where totals_k > 0."""
     k = cuda.threadIdx.x
@@ -215,7 +216,7 @@ def divide_topics(n_words, totals, width, topics):
         topics[at] = topics[at] / np.float32(by) if by > 0.0 else np.float32(0.0)
 
 
-@cuda.jit
+@as_kernel
 def weigh_gradient(n_words, n_topics, topics, gradient, prior, width, parts):
     """gradient = gradient·topics + prior, and its sums over the words of each part."""
     k = cuda.threadIdx.x
@@ -229,7 +230,7 @@ def weigh_gradient(n_words, n_topics, topics, gradient, prior, width, parts):
     parts[cuda.blockIdx.x * width + k] = total
 
 
-@cuda.jit
+@as_kernel
 def climb(n_words, n_topics, gradient, totals, width, rates, topics, logits, mean, square, average, parts):
     """One step of Adam on the logits and of their average; topics, times e^change, and their sums over each part."""
     k = cuda.threadIdx.x

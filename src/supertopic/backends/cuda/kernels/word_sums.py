@@ -13,6 +13,7 @@ import numpy as np
 from numba import cuda, float32
 
 from supertopic.backends.cuda.kernels.lanes import on_device
+from supertopic.backends.cuda.kernels.launch import as_kernel
 
 RUN = 512  # entries that one warp adds
 
@@ -21,7 +22,7 @@ RUN = 512  # entries that one warp adds
 def add_runs(n: int) -> Any:
     """The kernel that adds runs of entries, with `n` registers a lane."""
 
-    @cuda.jit(fastmath=True)
+    @as_kernel(fastmath=True)
     def kernel(run_start, entry, doc, factor, theta, sums):
         """sums_rk = sum over the entries e of run r of factor_e theta_(doc of e) k.
 
@@ -67,7 +68,7 @@ def add_runs(n: int) -> Any:
 def subtract_runs(n: int) -> Any:
     """The kernel that adds up differences over runs of entries, with `n` registers a lane."""
 
-    @cuda.jit(fastmath=True)
+    @as_kernel(fastmath=True)
     def kernel(run_start, entry, doc, by, theta, less, other, sums):
         """sums_rk = sum over the entries e of run r, in document d, of by_e theta_dk - less_e other_dk."""
         lane = cuda.threadIdx.x
@@ -109,14 +110,14 @@ def _of_word(word, k, word_runs, sums, width):
     return total
 
 
-@cuda.jit
+@as_kernel
 def add_words(word_runs, sums, width, out):
     """out_wk = the sum of word w's runs; word_runs : (V + 1,) int64 into the runs; out : (V · width)"""
     word, k = cuda.blockIdx.x, cuda.threadIdx.x
     out[np.int64(word) * width + k] = np.float32(_of_word(word, k, word_runs, sums, width))
 
 
-@cuda.jit
+@as_kernel
 def multiply_words(word_runs, sums, rows, width, out):
     """out_wk = rows_wk times the sum of word w's runs."""
     word, k = cuda.blockIdx.x, cuda.threadIdx.x
@@ -124,7 +125,7 @@ def multiply_words(word_runs, sums, rows, width, out):
     out[at] = np.float32(_of_word(word, k, word_runs, sums, width) * np.float64(rows[at]))
 
 
-@cuda.jit
+@as_kernel
 def grow_words(word_runs, sums, step, rows, width, out):
     """out_wk += step rows_wk times the sum of word w's runs; a word without any stays."""
     word, k = cuda.blockIdx.x, cuda.threadIdx.x

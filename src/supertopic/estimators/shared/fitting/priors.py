@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supertopic.checks import check_whole
-from supertopic.corpus import Corpus, log_counts
+from supertopic.corpus import Corpus
 from supertopic.estimators.shared.fitting.counts import choose_counts, restored_counts
 from supertopic.responses.classes import Softmax
 from supertopic.responses.several import parts_of
@@ -44,8 +44,8 @@ def look_at(estimator: Any, corpus: Corpus, n_documents: int | None = None) -> N
     """
     check_whole("total_documents", n_documents, or_none=True)
     estimator.counts_ = choose_counts(estimator, corpus)
-    seen = log_counts(corpus.counts) if estimator.counts_ == "log" else corpus.counts
-    per_document = float(seen.data.sum(dtype=np.float64)) / max(len(corpus), 1)
+    seen = corpus.logs if estimator.counts_ == "log" else corpus
+    per_document = seen.n_tokens / max(len(corpus), 1)
     estimator._tokens = Tokens(per_document, per_document * (n_documents or len(corpus)) / seen.shape[1])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supertopic.corpus import Corpus, log_counts
+from supertopic.corpus import Corpus
 from supertopic.inference.batches import Batch
 
 
@@ -21,8 +21,8 @@ class Training:
 
     def batch(self, n_topics: int, supervision: float, counts: str) -> Batch:
         """The documents as topics see them; counts : "raw", or "log" for their logarithms."""
-        seen = log_counts(self.corpus.counts) if counts == "log" else self.corpus.counts
-        return Batch(seen, self.y, supervision * self.weight, n_topics, self.covariates)
+        seen = self.corpus.logs if counts == "log" else self.corpus
+        return Batch(seen.counts, self.y, supervision * self.weight, n_topics, self.covariates)
 
     @property
     def labelled(self) -> np.ndarray:
