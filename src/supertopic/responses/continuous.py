@@ -52,9 +52,12 @@ class Gaussian(Response):
         return density
 
     def _squares(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        """E[(u - s)²]."""
+        """E[(u - s)²] = u (u - 2 E[s]) + E[s²]."""
         u = (y - dispersion[1]) / dispersion[2]
-        return u**2 - 2 * u * score[:, 0] + moment[:, 0]
+        found = u - 2 * score[:, 0]
+        found *= u
+        found += moment[:, 0]
+        return found
 
     def summarise(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray

@@ -86,13 +86,16 @@ class DeviceDesign(Design):
         for c in range(len(coef)):
             shares = self._tilted_matrix(coef[c, :n_topics]) if is_product[c] else self.mean
             weight = curvature[:, c] * moment[:, c] if is_product[c] else curvature[:, c]
-            sums = sum_shares(shares, np.column_stack([weight, weight / self.lengths, weight[:, None] * others]))
-            gram[c][:n_topics, :n_topics] = self._outer(shares, weight * (1.0 - 1.0 / self.lengths))
-            gram[c][diagonal, diagonal] += sums[1]
-            gram[c][n_topics:, :n_topics], gram[c][:n_topics, n_topics:] = sums[2:], sums[2:].T
+            own = np.zeros_like(weight) if self.is_exact else weight / self.lengths  # of each token
+            gram[c][:n_topics, :n_topics] = self._outer(shares, weight - own)
+            if not self.is_exact:
+                gram[c][diagonal, diagonal] += sum_shares(shares, own[:, None])[0]
+            mixed = sum_shares(shares, weight[:, None] * others)
+            gram[c][n_topics:, :n_topics], gram[c][:n_topics, n_topics:] = mixed, mixed.T
             gram[c][n_topics:, n_topics:] = (others * weight[:, None]).T @ others
             if is_product[c]:
-                cross[c] += gram[c] @ coef[c] - np.concatenate([sums[0], weight @ others])
+                topics = sum_shares(shares, weight[:, None])[0]
+                cross[c] += gram[c] @ coef[c] - np.concatenate([topics, weight @ others])
         return gram, cross
 
     def gradient(
