@@ -170,6 +170,10 @@ def test_model_files_keep_what_topics_saw(documents, tmp_path):
     write_model(tmp_path / "forged", {**manifest, "counts": "squares"}, arrays)
     with pytest.raises(ValueError, match="counts: got 'squares', expected 'raw' or 'log'"):
         supertopic.load(tmp_path / "forged")
+    forged = {**manifest, "params": {**manifest["params"], "inference": "vb"}}
+    write_model(tmp_path / "forged", forged, arrays)
+    with pytest.raises(ValueError, match="counts: got 'log', expected 'raw'"):
+        supertopic.load(tmp_path / "forged")
 
 
 @pytest.mark.parametrize(

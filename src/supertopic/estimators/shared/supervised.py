@@ -488,7 +488,7 @@ class SupervisedEstimator(TopicEstimator):
             for t in saved["targets"]
         ]
         self._n_covariates, self.supervision_ = saved["n_covariates"], saved["supervision"]
-        self.counts_, self._tokens = restored_look(saved)
+        self.counts_, self._tokens = restored_look(saved, self._engine().at_mode)
         self._columns = Columns.restore(saved.get("covariates"))
         self._scaling = Scaling.restore(saved.get("scaling"), self._n_covariates)
         if self._columns.names and len(self._columns.labels) != len(self._scaling.mean):

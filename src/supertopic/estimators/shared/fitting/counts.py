@@ -33,8 +33,8 @@ def choose_counts(estimator: Any, corpus: Corpus) -> str:
     return "log" if repeats_beyond_topics(corpus.counts) > _OFTEN else "raw"
 
 
-def restored_counts(saved: Mapping[str, Any]) -> str:
+def restored_counts(saved: Mapping[str, Any], at_mode: bool) -> str:
     """What a model file says; files of earlier versions do not, and their topics saw the counts."""
     found = saved.get("counts", "raw")
-    check_choice("counts", found, COUNTS[1:])
+    check_choice("counts", found, COUNTS[1:] if at_mode else COUNTS[1:2])
     return str(found)

@@ -54,9 +54,9 @@ def saved_look(estimator: Any) -> dict[str, Any]:
     return {"counts": estimator.counts_, "tokens": estimator._tokens}
 
 
-def restored_look(saved: Mapping[str, Any]) -> tuple[str, Tokens | None]:
+def restored_look(saved: Mapping[str, Any], at_mode: bool) -> tuple[str, Tokens | None]:
     """What a model file says; files of earlier versions do not know the tokens."""
-    counts, found = restored_counts(saved), saved.get("tokens")
+    counts, found = restored_counts(saved, at_mode), saved.get("tokens")
     if found is None:
         return counts, None
     numbers = [number for number in found if isinstance(number, (int, float)) and 0 <= number < np.inf]
