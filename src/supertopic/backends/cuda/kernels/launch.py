@@ -45,9 +45,9 @@ class _Compiled:
     """A kernel for some kinds of arguments. Its numbers have one place, so that one thread launches it at a time."""
 
     def __init__(self, kernel: Any, kinds: tuple[Any, ...]) -> None:
-        driver = import_module("cuda.bindings.driver")  # there where a GPU is
+        driver = import_module("cuda.bindings.driver")  # which comes with numba-cuda
         self._start = driver.cuLaunchKernel
-        self._kernel = kernel  # holds the code that the handle names
+        self._kernel = kernel  # holds the code that the handle names; numba has no public way to it
         self._handle = driver.CUfunction(int(kernel._codelibrary.get_cufunc().handle))
         self._pack = struct.Struct("=" + "".join(map(_format, kinds)))
         n_numbers = self._pack.size // 8
