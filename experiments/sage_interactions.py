@@ -61,7 +61,7 @@ def _accuracies(
 def interactions(quick: bool) -> Outcome:
     sides = _blogs("rating")
     if quick:
-        tasks = {"blogs by side, half of the posts, K = 5": (sides[0][::4], sides[1][::4], 0.5, 5, 1)}
+        tasks = {"blogs by side, an eighth of the posts, K = 5": (sides[0][::4], sides[1][::4], 0.125, 5, 2)}
     else:
         tasks = {f"blogs by side, {share:.1%} of the posts, K = 10": (*sides, share, 10, 5) for share in SHARES}
         tasks["blogs by side, 75.0% of the posts, K = 30"] = (*sides, 0.75, 30, 5)

@@ -42,24 +42,34 @@ MUTANTS = [
             _WORDS + "test_a_series_stands_for_small_shares_in_the_bound",
         ),
         (
-            "_leap(kept[0], kept[1], gamma)",
-            "pass",
-            "test_collapsed.py::test_the_kernel_is_the_slow_one",
+            "            _leap(alpha, before, between, gamma)",
+            "            pass",
+            _WORDS + "test_leaps_and_topics_that_settle_among_themselves_save_passes",
+        ),
+        (
+            "least = alpha[k] + np.float32(0.1) * (gamma[k] - alpha[k])",
+            "least = np.float32(0.1) * gamma[k]",
+            _WORDS + "test_a_leap_goes_where_passes_lead_and_leaves_a_tenth",
+        ),
+        (
+            "counted[j], others[j] = np.float32(0.0), np.float32(1.0)",
+            "counted[j], others[j] = np.float32(0.0), np.float32(0.0)",
+            _WORDS + "test_leaps_and_topics_that_settle_among_themselves_save_passes",
         ),
         (
             "left -= own[i, j] * weighed[present[i]]",
             "left -= own[i, j] * theta[present[i]]",
-            _WORDS + "test_topics_that_a_document_has_settle_among_themselves",
+            _WORDS + "test_leaps_and_topics_that_settle_among_themselves_save_passes",
         ),
         (
             "own[at, j] = own[i, j]",
             "own[at, j] = own[0, j]",
-            _WORDS + "test_topics_that_a_document_has_settle_among_themselves",
+            _WORDS + "test_leaps_and_topics_that_settle_among_themselves_save_passes",
         ),
         (
             "ratio[j] = others[j]",
             "ratio[j] = _TINY",
-            _WORDS + "test_topics_that_a_document_has_settle_among_themselves",
+            _WORDS + "test_leaps_and_topics_that_settle_among_themselves_save_passes",
         ),
         ("sums[k] -= total", "sums[k] += total", _WORDS + "test_expected_log_shares_are_summed_as_written_down"),
         (
@@ -75,6 +85,16 @@ MUTANTS = [
     ),
     *mutants_of(
         "kernels/e_step_mean.py",
+        (
+            "            _leap(alpha, before, between, gamma)",
+            "            pass",
+            _MEAN + "test_leaps_save_passes_and_end_where_single_passes_do",
+        ),
+        (
+            "off <= 10.0 * tol\n        if still",
+            "True\n        if still",
+            _MEAN + "test_settles_from_both_starts",
+        ),
         (
             "curvature[c] / n_tokens * (1.0 - 1.0 / n_tokens) * first",
             "curvature[c] / n_tokens * first",

@@ -37,6 +37,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/task.py",
+        (
+            "for seen in (trace, trace[:-1])",
+            "for seen in (trace,)",
+            "test_engines.py::test_em_ends_after_two_steps_without_a_gain",
+        ),
+    ),
+    *mutants_of(
         "responses/continuous.py",
         (
             "np.log(y + floor)",

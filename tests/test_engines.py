@@ -17,6 +17,7 @@ from supertopic.datasets import simulate
 from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import Batch, gather
+from supertopic.inference.task import has_converged
 from supertopic.inference.variational.local import LocalLimits, local_step
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.step import take_step
@@ -160,6 +161,22 @@ def test_a_new_response_is_one_class(thermometer):
             ]
             assert np.all(np.diff(bounds) > 0)
             assert bounds[-1] == pytest.approx(step.bound(model, backend), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("trace", "patience", "ends"),
+    [
+        ([-9.0, -8.0, -8.0], 1, False),  # once may be a plateau
+        ([-9.0, -8.0, -8.0, -8.0], 1, True),
+        ([-9.0, -8.0, -8.0, -7.0, -7.0], 1, False),
+        ([-8.0, -8.0], 1, False),
+        ([-9.0, -8.0, -8.1, -8.2], 2, False),
+        ([-9.0, -8.0, -8.1, -8.2, -8.3], 2, True),
+    ],
+)
+def test_em_ends_after_two_steps_without_a_gain(trace, patience, ends):
+    assert has_converged(trace, 1e-4, patience) == ends
+    assert not has_converged(trace, 0.0, patience)
 
 
 def test_statistics_add_up():

@@ -5,7 +5,17 @@ import pytest
 
 from supertopic.kernels.e_step_mean import infer_documents_mean
 from tests import naive
-from tests.test_kernels_e_step_words import ALPHA, COUNTS, RESPONSES, WEIGHTS, WORDS, K, infer, respond
+from tests.test_kernels_e_step_words import (
+    ALPHA,
+    COUNTS,
+    RESPONSES,
+    WEIGHTS,
+    WORDS,
+    K,
+    infer,
+    infer_among_many,
+    respond,
+)
 
 N = COUNTS.sum()
 POINT = np.zeros((0, K, K), np.float32)
@@ -115,11 +125,40 @@ def test_settles_from_both_starts(name):
 
 
 def test_no_label_is_plain_lda():
-    out = tilt([0.0], [0.0], [[2.0, -1.0, 0.5]], [False], passes=4)
-    gamma, phi, bound, _ = infer(4)
+    out = tilt([0.0], [0.0], [[2.0, -1.0, 0.5]], [False], passes=5)
+    gamma, phi, bound, _ = infer(5)  # the fifth pass after a leap
     np.testing.assert_allclose(out["gamma"], gamma, rtol=1e-5)
     np.testing.assert_allclose(out["phi"], phi, rtol=1e-5)
     assert out["bound"][0] == pytest.approx(bound[0], rel=1e-5)
+
+
+@pytest.mark.parametrize(("slope", "curvature"), [(9.0, 0.0), (9.0, 25.0)])
+def test_leaps_save_passes_and_end_where_single_passes_do(slope, curvature):
+    """A pass that is asked for alone does not leap, and is followed by the last one, which every call makes."""
+    _, _, _, (words, counts, weights, alpha) = infer_among_many(1, 0.0, n_topics=20, seed=8)
+    coef, size = np.linspace(-1, 1, 20, dtype=np.float32)[None], len(words)
+
+    def run(passes, fresh, gamma, factors):
+        done, score, moment = np.zeros(1, np.int32), np.zeros((1, 1)), np.zeros((1, 1))
+        infer_documents_mean(
+            0, 1, np.array([0, size], np.int32), words, counts, weights.astype(np.float32), alpha.astype(np.float32),
+            False, passes, 1e-4, fresh, np.array([[slope]]), np.array([[curvature]]), coef,
+            np.zeros((0, 20, 20), np.float32), np.array([False]), np.ones(1, bool), factors, gamma,
+            np.zeros((1, 20), np.float32), np.zeros(size, np.float32), np.zeros((0, 20), np.float32), np.zeros(1), done,
+            score, moment, np.zeros((size, 20), np.float32),
+        )  # fmt: skip
+        return done[0], score[0, 0]
+
+    leaping, one_by_one = [(np.zeros((1, 20), np.float32), np.full((1, 1), np.nan)) for _ in range(2)]
+    passes, score = run(500, True, *leaping)
+    run(1, True, *one_by_one)
+    single, change = 1, np.inf
+    while change > 1e-4:
+        before = one_by_one[0].copy()
+        single, expected = single + 1, run(1, False, *one_by_one)[1]
+        change = abs(one_by_one[0] - before).mean()
+    assert 4 < passes < 0.6 * (2 * single)
+    assert score == pytest.approx(expected, abs=1e-3)
 
 
 def test_uncertain_coefficients_enter_the_second_moment():

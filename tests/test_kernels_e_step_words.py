@@ -81,7 +81,7 @@ def test_polynomial_exponential_and_digamma():
 
 
 def test_plain_inference_equals_the_slow_one():
-    for passes in (1, 4):
+    for passes in (1, 5, 40):  # the second after a leap, the last at the end
         gamma, phi, bound, done = infer(passes)
         slow_gamma, slow_phi = naive.infer_document(WORDS, COUNTS, WEIGHTS.astype(float), ALPHA.astype(float), passes)
         assert done[0] == passes
@@ -92,7 +92,7 @@ def test_plain_inference_equals_the_slow_one():
 
 
 @pytest.mark.parametrize("alpha", [ALPHA, np.array([0.3, 0.05, 0.3], np.float32), np.array([40, 7, 40], np.float32)])
-@pytest.mark.parametrize("passes", [0, 1, 4])
+@pytest.mark.parametrize("passes", [0, 1, 6])
 def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
     """The series is used for a topic with almost no tokens in the document (small alpha, or small weights)."""
     weights = WEIGHTS * np.array([1.0, 1e-6, 1.0], np.float32)
@@ -114,9 +114,9 @@ def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
     assert bound[0] == pytest.approx(expected, rel=1e-5)
 
 
-def infer_among_many(passes, tol, gamma=None, n_topics=160, n_words=60):
+def infer_among_many(passes, tol, gamma=None, n_topics=160, n_words=60, seed=3):
     """A document of two topics of many: gamma, the bound and passes of the kernel; what slow inference is given."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     weights = rng.dirichlet(np.full(200, 0.1), n_topics).T.astype(np.float32)
     words = np.flatnonzero(rng.multinomial(300, weights[:, :2].mean(axis=1) / weights[:, :2].mean(axis=1).sum()))
     words = words[:n_words].astype(np.int32)
@@ -131,28 +131,53 @@ def infer_among_many(passes, tol, gamma=None, n_topics=160, n_words=60):
     return found, bound[0], done[0], (words, counts, weights.astype(np.float64), alpha.astype(np.float64))
 
 
-def test_topics_that_a_document_has_settle_among_themselves():
-    """As far as slow passes lead, in a quarter of the passes, to where a pass changes nothing any more."""
-    gamma, bound, passes, given = infer_among_many(500, 1e-6)
-    slow_gamma, slow_phi = naive.infer_document(*given, 400)
-    slow_passes = next(n for n in range(400) if abs(naive.infer_document(*given, n)[0] - slow_gamma).mean() < 1e-5)
-    assert passes < slow_passes / 4
-    assert bound > naive.word_bound(*given, slow_gamma, slow_phi) - 1e-3
+def passes_without_leaps(given):
+    """How many passes it takes to come within 1e-5 of where they end."""
+    ways = [naive.infer_document(*given, n, leaps=False)[0] for n in range(400)]
+    return next(n for n, gamma in enumerate(ways) if abs(gamma - ways[-1]).mean() < 1e-5)
+
+
+@pytest.mark.parametrize(("n_topics", "part"), [(40, 0.6), (160, 0.25)])
+def test_leaps_and_topics_that_settle_among_themselves_save_passes(n_topics, part):
+    """To where a pass changes nothing any more."""
+    gamma, bound, passes, given = infer_among_many(500, 1e-6, n_topics=n_topics)
+    assert 4 < passes < part * passes_without_leaps(given)
     words, counts, weights, alpha = given
     phi = weights[words] * np.exp(digamma(gamma[0]))
     phi /= phi.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(alpha + counts @ phi, gamma[0], atol=2e-3)
-    again, same, one, _ = infer_among_many(500, 1e-5, gamma)
-    assert one == 1 and same == pytest.approx(bound, rel=1e-6)
+    again, same, few, _ = infer_among_many(500, 1e-5, gamma, n_topics=n_topics)
+    assert few <= 2 and same == pytest.approx(bound, rel=1e-6)
     np.testing.assert_allclose(again, gamma, atol=2e-3)
+
+
+def test_a_leap_goes_where_passes_lead_and_leaves_a_tenth():
+    alpha, end, way = np.float32([0.5, 0.5, 0.5]), np.float32([3.0, 2.0, 0.6]), np.float32([-1.0, 2.0, 0.3])
+    steps = [end - way * np.float32(0.5**n) for n in range(3)]  # every pass is half of the way that is left
+    kernel._leap(alpha, steps[0], steps[1], steps[2])
+    np.testing.assert_allclose(steps[2], end, rtol=1e-5)
+    steps = np.float32([[3.0, 1.0, 1.0], [2.0, 1.5, 1.5], [1.0, 2.0, 2.0]])  # none gets shorter: the longest leap
+    kernel._leap(alpha, *steps)
+    np.testing.assert_allclose(steps[2], [0.5 + 0.1 * (1.0 - 0.5), 17.0, 17.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_topics", [40, 160])
+def test_leaps_end_at_optima_that_are_as_good(n_topics):
+    """A document's bound has several optima. Leaps end at a better one as often as at a worse one."""
+    gains = []
+    for seed in range(30):
+        _, bound, _, given = infer_among_many(500, 1e-6, n_topics=n_topics, seed=seed)
+        gains.append(bound - naive.word_bound(*given, *naive.infer_document(*given, 300, leaps=False)))
+    assert np.mean(gains) > 0 and np.min(gains) > -5  # nats, of bounds of about -750
+    assert np.mean(np.array(gains) > -0.01) > 0.6
 
 
 def test_topics_without_tokens_are_held_with_their_part_in_every_word():
     own, others, present = np.arange(1, 7, dtype=np.float32).reshape(3, 2), np.ones(2, np.float32), np.array([4, 8, 9])
-    numbers = np.array([[0.1, 0.1, 0.1], [2.1, 0.1, 3.1], [5.0, 7.0, 6.0], [0.0, 0.0, 0.0]], np.float32)
-    assert kernel._hold_absent(2, 3, own, others, present, numbers) == 2  # of three topics, the second has no tokens
+    prior, count, weight = np.array([[0.1, 0.1, 0.1], [2.1, 0.1, 3.1], [5.0, 7.0, 6.0]], np.float32)
+    assert kernel._hold_absent(3, own, others, present, prior, count, weight) == 2  # the second of three has no tokens
     assert own[:2].tolist() == [[1.0, 2.0], [5.0, 6.0]] and others.tolist() == [1.0 + 3.0 * 7.0, 1.0 + 4.0 * 7.0]
-    assert present[:2].tolist() == [4, 9] and numbers[2, :2].tolist() == [5.0, 6.0]
+    assert present[:2].tolist() == [4, 9] and weight[:2].tolist() == [5.0, 6.0]
 
 
 def test_the_bound_of_many_topics_never_falls_over_passes():

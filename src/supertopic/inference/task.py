@@ -137,7 +137,10 @@ def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str, *, more_fol
 
 
 def has_converged(trace: list[float], tol: float, patience: int = 1) -> bool:
-    """Whether the last `patience` steps gained less than `tol` of the value itself; never for a tol of 0."""
-    if tol == 0 or len(trace) <= patience:
+    """Whether `patience` steps gained less than `tol` of the value itself, twice in a row; never for a tol of 0.
+
+    Once may be a plateau: EM rests there for a step, before topics part or alpha grows.
+    """
+    if tol == 0 or len(trace) < patience + 2:
         return False
-    return max(trace[-patience:]) - trace[-1 - patience] < tol * abs(trace[-1])
+    return all(max(seen[-patience:]) - seen[-1 - patience] < tol * abs(seen[-1]) for seen in (trace, trace[:-1]))

@@ -25,6 +25,8 @@ from numba import njit
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
 WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of smaller numbers would be denormal and slow
+_FIRST_PASSES = 4  # of a fresh start, before any leap
+_LONGEST_LEAP = np.float32(16.0)  # in passes
 _LONGEST_STEP = 2.0  # largest change of any topic's tilt in one pass
 
 # Small functions are copies of those in `e_step_words`: numba's cache does not see a change in another file.
@@ -275,12 +277,36 @@ def _weigh_topics(features, fixed, factors, spread, gamma, collapsed, tilt, thet
             theta[k] = _exp_digamma(gamma[k]) * _exp(tilt[k] - most)
 
 
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
+def _leap(alpha, before, between, gamma):
+    """Move gamma on from two passes, from `before` to `between` to gamma, to where such passes lead (SQUAREM).
+
+    With r and v their first and second difference, gamma = before + 2 s r + s² v and s = |r| / |v|: if every pass were
+    the same part of the way that is left, the end of it. No topic loses more than nine tenths of its tokens.
+    """
+    first = second = np.float32(0.0)
+    for k in range(gamma.shape[0]):
+        r = between[k] - before[k]
+        v = gamma[k] - between[k] - r
+        first += r * r
+        second += v * v
+    s = min(max(np.float32(math.sqrt(first / max(second, _TINY))), np.float32(1.0)), _LONGEST_LEAP)
+    for k in range(gamma.shape[0]):
+        r = between[k] - before[k]
+        v = gamma[k] - between[k] - r
+        least = alpha[k] + np.float32(0.1) * (gamma[k] - alpha[k])
+        gamma[k] = max(before[k] + s * (np.float32(2.0) * r + s * v), least)
+
+
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _tilt_one(
     rows, count, alpha, collapsed, max_passes, tol, slope, curvature, coef_cov, is_product, n_tokens, features, fixed,
-    ranges, factors, goals, gamma, ratio, phi, theta, total, mean, tilt, spread, goal, fresh,
+    ranges, factors, goals, gamma, ratio, phi, theta, total, mean, tilt, spread, goal, before, between, fresh,
 ):  # fmt: skip
-    """Coordinate ascent for one document; returns (passes, the words' part of the bound) and sets its `mean` shares."""
+    """Coordinate ascent for one document; returns (passes, the words' part of the bound) and sets its `mean` shares.
+
+    After every two passes, gamma leaps ahead (`_leap`), unless the response has just changed the tilt.
+    """
     n_topics, done, settled = alpha.shape[0], 0, False
     spread[:] = np.float32(0.0)
     while True:
@@ -293,13 +319,15 @@ def _tilt_one(
         if done == max_passes or (settled and off < 10.0 * tol):
             break
         _pass_over_words(rows, count, theta, total, ratio)
-        change = np.float32(0.0)
+        change, kept = np.float32(0.0), between if done % 2 else before
         for k in range(n_topics):
             new = alpha[k] + theta[k] * total[k]
             change += abs(new - gamma[k])
-            gamma[k] = new
+            kept[k], gamma[k] = gamma[k], new
         done += 1
-        settled = change < tol * n_topics
+        settled, still = change < tol * n_topics, off <= 10.0 * tol
+        if still and not settled and done % 2 == 0 and done < max_passes and (done >= _FIRST_PASSES or not fresh):
+            _leap(alpha, before, between, gamma)
     log_norms = _share_words(rows, count, theta, ratio, phi, total)
     for k in range(n_topics):
         tilt[k] = math.log(theta[k] + _TINY)
@@ -354,6 +382,7 @@ def infer_documents_mean(
     theta, total = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     mean, tilt, fixed = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     spread, goal = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
+    before, between = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     features, goals, ranges = np.empty((n_columns, n_topics), np.float32), np.empty(n_columns), np.empty(n_columns)
     one = np.ones(1)
     for d in range(start, stop):
@@ -388,7 +417,8 @@ def infer_documents_mean(
         passes[d], bound[d] = _tilt_one(
             rows[: last - first], count, alpha, collapsed, max_passes, tol, steep, curvature[d, :used],
             coef_cov[:used], is_product, n_tokens, features[:used], fixed, ranges, factor, goals, gamma[d],
-            ratio[first:last], phi[first:last], theta, total, mean, tilt, spread, goal, fresh,
+            ratio[first:last], phi[first:last], theta, total, mean, tilt, spread, goal,
+            before, between, fresh,
         )  # fmt: skip
         for k in range(n_topics):
             weighed[d, k] = theta[k]

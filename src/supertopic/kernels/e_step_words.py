@@ -14,10 +14,11 @@ from numba import njit
 
 _FAST = {"reassoc", "nsz", "arcp", "contract", "afn"}
 _TINY = np.float32(1e-30)
+_FIRST_PASSES = 4  # of a fresh start: they decide which topics the document has, and at which optimum it ends
 _LONGEST_LEAP = np.float32(16.0)  # in passes
 _MANY_TOPICS = 150  # from here on, those that a document has have passes of their own
-_FIRST_PASSES = 4  # of all topics in a fresh start, until most have next to nothing of the document
 _PRESENT = np.float32(3e-2)  # tokens
+_WIDTH = 32  # words that passes of a few topics take at once: rows are padded, since left-over words take long
 WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of smaller numbers would be denormal and slow
 
 
@@ -135,12 +136,6 @@ def _mode_terms(alpha, theta, phi_sum):
     return bound + math.lgamma(priors) - total * math.log(total)
 
 
-@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
-def _prior_terms(alpha, collapsed, gammas, theta, phi_sum):
-    """The terms of a document's bound that belong to theta."""
-    return _mode_terms(alpha, theta, phi_sum) if collapsed else _dirichlet_terms(alpha, gammas, theta, phi_sum)
-
-
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
 def _pass_over_words(rows, counts, theta, total, ratio):
     """One pass: ratio_j = c_j / (rows_j·theta), total_k = sum_j ratio_j rows_jk. Then gamma = alpha + theta·total.
@@ -198,33 +193,26 @@ def _update_gamma(alpha, collapsed, theta, total, gamma):
     return change / np.float32(alpha.shape[0])
 
 
-@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _share_words(rows, counts, theta, phi, phi_sum):
-    """Set phi_jk ∝ rows_jk theta_k and phi_sum_k = sum_j c_j phi_jk; return sum_j c_j log(rows_j·theta)."""
-    n_topics = theta.shape[0]
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+def _finish(rows, counts, alpha, collapsed, gammas, theta, total, ratio, gamma):
+    """A last pass, by which gamma = alpha + total and c_j phi_jk = ratio_j rows_jk theta_k; returns the bound."""
+    _pass_over_words(rows, counts, theta, total, ratio)
     log_norms = 0.0
-    for k in range(n_topics):
-        phi_sum[k] = np.float32(0.0)
     for j in range(counts.shape[0]):
-        norm = np.float32(0.0)
-        for k in range(n_topics):
-            norm += rows[j, k] * theta[k]
-        norm += _TINY
-        scale = np.float32(1.0) / norm
-        count = counts[j]
-        for k in range(n_topics):
-            share = rows[j, k] * theta[k] * scale
-            phi[j, k] = share
-            phi_sum[k] += count * share
-        log_norms += count * math.log(norm)
-    return log_norms
+        log_norms += counts[j] * math.log(counts[j] / ratio[j])
+    for k in range(alpha.shape[0]):
+        total[k] *= theta[k]
+        gamma[k] = alpha[k] + total[k]
+    prior = _mode_terms(alpha, theta, total) if collapsed else _dirichlet_terms(alpha, gammas, theta, total)
+    return log_norms + prior
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _leap(before, between, gamma):
+def _leap(alpha, before, between, gamma):
     """Move gamma on from two passes, from `before` to `between` to gamma, to where such passes lead (SQUAREM).
 
-    A copy of the function in `map_shares`, which says more.
+    With r and v their first and second difference: before + 2 s r + s² v, s = |r| / |v|, the end itself if each pass is
+    the same part of the way that is left. No topic loses more than nine tenths of its tokens.
     """
     first = second = np.float32(0.0)
     for k in range(gamma.shape[0]):
@@ -236,7 +224,8 @@ def _leap(before, between, gamma):
     for k in range(gamma.shape[0]):
         r = between[k] - before[k]
         v = gamma[k] - between[k] - r
-        gamma[k] = max(before[k] + s * (np.float32(2.0) * r + s * v), np.float32(0.1) * gamma[k])
+        least = alpha[k] + np.float32(0.1) * (gamma[k] - alpha[k])
+        gamma[k] = max(before[k] + s * (np.float32(2.0) * r + s * v), least)
 
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
@@ -289,113 +278,135 @@ def _pass_of_some(own, others, counts, n, weight, total, ratio):
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _hold_absent(n_words, n, own, others, present, numbers):
+def _hold_absent(n, own, others, present, prior, count, weight):
     """Of n topics, keep those that still have tokens; the others' part in a word goes to `others`. Return how many."""
-    prior, count, weight = numbers[0], numbers[1], numbers[2]
     at = 0
     for i in range(n):
         if count[i] - prior[i] > _PRESENT:
-            for j in range(n_words):
+            for j in range(others.shape[0]):
                 own[at, j] = own[i, j]
             present[at], prior[at], count[at], weight[at] = present[i], prior[i], count[i], weight[i]
             at += 1
         else:
-            for j in range(n_words):
+            for j in range(others.shape[0]):
                 others[j] += own[i, j] * weight[i]
     return at
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
-def _settle_present(rows, counts, ratio, alpha, weighed, gamma, theta, present, max_passes, tol, room, others, numbers):
+def _take_apart(rows, counts, ratio, weighed, present, own, others, counted):
+    """Fill own_i with a present topic's weights by word, others_j with what the rest make of word j, and counted.
+
+    ratio : at the weights `weighed`. Beyond the document's words, own and counted are zero, and others one.
+    """
+    n_words, n = counts.shape[0], present.shape[0]
+    for j in range(n_words):
+        counted[j] = counts[j]
+        left, row = counts[j] / max(ratio[j], _TINY), rows[j]
+        for i in range(n):
+            own[i, j] = row[present[i]]
+            left -= own[i, j] * weighed[present[i]]
+        others[j] = max(left, _TINY)
+    for j in range(n_words, others.shape[0]):
+        counted[j], others[j] = np.float32(0.0), np.float32(1.0)
+        for i in range(n):
+            own[i, j] = np.float32(0.0)
+
+
+@njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
+def _settle_present(rows, counts, ratio, alpha, weighed, gamma, theta, present, max_passes, tol, room):
     """Passes of a document's topics alone, until they change by less than tol; what others make of a word stays.
 
     Of a thousand topics, a document has a few dozen after some passes, and passes of these cost next to nothing. Each
     is a step of the same ascent, with the other topics held. Topics that lose their tokens are held from then on.
 
-    ratio : at the weights `weighed`, from where a pass led to gamma and theta; changed
-    present : (topics,), changed; room : (topics · words,), others : (words,), numbers : (4, topics) scratch
+    ratio : at the weights `weighed`, from where a pass led to gamma and theta; present : (topics,), changed
     """
-    n_words, n, limit = counts.shape[0], present.shape[0], tol * np.float32(gamma.shape[0])
-    prior, count, weight, total = numbers[0], numbers[1], numbers[2], numbers[3]
-    own = room[: n * n_words].reshape(n, n_words)
+    n, limit = present.shape[0], tol * np.float32(gamma.shape[0])
+    columns, others, counted, by, prior, count, weight, total, before, between = room
+    padded = -(-counts.shape[0] // _WIDTH) * _WIDTH
+    own, others, counted, by = columns[: n * padded].reshape(n, padded), others[:padded], counted[:padded], by[:padded]
+    _take_apart(rows, counts, ratio, weighed, present, own, others, counted)
     for i in range(n):
         prior[i], count[i], weight[i] = alpha[present[i]], gamma[present[i]], theta[present[i]]
-    for j in range(n_words):
-        left = counts[j] / max(ratio[j], _TINY)
+    since = 0  # the last leap
+    for done in range(max_passes):
+        _pass_of_some(own, others, counted, n, weight, total, by)
+        kept, n_left = between if since else before, 0
         for i in range(n):
-            own[i, j] = rows[j, present[i]]
-            left -= own[i, j] * weighed[present[i]]
-        others[j] = max(left, _TINY)
-    for _ in range(max_passes):
-        _pass_of_some(own, others, counts, n, weight, total, ratio)
-        change, n_left = np.float32(0.0), 0
-        for i in range(n):
-            new = prior[i] + weight[i] * total[i]
-            change += abs(new - count[i])
-            count[i], weight[i] = new, _exp_digamma(new)
-            n_left += new - prior[i] > _PRESENT
+            kept[i] = count[i]
+        change = np.float32(n) * _update_gamma(prior[:n], False, weight, total, count[:n])
         for i in range(n):
             gamma[present[i]], theta[present[i]] = count[i], weight[i]
+            n_left += count[i] - prior[i] > _PRESENT
         if change < limit:
             break
+        since += 1
         if 4 * n_left < 3 * n:
-            n = _hold_absent(n_words, n, own, others, present, numbers)
+            n, since = _hold_absent(n, own, others, present, prior, count, weight), 0
+        elif since == 2 and done + 1 < max_passes:
+            _leap(prior, before[:n], between[:n], count[:n])
+            _weigh(count[:n], False, weight)
+            since = 0
 
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma, theta, total, ratio, room):
     """Coordinate ascent for one document; updates gamma and its weights theta, returns the number of passes.
 
-    Of many topics, those that the document has settle among themselves after some passes (`_settle_present`). In
-    collapsed inference, gamma leaps ahead after every two passes instead: about half as many are needed. The mode that
-    it looks for is the only one; elsewhere, a leap might end at another optimum.
+    After every two passes, gamma leaps ahead (`_leap`), which halves the number of passes. Of many topics, those that
+    the document has settle among themselves instead (`_settle_present`).
     """
-    kept, present, own, others = room
+    before, between, weighed, present, of_some = room
     _weigh(gamma, collapsed, theta)
     done = 0
     while done < max_passes and count.shape[0] > 0:
         _pass_over_words(rows, count, theta, total, ratio)
+        kept = between if done % 2 else before
         for k in range(alpha.shape[0]):
-            kept[done % 2, k], kept[2, k] = gamma[k], theta[k]
+            kept[k], weighed[k] = gamma[k], theta[k]
         done += 1
         if _update_gamma(alpha, collapsed, theta, total, gamma) < tol:
             break
-        if collapsed and done % 2 == 0:
-            _leap(kept[0], kept[1], gamma)
+        if fresh and done < _FIRST_PASSES and not collapsed:  # whose optimum is the only one
+            continue
+        some = present[: 0 if collapsed else _find_present(alpha, gamma, present)]
+        if some.shape[0] > 0:
+            _settle_present(rows, count, ratio, alpha, weighed, gamma, theta, some, max_passes, tol, of_some)
+        elif done % 2 == 0 and done < max_passes:
+            _leap(alpha, before, between, gamma)
             _weigh(gamma, collapsed, theta)
-        if not collapsed and (done >= _FIRST_PASSES or not fresh):
-            some = present[: _find_present(alpha, gamma, present)]
-            if some.shape[0] > 0:
-                given = (rows, count, ratio, alpha, kept[2], gamma, theta, some, max_passes, tol)
-                _settle_present(*given, own, others, kept[3:])
     return done
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _room_for(n_topics, longest):
-    """Scratch of `_ascend` for documents of so many words at most: kept (7, K), present, own, others.
+def _numbers(n):
+    """Room of its own: a compiler cannot show that rows of one array do not overlap, and would not vectorise loops."""
+    return np.empty(n, np.float32)
 
-    Where topics are few, none is ever listed as present.
-    """
-    n_present = n_topics // 4 if n_topics >= _MANY_TOPICS else 0
-    present, own = np.empty(n_present, np.int64), np.empty(n_present * longest, np.float32)
-    return np.empty((7, n_topics), np.float32), present, own, np.empty(longest, np.float32)
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _room_for(n_topics, longest):
+    """Scratch of `_ascend` for documents of so many words at most; where topics are few, none is listed as present."""
+    n, most = n_topics // 2 if n_topics >= _MANY_TOPICS else 0, -(-longest // _WIDTH) * _WIDTH
+    by_topic = (_numbers(n), _numbers(n), _numbers(n), _numbers(n), _numbers(n), _numbers(n))
+    of_some = (_numbers(n * most), _numbers(most), _numbers(most), _numbers(most), *by_topic)
+    return _numbers(n_topics), _numbers(n_topics), _numbers(n_topics), np.empty(n, np.int64), of_some
 
 
 @njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
 def _start_document(fresh, first, last, indices, counts, weights, alpha, gamma, rows):
-    """Copy the weights of the document's words into `rows`; set gamma = alpha + N/K on a fresh start. Returns N."""
+    """Copy the weights of the document's words into `rows`; set gamma = alpha + N/K on a fresh start."""
     n_tokens = np.float32(0.0)
     for j in range(last - first):
+        n_tokens += counts[first + j]
         word = indices[first + j]
         for k in range(alpha.shape[0]):
             rows[j, k] = weights[word, k] + WEIGHT_OFFSET
-        n_tokens += counts[first + j]
     if fresh:
         share = n_tokens / np.float32(alpha.shape[0])
         for k in range(alpha.shape[0]):
             gamma[k] = alpha[k] + share
-    return n_tokens
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -417,14 +428,11 @@ def infer_documents(
     fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
     gamma : (D, K) float32, in and out
     phi : (nnz, K) float32, out: the topic shares of each word; with shape (0, K), phi and bound are not computed
-    bound : (D,) float64, out: the document's part of the evidence bound
-    passes : (D,) int32, out
+    bound : (D,) float64, out: the document's part of the evidence bound; passes : (D,) int32, out
     rows : (longest document, K) float32, scratch
     """
-    theta = np.empty(alpha.shape[0], np.float32)
-    total, room = np.empty(alpha.shape[0], np.float32), _room_for(alpha.shape[0], rows.shape[0])
-    ratio = np.empty(rows.shape[0], np.float32)
-    gammas = np.empty((alpha.shape[0], 3))
+    theta, total, ratio = _numbers(alpha.shape[0]), _numbers(alpha.shape[0]), _numbers(rows.shape[0])
+    room, gammas = _room_for(alpha.shape[0], rows.shape[0]), np.empty((alpha.shape[0], 3))
     _gammas_of(alpha, gammas)
     for d in range(start, stop):
         first, last = indptr[d], indptr[d + 1]
@@ -433,10 +441,10 @@ def infer_documents(
         passes[d] = _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta, total, ratio, room)
         bound[d] = 0.0
         if phi.shape[0] > 0 or last == first:
-            log_norms = _share_words(rows, count, theta, phi[first:last], total)
-            bound[d] = log_norms + _prior_terms(alpha, collapsed, gammas, theta, total)
+            bound[d] = _finish(rows, count, alpha, collapsed, gammas, theta, total, ratio, gamma[d])
+        for j in range(min(last - first, phi.shape[0])):
             for k in range(alpha.shape[0]):
-                gamma[d, k] = alpha[k] + total[k]
+                phi[first + j, k] = rows[j, k] * theta[k] * (ratio[j] / count[j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -448,7 +456,7 @@ def infer_plain_documents(
 
     theta : (D, K) float32, out; ratio : (nnz,) float32, out
     """
-    total, room = np.empty(alpha.shape[0], np.float32), _room_for(alpha.shape[0], rows.shape[0])
+    total, room = _numbers(alpha.shape[0]), _room_for(alpha.shape[0], rows.shape[0])
     gammas = np.empty((alpha.shape[0], 3))
     _gammas_of(alpha, gammas)
     for d in range(start, stop):
@@ -456,14 +464,7 @@ def infer_plain_documents(
         _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
         count, ratios = counts[first:last], ratio[first:last]
         _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta[d], total, ratios, room)
-        _pass_over_words(rows, count, theta[d], total, ratios)
-        log_norms = 0.0
-        for j in range(last - first):
-            log_norms += count[j] * math.log(count[j] / ratios[j])
-        for k in range(alpha.shape[0]):
-            total[k] *= theta[d, k]
-            gamma[d, k] = alpha[k] + total[k]
-        bound[d] = log_norms + _prior_terms(alpha, collapsed, gammas, theta[d], total)
+        bound[d] = _finish(rows, count, alpha, collapsed, gammas, theta[d], total, ratios, gamma[d])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -18,7 +18,7 @@ from supertopic.kernels.e_step_words import infer_documents
 from supertopic.kernels.one_topic import share_documents
 from supertopic.responses.base import Response
 
-LIMITS = LocalLimits(max_passes=200, tol=1e-4)
+LIMITS = LocalLimits(max_passes=200, tol=3e-5)
 _DOCUMENTS_AT_ONCE = 1024  # whose responsibilities are held at a time
 
 

@@ -12,6 +12,7 @@ from numba import cuda, float32, float64
 from supertopic.backends.cuda.kernels.lanes import add_lanes, digamma, exp_digamma
 from supertopic.backends.cuda.kernels.launch import as_kernel
 from supertopic.backends.cuda.kernels.passes import (
+    FIRST_PASSES,
     ROWS,
     add_team,
     last_pass,
@@ -114,7 +115,7 @@ def infer_words(n: int) -> Any:
             tokens = add_lanes(tokens)
         for r in range(per_warp):
             k = 32 * (r * team + warp) + lane
-            own[r] = before[r] = between[r] = np.float32(0.0)  # what is nobody's does not move
+            own[r] = before[r] = between[r] = prior[r] = np.float32(0.0)  # what is nobody's does not move
             if k < width:
                 prior[r] = alpha[k]
                 if k >= n_topics:
@@ -153,13 +154,13 @@ def infer_words(n: int) -> Any:
             cuda.syncthreads()
             if add(of_warps, 0) < limit:
                 break
-            if collapsed and done % 2 == 0:
+            if done % 2 == 0 and done < max_passes and (collapsed or done >= FIRST_PASSES or not fresh):
                 cuda.syncthreads()
-                leap(before, between, own, warp, lane, of_warps)
+                leap(before, between, own, prior, warp, lane, of_warps)
                 for r in range(per_warp):
                     k = 32 * (r * team + warp) + lane
                     if k < width:
-                        shares[k] = own[r]
+                        shares[k] = own[r] if collapsed else exp_digamma(own[r])
                 cuda.syncthreads()
         for i in range(n):
             weight[i] = shares[32 * i + lane]

@@ -44,6 +44,7 @@ def settle(n: int) -> Any:
         logs = cuda.shared.array(team, float64)
         own, prior = cuda.local.array(per_warp, float32), cuda.local.array(per_warp, float32)
         before, between = cuda.local.array(per_warp, float32), cuda.local.array(per_warp, float32)
+        nothing = cuda.local.array(per_warp, float32)
         weight, total = cuda.local.array(n, float32), cuda.local.array(n, float32)
         row = cuda.local.array((ROWS, n), float32)
         d = order[cuda.blockIdx.x]
@@ -58,7 +59,9 @@ def settle(n: int) -> Any:
         size = add_lanes(size)
         for r in range(per_warp):
             k = 32 * (r * team + warp) + lane
-            own[r] = prior[r] = before[r] = between[r] = np.float32(0.0)  # what is no topic's does not move
+            own[r] = prior[r] = before[r] = between[r] = nothing[r] = np.float32(
+                0.0
+            )  # what is no topic's does not move
             if k < n_topics:
                 prior[r], own[r] = alpha[k], theta[base + np.uint64(k)]
             if k < width:
@@ -92,7 +95,7 @@ def settle(n: int) -> Any:
                 break
             if done % 2 == 0:
                 cuda.syncthreads()
-                leap(before, between, own, warp, lane, of_warps)
+                leap(before, between, own, nothing, warp, lane, of_warps)
                 for r in range(per_warp):
                     k = 32 * (r * team + warp) + lane
                     if k < width:

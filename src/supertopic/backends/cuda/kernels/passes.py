@@ -27,6 +27,7 @@ from supertopic.backends.cuda.kernels.lanes import (
     wait_for_block,
 )  # fmt: skip
 
+FIRST_PASSES = 4  # of a fresh start, before any leap, as on the CPU
 ROWS = 12
 
 
@@ -214,14 +215,15 @@ def last_pass(n: int) -> Any:
 
 @cache
 def leap_ahead(n: int, team: int = 1) -> Any:
-    """A function that moves numbers on from two passes to where they lead (`supertopic.kernels.map_shares._leap`)."""
+    """A function that moves numbers on from two passes to where they lead (`supertopic.kernels.e_step_words._leap`)."""
     add = add_team(team)
 
     @on_device
-    def leap(before, between, own, warp, lane, of_warps):
+    def leap(before, between, own, least, warp, lane, of_warps):
         """before, between, own : (n,) before the first pass, before the second and after it; own is changed
 
-        Each of a team of warps has its own numbers; of_warps : (team, 2) room that they share.
+        No number loses more than nine tenths of what it has above `least` (n,). Each of a team of warps has its own
+        numbers; of_warps : (team, 2) room that they share.
         """
         one = two = np.float32(0.0)
         for i in range(n):
@@ -241,7 +243,8 @@ def leap_ahead(n: int, team: int = 1) -> Any:
         for i in range(n):
             r = between[i] - before[i]
             v = own[i] - between[i] - r
-            own[i] = max(before[i] + s * (np.float32(2.0) * r + s * v), np.float32(0.1) * own[i])
+            floor = least[i] + np.float32(0.1) * (own[i] - least[i])
+            own[i] = max(before[i] + s * (np.float32(2.0) * r + s * v), floor)
 
     return leap
 

@@ -140,7 +140,7 @@ function weigh(model, gamma, theta) {
 }
 
 /* Move gamma on from two passes, from `before` to `between` to gamma, to where such passes lead (SQUAREM). */
-function leap(before, between, gamma) {
+function leap(alpha, before, between, gamma) {
   let first = 0;
   let second = 0;
   for (let k = 0; k < gamma.length; k++) {
@@ -151,12 +151,14 @@ function leap(before, between, gamma) {
   const s = Math.min(Math.max(Math.sqrt(first / Math.max(second, 1e-30)), 1), 16);
   for (let k = 0; k < gamma.length; k++) {
     const r = between[k] - before[k];
-    gamma[k] = Math.max(before[k] + s * (2 * r + s * (gamma[k] - between[k] - r)), 0.1 * gamma[k]);
+    const least = alpha[k] + 0.1 * (gamma[k] - alpha[k]);
+    gamma[k] = Math.max(before[k] + s * (2 * r + s * (gamma[k] - between[k] - r)), least);
   }
 }
 
 /* Coordinate ascent; it ends once the mean change of gamma is below the tolerance.
- * In collapsed inference, gamma leaps ahead after every two passes, as in Python. */
+ * After every two passes, gamma leaps ahead, as in Python: from the fourth on, and from the second in collapsed
+ * inference. */
 function ascend(model, rows, counts, gamma, theta) {
   const nTopics = gamma.length;
   const total = new Float64Array(nTopics);
@@ -180,8 +182,8 @@ function ascend(model, rows, counts, gamma, theta) {
     }
     weigh(model, gamma, theta);
     if (change / nTopics < model.tol) break;
-    if (model.collapsed && pass % 2 === 1) {
-      leap(kept[0], kept[1], gamma);
+    if (pass % 2 === 1 && (model.collapsed || pass > 2)) {
+      leap(model.alpha, kept[0], kept[1], gamma);
       weigh(model, gamma, theta);
     }
   }
