@@ -39,16 +39,20 @@ from supertopic.inference.variational.climb import Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.inference.variational.m_step_margin import MarginStep
 from supertopic.inference.variational.prediction_local import Scales, prediction_step
+from supertopic.inference.variational.step import global_step
 from supertopic.model import DocumentTerms, Model, State
 from supertopic.responses.continuous import Gaussian
 from supertopic.responses.counts import Poisson
+from supertopic.responses.margin import EpsilonInsensitive, Hinge
 from tests import naive, naive_collapsed, naive_gibbs, naive_pc
 
 N_TOPICS, N_WORDS = 40, 6  # two registers a lane, the second not full
 FEW_TOPICS = 20  # where (K, K) matrices would take the simulator long
 THREADS, CUDA = make_backend("threads", 1), make_backend("cuda", 1)
-PASSES = LocalLimits(2, 0.0)
+FEW_PASSES = LocalLimits(2, 1e-9)
+PASSES = LocalLimits(5, 0.0)  # the last one after a leap
 
 
 def data(n_topics=N_TOPICS):
@@ -138,7 +142,7 @@ def model_of(response, n_topics=N_TOPICS):
     return Model(n_topics, DirichletTopics(0.1), prior, response=response, coef_step=GLMStep(), n_covariates=1)
 
 
-def local_stats(response, y, weight, dispersion):
+def local_stats(response, y, weight, dispersion, limits=FEW_PASSES):
     """Two steps by each backend, the second from where the first ended; and what they found."""
     counts, weights, alpha = data(FEW_TOPICS)
     rng = np.random.default_rng(1)
@@ -149,14 +153,13 @@ def local_stats(response, y, weight, dispersion):
         batch = Batch(counts, y, weight, FEW_TOPICS, np.array([[0.5], [-1.0], [0.2]]))
         spread = backend.spread(batch)
         steps = [
-            spread.map(local_step, model, state, weights, LocalLimits(2, 1e-9), DocumentTerms(), fresh)[0]
-            for fresh in (True, False)
+            spread.map(local_step, model, state, weights, limits, DocumentTerms(), fresh)[0] for fresh in (True, False)
         ]
         yield steps, spread.partition.found
 
 
-def hold_stats(response, y, weight, dispersion):
-    (expected, there), (found, here) = local_stats(response, y, weight, dispersion)
+def hold_stats(*given):
+    (expected, there), (found, here) = local_stats(*given)
     np.testing.assert_allclose(np.asarray(here.doc_topic), there.doc_topic, rtol=1e-4)
     np.testing.assert_allclose(here.score, there.score, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(here.moment, there.moment, rtol=1e-4, atol=1e-5)
@@ -167,6 +170,29 @@ def hold_stats(response, y, weight, dispersion):
 
 def check_quadratic_response():
     hold_stats(Gaussian(), np.array([1.5, -0.3, np.nan]), np.array([1.0, 1.0, 1.0]), [0.4, 0.1, 1.2])
+
+
+def check_leaps_beside_a_response():
+    """Documents without a label leap, and those whose tilt stands still."""
+    hold_stats(Gaussian(), np.array([1.5, np.nan, np.nan]), np.ones(3), [0.4, 0.1, 1.2], LocalLimits(5, 1e-3))
+
+
+def check_margin():
+    """Two steps of a max-margin model of three classes: multipliers, coefficients and topics."""
+    counts, weights, alpha = data(FEW_TOPICS)
+    hinge, found = Hinge(3, C=2.0, cost=3.0), []
+    model = replace(model_of(hinge, FEW_TOPICS), coef_step=MarginStep(hinge), n_covariates=0)
+    for backend in (THREADS, CUDA):
+        batch = Batch(counts, np.array([2.0, np.nan, 0.0]), np.ones(3), FEW_TOPICS)
+        spread, state = backend.spread(batch), State.first(model, weights, alpha=alpha)
+        terms = model.coef_step.document_terms(3, 3)
+        for _ in range(2):
+            stats = spread.map(local_step, model, state, weights, LocalLimits(5, 1e-9), terms)[0]
+            state, terms = global_step(model, state, stats, spread, terms, backend)
+        found.append((state.coef, terms.dual, state.word_topic, stats.bound))
+    assert np.abs(found[0][1]).max() > 0.1
+    for ours, theirs in zip(*reversed(found), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-3, atol=1e-4)
 
 
 def check_product_response():
@@ -405,12 +431,10 @@ def check_first_topics():
 def check_refusals():
     """One sentence each, before any work is done."""
     from supertopic.inference.device.models import check_model
-    from supertopic.inference.variational.m_step_margin import MarginStep
-    from supertopic.responses.margin import Hinge
 
     good = model_of(Gaussian())
     bad = {"one topic each": {"one_topic": True}, "per_token=True": {"per_token": True}}
-    bad |= {"max-margin": {"coef_step": MarginStep(Hinge(2, C=1.0, cost=1.0))}, "1024 topics": {"n_topics": 2000}}
+    bad |= {"beside a margin": {"response": EpsilonInsensitive(0)}, "1024 topics": {"n_topics": 2000}}
     check_model(good)
     for words, change in bad.items():
         hold_refusal(lambda change=change: check_model(replace(good, **change)), words)

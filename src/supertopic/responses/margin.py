@@ -45,6 +45,7 @@ class MaxMargin(Response):
 
     constant_slopes = True
     max_margin = True
+    likelihood = False  # of y, beside the loss
     tolerance = TOLERANCE  # of `solve` in an M-step
 
     def solve(

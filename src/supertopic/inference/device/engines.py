@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.cuda.forms import form_of, no_form
+from supertopic.backends.cuda.forms import form_of
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.device.emission import DeviceTopics
 from supertopic.inference.device.models import check_model
@@ -16,7 +16,6 @@ from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.prediction_constrained import fit_prediction
 from supertopic.inference.variational.stochastic import fit_epochs, fit_stochastic
-from supertopic.responses.classes import Softmax
 
 
 @form_of(fit_batch)
@@ -37,8 +36,6 @@ def fit_epochs_on_device(task: Task, watch: Watch, **epochs: Any) -> Fit:
 @form_of(fit_prediction)
 def fit_prediction_on_device(task: Task, watch: Watch) -> Fit:
     check_model(task.model)
-    if isinstance(task.model.response, Softmax):
-        raise no_form("inference='pc' with a softmax, whose topics start from a max-margin fit (that of 'vb' is there)")
     return fit_prediction(task, DeviceWatch(watch))
 
 

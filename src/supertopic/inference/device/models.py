@@ -7,7 +7,9 @@ from supertopic.backends.cuda.forms import no_form
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.device.emission import DeviceTopics
 from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.inference.variational.m_step_margin import MarginStep
 from supertopic.model import Model, NoCoefStep
+from supertopic.responses.margin import MaxMargin
 
 
 def check_model(model: Model) -> None:
@@ -18,7 +20,9 @@ def check_model(model: Model) -> None:
         raise no_form("documents of one topic each")
     if model.per_token:
         raise no_form("per_token=True")
-    if not isinstance(model.coef_step, NoCoefStep | GLMStep):
-        raise no_form("max-margin coefficients")
+    if not isinstance(model.coef_step, NoCoefStep | GLMStep | MarginStep):
+        raise no_form("these coefficients")
+    if isinstance(model.response, MaxMargin) and model.response.likelihood:
+        raise no_form("a likelihood beside a margin (likelihood='lda' has none)")
     if model.n_topics > MOST_TOPICS:
         raise no_form(f"more than {MOST_TOPICS} topics")
