@@ -215,7 +215,7 @@ MUTANTS = [
             "",
             _GUIDE + "test_documents_held_out_are_judged_by_half_and_have_no_say",
         ),
-        (", sp.csr_matrix(batch.extra)]", "]", _GUIDE + "test_covariates_are_in_the_estimates"),
+        (", sp.csr_matrix(batch.covariates)]", "]", _GUIDE + "test_covariates_are_in_the_estimates"),
         ("if found.skill < _LEAST_SKILL:", "if False:", _GUIDE + "test_noise_stays_as_it_is"),
         (
             "model.predict(self.features).clip(*self.ends)",
@@ -475,6 +475,12 @@ MUTANTS = [
     *mutants_of(
         "backends/threads.py",
         ("expected / _WORTH_WAKING", "self.n_threads", "test_threads.py::test_nobody_is_woken_for_little_work"),
+        (
+            "weakref.finalize(self, _end",
+            "(_end",
+            "test_threads.py::test_helpers_end_with_their_backend_and_hold_on_to_nothing",
+        ),
+        ("left.clear()", "pass", "test_threads.py::test_after_an_interruption_nobody_begins_another_call"),
     ),
     *mutants_of(
         "estimators/shared/fitting/side_by_side.py",

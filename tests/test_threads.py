@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -43,6 +44,52 @@ def test_an_error_is_raised_where_the_calls_were_made(n_jobs, error, bad):
         backend.all([(call, i) for i in range(20) if i != bad])  # and the pool still works
 
 
+def test_helpers_end_with_their_backend_and_hold_on_to_nothing():
+    class Result:
+        pass
+
+    before = set(threading.enumerate())
+    backend, result, meet = Threads(3), Result(), threading.Barrier(3, timeout=10)
+    held = weakref.ref(result)
+    with backend:
+        backend.all([(lambda kept: meet.wait(), result)] * 3)
+        helpers = set(threading.enumerate()) - before
+        assert len(helpers) == 2
+        del result
+        _until(lambda: held() is None)
+    _until(lambda: not any(helper.is_alive() for helper in helpers))
+    backend.all([(meet.wait,)] * 3)  # new ones
+    helpers = set(threading.enumerate()) - before
+    del backend  # nobody has left it
+    _until(lambda: not any(helper.is_alive() for helper in helpers))
+
+
+def _until(true, seconds=10):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_after_an_interruption_nobody_begins_another_call():
+    """Ctrl-C comes to the thread that called; a helper ends what it does."""
+    helper, go, done = threading.Event(), threading.Event(), []
+
+    def call():
+        if threading.current_thread() is threading.main_thread():
+            assert helper.wait(10)
+            threading.Timer(0.1, go.set).start()
+            raise KeyboardInterrupt
+        helper.set()
+        assert go.wait(10)
+        done.append(1)
+
+    with Threads(2) as backend:
+        with pytest.raises(KeyboardInterrupt):
+            backend.all([(call,)] * 9)
+        assert done == [1]
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 @pytest.mark.parametrize("weights", [[], [3.0], [0, 0, 0], [1, 90, 1, 1, 1, 1], [2] * 300])
 def test_ranges_cover_all_items_in_order(n_jobs, weights):
@@ -64,8 +111,8 @@ def test_nobody_is_woken_for_little_work(monkeypatch):
     """Of calls that took long, everybody takes some; of a few short ones, this thread takes all."""
     monkeypatch.setattr("supertopic.backends.threads._FEW_THREADS", 2)
     with Threads(3) as backend:
-        woken, submit = [], backend._pool.submit
-        monkeypatch.setattr(backend._pool, "submit", lambda *given: woken.append(1) or submit(*given))
+        woken, call_helpers = [], backend._helpers.call
+        monkeypatch.setattr(backend._helpers, "call", lambda work, n: woken.append(n) or call_helpers(work, n))
         for work, n_helpers in ((0.002, 2), (0.0, 0), (0.002, 2)):
 
             def call(work=work):
@@ -76,7 +123,7 @@ def test_nobody_is_woken_for_little_work(monkeypatch):
             for _ in range(20):  # what the calls take is learned
                 woken.clear()
                 backend.all([(call,)] * 6)
-            assert len(woken) == n_helpers
+            assert woken == [n_helpers]
 
 
 def test_scratch_belongs_to_one_thread():

@@ -39,11 +39,15 @@ def word_scale(counts: sp.csr_matrix) -> np.ndarray:
 
 def word_features(counts: sp.csr_matrix, scale: np.ndarray) -> sp.csr_matrix:
     """(D, V) rows (1 + log count)·scale, of length 1."""
-    features = counts.astype(np.float64).tocsr(copy=True)
-    features.data = (1 + np.log(np.maximum(features.data, 1e-12))).clip(0.0) * scale[features.indices]
-    squares = np.asarray(features.multiply(features).sum(axis=1)).ravel()
-    features.data /= np.repeat(np.sqrt(np.maximum(squares, 1e-300)), np.diff(features.indptr))
-    return features
+    data = np.log(np.maximum(counts.data, 1e-12, dtype=np.float64))
+    data += 1.0
+    np.maximum(data, 0.0, out=data)
+    data *= scale[counts.indices]
+    filled = np.flatnonzero(np.diff(counts.indptr))  # reduceat would give an empty row the next one's first
+    length = np.zeros(counts.shape[0])
+    length[filled] = np.sqrt(np.maximum(np.add.reduceat(data * data, counts.indptr[filled]), 1e-300))
+    data /= np.repeat(length, np.diff(counts.indptr))
+    return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
 
 def hold_out(y: np.ndarray, seed: int, least: int = 5) -> np.ndarray:

@@ -58,15 +58,13 @@ def guided(
         return train, held
     followed, judged, known = _columns(train.y).copy(), _columns(held.y).copy(), _known(train)
     scale = word_scale(train.counts)
-    features, unseen = (
-        sp.hstack([word_features(batch.counts, scale), sp.csr_matrix(batch.extra)], format="csr")
-        for batch in (train, held)
-    )
+    features, unseen = (_features(batch, scale) for batch in (train, held))
     for column in columns:
         rows = np.flatnonzero(known[:, column])
         y = followed[rows, column]
         level, unit = y.mean(), np.ptp(y) or 1.0  # squares of large labels would be infinite
-        found = estimate(features[rows], (y - level) / unit, train.weight[rows], seed, places.get(column), run)
+        own = features if len(rows) == len(train) else features[rows]
+        found = estimate(own, (y - level) / unit, train.weight[rows], seed, places.get(column), run)
         places[column] = found.place
         if found.skill < _LEAST_SKILL:
             continue
@@ -75,6 +73,12 @@ def guided(
             means = level + unit * found.predict(unseen)
             judged[:, column] = _OWN * judged[:, column] + (1.0 - _OWN) * means
     return replace(train, y=followed.reshape(train.y.shape)), replace(held, y=judged.reshape(held.y.shape))
+
+
+def _features(batch: Batch, scale: np.ndarray) -> sp.csr_matrix:
+    """(D, V + P) words and covariates."""
+    words = word_features(batch.counts, scale)
+    return words if batch.covariates is None else sp.hstack([words, sp.csr_matrix(batch.covariates)], format="csr")
 
 
 def _columns(y: np.ndarray) -> np.ndarray:
