@@ -21,10 +21,15 @@ from pathlib import Path
 
 import numba
 
-from tests import mutants_of_kernels, mutants_of_models, mutants_of_the_rest
+from tests import mutants_of_certainty, mutants_of_kernels, mutants_of_models, mutants_of_the_rest
 from tests.mutant import Mutant
 
-MUTANTS = [*mutants_of_kernels.MUTANTS, *mutants_of_models.MUTANTS, *mutants_of_the_rest.MUTANTS]
+MUTANTS = [
+    *mutants_of_kernels.MUTANTS,
+    *mutants_of_models.MUTANTS,
+    *mutants_of_certainty.MUTANTS,
+    *mutants_of_the_rest.MUTANTS,
+]
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path("src") / "supertopic"

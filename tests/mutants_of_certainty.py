@@ -1,0 +1,126 @@
+"""The mutants of what says how sure we are."""
+
+from tests.mutant import mutants_of
+
+MUTANTS = [
+    *mutants_of(
+        "inference/after/calibration.py",
+        (
+            "self.slope**2 * variance",
+            "self.slope * variance",
+            "test_cross_fit.py::test_moments_of_a_calibrated_predictor",
+        ),
+        (
+            "best[:-1] - steepness * level",
+            "best[:-1]",
+            "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/topic_errors.py",
+        (
+            "jackknife = (n_folds - 1) * moved.var(axis=0)",
+            "jackknife = moved.var(axis=0)",
+            "test_topic_errors.py::test_coefficients_that_move_further_than_their_errors_widen_them",
+        ),
+        (
+            "freedom < 3 or 2 * n_again < len(again)",
+            "freedom < 3",
+            "test_topic_errors.py::test_less_than_half_of_the_topics_say_nothing",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/honest.py",
+        (
+            "given = training.rows(one.rest[aside[one.rest]])",
+            "given = training.rows(one.rest)",
+            "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
+        ),
+        (
+            "fold_fits(estimator, hidden, fold, seed, **length_of_folds(estimator))",
+            "fold_fits(estimator, training, fold, seed, **length_of_folds(estimator))",
+            "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/folds.py",
+        (
+            "unit[:, None] * state.coef[:, order]",
+            "unit[:, None] * state.coef[:, : len(order)]",
+            "test_topic_errors.py::test_the_folds_fits_are_matched_and_in_the_units_of_the_whole",
+        ),
+        (
+            "rest = training.rows(np.flatnonzero(fold != number))",
+            "rest = training",
+            "test_cross_fit.py::test_a_fold_is_predicted_by_a_fit_without_its_documents",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/cross_fit.py",
+        (
+            "own = Calibration(*units(response, one.fit._state.dispersion, dispersion), dispersion)",
+            "own = Calibration(np.zeros(score.shape[1]), np.ones(score.shape[1]), dispersion)",
+            "test_cross_fit.py::test_grades_of_folds_in_the_units_of_the_whole",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/interval_levels.py",
+        (
+            "(len(found) + 1) * probability",
+            "len(found) * probability",
+            "test_cross_fit.py::test_the_level_has_the_rank_that_a_guarantee_asks_for",
+        ),
+        (
+            "return np.sort(np.where(stretch > 1.0, stretch, high))",
+            "return np.sort(high)",
+            "test_cross_fit.py::test_intervals_hold_labels_that_the_response_does_not_expect",
+        ),
+        (
+            "np.maximum(high - middle, response.grain)",
+            "high - middle",
+            "test_cross_fit.py::test_intervals_are_wider_at_a_higher_level",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/calibration.py",
+        (
+            "np.array([rest.sum(), rest @ off])",
+            "np.array([rest.sum(), rest @ score[:, 0]])",
+            "test_cross_fit.py::test_means_have_slope_one_under_another_law",
+        ),
+        (
+            "if not abs(beyond) > error:",
+            "if beyond == 0:",
+            "test_cross_fit.py::test_means_of_labels_far_out_do_not_turn_the_slope_over",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/softmax_heat.py",
+        (
+            "cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))",
+            "cooled = Calibration(0.0 * zero, slope, np.zeros(0))",
+            "test_softmax_heat.py::test_topics_that_say_nothing_leave_the_shares_of_the_classes",
+        ),
+        (
+            "return found if gain > np.log(len(codes)) else Temperature()",
+            "return found",
+            "test_softmax_heat.py::test_what_is_right_stays_as_it_is_and_an_earlier_fit_is_forgotten",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/tempering.py",
+        (
+            "evidence.log_words / heat[:, None]",
+            "evidence.log_words",
+            "test_tempering.py::test_temperature_of_evidence_that_is_too_strong",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/certainty/tempering.py",
+        (
+            "slope = (mean - evidence.log_words[own])",
+            "slope = (evidence.log_words[own] - mean)",
+            "test_tempering.py::test_slopes_of_the_likelihood_are_those_of_differences",
+        ),
+    ),
+]
