@@ -2,9 +2,10 @@
 
 Every row is a fit to 20 Newsgroups (or drawn documents, without SUPERTOPIC_DATA), repeated as often as asked for. The
 time of a step is the difference between fits of few and of more steps. Processor time is that of this process and all
-workers, less what they take while they only wait (some hundredths of a core each): what the cluster takes more than the
-threads is its overhead. Wall time says something on a quiet machine with a core for each worker only. "Equal": the
-largest difference of topics' probabilities, relative to the largest probability.
+workers, less what they take while they only wait (some hundredths of a core each): what the cluster takes more than as
+many threads (or, where there are fewer cores, as one on each) is its overhead. Two threads take more of it than one,
+since they share caches and memory, and so do two workers. Wall time says something on a quiet machine with a core for
+each worker only. "Equal": the largest difference of topics' probabilities, relative to the largest probability.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 
 from bench.corpus import read_documents
 from bench.report import Table, machine, say
@@ -39,19 +41,23 @@ def main() -> None:
         f"{documents.describe()}, {options.repeat} times. LDA, variational EM, {machine()}.",
     )
     work = float(X.sum()) * options.topics / 1e6
-    threads = run(X, "threads", options, None)
-    table.add("threads", 1, f"{threads[0]:.2f}", "", f"{threads[1]:.2f}", f"{work / threads[0]:.0f}", "")
-    say(" | ".join(table.rows[-1]))
-    for n_workers in map(int, options.workers.split(",")):
+    numbers, threads = [int(n) for n in options.workers.split(",")], {}
+    for n_jobs in sorted({1, *(min(n, effective_n_jobs(-1)) for n in numbers)}):
+        found = threads[n_jobs] = run(X, "threads", options, None, n_jobs)
+        shown = (f"{found[0]:.2f}", "", f"{found[1]:.2f}", f"{work / found[0]:.0f}", "")
+        table.add(f"{n_jobs} thread{'s' * (n_jobs > 1)}", 1, *shown)
+        say(" | ".join(table.rows[-1]))
+    for n_workers in numbers:
+        beside = threads[min(n_workers, max(threads))]
         with (
             LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             found = run(X, client, options, client)
-        off = float(np.abs(found[2] - threads[2]).max() / threads[2].max())
-        more = f"{100 * (found[0] / threads[0] - 1):+.0f} %"
+        off = float(np.abs(found[2] - beside[2]).max() / beside[2].max())
+        more = f"{100 * (found[0] / beside[0] - 1):+.0f} %"
         shown = (f"{found[0]:.2f}", more, f"{found[1]:.2f}", f"{work / found[0]:.0f}", f"{off:.1e}")
-        table.add(f"{n_workers} workers", pieces(X, options.topics), *shown)
+        table.add(f"{n_workers} worker{'s' * (n_workers > 1)}", pieces(X, options.topics), *shown)
         say(" | ".join(table.rows[-1]))
     table.show()
 
@@ -62,13 +68,15 @@ def pieces(X: sp.csr_matrix, n_topics: int) -> int:
     return Batch(X, np.zeros(X.shape[0]), np.zeros(X.shape[0]), n_topics).n_pieces
 
 
-def run(X: sp.csr_matrix, backend: Any, options: argparse.Namespace, client: Any) -> tuple[float, float, np.ndarray]:
+def run(
+    X: sp.csr_matrix, backend: Any, options: argparse.Namespace, client: Any, n_jobs: int = 1
+) -> tuple[float, float, np.ndarray]:
     """(processor seconds, wall seconds of a step, topics)."""
-    fit(X, backend, options.topics, 1)  # loads kernels everywhere
+    fit(X, backend, options.topics, 1, n_jobs)  # loads kernels everywhere
     readings, idle = [], idle_cores(client)
     for steps in (FEW, options.steps):
         before = clocks(client)
-        model = fit(X, backend, options.topics, steps)
+        model = fit(X, backend, options.topics, steps, n_jobs)
         readings.append(np.subtract(clocks(client), before))
     cpu, wall = (readings[1] - readings[0]) / (options.steps - FEW)
     return float(cpu - idle * wall), float(wall), model.components_
@@ -90,10 +98,10 @@ def clocks(client: Any) -> tuple[float, float]:
     return workers + time.process_time(), time.perf_counter()
 
 
-def fit(X: sp.csr_matrix, backend: Any, n_topics: int, steps: int) -> Any:
+def fit(X: sp.csr_matrix, backend: Any, n_topics: int, steps: int, n_jobs: int) -> Any:
     from supertopic import LDA
 
-    params: dict[str, Any] = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01, "tol": 0.0, "n_jobs": 1}
+    params: dict[str, Any] = {"doc_topic_prior": 0.1, "topic_word_prior": 0.01, "tol": 0.0, "n_jobs": n_jobs}
     return LDA(n_topics, max_iter=steps, random_state=0, backend=backend, **params).fit(X)
 
 

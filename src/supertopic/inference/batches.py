@@ -21,7 +21,7 @@ from supertopic.kernels.thinning import copy_kept, count_kept
 from supertopic.kernels.word_sums import order_by_word
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
-_PIECE, _PIECE_WORDS = 1 << 20, 24  # entries × topics and entries / words at least
+_PIECE, _PIECE_WORDS = 1 << 21, 48  # entries × topics and entries / words at least
 _FEW_PIECES, _MOST_PIECES = 8, 256
 _PLAIN_BYTES = 1 << 20  # held about a block's documents where there is no response: they stay in the second-level cache
 
