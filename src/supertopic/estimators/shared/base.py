@@ -105,7 +105,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self._keep(task.model, fit)
             self._forget_shares()
             self.doc_topic_ = self._infer(corpus, task.backend)
-        self._derive(task.model)
+            self._derive(task.model)  # here, where matrix libraries keep to one thread: many wake up for longer
         if after is not None:
             after(task.seed)
         if task.checkpoint is not None:

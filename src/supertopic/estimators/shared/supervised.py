@@ -178,7 +178,7 @@ class SupervisedEstimator(TopicEstimator):
             known = backend.form(with_known_shares)(shares, training.covariates, training.y, training.weight)
             over = partial(known.total_by, backend.all)
             self._state, self._terms = model.coef_step.refit(model, self._state, self._terms, over)
-        self._derive(model)
+            self._derive(model)
 
     def _shares_without_y(self, training: Training) -> np.ndarray:
         """(D, K) topic shares of the training documents, as at prediction."""
