@@ -60,7 +60,7 @@ def _accuracies(
 @reproduces("sage", "section 5: what interactions add to the accuracy of labels, by the prior they have")
 def interactions(quick: bool) -> Outcome:
     sides = _blogs("rating")
-    if quick:
+    if quick:  # few posts to learn from: there, a prior of their own is better in each of four splits
         tasks = {"blogs by side, an eighth of the posts, K = 5": (sides[0][::4], sides[1][::4], 0.125, 5, 2)}
     else:
         tasks = {f"blogs by side, {share:.1%} of the posts, K = 10": (*sides, share, 10, 5) for share in SHARES}

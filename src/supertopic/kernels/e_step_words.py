@@ -368,7 +368,7 @@ def _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma, theta,
         done += 1
         if _update_gamma(alpha, collapsed, theta, total, gamma) < tol:
             break
-        if fresh and done < _FIRST_PASSES and not collapsed:  # whose optimum is the only one
+        if fresh and done < _FIRST_PASSES and not collapsed:  # collapsed inference has one optimum only
             continue
         some = present[: 0 if collapsed else _find_present(alpha, gamma, present)]
         if some.shape[0] > 0:

@@ -105,7 +105,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self._keep(task.model, fit)
             self._forget_shares()
             self.doc_topic_ = self._infer(corpus, task.backend)
-            self._derive(task.model)  # here, where matrix libraries keep to one thread: many wake up for longer
+            self._derive(
+                task.model
+            )  # inside, where small matrices are inverted by one thread: to wake many takes longer
         if after is not None:
             after(task.seed)
         if task.checkpoint is not None:

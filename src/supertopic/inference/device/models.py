@@ -21,7 +21,7 @@ def check_model(model: Model) -> None:
     if model.per_token:
         raise no_form("per_token=True")
     if not isinstance(model.coef_step, NoCoefStep | GLMStep | MarginStep):
-        raise no_form("these coefficients")
+        raise no_form(f"coefficients by {type(model.coef_step).__name__}")
     if isinstance(model.response, MaxMargin) and model.response.likelihood:
         raise no_form("a likelihood beside a margin (likelihood='lda' has none)")
     if model.n_topics > MOST_TOPICS:

@@ -59,9 +59,8 @@ def settle(n: int) -> Any:
         size = add_lanes(size)
         for r in range(per_warp):
             k = 32 * (r * team + warp) + lane
-            own[r] = prior[r] = before[r] = between[r] = nothing[r] = np.float32(
-                0.0
-            )  # what is no topic's does not move
+            # what is no topic's does not move
+            own[r] = prior[r] = before[r] = between[r] = nothing[r] = np.float32(0.0)
             if k < n_topics:
                 prior[r], own[r] = alpha[k], theta[base + np.uint64(k)]
             if k < width:
