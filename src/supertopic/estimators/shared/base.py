@@ -105,9 +105,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self._keep(task.model, fit)
             self._forget_shares()
             self.doc_topic_ = self._infer(corpus, task.backend)
-            self._derive(
-                task.model
-            )  # inside, where small matrices are inverted by one thread: to wake many takes longer
+            self._derive(task.model)  # inside: one thread inverts a small matrix sooner than many wake up
         if after is not None:
             after(task.seed)
         if task.checkpoint is not None:
