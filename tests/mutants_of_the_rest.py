@@ -18,6 +18,19 @@ _FITTED = "test_golden_fits.py::test_a_new_fit_gives_the_same_numbers"
 
 MUTANTS = [
     *mutants_of(
+        "inference/after/words.py",
+        (
+            "np.sqrt(np.maximum(lengths_of(squares), 1e-300))",
+            "np.maximum(lengths_of(squares), 1e-300)",
+            "test_regression_slopes.py::test_word_features_are_tf_idf_rows_of_length_one_and_of_an_empty_document_zero",
+        ),
+        (
+            "data += 1.0",
+            "pass",
+            "test_regression_slopes.py::test_word_features_are_tf_idf_rows_of_length_one_and_of_an_empty_document_zero",
+        ),
+    ),
+    *mutants_of(
         "inference/design.py",
         ("+ variance / self.lengths[:, None]", "", _REGRESSION + "test_moments_of_the_mean_of_a_few_draws"),
         (

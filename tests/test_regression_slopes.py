@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import approx_fprime
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.after import likelihood_words as words_module
@@ -30,6 +31,12 @@ RESPONSES = {
 
 def design(lengths):
     return Design(RNG.dirichlet(np.ones(K), D), lengths, RNG.normal(size=(D, P)))
+
+
+def test_word_features_are_tf_idf_rows_of_length_one_and_of_an_empty_document_zero():
+    counts = sp.csr_matrix(RNG.poisson(0.7, (30, 9)) * np.repeat([1, 0, 1, 0], [10, 4, 14, 2])[:, None])
+    expected = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+    np.testing.assert_allclose(word_features(counts, word_scale(counts)).toarray(), expected.toarray(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("tokens", [4.0, np.inf])

@@ -26,6 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Run
+from supertopic.corpus import lengths_of
 from supertopic.model import State
 
 _HELD_OUT = 0.25  # share of the labelled documents that a pilot fit does not see
@@ -43,11 +44,10 @@ def word_features(counts: sp.csr_matrix, scale: np.ndarray) -> sp.csr_matrix:
     data += 1.0
     np.maximum(data, 0.0, out=data)
     data *= scale[counts.indices]
-    filled = np.flatnonzero(np.diff(counts.indptr))  # reduceat would give an empty row the next one's first
-    length = np.zeros(counts.shape[0])
-    length[filled] = np.sqrt(np.maximum(np.add.reduceat(data * data, counts.indptr[filled]), 1e-300))
-    data /= np.repeat(length, np.diff(counts.indptr))
-    return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
+    features = sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
+    squares = sp.csr_matrix((data * data, counts.indices, counts.indptr), shape=counts.shape)
+    features.data /= np.repeat(np.sqrt(np.maximum(lengths_of(squares), 1e-300)), np.diff(counts.indptr))
+    return features
 
 
 def hold_out(y: np.ndarray, seed: int, least: int = 5) -> np.ndarray:
