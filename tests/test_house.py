@@ -1,4 +1,4 @@
-"""Rules for the code: small files, independent kernels, no pickle, no absolute paths, one version."""
+"""Rules for the code: independent kernels, no pickle, no absolute paths, one version, no part missing in CI."""
 
 import ast
 import os
@@ -41,16 +41,6 @@ def test_imports_are_found_in_every_form(tmp_path, monkeypatch):
     path.parent.mkdir(parents=True)
     path.write_text("import numpy as np\ndef f():\n    from . import draws\n    from ..model import State\n")
     assert list(imports(path)) == ["numpy", "supertopic.kernels.draws", "supertopic.model.State"]
-
-
-def test_long_files_hold_one_idea():
-    """A file is as long as its idea; one of more than 500 lines is likely to hold two."""
-    long = {}
-    for path in FILES:
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        if lines > 500:
-            long[str(path.relative_to(ROOT))] = lines
-    assert not long
 
 
 def helpers_that_are_not_inlined(text):
@@ -107,7 +97,7 @@ def test_nothing_is_pickled():
 
 def test_no_paths_of_one_machine():
     absolute = re.compile(r"""(?<![\w.}/~])/(work|tmp|home|root|Users|opt|mnt)/\w""")
-    made = {"demo.html", "demo.supertopic"}  # by `make demo`, on this machine
+    made = {"demo.html", "demo.supertopic", ".git"}  # by `make demo` and `git worktree`, on this machine
     texts = [
         *FILES,
         *(path for path in ROOT.glob("*.*") if path.name not in made),

@@ -8,6 +8,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from supertopic.plots_of import drawn_by
+
 if TYPE_CHECKING:
     from supertopic import datasets, metrics
     from supertopic.checkpoint import Checkpoint
@@ -74,6 +76,8 @@ _HOMES = {
     "select_topics": "selection",
 }
 _MODULES = ("datasets", "metrics")
+
+drawn_by(lambda: import_module("supertopic.explore"))
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,12 @@
-"""`model.plot`: the plots of one model as its methods."""
+"""`model.plot`: the plots of one model as its methods.
+
+Plots stand above the models, which therefore do not import them: `supertopic/__init__.py` says what draws.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from types import MethodType
+from types import MethodType, ModuleType
 from typing import Any
 
 _PREFIX = "plot_"
@@ -39,6 +41,10 @@ def draw(name: str, thing: Any, **options: Any) -> Any:
     return getattr(_explore(), _PREFIX + name)(thing, **options)
 
 
-def _explore() -> Any:
-    """`supertopic.explore`, found by its name: it stands above the models, which therefore do not import it."""
-    return import_module("supertopic.explore")
+def drawn_by(find: Callable[[], ModuleType]) -> None:
+    """Take the plots from the module that `find` gives when the first of them is asked for."""
+    global _explore
+    _explore = find
+
+
+_explore: Callable[[], ModuleType]
