@@ -24,7 +24,7 @@ LONG = {
     "test_medlda_estimators", "test_medlda_gibbs", "test_metrics_heldout", "test_mutants", "test_new_response",
     "test_notebook", "test_page_hostile", "test_page_payload", "test_page_predictions", "test_page_sizes",
     "test_page_views", "test_pages", "test_parity", "test_plain_python", "test_plots", "test_plots_predictions",
-    "test_prediction_constrained", "test_prediction_stream", "test_readme", "test_regression", "test_results",
+    "test_prediction_constrained", "test_prediction_stream", "test_regression", "test_results",
     "test_sage", "test_samplers", "test_saved_params", "test_selection", "test_slda", "test_slda_estimators",
     "test_slda_many", "test_slda_registry", "test_sstm", "test_supervised_gibbs",
     "test_supervised_gibbs_estimators", "test_supervised_gibbs_groups", "test_tempering", "test_vectorizer",
