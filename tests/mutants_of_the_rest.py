@@ -289,11 +289,10 @@ MUTANTS = [
         ("if low < spec.least:", "if False:", _CHECKS),
         ("if array.ndim != len(expected) or any(", "if False and any(", _CHECKS),
         ("if spec.sums and np.abs", "if False and np.abs", _CHECKS),
-        (
-            "if not is_safe(vectorizer.token_pattern):",
-            "if False:",
-            _FILES + "test_a_pattern_that_could_be_searched_for_ever_is_refused",
-        ),
+    ),
+    *mutants_of(
+        "word_patterns.py",
+        (", timeout=_SECONDS + _SECONDS_PER_CHARACTER * len(text)", "", "test_word_patterns.py::test_time_is_bounded"),
     ),
     *mutants_of(
         "persistence.py",

@@ -86,7 +86,7 @@ def test_long_texts_are_cut(monkeypatch):
 
 
 def test_patterns_that_cannot_be_read_are_not_guessed():
-    for pattern in (r"(?P<word>\w+)", r"(?i)\w+", r"\w++", r"a\1", "[abc", "\\"):
+    for pattern in (r"(?P<word>\w+)", r"(?i)\w+", r"\w++", r"a\1", "[abc", "\\", "a{e<=1}", "a{2}+", "[[:alpha:]]"):
         with pytest.raises(ValueError, match=r"page cannot read|pattern"):
             to_javascript(pattern)
     assert describe_tokens(Vectorizer(token_pattern=r"(?i:a)\w+")) is None

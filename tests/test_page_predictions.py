@@ -7,8 +7,9 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from supertopic import HTMM, FacetedSAGE, GeoSAGE, SLDARegressor
+from supertopic import HTMM, FacetedSAGE, GeoSAGE, SLDARegressor, Vectorizer
 from supertopic.explore.page import inference as page_inference
+from supertopic.word_patterns import TOKEN_PATTERN
 from tests.page_models import KINDS, NEW, fitted, labels, reviews
 
 ALL = list(KINDS)
@@ -171,17 +172,19 @@ def test_covariates_move_the_prediction(watched, tmp_path):
     assert found != pytest.approx(model.predict([NEW[0]], covariates=[[1990, 0]])[0], abs=1e-3)
 
 
-def test_tokens_are_those_of_the_vectorizer(watched, tmp_path):
+@pytest.mark.parametrize("pattern", [TOKEN_PATTERN, r"\b\w{2,}\b", r"[^\W\d_-]+(?:-\w{,3})?", r"\S+", r"\B[\w'][^\s]*"])
+def test_tokens_are_those_of_the_vectorizer(pattern, watched, tmp_path):
     texts = [
         "Don’t STOP: naïve café's mp3 n_samples _x_ 20th 1999 o'neill's rock'n'roll",
         "Ελληνικά ΣΟΦΟΣ Русский текст עברית العربية 日本語テキスト 한국어 ①② x²",
-        "Emoji 🎬film🎬 a\u0301 e\u0301te\u0301 ﬁne ǅ İstanbul",
+        "Emoji 🎬film🎬 a\u0301 e\u0301te\u0301 ﬁne ǅ İstanbul हिन्दी a\u200db",
         "tab\tnew\nline\u2028sep\u00a0nbsp under_score__ trailing_ 's it's",
     ]
     rng = np.random.default_rng(0)
     texts += ["".join(chr(c) for c in rng.choice([39, 95, 32, *range(48, 58), *range(97, 123)], 80)) for _ in range(40)]
     y = np.linspace(0.5, 1.5, len(texts))
-    model = SLDARegressor(2, cross_fit=0, max_iter=2).fit(texts, y)
+    vectorizer = Vectorizer(token_pattern=pattern)
+    model = SLDARegressor(2, cross_fit=0, max_iter=2, vectorizer=vectorizer).fit(texts, y)
     file = tmp_path / "report.html"
     model.report(file, texts)
     page = watched.open(file)

@@ -6,7 +6,6 @@ A term v of a corpus of D documents has a frequency tf_v (tokens) and a document
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -24,12 +23,9 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.corpus import WORDS, as_texts
 from supertopic.stop_words import DEFAULT, are_english, stop_words_of
 from supertopic.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
+from supertopic.word_patterns import TOKEN_PATTERN, word_pattern
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
-
-# A word starts with a letter and has at least two characters. It may contain digits, inner apostrophes and underscores
-# (don't, mp3, n_samples). A possessive 's is removed (film's -> film), and numbers (1999, 20th) are not words.
-TOKEN_PATTERN = r"(?<![^\W_])[^\W\d_](?:'(?!s\b))?\w+(?<!_)(?:'(?!s\b)\w+(?<!_))*"
 
 
 class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -58,7 +54,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Smallest and largest number of words in a term.
     token_pattern : str
         Regular expression of a word, without groups. The default is a letter followed by at least one character, with
-        inner digits, apostrophes and underscores.
+        inner digits, apostrophes and underscores. Other patterns are searched by the package `regex`, so ``\\p{L}`` is
+        any letter; a pattern that takes too long on a text is refused.
 
     Attributes
     ----------
@@ -233,15 +230,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _words(self) -> Callable[[str], list[str]]:
         """The function that splits a text into words, stop words among them."""
-        pattern, lowercase = self.token_pattern, self.lowercase
-        find = find_ascii = re.compile(pattern).findall
-        if pattern.isascii() and "(?u" not in pattern:
-            find_ascii = re.compile(pattern, re.ASCII).findall  # finds the same words in ASCII text in 0.7 of the time
+        find, lowercase = word_pattern(self.token_pattern).words, self.lowercase
 
         def split(text: str) -> list[str]:
             text = text.replace("\u2019", "'")
-            text = text.lower() if lowercase else text
-            return find_ascii(text) if text.isascii() else find(text)
+            return find(text.lower() if lowercase else text)
 
         return split
 
@@ -309,12 +302,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             fine = False
         if not fine:
             raise ValueError(f"ngram_range is {self.ngram_range!r}; expected two integers 1 <= low <= high.")
-        try:
-            groups = re.compile(self.token_pattern).groups
-        except (re.error, TypeError) as error:
-            raise ValueError(f"token_pattern is {self.token_pattern!r}, no regular expression: {error}.") from error
-        if groups:
-            raise ValueError(f"token_pattern is {self.token_pattern!r}; expected one without capturing groups.")
+        word_pattern(self.token_pattern)
         self.stop_words_ = stop_words_of(self.stop_words)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from supertopic.cli.options import Json
 from supertopic.cli.outcomes import Outcome, outcomes_of, predict_frame
 from supertopic.cli.response import contributions, covariate_effects, plain, shares_by_word, topics_are_classes
 from supertopic.cli.show import COLOURS, note, say, say_json, show
+from supertopic.word_patterns import word_pattern
 
 
 def explain(
@@ -191,11 +191,12 @@ def _coloured(model: Any, text: str, topic_of: dict[str, int], colour: dict[int,
     """Return the text with each known word in the colour of its topic; other words are grey."""
     reader = model.vectorizer_
     shown = Text(text.strip(), style="dim")
-    for match in re.finditer(reader.token_pattern, shown.plain.replace("\u2019", "'")):
-        word = match.group().lower() if reader.lowercase else match.group()
+    plain = shown.plain.replace("\u2019", "'")
+    for start, stop in word_pattern(reader.token_pattern).spans(plain):
+        word = plain[start:stop].lower() if reader.lowercase else plain[start:stop]
         style = colour.get(topic_of.get(word, -1))
         if style:
-            shown.stylize(f"not dim {style}", *match.span())
+            shown.stylize(f"not dim {style}", start, stop)
     return shown
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from supertopic.vectorizer import Vectorizer
+from supertopic.word_patterns import TOKEN_PATTERN
 
-# Python's classes cover Unicode; those of JavaScript cover ASCII only.
-_CLASSES = {
-    "w": r"\p{L}\p{N}_",
-    "d": r"\p{Nd}",
-    "s": r"\s\u{1c}-\u{1f}\u{85}",
-}
-_EDGE = r"(?:(?<=[\p{L}\p{N}_])(?![\p{L}\p{N}_])|(?<![\p{L}\p{N}_])(?=[\p{L}\p{N}_]))"
-_NO_EDGE = r"(?:(?<=[\p{L}\p{N}_])(?=[\p{L}\p{N}_])|(?<![\p{L}\p{N}_])(?![\p{L}\p{N}_]))"
-_OUTSIDE = {"b": _EDGE, "B": _NO_EDGE, "A": r"(?<![\s\S])", "Z": r"(?![\s\S])"}
+# The classes of JavaScript cover ASCII only. `\w` is that of `re` for our own pattern, that of `regex` for others.
+_OWN_WORD, _WORD = r"\p{L}\p{N}_", r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"
+_OUTSIDE = {"A": r"(?<![\s\S])", "Z": r"(?![\s\S])"}
+_BRACES = re.compile(r"\{(\d*)(,?)(\d*)\}(?!\+)")
 _SAME = set("nrtfv")  # escapes that mean the same in both
 _GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!")
 _SYNTAX = set(r"()[]{}/-\|^$.*+?&!#%,:;<=>@`~")  # what may be escaped in JavaScript with the flag "v"
@@ -43,15 +40,17 @@ def describe_tokens(vectorizer: Any) -> dict[str, Any] | None:
 
 def to_javascript(pattern: str) -> str:
     """The regular expression of JavaScript (flags "gv") that finds what Python finds in a str; ValueError if unsure."""
+    word = _OWN_WORD if pattern == TOKEN_PATTERN else _WORD
+    classes = {"w": word, "d": r"\p{Nd}", "s": r"\p{White_Space}"}
     found: list[str] = []
     place = 0
     while place < len(pattern):
         rest, sign = pattern[place:], pattern[place]
         if sign == "\\":
-            found.append(_outside(pattern, place))
+            found.append(_outside(pattern, place, classes))
             place += 2
         elif sign == "[":
-            piece, place = _inside(pattern, place)
+            piece, place = _inside(pattern, place, classes)
             found.append(piece)
         elif rest.startswith("(?"):
             opening = next((group for group in _GROUPS if rest.startswith(group)), None)
@@ -64,8 +63,14 @@ def to_javascript(pattern: str) -> str:
             place += 1
         elif rest[:2] in ("*+", "++", "?+"):
             raise ValueError("the page cannot read a possessive quantifier")
+        elif sign == "{":
+            braces = _BRACES.match(rest)
+            if braces is None or not braces[1] + braces[3]:
+                raise ValueError(f"the page cannot read the quantifier {rest[:6]!r}")
+            found.append(f"{{{braces[1] or 0}{braces[2]}{braces[3]}}}")
+            place += braces.end()
         else:
-            found.append(sign if sign in "()|^*+?{},0123456789" else _literal(sign))
+            found.append(sign if sign in "()|^*+?" else _literal(sign))
             place += 1
     return "".join(found)
 
@@ -76,10 +81,15 @@ def _escaped(pattern: str, place: int) -> str:
     return pattern[place + 1]
 
 
-def _outside(pattern: str, place: int) -> str:
+def _outside(pattern: str, place: int, classes: dict[str, str]) -> str:
     letter = _escaped(pattern, place)
-    if letter.lower() in _CLASSES:
-        return f"[{'' if letter.islower() else '^'}{_CLASSES[letter.lower()]}]"
+    if letter.lower() in classes:
+        return f"[{'' if letter.islower() else '^'}{classes[letter.lower()]}]"
+    if letter in "bB":
+        after, before = f"(?<=[{classes['w']}])", f"(?=[{classes['w']}])"
+        no_after, no_before = after.replace("=", "!", 1), before.replace("=", "!", 1)
+        edge, inside = (no_before, before) if letter == "b" else (before, no_before)
+        return f"(?:{after}{edge}|{no_after}{inside})"
     if letter in _OUTSIDE:
         return _OUTSIDE[letter]
     return _plain_escape(letter)
@@ -99,7 +109,7 @@ def _literal(sign: str) -> str:
     return sign if sign.isascii() and sign.isprintable() else f"\\u{{{ord(sign):x}}}"
 
 
-def _inside(pattern: str, place: int) -> tuple[str, int]:
+def _inside(pattern: str, place: int, classes: dict[str, str]) -> tuple[str, int]:
     """The class that starts at `place`, and the place after it."""
     parts, place = ["["], place + 1
     if pattern[place : place + 1] == "^":
@@ -110,12 +120,14 @@ def _inside(pattern: str, place: int) -> tuple[str, int]:
         sign = pattern[place]
         if sign == "\\":
             letter = _escaped(pattern, place)
-            if letter.lower() in _CLASSES:
-                within = _CLASSES[letter.lower()]
+            if letter.lower() in classes:
+                within = classes[letter.lower()]
                 parts.append(within if letter.islower() else f"[^{within}]")
             else:
                 parts.append(_plain_escape(letter))
             place += 2
+        elif pattern.startswith("[:", place):
+            raise ValueError(f"the page cannot read the class {pattern[place : place + 9]!r}")
         else:
             is_range = sign == "-" and not first and pattern[place + 1 : place + 2] != "]" and parts[-1] not in "[^"
             parts.append("-" if is_range else _literal(sign))

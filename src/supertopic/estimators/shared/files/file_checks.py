@@ -17,7 +17,6 @@ from supertopic.checks import check_number, check_whole, is_text
 from supertopic.model import MixtureState, Model, State
 from supertopic.responses.base import registry
 from supertopic.responses.several import parts_of
-from supertopic.safe_patterns import is_safe
 
 LARGEST = 1e30  # of a number: its square is still one
 SMALLEST = 1e-37  # of a number that has to be positive: a smaller one is zero in single precision
@@ -243,11 +242,6 @@ def check_vectorizer(vectorizer: Any, n_features: int) -> None:
         raise ValueError(f"lowercase: got {vectorizer.lowercase!r:.40}, expected True or False")
     if vectorizer.ngram_range[1] > LONGEST_NGRAM:
         raise ValueError(f"ngram_range: got {vectorizer.ngram_range!r:.60}, expected at most {LONGEST_NGRAM} words")
-    if not is_safe(vectorizer.token_pattern):
-        raise ValueError(
-            f"token_pattern: got {vectorizer.token_pattern!r:.60}, which could be searched for ever, expected a pattern"
-            " without repeats of the same characters side by side or inside each other"
-        )
     check_whole("n_documents", vectorizer.n_documents_, least=0)
     check_whole("n_pruned", vectorizer.n_pruned_, least=0)
     if len(vectorizer.vocabulary_) != n_features:

@@ -1,0 +1,70 @@
+"""The words of a text by a regular expression, in bounded time.
+
+Python's matcher tries one way after another, and a pattern such as ``(?:a+)+b`` has exponentially many. Patterns of
+users and of files are therefore searched by the package `regex`, which stops when its time is up. To it ``\\w`` and the
+other classes mean what Unicode says: the marks of a letter belong to its word. Our own pattern takes linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+import regex
+
+# A word starts with a letter and has at least two characters. It may contain digits, inner apostrophes and underscores
+# (don't, mp3, n_samples). A possessive 's is removed (film's -> film), and numbers (1999, 20th) are not words.
+TOKEN_PATTERN = r"(?<![^\W_])[^\W\d_](?:'(?!s\b))?\w+(?<!_)(?:'(?!s\b)\w+(?<!_))*"
+
+_LONGEST = 500  # characters of a pattern
+_SECONDS, _SECONDS_PER_CHARACTER = 0.3, 1e-5  # fifty times what usual patterns take
+
+
+class WordPattern(Protocol):
+    def words(self, text: str) -> list[str]: ...
+
+    def spans(self, text: str) -> list[tuple[int, int]]: ...
+
+
+def word_pattern(pattern: str) -> WordPattern:
+    """The pattern, ready to search; a ValueError in one sentence if it is no regular expression of words."""
+    if pattern == TOKEN_PATTERN:
+        return _Linear(pattern)
+    return _Bounded(pattern)
+
+
+class _Linear:
+    def __init__(self, pattern: str) -> None:
+        compiled = re.compile(pattern)
+        self.words, self._matches = compiled.findall, compiled.finditer
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in self._matches(text)]
+
+
+class _Bounded:
+    def __init__(self, pattern: str) -> None:
+        if not isinstance(pattern, str) or len(pattern) > _LONGEST:
+            raise ValueError(f"token_pattern: got {pattern!r:.60}, expected a text of at most {_LONGEST} characters")
+        try:
+            self._compiled = regex.compile(pattern)
+        except (regex.error, RecursionError, OverflowError) as error:
+            raise ValueError(f"token_pattern is {pattern!r}, no regular expression: {error}.") from error
+        if self._compiled.groups:
+            raise ValueError(f"token_pattern is {pattern!r}; expected one without capturing groups.")
+
+    def words(self, text: str) -> list[str]:
+        return [match.group() for match in self._matches(text)]
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in self._matches(text)]
+
+    def _matches(self, text: str) -> Iterator[regex.Match[str]]:
+        try:
+            yield from self._compiled.finditer(text, timeout=_SECONDS + _SECONDS_PER_CHARACTER * len(text))
+        except TimeoutError:
+            raise ValueError(
+                f"token_pattern: got {self._compiled.pattern!r:.60}, which takes too long on a text of {len(text):,}"
+                " characters, expected a pattern that finds a word in one way only"
+            ) from None
