@@ -49,6 +49,6 @@ def test_classes_are_those_of_unicode():
 
 @pytest.mark.parametrize("pattern", [3, None, "a" * 501, "(", "(a)b", "(?P<x>a)(?P=x)", "[", "a" + "(?:" * 160])
 def test_what_is_no_pattern_of_words_is_refused(pattern):
-    with pytest.raises(ValueError, match="^token_pattern") as caught:
+    with pytest.raises(ValueError, match=r"^token_pattern") as caught:
         word_pattern(pattern)
     assert "\n" not in str(caught.value)
