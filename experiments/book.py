@@ -66,8 +66,15 @@ def experiments() -> dict[str, Experiment]:
     return dict(sorted(_FOUND.items(), key=lambda found: PAPERS.index(found[0].split(".")[0])))
 
 
+def is_committed(out: Path) -> bool:
+    """Whether a folder is the one of the committed results."""
+    return out.resolve() == FOLDER.resolve()
+
+
 def carry_out(experiment: Experiment, quick: bool, out: Path) -> Outcome:
     """Run an experiment; write its PNG and CSV into `out/figures`, and its section into `out/RESULTS.md`."""
+    if quick and is_committed(out):
+        raise ValueError(f"out: got {out}, which holds the committed results; a quick version does not replace them")
     start = time.perf_counter()
     outcome = experiment.run(quick)
     seconds = time.perf_counter() - start

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from experiments.book import Experiment, Outcome, carry_out, experiments
+from experiments.book import FOLDER, Experiment, Outcome, carry_out, experiments
 from experiments.calibration import averaged, calibration_error, claims_of, slope_of
 
 
@@ -33,6 +33,25 @@ def test_a_run_leaves_a_table_a_picture_and_a_section(tmp_path):
     page = (tmp_path / "RESULTS.md").read_text()
     assert "## paper.figure7: figure 7\n" in page and "| ours | 0.512 | – |" in page
     assert "ours is higher: **yes**" in page and "`python -m experiments paper.figure7 --quick`" in page
+
+
+def test_a_quick_version_does_not_replace_committed_results(tmp_path):
+    """Neither by the command's default folder nor by its name; figure 4 of SSTM was lost that way."""
+    run = Experiment("paper.figure7", "figure 7", lambda quick: pytest.fail("it ran"))
+    with pytest.raises(ValueError, match="committed results"):
+        carry_out(run, True, tmp_path / ".." / FOLDER)
+    for more in ([], ["--out", str(FOLDER)]):
+        code = (
+            "import sys; import experiments.__main__ as m; from experiments.book import Outcome\n"
+            "def fake(experiment, quick, out): print('OUT', out, quick); return Outcome(['a'], [], '')\n"
+            "m.carry_out = fake; sys.argv[0] = 'x'; m.main()"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, "lda.topics", "--quick", *more], capture_output=True, text=True
+        )
+        assert f"OUT {FOLDER}" not in done.stdout
+        assert (done.returncode == 2 and "committed results" in done.stderr) if more else "OUT " in done.stdout
+    assert " --quick`," not in (FOLDER / "RESULTS.md").read_text(encoding="utf-8")
 
 
 def test_an_unknown_name_is_refused_and_known_ones_are_listed():
