@@ -117,7 +117,7 @@ def test_no_paths_of_one_machine():
 def test_one_version():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert supertopic.__version__ == project["version"]
-    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {project['version']} - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_every_public_name_exists():
