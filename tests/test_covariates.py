@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from supertopic import SLDAClassifier, SLDARegressor, SSTMClassifier, load
+from supertopic import MedLDAClassifier, MedLDARegressor, SLDAClassifier, SLDARegressor, SSTMClassifier, load
 from supertopic.datasets import simulate
 from supertopic.estimators.shared.reading.covariates import Scaling
 
@@ -179,6 +179,51 @@ def test_an_intercept_stays_an_intercept(tmp_path):
     model.save(tmp_path / "m.supertopic")
     again = load(tmp_path / "m.supertopic")
     np.testing.assert_array_equal(again.predict_proba(X, covariates=extra), model.predict_proba(X, covariates=extra))
+
+
+# --- doors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "build_one, y",
+    [
+        (lambda: SLDARegressor(K, max_iter=5, cross_fit=0), Y["gaussian"]),
+        (lambda: MedLDAClassifier(K, max_iter=5), Y["softmax"]),
+    ],
+    ids=["slda", "medlda"],
+)
+def test_fit_transform_takes_what_fit_takes(build_one, y):
+    beside = {"covariates": EXTRA, "sample_weight": np.linspace(0.5, 2.0, D)}
+    expected, model = build_one().fit(X, y, **beside), build_one()
+    np.testing.assert_array_equal(model.fit_transform(X, y, **beside), expected.transform(X))
+    np.testing.assert_array_equal(model.covariate_coef_, expected.covariate_coef_)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("more", [{}, {"inference": "gibbs"}, {"words": True}, {"exact": True, "inference": "vb"}])
+@pytest.mark.parametrize("kind", [MedLDARegressor, MedLDAClassifier])
+def test_covariates_join_a_margin(kind, more, tmp_path):
+    y = Y["gaussian"] if kind is MedLDARegressor else Y["softmax"]
+    plain = kind(K, **{"max_iter": 20, **more}).fit(X, y)
+    model = kind(K, **{"max_iter": 20, **more}).fit(X, y, covariates=EXTRA * 1e3)
+    extra = EXTRA * 1e3
+    gain = 0.03 if "words" in more else 0.1  # words know some labels by heart
+    assert model.score(X, y, covariates=extra) > plain.score(X, y) + gain
+    if "exact" in more:
+        assert np.diff(model.bound_).min() > -1e-9
+    assert np.abs(model.predict(X, covariates=extra) - model.predict(X, covariates=-extra)).max() > 0.5
+    model.save(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(
+        load(tmp_path / "m.supertopic").predict(X, covariates=extra), model.predict(X, covariates=extra)
+    )
+
+
+def test_covariates_join_calibrated_probabilities_of_a_margin():
+    model = MedLDAClassifier(K, max_iter=10, cross_fit=2).fit(X, Y["softmax"], covariates=EXTRA)
+    found = model.predict_proba(X, covariates=EXTRA)
+    assert np.mean(model.classes_[found.argmax(axis=1)] == Y["softmax"]) > 0.55
+    with pytest.raises(ValueError, match=r"covariates: got 0 columns, expected 2 as in fit"):
+        model.decision_function(X)
 
 
 # --- frames -------------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class MedLDA(SupervisedEstimator):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> Self:
         """Find topics in X that separate y; documents whose y is missing take part without it.
 
         Parameters
@@ -80,8 +80,9 @@ class MedLDA(SupervisedEstimator):
         X : counts, strings, or a Corpus
         y : (D,); None or NaN: missing
         sample_weight : (D,) weights of the documents' losses: C is per document, times this
+        covariates : as in `SLDARegressor.fit`
         """
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, covariates)
 
     def _supervision(self) -> float:
         """C weighs the losses; there is nothing else to weigh."""
@@ -250,13 +251,13 @@ class MedLDARegressor(RegressorMixin, MedLDA):
             self.coef_std_ = self._columns_std[0]
         self.dispersion_ = users_dispersion(self)
 
-    def predict(self, X: Any, return_interval: float | None = None) -> Any:
+    def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
         """E[y] of new documents (D,); `return_interval=0.9` adds the ends of intervals that hold nine of ten."""
-        return predict_numbers(self, X, return_interval)
+        return predict_numbers(self, X, return_interval, covariates)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
         """Predictive R². Missing values of y are left out."""
-        return score_numbers(y, self.predict(X))
+        return score_numbers(y, self.predict(X, covariates=covariates))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -363,9 +364,9 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         super()._derive(model)
         self.coef_, self.intercept_ = self._columns_coef, self._columns_intercept
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> Self:
         check_folds(self.cross_fit)
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, covariates)
 
     fit.__doc__ = MedLDA.fit.__doc__
 
@@ -376,7 +377,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
             self._scaled = fit_scaling(self, training, int(self.cross_fit), seed)
 
     @property
-    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+    def predict_proba(self) -> Callable[..., np.ndarray]:
         """Probabilities of the classes, (D, M), in the order of `classes_`; with `cross_fit` only."""
         if not self.cross_fit:
             raise AttributeError(
@@ -385,27 +386,27 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
             )
         return self._predict_proba
 
-    def _predict_proba(self, X: Any) -> np.ndarray:
+    def _predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
         """Probabilities of the classes, (D, M), in the order of `classes_`."""
         check_is_fitted(self, "_state")
         if not hasattr(self, "_scaled"):
             raise ValueError("predict_proba needs a fit with cross_fit, which this model was loaded or fitted without")
-        return scaled_probabilities(self._scaled, self._predicted(X)[1].score)
+        return scaled_probabilities(self._scaled, self._predicted(X, covariates)[1].score)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second."""
-        (_,), found = self._predicted(X)
+    def decision_function(self, X: Any, covariates: Any = None) -> np.ndarray:
+        """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second; with the covariates' part, if any."""
+        (_,), found = self._predicted(X, covariates)
         return found.score[:, 0] if found.score.shape[1] == 1 else found.score
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, covariates: Any = None) -> np.ndarray:
         """The class with the largest decision value."""
         check_is_fitted(self, "_state")
-        (scores,), _ = self._predicted(X)
+        (scores,), _ = self._predicted(X, covariates)
         return self.classes_[scores.argmax(axis=1)]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X), self.classes_, sample_weight)
+        return score_classes(y, self.predict(X, covariates), self.classes_, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

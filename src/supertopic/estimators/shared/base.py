@@ -189,8 +189,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return self._infer(corpus, backend)
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
-        """Fit, and return the topic shares of the training documents."""
-        return self.fit(X, y).doc_topic_
+        """Fit, and return the topic shares of the training documents; `params` are further arguments of `fit`."""
+        return self.fit(X, y, **params).doc_topic_
 
     def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
         """exp(-log-likelihood per token) of new documents; see `supertopic.metrics.perplexity`."""

@@ -65,7 +65,7 @@ class Margin:
     """q(eta) and what belongs to it."""
 
     solution: Solution
-    coef_cov: np.ndarray  # (C, n, n), or (0, n, n) where the response has no likelihood
+    coef_cov: np.ndarray  # (C, K, K), or (0, K, K) where the response has no likelihood; covariates' coefs are points
     gram: np.ndarray  # (C, n, n) of the likelihood
     dispersion: np.ndarray
 
@@ -131,13 +131,13 @@ def fit_margin(
 ) -> Margin:  # fmt: skip
     """The response's own parameters given q(eta), and q(eta) given them, by turns."""
     coef, x = coef.astype(np.float64), np.asarray(design.columns, dtype=np.float64)
-    n_coef = coef.shape[1]
+    n_topics, n_coef = coef_cov.shape[1], coef.shape[1]
     total = max(float(weight[~np.isnan(y)].sum()), 1e-300)
     while True:
         score, moment = design.moments(coef, response.is_product)
         if response.n_dispersion:
             # E[s²] has tr(cov E[Zbar Zbar']) besides; of what is a mean over documents, each may have the mean of it
-            second = second_moments(design, np.where(np.isnan(y), 0.0, weight))
+            second = second_moments(design, np.where(np.isnan(y), 0.0, weight))[:n_topics, :n_topics]
             moment = moment + sum(float((cov * second).sum()) for cov in coef_cov) / total
         before, dispersion = dispersion, response.fit_dispersion(y, score, moment, weight, dispersion)
         slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
@@ -156,7 +156,9 @@ def fit_margin(
         start = response.solve(x, y, weight, mean, precision, dispersion, start, tol)
         moved = float(np.abs(start.coef - coef).max())
         coef = start.coef
-        coef_cov = np.linalg.inv(precision) if has_likelihood else np.zeros((0, n_coef, n_coef))
+        coef_cov = np.zeros((0, n_topics, n_topics))
+        if has_likelihood:
+            coef_cov = np.linalg.inv(precision[:, :n_topics, :n_topics])
         turns -= 1
         still = np.allclose(before, dispersion, rtol=_TURN_TOL) and (
             prior.name != "laplace" or moved <= _SMALLEST * np.abs(coef).max()
