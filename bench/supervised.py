@@ -14,11 +14,11 @@ from bench.plan import Plan
 from bench.report import Table, say, times
 from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.gibbs.supervised import SupervisedSampler
 from supertopic.kernels.gibbs_layout import random_topics
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.continuous import Gaussian
 
 TARGETS = {50: 1.5, 200: 2.5}
@@ -107,7 +107,7 @@ def run_ours(
 ) -> Run:
     """Our sampler from random topics; y ~ N(coef . n_d / N_d, variance), coef ~ N(0, 1)."""
     alpha, weight = np.full(n_topics, ALPHA), np.ones(len(response))
-    prior = DocTopicPrior(alpha, "nothing")
+    prior = DirichletPrior(alpha, "nothing")
     model = Model(n_topics, DirichletTopics(BETA), prior, Gaussian(), CoefPrior("normal", 1.0))
     with Threads(n_jobs) as backend:
         sampler = SupervisedSampler(

@@ -23,7 +23,6 @@ from supertopic.backends.cuda.kernels import gibbs
 from supertopic.backends.cuda.kernels.map_shares import adjoint
 from supertopic.backends.cuda.kernels.passes import lanes_of
 from supertopic.backends.cuda.memory import empty, sent
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
@@ -43,6 +42,7 @@ from supertopic.inference.variational.m_step_margin import MarginStep
 from supertopic.inference.variational.prediction_local import Scales, prediction_step
 from supertopic.inference.variational.step import global_step
 from supertopic.model import DocumentTerms, Model, State
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.continuous import Gaussian
 from supertopic.responses.counts import Poisson
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
@@ -138,7 +138,7 @@ def hold_to_naive(collapsed, n_topics=N_TOPICS):
 
 
 def model_of(response, n_topics=N_TOPICS):
-    prior = DocTopicPrior(np.full(n_topics, 0.3), "everything")
+    prior = DirichletPrior(np.full(n_topics, 0.3), "everything")
     return Model(n_topics, DirichletTopics(0.1), prior, response=response, coef_step=GLMStep(), n_covariates=1)
 
 
@@ -373,7 +373,7 @@ def check_prediction():
 def check_gibbs():
     """A sweep given the topics, held to one token after another; the counts that follow from it."""
     counts, _, alpha = data()
-    prior = DocTopicPrior(alpha, "nothing")
+    prior = DirichletPrior(alpha, "nothing")
     task = Task(Model(N_TOPICS, DirichletTopics(0.1), prior), unlabelled(counts), None, 5, CUDA)
     sampler = CUDA.form(Sampler).of(task)
     topics = np.random.default_rng(9).dirichlet(np.full(N_WORDS, 0.5), N_TOPICS).T.astype(np.float32)

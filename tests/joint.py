@@ -13,10 +13,10 @@ from scipy import stats
 
 from supertopic import coefficients
 from supertopic.coefficients import CoefPrior
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.gibbs.supervised import RATE_PRIOR, SamplerOptions, SupervisedSampler
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses import base
 from supertopic.responses.margin import EpsilonInsensitive, HingeEach
 from tests import naive_gibbs
@@ -46,7 +46,7 @@ def sampler_of(
     response, dispersion = make(name)
     n_covariates = 0 if covariates is None else covariates.shape[1]
     model = Model(
-        len(ALPHA), DirichletTopics(BETA), DocTopicPrior(ALPHA, "nothing"), response, CoefPrior(*prior),
+        len(ALPHA), DirichletTopics(BETA), DirichletPrior(ALPHA, "nothing"), response, CoefPrior(*prior),
         n_covariates=n_covariates,
     )  # fmt: skip
     weight = np.ones(len(y)) if weight is None else weight

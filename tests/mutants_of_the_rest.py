@@ -94,10 +94,10 @@ MUTANTS = [
             "test_regression_slopes.py::test_many_classes_climb_to_where_they_solve_by_turns",
         ),
     ),
+    *mutants_of("priors/dirichlet.py", ("stats[:-1] / stats[-1]", "stats[:-1]", _FITTED + "[lda-vb]")),
     *mutants_of(
         "inference/variational/step.py",
-        ("stats.log_theta / stats.n_documents", "stats.log_theta", _FITTED + "[lda-vb]"),
-        ("state.alpha + scale * stats.log_theta", "state.alpha + stats.log_theta", _FITTED + "[mixture-svi]"),
+        ("state.alpha + scale * stats.prior", "state.alpha + stats.prior", _FITTED + "[mixture-svi]"),
         (
             "+ model.coef_prior.log_density(state.coef)",
             "",

@@ -14,7 +14,6 @@ from supertopic import LDA, MixtureOfCategoricals, load
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.datasets import simulate
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import Batch, gather
 from supertopic.inference.task import has_converged
@@ -22,6 +21,7 @@ from supertopic.inference.variational.local import LocalLimits, local_step
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.step import take_step
 from supertopic.model import DocumentTerms, Model, State
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses import base
 
 FITS = {
@@ -140,7 +140,7 @@ def test_a_new_response_is_one_class(thermometer):
     data = simulate(n_documents=300, n_topics=4, n_words=100, mean_length=40, response="gaussian", coef=coef[0], seed=8)
     y = data.y.copy()
     y[::3] = np.nan
-    model = Model(4, DirichletTopics(0.05), DocTopicPrior.parse(0.2, 4), thermometer, coef_step=GLMStep())
+    model = Model(4, DirichletTopics(0.05), DirichletPrior.parse(0.2, 4), thermometer, coef_step=GLMStep())
     assert base.registry()["thermometer"] is Thermometer
     batch = Batch(data.counts.counts, y, np.ones(300), 4)
     topics = (data.components.T * 1e4 + 0.05).astype(np.float32)
@@ -181,7 +181,7 @@ def test_em_ends_after_two_steps_without_a_gain(trace, patience, ends):
 
 def test_statistics_add_up():
     counts = simulate(n_documents=60, n_topics=3, n_words=50, seed=1).counts.counts
-    model = Model(3, DirichletTopics(0.1), DocTopicPrior.parse(0.2, 3))
+    model = Model(3, DirichletTopics(0.1), DirichletPrior.parse(0.2, 3))
     rng = np.random.default_rng(0)
     state = State.first(model, rng.gamma(1.0, size=(50, 3)).astype(np.float32) + np.float32(0.1))
     with Threads(1) as backend:
@@ -192,7 +192,7 @@ def test_statistics_add_up():
         ]
     both = parts[1] + parts[2]
     np.testing.assert_allclose(both.word_topic, parts[0].word_topic, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(both.log_theta, parts[0].log_theta, rtol=1e-6)
+    np.testing.assert_allclose(both.prior, parts[0].prior, rtol=1e-6)
     assert (both.n_documents, both.bound) == (60, pytest.approx(parts[0].bound))
 
 

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from scipy.special import digamma, logsumexp, softmax
 
 from supertopic.backends.threads import Threads
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.deviations import penalty_table
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
@@ -21,6 +20,7 @@ from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.facets import Documents, fit_faceted
 from supertopic.kernels.deviations import FLOOR, step_components, weigh
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 from tests import naive_facets, naive_sage
 
 PRIORS = {
@@ -287,7 +287,7 @@ def test_with_one_topic_the_posterior_is_bayes_rule():
 
 def fit(counts, party, design, prior="jeffreys", n_jobs=1, max_iter=40, tol=0.0):
     labels = ObservedLabels.of(party[:, None], np.array([[0], [1]]))
-    alpha = DocTopicPrior.parse("auto", design.n_topics)
+    alpha = DirichletPrior.parse("auto", design.n_topics)
     model = Model(design.n_topics, DirichletTopics(0.0), alpha)
     settings = EMSettings(max_iter=max_iter, tol=tol, max_doc_iter=200, doc_tol=1e-4)
     with Threads(n_jobs) as backend:
@@ -374,7 +374,7 @@ def test_first_topics_are_of_words_without_what_labels_add(monkeypatch):
 
 def test_alpha_is_learned_once_topics_have_settled():
     counts, party, design, _ = simulate()
-    first = DocTopicPrior.parse("auto", 3).start
+    first = DirichletPrior.parse("auto", 3).start
     np.testing.assert_array_equal(fit(counts, party, design, max_iter=3)[0].state.alpha, first)
     found, labels = fit(counts, party, design, max_iter=60)
     documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))

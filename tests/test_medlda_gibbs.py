@@ -7,11 +7,11 @@ import scipy.sparse as sp
 from supertopic import MedLDAClassifier, MedLDARegressor, load
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.gibbs.augmentation import SweepDraws
 from supertopic.inference.gibbs.supervised import SupervisedSampler
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.margin import EpsilonInsensitive, HingeEach
 from tests.naive_supervised import enumerate_topics
 
@@ -39,7 +39,7 @@ def log_pseudo(name, y, s):
 
 def sampler_of(name, weight):
     response, dispersion = RESPONSES[name]
-    prior = DocTopicPrior(ALPHA, "nothing")
+    prior = DirichletPrior(ALPHA, "nothing")
     model = Model(len(ALPHA), DirichletTopics(BETA), prior, response, CoefPrior("normal", 1.3))
     sampler = SupervisedSampler(model, sp.csr_matrix(TINY.astype(np.float32)), Y, weight, None, 0)
     sampler.take(np.zeros(5, np.uint16), sampler.coef, dispersion, ALPHA)

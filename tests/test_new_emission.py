@@ -7,12 +7,12 @@ from scipy.special import digamma, gammaln
 from supertopic import LDA, SLDAClassifier, SLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import base
 from supertopic.emissions.dirichlet import DirichletTopics, integrable_prior
 from supertopic.estimators.shared.files import saving
 from supertopic.metrics import align_topics
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 
 PRIOR = 0.3
 
@@ -62,7 +62,7 @@ class FrequencyLDA(LDA):
     """LDA with the emission above."""
 
     def _model(self):
-        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         return Model(self.n_topics, base.make_emission("frequency", topic_word_prior=self.topic_word_prior), prior)
 
 

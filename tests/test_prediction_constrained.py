@@ -12,7 +12,6 @@ from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.variational import prediction_constrained, prediction_start
@@ -20,6 +19,7 @@ from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.prediction_local import Scales, prediction_step
 from supertopic.model import DocumentTerms, Model, State
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.base import registry
 from tests import naive_pc
 from tests.process_backend import Processes
@@ -40,7 +40,7 @@ def tiny(response_name):
     y[4] = np.nan
     weight = np.array([1.0, 2.0, 0.5, 1.0, 1.0, 0.0])
     batch = Batch(counts, y, weight, 3, rng.normal(size=(6, 1)))
-    prior = DocTopicPrior(np.array([0.5, 0.3, 0.7]), "nothing")
+    prior = DirichletPrior(np.array([0.5, 0.3, 0.7]), "nothing")
     model = Model(3, DirichletTopics(0.1, True), prior, response, CoefPrior("normal", 1.0), n_covariates=1)
     dispersion = np.array([0.5, 0.2, 1.5]) if response_name == "gaussian" else np.zeros(0)
     state = State.first(model, np.zeros((0, 3), dtype=np.float32), dispersion=dispersion)

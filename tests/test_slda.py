@@ -17,13 +17,13 @@ from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.design import Design, TokenDesign
 from supertopic.inference.regression import Labelled, regress
 from supertopic.inference.variational.step import global_evidence
 from supertopic.metrics import align_topics, predictive_r2
 from supertopic.model import Model, State
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.base import registry
 
 KINDS = {
@@ -105,7 +105,7 @@ def test_normal_equations_equal_enumeration(own, is_product):
 
 def test_the_bound_has_the_prior_of_coefficients():
     model = Model(
-        3, DirichletTopics(0.1), DocTopicPrior.parse(0.5, 3), registry()["gaussian"](), CoefPrior("normal", 0.5)
+        3, DirichletTopics(0.1), DirichletPrior.parse(0.5, 3), registry()["gaussian"](), CoefPrior("normal", 0.5)
     )  # fmt: skip
     state = State.first(model, np.full((4, 3), 0.7, dtype=np.float32))
     with Threads(1) as backend:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from supertopic.coefficients import CoefPrior
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import Emission
+from supertopic.priors.base import SharePrior
 from supertopic.responses.base import NoResponse, Response
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Model:
 
     n_topics: int
     emission: Emission
-    doc_topic_prior: DocTopicPrior
+    doc_topic_prior: SharePrior
     response: Response = field(default_factory=NoResponse)
     coef_prior: CoefPrior = field(default_factory=CoefPrior)
     coef_step: CoefStep = field(default_factory=lambda: NoCoefStep())
@@ -53,7 +53,7 @@ class State:
     """
 
     word_topic: np.ndarray  # (V, K) float32: the emission's parameters; pseudo-counts lambda for Dirichlet topics
-    alpha: np.ndarray  # (K,) float64: prior on the topic shares
+    alpha: np.ndarray  # float64: parameters of the prior on the topic shares; (K,) where all documents have one alpha
     coef: np.ndarray  # (C, K + P) float32: eta, one row per response column, and the coefficients of P covariates
     coef_cov: np.ndarray  # (C, K, K) float32: covariances of q(eta), or (0, K, K) for a point estimate
     gram: np.ndarray  # (C, K + P, K + P) float64: normal equations of eta, gram eta = cross …
@@ -111,7 +111,7 @@ class Stats:
     """What a set of documents says about the State; the sum of two is what their union says."""
 
     word_topic: np.ndarray  # (V, K) expected counts of words by topic
-    log_theta: np.ndarray  # (K,) sum over documents of E[log theta]; expected topic counts where documents have one
+    prior: np.ndarray  # what moves alpha (`SharePrior.summarise`); expected topic counts where documents have one
     n_documents: float
     bound: float  # the documents' part of the evidence bound
     gram: np.ndarray  # (C, K + P, K + P) and

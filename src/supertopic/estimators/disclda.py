@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus, warn_empty
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.certainty.tempering import (
@@ -33,6 +32,7 @@ from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.variational.disclda import ClassPosterior, Structure, fit_classes, infer_classes, word_shares
 from supertopic.metrics import completion_split, log_likelihood
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 
 _CLASS_PRIORS = ("empirical", "uniform")
 
@@ -155,7 +155,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     def _model(self) -> Model:
         """The model of the documents of one class."""
         n_topics = int(self.n_class_topics) + self._n_shared()
-        prior = DocTopicPrior.parse(self.doc_topic_prior, n_topics)
+        prior = DirichletPrior.parse(self.doc_topic_prior, n_topics)
         return Model(n_topics, DirichletTopics(self.topic_word_prior), prior)
 
     def _fits(self, batch: Batch) -> bool:

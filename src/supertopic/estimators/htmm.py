@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus, warn_empty
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_whole
@@ -32,6 +31,7 @@ from supertopic.inference.variational.htmm import (
     log_topics,
 )
 from supertopic.model import Model, SentenceState
+from supertopic.priors.dirichlet import DirichletPrior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -137,8 +137,8 @@ class HTMM(TopicEstimator):
         self._model()
 
     def _model(self) -> Model:
-        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        if prior.learned != "nothing":
+        prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
+        if prior.learns:
             raise ValueError(f"doc_topic_prior: got {self.doc_topic_prior!r}, expected a positive number, or K of them")
         return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior)
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from supertopic.checks import check_choice
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.inference.gibbs.lda import fit_gibbs
@@ -17,6 +16,7 @@ from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, Sto
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -124,6 +124,6 @@ class LDA(TopicEstimator):
 
     def _model(self) -> Model:
         check_choice("sampler", self.sampler, ("collapsed", "partial"))
-        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         collapsed = self._engine().collapsed
         return Model(self.n_topics, DirichletTopics(self.topic_word_prior, collapsed), prior, collapsed=collapsed)

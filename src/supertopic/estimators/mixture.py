@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.inference.gibbs.mixture import fit_mixture_gibbs
@@ -16,6 +15,7 @@ from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, Sto
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -73,8 +73,8 @@ class MixtureOfCategoricals(TopicEstimator):
     backend: Any = "threads"
 
     def _model(self) -> Model:
-        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
-        if prior.learned != "nothing":
+        prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
+        if prior.learns:
             raise ValueError(f"doc_topic_prior: got {self.doc_topic_prior!r}, expected a positive number, or K of them")
         return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior, one_topic=True)
 

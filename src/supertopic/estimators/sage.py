@@ -13,7 +13,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from supertopic.corpus import Corpus, warn_empty
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
 from supertopic.estimators.shared.base import TopicEstimator
@@ -34,6 +33,7 @@ from supertopic.inference.task import Fit
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import MixtureState, Model
+from supertopic.priors.dirichlet import DirichletPrior
 
 _CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
 
@@ -271,7 +271,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
 
     def _model(self) -> Model:
         n_classes = len(self.classes_)
-        return Model(n_classes, self._emission_of(), DocTopicPrior.parse(1.0, n_classes), one_topic=True)
+        return Model(n_classes, self._emission_of(), DirichletPrior.parse(1.0, n_classes), one_topic=True)
 
     def _saved(self) -> dict[str, Any]:
         return {"classes": self.classes_.tolist(), "temperature": list(self.temperature_)}
@@ -350,5 +350,5 @@ class SAGETopics(_Deviating):
     backend: Any = "threads"
 
     def _model(self) -> Model:
-        prior = DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         return Model(self.n_topics, emissions.SparseTopics(self._sparse_prior()), prior)

@@ -52,6 +52,11 @@ def order_entries(documents: np.ndarray, counts: sp.csr_matrix) -> ByWord:
     return ByWord(words[:n_words], start[: n_words + 1], entry, doc)
 
 
+def rows_of(known: Any, rows: slice | np.ndarray) -> Any:
+    """What is known of some of the documents."""
+    return None if known is None else {name: column[rows] for name, column in known.items()}
+
+
 @dataclass
 class Batch:
     """The documents of one step: the whole corpus in batch inference, a mini-batch in stochastic inference."""
@@ -61,6 +66,7 @@ class Batch:
     weight: np.ndarray  # (D,) of each document's response: sample weight times supervision
     n_topics: int
     covariates: np.ndarray | None = None  # (D, P) beside the topics in the linear predictor
+    known: Any = None  # columns by name, each with a row per document: what else is known of them
 
     def __len__(self) -> int:
         return int(self.counts.shape[0])
@@ -88,7 +94,8 @@ class Batch:
     def rows(self, rows: slice | np.ndarray) -> Batch:
         """Some of the documents."""
         covariates = None if self.covariates is None else self.covariates[rows]
-        return Batch(self.counts[rows], self.y[rows], self.weight[rows], self.n_topics, covariates)
+        known = rows_of(self.known, rows)
+        return Batch(self.counts[rows], self.y[rows], self.weight[rows], self.n_topics, covariates, known)
 
     def thinned(self, rows: np.ndarray, dropped: float, key: int) -> Batch:
         """Some of the documents, without a share of their entries that is drawn; the key decides which."""
@@ -100,7 +107,8 @@ class Batch:
         copy_kept(rows, counts.indptr, counts.indices, counts.data, *drawn, indptr, indices, data)
         covariates = None if self.covariates is None else self.covariates[rows]
         thin = sp.csr_matrix((data, indices, indptr), shape=(len(rows), counts.shape[1]))
-        return Batch(thin, self.y[rows], self.weight[rows], self.n_topics, covariates)
+        known = rows_of(self.known, rows)
+        return Batch(thin, self.y[rows], self.weight[rows], self.n_topics, covariates, known)
 
     @cached_property
     def extra(self) -> np.ndarray:

@@ -17,7 +17,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.corpus import Corpus, warn_empty
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.certainty.cross_fit import KEPT as CERTAINTY
@@ -49,6 +48,7 @@ from supertopic.inference.batches import Batch
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.model import CoefStep, DocumentTerms, Model
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.base import Response
 from supertopic.responses.several import Part, Several, parts_of
 from supertopic.streams import Stream
@@ -298,7 +298,7 @@ class SupervisedEstimator(TopicEstimator):
             emission=make_emission(
                 self._emission_name(), topic_word_prior=self._topic_word_prior(), collapsed=collapsed
             ),
-            doc_topic_prior=DocTopicPrior.parse(self._alpha(), self.n_topics),
+            doc_topic_prior=DirichletPrior.parse(self._alpha(), self.n_topics),
             response=response,
             coef_prior=self._coef_prior(),
             coef_step=self._coef_step(response),

@@ -50,7 +50,7 @@ def local_step_on_device(
 ) -> Stats:  # fmt: skip
     """As `local_step`; the word counts are where the weights are, on the device or on the host."""
     check_model(model)
-    batch, n_columns = partition.batch, model.response.n_columns
+    batch, n_columns, shares = partition.batch, model.response.n_columns, model.doc_topic_prior
     documents, rows, prior = documents_of(batch), weights_of(weights), Prior.of(state.alpha, model.collapsed)
     remember(partition, again)
     assert fresh or partition.before is not None
@@ -69,10 +69,11 @@ def local_step_on_device(
         infer_documents(documents, rows, prior, limits, fresh, gamma, found)
         stats.bound += float(found.on_host("bound").sum())
     documents.add_by_word(found.ratio, found.theta, rows, kept)
-    if model.collapsed and model.doc_topic_prior.learned != "nothing":
+    if model.collapsed and shares.learns:
         gamma, prior = gamma.copy(), Prior.of(state.alpha, False)
         infer_documents(documents, rows, prior, limits, False, gamma, found)
-    stats.log_theta = sum_log_theta(gamma, prior, found)
+    sums, given = sum_log_theta(gamma, prior, found)[None], shares.rows(state.alpha, batch)
+    stats.prior = shares.summarise(state.alpha, batch, given, sums)
     if not isinstance(weights, Matrix):
         stats.word_topic = np.asarray(kept)
     return stats

@@ -15,7 +15,7 @@ from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
 from supertopic.backends.cuda.kernels.regression import add_parts
 from supertopic.backends.cuda.memory import empty, sent, sent_once
-from supertopic.inference.batches import Batch, Locals, Partition
+from supertopic.inference.batches import Batch, Locals, Partition, rows_of
 from supertopic.inference.device.design import with_known_shares_on_device
 from supertopic.inference.device.documents import CountsOnDevice, documents_of, weights_of
 from supertopic.inference.variational.climb import SETTINGS, Climb
@@ -41,7 +41,8 @@ def mini_batches_on_device(
     for rows, documents in zip(order, documents_of(batch).in_batches(order, SETTINGS.dropped, key), strict=True):
         counts: Any = CountsOnDevice(documents)
         covariates = None if batch.covariates is None else batch.covariates[rows]
-        yield rows, Batch(counts, batch.y[rows], batch.weight[rows], batch.n_topics, covariates)
+        known = rows_of(batch.known, rows)
+        yield rows, Batch(counts, batch.y[rows], batch.weight[rows], batch.n_topics, covariates, known)
 
 
 @form_of(settle_step)

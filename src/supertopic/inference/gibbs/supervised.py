@@ -148,7 +148,7 @@ def start_concentrated(sampler: SupervisedSampler, task: Task) -> None:
     model, budget = task.model, sampler.options.budget or task.model.n_topics
     n_columns = model.response.n_columns
     n_few = min(model.n_topics, max(2, budget * n_columns))  # with a single topic all shares are 1
-    prior = replace(model.doc_topic_prior, start=model.doc_topic_prior.start[:n_few])
+    prior = model.doc_topic_prior.first_topics(n_few)
     few = replace(task, model=replace(model, n_topics=n_few, doc_topic_prior=prior))
     data = (task.counts, task.y, task.weight, task.covariates)
     small = SupervisedSampler(few.model, *data, task.seed, sampler.options, task.backend)

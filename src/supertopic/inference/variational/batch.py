@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Room, Spread, total
-from supertopic.doc_topic_prior import SETTLED
 from supertopic.inference.batches import continue_from, gather
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.step import global_evidence, global_step
 from supertopic.model import DocumentTerms, State, restore_state
+from supertopic.priors.dirichlet import SETTLED
 
 
 def fit_batch(task: Task, watch: Watch) -> Fit:
@@ -26,7 +26,7 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
     that is not monotone anyway (`CoefStep.monotone`) is not watched in this way: EM stops once several steps together
     gain nothing.
 
-    Objectives of collapsed inference with different alpha cannot be compared (`supertopic.doc_topic_prior`). There,
+    Objectives of collapsed inference with different alpha cannot be compared (`supertopic.priors.dirichlet`). There,
     alpha is learned until it has settled, for half of the steps at most, and the objective is watched from then on.
     """
     model, settings, step = task.model, task.settings, task.model.coef_step
@@ -66,7 +66,7 @@ def _start(task: Task, watch: Watch, spread: Spread) -> tuple[State, Any, int, b
     killed fit or of a new one.
     """
     model, step, n_columns = task.model, task.model.coef_step, task.model.response.n_columns
-    learns = model.collapsed and model.doc_topic_prior.learned != "nothing"
+    learns = model.collapsed and model.doc_topic_prior.learns
     settled = task.settings.max_iter // 2 if learns else 0
     resumed = watch.resume()
     if resumed is None:

@@ -124,17 +124,17 @@ def _step(task: Task, state: State, groups: list[_Class], fresh: bool, again: bo
     """The bound at `state`, and the next State."""
     model, backend = task.model, task.backend
     weights = model.emission.expect(state.word_topic, backend)
-    word_topic, log_theta = np.zeros_like(weights), np.zeros(model.n_topics)
+    word_topic, prior = np.zeros_like(weights), np.zeros(model.n_topics + 1)
     bound, terms = global_evidence(model, state, backend), DocumentTerms()
     for group in groups:
         own = np.ascontiguousarray(weights[:, group.columns])
         given = (model, replace(state, word_topic=own), own, task.settings.limits, terms, fresh, again)
         stats = total(group.spread.map(local_step, *given))
         word_topic[:, group.columns] += stats.word_topic
-        log_theta += stats.log_theta
+        prior += stats.prior
         bound += stats.bound
     after = replace(state, word_topic=model.emission.update(state.word_topic, word_topic, 1.0, backend))
-    after.alpha = model.doc_topic_prior.update(state.alpha, log_theta / len(task.batch))
+    after.alpha = model.doc_topic_prior.update(state.alpha, prior)
     return bound, after
 
 

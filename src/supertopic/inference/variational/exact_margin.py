@@ -141,7 +141,7 @@ class _Documents:
         log_theta = np.zeros(self.model.n_topics)
         single = gamma.astype(np.float32)
         sum_log_theta(0, len(single), before.alpha.astype(np.float32), single, log_theta)
-        alpha = self.model.doc_topic_prior.update(before.alpha, log_theta / len(single), 1.0)
+        alpha = self.model.doc_topic_prior.update(before.alpha, np.append(log_theta, len(single)))
 
         def evidence(alpha: np.ndarray) -> float:
             return float(len(single) * (gammaln(alpha.sum()) - gammaln(alpha).sum()) + alpha @ log_theta)

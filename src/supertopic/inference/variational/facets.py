@@ -349,7 +349,7 @@ def _maximise(
     alpha = now.alpha
     components = fit_components(stats.words, design, prior, task.backend, now.components)
     if learn_alpha:
-        alpha = task.model.doc_topic_prior.update(alpha, stats.log_theta / len(task.batch))
+        alpha = task.model.doc_topic_prior.update(alpha, np.append(stats.log_theta, len(task.batch)))
     return _Parameters(components, now.labels.update(_of_all(spread, _posterior_of)), alpha)
 
 

@@ -41,22 +41,25 @@ def local_step(
         found.doc_topic[:] = partition.before.doc_topic
     stats = no_stats(model, len(batch), (out or Room()).like(weights))
     stats.word_topic[:] = 0.0
-    alpha = state.alpha.astype(np.float32)
     if isinstance(state, MixtureState):
         _add_mixture_blocks(state, weights, partition, found, stats, backend)
-        stats.log_theta = found.doc_topic.sum(axis=0, dtype=np.float64)
+        stats.prior = found.doc_topic.sum(axis=0, dtype=np.float64)
         return stats
+    prior = model.doc_topic_prior
+    rows = prior.rows(state.alpha, batch)
+    alpha = rows.single[0]
     if n_columns and np.any(batch.weight > 0):
         _add_response_blocks(model, state, weights, partition, limits, terms, fresh, stats, backend)
     else:  # without any weight, y has no influence, and this is LDA
         given = (model.collapsed, limits.max_passes, limits.tol, fresh)
         add_word_blocks(batch, weights, alpha, *given, found.doc_topic, stats, backend)
     gamma = found.doc_topic
-    if model.collapsed and model.doc_topic_prior.learned != "nothing":
+    if model.collapsed and model.doc_topic_prior.learns:
         # a mode has no evidence, and its counts are too soft: alpha is learned from the variational bound
-        # (`supertopic.doc_topic_prior`)
+        # (`supertopic.priors.dirichlet`)
         gamma = variational_shares(batch, weights, alpha, limits.max_passes, limits.tol, gamma, backend)
-    stats.log_theta = _sum_log_theta(alpha, gamma, backend)
+    sums = _sum_log_theta(alpha, gamma, backend)[None]
+    stats.prior = prior.summarise(state.alpha, batch, rows, sums)
     return stats
 
 
@@ -72,7 +75,7 @@ def no_stats(model: Model, n_documents: int, word_topic: np.ndarray) -> Stats:
     n_columns, n_coef = model.response.n_columns, model.n_topics + model.n_covariates
     return Stats(
         word_topic=word_topic,
-        log_theta=np.zeros(model.n_topics),
+        prior=np.zeros(0),
         n_documents=float(n_documents),
         bound=0.0,
         gram=np.zeros((n_columns, n_coef, n_coef)),

@@ -346,7 +346,7 @@ def check_task(task: Task) -> None:
         raise ValueError(
             f"inference: got 'pc', which needs Dirichlet topics, but the emission is {model.emission.name!r}"
         )
-    if model.doc_topic_prior.learned != "nothing":
+    if model.doc_topic_prior.learns:
         raise ValueError("doc_topic_prior: inference='pc' does not learn it; expected a number, or one per topic")
     if model.per_token:
         raise ValueError("per_token: got True, but inference='pc' infers topics without y; expected False")

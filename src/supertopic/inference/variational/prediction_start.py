@@ -8,7 +8,6 @@ import numpy as np
 
 from supertopic.backends.base import total
 from supertopic.coefficients import CoefPrior
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.inference.batches import Batch, labelled
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.settings import EMSettings
@@ -19,6 +18,7 @@ from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.m_step_margin import MarginStep
 from supertopic.inference.variational.step import global_step
 from supertopic.model import DocumentTerms, NoCoefStep, State
+from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.base import NoResponse
 from supertopic.responses.classes import Softmax
 from supertopic.responses.margin import Hinge
@@ -63,7 +63,7 @@ def _margin_topics(task: Task, train: Batch) -> np.ndarray:
     From LDA's topics, a softmax of many classes ends far below them.
     """
     hinge, known = Hinge(task.model.response.n_classes, C=16.0, cost=64.0), labelled(train)
-    prior = DocTopicPrior(np.full(task.model.n_topics, 0.5), "nothing")
+    prior = DirichletPrior(np.full(task.model.n_topics, 0.5), "nothing")
     model = replace(
         task.model, response=hinge, coef_step=MarginStep(hinge), coef_prior=CoefPrior("normal", 1.0),
         doc_topic_prior=prior, n_covariates=0,

@@ -78,16 +78,16 @@ def global_step(
         stats.word_topic *= np.float32(scale)
     after = replace(state, word_topic=model.emission.update(state.word_topic, stats.word_topic, rate, backend))
     if isinstance(after, MixtureState):
-        after.shares = (1.0 - rate) * after.shares + rate * (state.alpha + scale * stats.log_theta)
+        after.shares = (1.0 - rate) * after.shares + rate * (state.alpha + scale * stats.prior)
     else:
-        after.alpha = model.doc_topic_prior.update(state.alpha, stats.log_theta / stats.n_documents, rate)
+        after.alpha = model.doc_topic_prior.update(state.alpha, stats.prior, scale, rate)
     return model.coef_step.update(model, state, after, stats, spread, terms, backend, scale, rate)
 
 
 def global_evidence(model: Model, state: State, backend: Backend) -> float:
     """The part of the bound that belongs to no document: topics, coefficients, and a mixture's topic shares."""
     topics = model.emission.evidence(state.word_topic, backend) + model.coef_prior.log_density(state.coef)
-    topics += model.coef_prior.spread_evidence(state.coef_cov)
+    topics += model.coef_prior.spread_evidence(state.coef_cov) + model.doc_topic_prior.evidence(state.alpha)
     if not isinstance(state, MixtureState):
         return topics
     log_shares = digamma(state.shares) - digamma(state.shares.sum())

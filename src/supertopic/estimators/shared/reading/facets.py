@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
 from supertopic.corpus import Corpus
-from supertopic.doc_topic_prior import DocTopicPrior
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior
 from supertopic.estimators.shared.base import TopicEstimator
@@ -25,6 +24,7 @@ from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.facets import Documents, FacetedFit, Labels, fit_faceted
 from supertopic.metrics.heldout import HeldOut, completion_split, log_likelihood
 from supertopic.model import Model
+from supertopic.priors.dirichlet import DirichletPrior
 
 _EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # for new documents: small differences decide their labels
 _DOCUMENTS_AT_ONCE = 2048
@@ -58,7 +58,7 @@ class FacetedEstimator(TopicEstimator):
         require_whole(self, "n_topics")
         self._engine().read(self)
         self._backend()
-        DocTopicPrior.parse(self.doc_topic_prior, self.n_topics)
+        DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         return FacetPrior(self.prior, self.gamma, self.background, self.unseen, self.interaction_gamma)
 
     def _fit_labels(
@@ -93,7 +93,7 @@ class FacetedEstimator(TopicEstimator):
         return False
 
     def _model(self) -> Model:
-        return Model(self.n_topics, DirichletTopics(0.0), DocTopicPrior.parse(self.doc_topic_prior, self.n_topics))
+        return Model(self.n_topics, DirichletTopics(0.0), DirichletPrior.parse(self.doc_topic_prior, self.n_topics))
 
     # --- using --------------------------------------------------------------------------------------------------
 

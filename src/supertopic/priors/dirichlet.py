@@ -29,19 +29,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma, polygamma
 
+from supertopic.priors.base import Described, Rows, SharePrior
+
 SETTLED = 0.003  # relative change of alpha in a step, below which collapsed inference holds it
 _SMALLEST = 1e-6  # a topic with a smaller alpha is practically absent, and exp(psi(alpha)) underflows
 
 
 @dataclass(frozen=True)
-class DocTopicPrior:
-    """The initial alpha, and what is learned: "nothing", "size" (the sum of alpha only) or "everything"."""
+class DirichletPrior(SharePrior):
+    """One alpha for all documents. What is learned: "nothing", "size" (the sum of alpha only) or "everything"."""
 
     start: np.ndarray
-    learned: str
+    learned: str = "nothing"
 
     @classmethod
-    def parse(cls, value: float | str | Sequence[float] | np.ndarray, n_topics: int) -> DocTopicPrior:
+    def parse(cls, value: float | str | Sequence[float] | np.ndarray, n_topics: int) -> DirichletPrior:
         """Parse the user's parameter: a number, K numbers, "symmetric" (size learned) or "auto" (all learned)."""
         expected = f"expected a positive number, {n_topics} of them, 'symmetric' or 'auto'"
         if isinstance(value, str):
@@ -49,7 +51,7 @@ class DocTopicPrior:
                 raise ValueError(f"doc_topic_prior: got {value!r}, {expected}")
             start = np.full(n_topics, min(0.1, 5.0 / n_topics))
             if n_topics == 1:  # with one topic theta = 1, and alpha has no effect
-                return cls(start, "nothing")
+                return cls(start)
             return cls(start, "everything" if value == "auto" else "size")
         try:
             start = np.asarray(value, dtype=np.float64)
@@ -59,24 +61,39 @@ class DocTopicPrior:
             start = np.full(n_topics, float(start))
         if start.shape != (n_topics,) or not np.all((start > 0) & np.isfinite(start)):
             raise ValueError(f"doc_topic_prior: got {value!r}, {expected}")
-        return cls(start, "nothing")
+        return cls(start)
 
-    def held(self) -> DocTopicPrior:
-        """The same prior, of which nothing is learned any more."""
+    @property
+    def learns(self) -> bool:
+        return self.learned != "nothing"
+
+    def held(self) -> DirichletPrior:
         return replace(self, learned="nothing")
 
-    def update(self, alpha: np.ndarray, mean_log_theta: np.ndarray, rate: float = 1.0) -> np.ndarray:
-        """Return alpha after an M-step; with a rate below one (mini-batches), after one damped Newton step."""
-        if self.learned == "nothing":
+    def rows(self, alpha: np.ndarray, documents: Described) -> Rows:
+        return Rows.same(alpha, len(documents))
+
+    def summarise(self, alpha: np.ndarray, documents: Described, rows: Rows, log_theta: np.ndarray) -> np.ndarray:
+        """(K + 1,) the sum over documents of E[log theta], and their number."""
+        return np.append(log_theta[0], rows.sizes[0])
+
+    def update(self, alpha: np.ndarray, stats: np.ndarray, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
+        if not self.learns:
             return alpha
+        mean_log_theta = stats[:-1] / stats[-1]
         climb = newton_asymmetric if self.learned == "everything" else newton_symmetric
         return climb(alpha, mean_log_theta) if rate == 1.0 else climb(alpha, mean_log_theta, 1, rate)
 
-    def update_from_counts(self, alpha: np.ndarray, topic_histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return alpha after Minka's fixed point on a sample of topic counts; arguments as `minka_fixed_point`."""
-        if self.learned == "nothing":
+    def mean(self, alpha: np.ndarray) -> np.ndarray:
+        return alpha
+
+    def update_from_counts(self, alpha: np.ndarray, histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        if not self.learns:
             return alpha
-        return minka_fixed_point(alpha, topic_histogram, lengths, symmetric=self.learned == "size")
+        return minka_fixed_point(alpha, histogram, lengths, symmetric=self.learned == "size")
+
+    def first_topics(self, n_topics: int) -> DirichletPrior:
+        return replace(self, start=self.start[:n_topics])
 
 
 def newton_asymmetric(

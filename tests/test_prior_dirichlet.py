@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 
-from supertopic.doc_topic_prior import DocTopicPrior, minka_fixed_point, newton_asymmetric, newton_symmetric
+from supertopic.priors.dirichlet import DirichletPrior, minka_fixed_point, newton_asymmetric, newton_symmetric
 
 RNG = np.random.default_rng(2)
 
@@ -64,11 +64,13 @@ def test_minka_climbs_to_the_maximum(symmetric):
 def test_mini_batches_move_only_part_of_the_way():
     truth = np.array([0.5, 0.2])
     mean_log_theta = digamma(truth) - digamma(truth.sum())
-    prior = DocTopicPrior.parse("auto", 2)
-    moved = prior.update(prior.start, mean_log_theta, rate=0.1)
-    whole = prior.update(prior.start, mean_log_theta)
+    prior = DirichletPrior.parse("auto", 2)
+    stats = np.append(7.0 * mean_log_theta, 7.0)  # of seven documents
+    moved = prior.update(prior.start, stats, rate=0.1)
+    whole = prior.update(prior.start, stats)
+    np.testing.assert_allclose(whole, truth, rtol=1e-6)
     assert np.all(np.abs(moved - prior.start) < 0.5 * np.abs(whole - prior.start))
-    assert DocTopicPrior.parse(0.3, 2).update(truth, mean_log_theta) is truth
+    assert DirichletPrior.parse(0.3, 2).update(truth, stats) is truth
 
 
 def test_a_damped_step_is_a_part_of_newtons():

@@ -1,0 +1,120 @@
+"""The contract of a prior on topic shares: theta_d ~ Dirichlet(alpha_d), and where alpha_d comes from.
+
+`State.alpha` holds the prior's parameters, whatever they are; the prior knows what they mean. Documents that have the
+same alpha share a row, and kernels read `alpha[which[d]]`. What moves the parameters are statistics that add over
+documents, so that threads, mini-batches, streams and clusters need no more than `summarise` and `update`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+_PIECE = 512  # documents whose statistics are added up in one go
+
+
+@dataclass(frozen=True)
+class Rows:
+    """alpha of some documents: R distinct vectors, and which of them each document has."""
+
+    alpha: np.ndarray  # (R, K) float64
+    which: np.ndarray  # (D,) int32
+
+    @classmethod
+    def same(cls, alpha: np.ndarray, n_documents: int) -> Rows:
+        """One alpha (K,) for all documents."""
+        return cls(alpha[None], np.zeros(n_documents, dtype=np.int32))
+
+    def __getitem__(self, some: slice | np.ndarray) -> Rows:
+        """Those of some of the documents."""
+        return Rows(self.alpha, self.which[some])
+
+    @cached_property
+    def single(self) -> np.ndarray:
+        """(R, K) float32, as kernels take it."""
+        return self.alpha.astype(np.float32)
+
+    def by_document(self, alpha: np.ndarray) -> np.ndarray:
+        """(D, K), or (1, K) where all documents have the same, of values (R, K) by row."""
+        return alpha if len(alpha) == 1 else alpha[self.which]
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(R,) documents of each row."""
+        return np.bincount(self.which, minlength=len(self.alpha)).astype(np.float64)
+
+    @cached_property
+    def pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(documents by row, where each piece begins and the last one ends, the row of each piece)."""
+        order = np.argsort(self.which, kind="stable") if len(self.alpha) > 1 else np.arange(len(self.which))
+        ends = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        starts = [np.arange(*one, _PIECE) for one in pairwise(ends)]
+        row = np.repeat(np.arange(len(self.alpha)), [len(some) for some in starts])
+        return order, np.append(np.concatenate(starts), ends[-1]), row
+
+
+class Described(Protocol):
+    """Documents, and what is known of them beside their words."""
+
+    @property
+    def known(self) -> Any: ...
+
+    def __len__(self) -> int: ...
+
+
+class SharePrior(ABC):
+    """A prior on topic shares; `alpha` are its parameters (`State.alpha`)."""
+
+    start: np.ndarray  # the parameters before the first step
+    turns: int = 1  # of summarise and update in an M-step that sees all documents
+
+    @property
+    @abstractmethod
+    def learns(self) -> bool:
+        """Whether any parameter is learned."""
+
+    @abstractmethod
+    def held(self) -> Self:
+        """The same prior, of which nothing is learned any more."""
+
+    @abstractmethod
+    def rows(self, alpha: np.ndarray, documents: Described) -> Rows:
+        """alpha of each document."""
+
+    @abstractmethod
+    def summarise(self, alpha: np.ndarray, documents: Described, rows: Rows, log_theta: np.ndarray) -> np.ndarray:
+        """What documents say about the parameters; the sum of two results is what their union says.
+
+        rows : of these documents at these parameters; log_theta : (R, K) sum of E[log theta] over those of each row
+        """
+
+    @abstractmethod
+    def update(self, alpha: np.ndarray, stats: np.ndarray, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
+        """The parameters after an M-step; with a rate below one (mini-batches), after one damped step.
+
+        stats : of documents that stand for `scale` times as many
+        """
+
+    @abstractmethod
+    def update_from_counts(self, alpha: np.ndarray, histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The parameters after a step on a sample of topic counts.
+
+        histogram : (K, L) documents that hold topic k exactly n times; lengths : (D,) tokens
+        """
+
+    @abstractmethod
+    def first_topics(self, n_topics: int) -> Self:
+        """The same prior of the first so many topics."""
+
+    def evidence(self, alpha: np.ndarray) -> float:
+        """log p(parameters), up to a constant."""
+        return 0.0
+
+    @abstractmethod
+    def mean(self, alpha: np.ndarray) -> np.ndarray:
+        """(K,) alpha of a document of which nothing is known."""
