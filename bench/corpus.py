@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.datasets import docstrings, load
+from supertopic.documents.vectorizer import Vectorizer
 from supertopic.metrics import completion_split, score_completion
-from supertopic.vectorizer import Vectorizer
 
 ALPHA, BETA = 0.1, 0.01  # the fixed priors of every library in every table
 

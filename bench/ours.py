@@ -13,7 +13,7 @@ from bench import clock
 from bench.corpus import ALPHA, BETA
 from supertopic import LDA
 from supertopic.backends.threads import Threads
-from supertopic.corpus import as_corpus
+from supertopic.documents.corpus import as_corpus
 from supertopic.estimators.shared.fitting.streaming import unlabelled
 from supertopic.inference.task import Watch
 from supertopic.inference.variational.local import LocalLimits

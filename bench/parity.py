@@ -24,8 +24,8 @@ from bench.peers import version
 from bench.report import Table, machine, say, write
 from supertopic import LDA, DiscLDAClassifier, SLDAClassifier, SLDARegressor, metrics
 from supertopic.backends.threads import Threads
-from supertopic.corpus import as_corpus
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import as_corpus
 from supertopic.estimators.shared.fitting.streaming import unlabelled
 from supertopic.inference.batches import gather
 from supertopic.inference.variational.local import LocalLimits

@@ -18,8 +18,8 @@ from experiments.book import Outcome, reproduces
 from experiments.newsgroups import newsgroups
 from experiments.slda_figures import counted, reviews
 from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor
-from supertopic.corpus import Corpus
 from supertopic.datasets import load
+from supertopic.documents.corpus import Corpus
 from supertopic.metrics import coherence, topic_diversity
 
 SPLITS = 5

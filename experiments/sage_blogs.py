@@ -25,8 +25,8 @@ from sklearn.svm import LinearSVC
 
 from experiments.book import Outcome, reproduces
 from supertopic import FacetedSAGE
-from supertopic.corpus import log_counts
 from supertopic.datasets import load
+from supertopic.documents.corpus import log_counts
 
 RIGHT, LEFT = ("at", "ha", "mm"), ("db", "tp", "tpm")
 TOPICS, PENALTIES = (10, 30), (0.01, 0.1, 1.0)

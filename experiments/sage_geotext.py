@@ -21,8 +21,8 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from experiments.book import Outcome, reproduces
 from supertopic import GeoSAGE
-from supertopic.corpus import log_counts
 from supertopic.datasets import load
+from supertopic.documents.corpus import log_counts
 from supertopic.estimators.shared.reading.regions import distance_km
 
 SLURS = re.compile("n[i1]g+[aeu]|f[a4]g+|b[i1]tch")  # users wrote them; they are counted, not printed

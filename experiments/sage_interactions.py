@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from experiments.book import Outcome, reproduces
 from supertopic import FacetedSAGE
-from supertopic.corpus import log_counts
 from supertopic.datasets import load
+from supertopic.documents.corpus import log_counts
 
 NONE, JEFFREYS, OWN = "no interactions", "Jeffreys, as topics and labels", "a prior of their own, the default"
 PRIORS: dict[str, dict[str, Any]] = {NONE: {"interactions": []}, JEFFREYS: {"interaction_gamma": None}, OWN: {}}

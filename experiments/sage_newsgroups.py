@@ -19,8 +19,8 @@ from sklearn.naive_bayes import MultinomialNB
 from experiments.book import Outcome, reproduces
 from experiments.drawing import with_spread
 from supertopic import SAGEClassifier
-from supertopic.corpus import log_counts
 from supertopic.datasets import load
+from supertopic.documents.corpus import log_counts
 
 SIZES = {0.05: 5, 0.1: 5, 0.2: 5, 0.5: 3, 1.0: 1}  # share of the training set: number of subsamples
 SMOOTHING = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)

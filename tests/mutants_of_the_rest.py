@@ -291,7 +291,7 @@ MUTANTS = [
         ("if spec.sums and np.abs", "if False and np.abs", _CHECKS),
     ),
     *mutants_of(
-        "word_patterns.py",
+        "documents/word_patterns.py",
         (", timeout=_SECONDS + _SECONDS_PER_CHARACTER * len(text)", "", "test_word_patterns.py::test_time_is_bounded"),
     ),
     *mutants_of(
@@ -311,7 +311,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "corpus.py",
+        "documents/corpus.py",
         ("indices.max() >= size):", "indices.max() > size):", _INPUT + "test_broken_matrices_are_refused_everywhere"),
         (
             "(data.min() >= 0 and data.max() <= LARGEST_COUNT)",

@@ -8,8 +8,8 @@ import pytest
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.cli.target import ColumnValues, choose
+from supertopic.documents.streams import Stream
 from supertopic.responses.choice import choose_response
-from supertopic.streams import Stream
 
 RNG = np.random.default_rng(0)
 X = RNG.poisson(1.0, (120, 12))

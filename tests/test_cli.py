@@ -78,7 +78,7 @@ def test_topics_as_a_table_json_and_csv(model):
     assert list(tidy) == ["topic", "share", "rank", "word", "probability"] and len(tidy) == 6
 
 
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.parametrize("extension", ["csv", "tsv", "jsonl", "parquet"])
 def test_predictions_keep_every_row(tmp_path, data, model, extension):
     out = tmp_path / f"p.{extension}"
@@ -111,7 +111,7 @@ def test_unknown_words_are_counted(tmp_path, model):
     assert len(done.stdout.splitlines()) == 3
 
 
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_evaluate_agrees_with_the_library(data, model):
     figures = json.loads(run("evaluate", model, data, "--text", "body", "--json").stdout)
     fitted = supertopic.load(model)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.feature_extraction.text import CountVectorizer
 
-from supertopic.corpus import (
+from supertopic.documents.corpus import (
     Corpus,
     EmptyDocumentWarning,
     as_corpus,
@@ -19,7 +19,7 @@ from supertopic.corpus import (
     require_vocabulary,
     warn_empty,
 )
-from supertopic.vectorizer import Vectorizer
+from supertopic.documents.vectorizer import Vectorizer
 
 DENSE = np.array([[1, 0, 2], [0, 0, 0], [3, 1, 0]])
 TEXTS = ["cat dog cat", "unknown"]

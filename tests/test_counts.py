@@ -7,8 +7,8 @@ import scipy.sparse as sp
 import supertopic
 from supertopic import SLDAClassifier, SLDARegressor, Stream, TopicModel
 from supertopic.backends.threads import Threads
-from supertopic.corpus import log_counts
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import log_counts
 from supertopic.inference import repeats
 from supertopic.inference.after.prediction import PointModel, infer_shares, response_shares
 from supertopic.inference.first_topics import online_counts

@@ -8,7 +8,7 @@ import pytest
 
 from supertopic import MedLDAClassifier, MedLDARegressor, SLDAClassifier, SLDARegressor, SSTMClassifier, load
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.reading.covariates import Scaling
+from supertopic.documents.covariates import Scaling
 
 RNG = np.random.default_rng(7)
 D, K = 300, 4

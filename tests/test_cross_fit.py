@@ -6,8 +6,8 @@ from scipy.stats import norm
 from statsmodels.api import WLS, add_constant
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
-from supertopic.corpus import Corpus
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.certainty import cross_fit
 from supertopic.inference.after import calibration
 from supertopic.inference.after.calibration import Calibration, calibrate, told_apart

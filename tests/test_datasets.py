@@ -6,8 +6,8 @@ from scipy import stats
 from scipy.special import expit, softmax
 
 from supertopic import datasets
-from supertopic.corpus import Corpus
 from supertopic.datasets import RESPONSES, docstrings, load, simulate
+from supertopic.documents.corpus import Corpus
 
 CORPORA = """20newsgroups 20newsgroups_bow associated_press_bow bbc_news geotext_bow movie_reviews_scale
 nips12 poliblog5k_bow poliblog773_bow ted_talks tripadvisor we8there_bow"""

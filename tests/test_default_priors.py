@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 import supertopic
 from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor, Stream
-from supertopic.corpus import EmptyDocumentWarning, log_counts
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import EmptyDocumentWarning, log_counts
 from supertopic.persistence import read_model, write_model
 
 from .test_counts import bursty

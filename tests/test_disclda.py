@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from supertopic import LDA, DiscLDAClassifier, Vectorizer, load
 from supertopic.backends.threads import Threads
-from supertopic.corpus import as_corpus
+from supertopic.documents.corpus import as_corpus
 from supertopic.inference.batches import Batch
 from supertopic.inference.variational.disclda import first_class_state
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -44,7 +44,7 @@ def labelled():
 
 
 @parametrize_with_checks([DiscLDAClassifier(1, max_iter=5), DiscLDAClassifier(1, n_shared_topics=0, max_iter=3)])
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -354,7 +354,7 @@ def test_saved_and_loaded(tmp_path):
     assert again.perplexity(TEXTS) == model.perplexity(TEXTS)
 
 
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_a_document_without_a_word_has_the_shares_of_the_classes():
     labels = ["sport"] * 15 + ["politics"] * 5
     model = DiscLDAClassifier(1, max_iter=5).fit(TEXTS, labels)

@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import supertopic
 from supertopic import LDA, Corpus, MixtureOfCategoricals, Stream, Vectorizer, load
-from supertopic.corpus import EmptyDocumentWarning
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import EmptyDocumentWarning
 from supertopic.metrics import align_topics
 
 TEXTS = [
@@ -59,7 +59,7 @@ def simulated():
         MixtureOfCategoricals(2, inference="svi", max_iter=3),
     ]
 )
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore:n_topics=2 is more than:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):

@@ -35,7 +35,7 @@ def write(version: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.supertopic")), ids=lambda path: path.stem)
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_golden_files_load_for_ever(path):
     expected = json.loads(path.with_suffix(".json").read_text())
     model = load(path)

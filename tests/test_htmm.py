@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from supertopic import HTMM, Vectorizer, load
 from supertopic.backends.threads import Threads
-from supertopic.corpus import EmptyDocumentWarning
-from supertopic.estimators.shared.reading.sentences import gather, split_sentences
+from supertopic.documents.corpus import EmptyDocumentWarning
+from supertopic.documents.sentences import gather, split_sentences
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.htmm import Sentences, completion, infer_posterior, log_topics
@@ -229,7 +229,7 @@ def test_counts_without_documents_are_documents_of_one_sentence():
 
 
 @parametrize_with_checks([HTMM(2, max_iter=5)])
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -16,7 +16,7 @@ from supertopic import (
     SLDAClassifier,
     SLDARegressor,
 )
-from supertopic.corpus import LARGEST_COUNT, as_corpus
+from supertopic.documents.corpus import LARGEST_COUNT, as_corpus
 
 RNG = np.random.default_rng(0)
 GOOD = sp.csr_matrix(RNG.poisson(1.0, size=(12, 6)).astype(np.float32))

@@ -14,8 +14,8 @@ from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
-from supertopic.corpus import EmptyDocumentWarning
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import EmptyDocumentWarning
 from supertopic.inference.batches import Batch, continue_from
 from supertopic.inference.design import Design
 from supertopic.inference.variational.e_step_response import LocalLimits

@@ -65,7 +65,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [MedLDARegressor(5, max_iter=10), MedLDAClassifier(2, max_iter=5)], expected_failed_checks=expected_failures
 )
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore:n_topics=[25] is more than:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):

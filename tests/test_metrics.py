@@ -7,9 +7,9 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from supertopic import metrics
-from supertopic.corpus import as_corpus
+from supertopic.documents.corpus import as_corpus
+from supertopic.documents.vectorizer import Vectorizer
 from supertopic.metrics.coherence import count_documents
-from supertopic.vectorizer import Vectorizer
 from tests import naive_metrics as naive
 
 RNG = np.random.default_rng(7)

@@ -10,7 +10,7 @@ from scipy.special import digamma
 from scipy.stats import hypergeom
 
 from supertopic import metrics
-from supertopic.corpus import as_corpus
+from supertopic.documents.corpus import as_corpus
 from supertopic.kernels import heldout as kernels
 from tests import naive_metrics as naive
 

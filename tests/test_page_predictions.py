@@ -8,8 +8,8 @@ import scipy.special
 import scipy.stats
 
 from supertopic import HTMM, FacetedSAGE, GeoSAGE, SLDARegressor, Vectorizer
+from supertopic.documents.word_patterns import TOKEN_PATTERN
 from supertopic.explore.page import inference as page_inference
-from supertopic.word_patterns import TOKEN_PATTERN
 from tests.page_models import KINDS, NEW, fitted, labels, reviews
 
 ALL = list(KINDS)
@@ -37,7 +37,7 @@ def flat(answer):
 
 
 @pytest.mark.parametrize("kind", ALL)
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_typed_text_is_predicted_as_in_python(kind, watched, tmp_path):
     model, frame = fitted(kind), reviews()
     file = tmp_path / "report.html"
@@ -57,7 +57,7 @@ def test_typed_text_is_predicted_as_in_python(kind, watched, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["softmax", "several"])
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_typed_text_is_as_sure_as_in_python(kind, watched, tmp_path):
     """Predictors of a softmax that lie far apart are drawn in, and keep the shares of the classes."""
     model, frame = copy(fitted(kind)), reviews()
@@ -73,7 +73,7 @@ def test_typed_text_is_as_sure_as_in_python(kind, watched, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "poisson", "weibull"])
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_intervals_wider_than_any_of_the_response_are_those_of_python(kind, watched, tmp_path):
     """Levels above one stretch the widest interval."""
     model, frame = copy(fitted(kind)), reviews()
@@ -87,7 +87,7 @@ def test_intervals_wider_than_any_of_the_response_are_those_of_python(kind, watc
         np.testing.assert_allclose(flat(got[-1]), numbers[-1], rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_typed_text_has_the_topics_of_python(watched, tmp_path):
     """DiscLDA: shares of topics and topics of words, both averaged over the classes."""
     model, frame = fitted("class_topics"), reviews()
@@ -142,7 +142,7 @@ def test_hidden_counts_give_the_stored_scores(watched, tmp_path):
     np.testing.assert_allclose(found, scores, atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_rounded_topics_are_exact_enough(monkeypatch, watched, tmp_path):
     """Large models have topics in 16 bits."""
     monkeypatch.setattr(page_inference, "_ALL_EXACT", 0)

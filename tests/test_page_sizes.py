@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from supertopic import SLDARegressor
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from tests.browser import start_browser
 
 pytestmark = pytest.mark.slow

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic.documents.streams import Stream
 from supertopic.inference.variational import prediction_stream
 from supertopic.inference.variational.prediction_stream import Source
-from supertopic.streams import Stream
 from tests.test_prediction_constrained import COVARIATE, NEW, NEW_COVARIATE, NEW_TOLD, NEW_Y, PLAIN, TOLD, Stop, X, Y
 
 

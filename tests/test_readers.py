@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from supertopic.corpus import EmptyDocumentWarning
-from supertopic.readers import read_batches, read_table, text_column
-from supertopic.streams import Stream
-from supertopic.vectorizer import Vectorizer
+from supertopic.documents.corpus import EmptyDocumentWarning
+from supertopic.documents.readers import read_batches, read_table, text_column
+from supertopic.documents.streams import Stream
+from supertopic.documents.vectorizer import Vectorizer
 
 FRAME = pd.DataFrame(
     {

@@ -38,7 +38,7 @@ def labelled():
 @parametrize_with_checks(
     [SAGEClassifier(), SAGEClassifier(prior="exponential", background_share=0.5), SAGETopics(2, max_iter=5)]
 )
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore:n_topics=2 is more than:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):

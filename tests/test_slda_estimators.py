@@ -9,9 +9,9 @@ from sklearn.linear_model import RidgeCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from supertopic import LDA, SLDAClassifier, SLDARegressor
-from supertopic.corpus import as_corpus
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import as_corpus
 from supertopic.inference.after import prediction
 from supertopic.metrics import predictive_r2
 
@@ -95,7 +95,7 @@ def expected_failures(estimator):
     [SLDARegressor(5, max_iter=8, cross_fit=2), SLDAClassifier(2, max_iter=5, cross_fit=2)],
     expected_failed_checks=expected_failures,
 )
-@pytest.mark.filterwarnings("ignore::supertopic.corpus.EmptyDocumentWarning")
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore:n_topics=[25] is more than:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:.* holds .* distinct whole numbers:UserWarning")

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
-from supertopic.corpus import as_corpus
+from supertopic.documents.corpus import as_corpus
 from supertopic.estimators.shared.fitting import supervision
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.fitting.words_beside import scored

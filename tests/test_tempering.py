@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from supertopic import DiscLDAClassifier, SAGEClassifier, load
-from supertopic.corpus import Corpus
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.certainty.tempering import Evidence, Temperature, fit_temperature, lengths_of
 
 RNG = np.random.default_rng(0)

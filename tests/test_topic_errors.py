@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from supertopic import SLDAClassifier, SLDARegressor, load
-from supertopic.corpus import Corpus
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.certainty import honest
 from supertopic.estimators.shared.certainty.topic_errors import similarity, widening
 from tests.naive_supervised import jackknife_widening

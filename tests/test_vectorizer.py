@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 
-from supertopic import terms
-from supertopic.corpus import as_corpus
 from supertopic.datasets import load
-from supertopic.vectorizer import TOKEN_PATTERN, Vectorizer
+from supertopic.documents import terms
+from supertopic.documents.corpus import as_corpus
+from supertopic.documents.vectorizer import TOKEN_PATTERN, Vectorizer
 
 TEXTS = ["The cat sat on the mat", "the dog sat", "Cats and dogs, cats and dogs", ""]
 

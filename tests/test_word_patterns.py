@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from supertopic.word_patterns import TOKEN_PATTERN, word_pattern
+from supertopic.documents.word_patterns import TOKEN_PATTERN, word_pattern
 
 # Python's `re` tries exponentially many ways.
 MANY_WAYS = [

@@ -13,7 +13,9 @@ from supertopic.plots_of import drawn_by
 if TYPE_CHECKING:
     from supertopic import datasets, metrics
     from supertopic.checkpoint import Checkpoint
-    from supertopic.corpus import Corpus
+    from supertopic.documents.corpus import Corpus
+    from supertopic.documents.streams import Stream
+    from supertopic.documents.vectorizer import Vectorizer
     from supertopic.estimators import (
         HTMM,
         LDA,
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
         load,
     )
     from supertopic.selection import select_topics
-    from supertopic.streams import Stream
-    from supertopic.vectorizer import Vectorizer
 
 __all__ = [
     "HTMM",
@@ -70,9 +70,9 @@ __version__ = version("supertopic")
 # the others are estimators
 _HOMES = {
     "Checkpoint": "checkpoint",
-    "Corpus": "corpus",
-    "Stream": "streams",
-    "Vectorizer": "vectorizer",
+    "Corpus": "documents.corpus",
+    "Stream": "documents.streams",
+    "Vectorizer": "documents.vectorizer",
     "select_topics": "selection",
 }
 _MODULES = ("datasets", "metrics")

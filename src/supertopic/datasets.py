@@ -21,8 +21,8 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.utils import Bunch
 
-from supertopic.corpus import as_corpus
-from supertopic.readers import read_table, text_column
+from supertopic.documents.corpus import as_corpus
+from supertopic.documents.readers import read_table, text_column
 
 __all__ = ["docstrings", "load", "simulate"]
 

@@ -23,13 +23,13 @@ import pandas as pd
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import StratifiedKFold, check_cv
 
-from supertopic.corpus import Corpus, EmptyDocumentWarning, as_corpus, as_texts, holds_text
-from supertopic.estimators.shared.reading.labels import guess_response
+from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_corpus, as_texts, holds_text
+from supertopic.documents.labels import guess_response
+from supertopic.documents.streams import Stream
 from supertopic.html_tables import curve_svg, frame_html
 from supertopic.metrics import coherence, perplexity, stability
 from supertopic.plots_of import draw
 from supertopic.progress import track
-from supertopic.streams import Stream
 
 __all__ = ["TopicSelection", "select_topics"]
 

@@ -29,7 +29,7 @@ from supertopic import (
     TopicModel,
     Vectorizer,
 )
-from supertopic.readers import read_table
+from supertopic.documents.readers import read_table
 from tests.fuzz.runner import main
 from tests.fuzz.watch import without_warnings
 

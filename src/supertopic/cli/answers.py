@@ -186,7 +186,7 @@ def _truth(outcome: Outcome, target: ColumnValues) -> tuple[np.ndarray, np.ndarr
 
 def _silently(predict: Any) -> Any:
     """Suppress the warning about empty documents, which are reported as a separate figure."""
-    from supertopic.corpus import EmptyDocumentWarning
+    from supertopic.documents.corpus import EmptyDocumentWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)

@@ -71,7 +71,7 @@ def open_table(
 
     refuse_text : whether the text column must not be one of `columns`, which are targets
     """
-    from supertopic.readers import find_column, read_batches
+    from supertopic.documents.readers import find_column, read_batches
 
     batches: Any = read_batches(source, batch_size=BATCH, encoding=encoding)
     first = next(batches)  # the readers raise if a table has no rows
@@ -94,7 +94,7 @@ def read_documents(
     source: str, text: str | None, columns: Sequence[str] = (), *, encoding: str = "utf-8"
 ) -> tuple[list[str], pd.DataFrame, str]:
     """Return all documents, the other `columns` of their rows, and the name of the text column."""
-    from supertopic.readers import texts_of, warn_missing
+    from supertopic.documents.readers import texts_of, warn_missing
 
     name, batches = open_table(source, text, columns=columns, encoding=encoding, refuse_text=True)
     documents: list[str] = []
@@ -112,7 +112,7 @@ def read_documents(
 
 def is_many_files(source: str) -> bool:
     """Whether DATA is a glob that matches several files."""
-    from supertopic.readers import find_files
+    from supertopic.documents.readers import find_files
 
     return glob.has_magic(source) and not os.path.exists(source) and len(find_files(source)) > 1
 
@@ -132,7 +132,7 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
 def stream_of(source: str, text: str, batch_size: int, encoding: str, y: Any = None) -> Any:
     """The documents as a Stream, with their responses `y`, one per row, where there are some."""
     from supertopic import Stream
-    from supertopic.readers import read_batches, texts_of
+    from supertopic.documents.readers import read_batches, texts_of
 
     if y is None:
         return Stream(source, text, None, batch_size, encoding=encoding)
@@ -180,8 +180,8 @@ def check_writable(
 
 
 def _check_replaceable(path: str, option: str, inputs: Sequence[str], force: bool, model: bool) -> None:
+    from supertopic.documents.readers import find_files
     from supertopic.persistence import kind_of_file
-    from supertopic.readers import find_files
 
     for source in inputs:
         files = [source] if os.path.isfile(source) else find_files(source) if source != "-" else []

@@ -136,7 +136,7 @@ def _diversity(trial: Trial) -> float:
 
 
 def _entropy(trial: Trial) -> float:
-    from supertopic.corpus import EmptyDocumentWarning
+    from supertopic.documents.corpus import EmptyDocumentWarning
     from supertopic.metrics import doc_topic_entropy
 
     with warnings.catch_warnings():

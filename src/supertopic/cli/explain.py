@@ -16,7 +16,7 @@ from supertopic.cli.options import Json
 from supertopic.cli.outcomes import Outcome, outcomes_of, predict_frame
 from supertopic.cli.response import contributions, covariate_effects, plain, shares_by_word, topics_are_classes
 from supertopic.cli.show import COLOURS, note, say, say_json, show
-from supertopic.word_patterns import word_pattern
+from supertopic.documents.word_patterns import word_pattern
 
 
 def explain(

@@ -171,7 +171,7 @@ def covariates_given(model: Any, given: str) -> pd.DataFrame | None:
         if pairs:
             raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
         return None
-    from supertopic.estimators.shared.reading.covariates import given_by_name
+    from supertopic.documents.covariates import given_by_name
 
     columns, found = model._columns, {}
     names = columns.names or [str(place) for place in range(len(model._scaling.mean))]

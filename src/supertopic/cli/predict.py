@@ -120,8 +120,8 @@ def rows_of(
     model: Any, batches: Iterable[pd.DataFrame], text: str, asked: Asked, tally: Tally
 ) -> Iterator[pd.DataFrame]:
     """Yield a frame of predictions for each batch of rows, and update `tally`."""
-    from supertopic.corpus import EmptyDocumentWarning
-    from supertopic.readers import texts_of
+    from supertopic.documents.corpus import EmptyDocumentWarning
+    from supertopic.documents.readers import texts_of
 
     for frame in batches:
         texts, missing = texts_of(frame, text)

@@ -76,7 +76,7 @@ def _read_all(batches: Iterable[pd.DataFrame], text: str) -> tuple[list[str], pd
     """The documents and all columns that were asked for."""
     import pandas as pd
 
-    from supertopic.readers import texts_of, warn_missing
+    from supertopic.documents.readers import texts_of, warn_missing
 
     texts: list[str] = []
     frames, n_missing = [], 0

@@ -13,7 +13,7 @@ from supertopic.cli.show import facts, say, show
 
 def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[str, Any]:
     """Return the figures of a fit by name, for JSON."""
-    from supertopic.stop_words import DEFAULT, ENGLISH
+    from supertopic.documents.stop_words import DEFAULT, ENGLISH
 
     tally, engines = estimator.vectorizer_, list(estimator.engines)
     inference = estimator._inference() if engines else None
@@ -76,7 +76,7 @@ def tallying_vectorizer(**params: Any) -> Any:
     """Return a Vectorizer that counts the tokens and the empty documents in the first pass over the documents."""
     import numpy as np
 
-    from supertopic.vectorizer import Vectorizer
+    from supertopic.documents.vectorizer import Vectorizer
 
     class TallyingVectorizer(Vectorizer):
         n_tallied = n_empty = 0

@@ -14,7 +14,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
-from supertopic.corpus import Corpus, warn_empty
+from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.certainty.tempering import (
@@ -25,7 +26,6 @@ from supertopic.estimators.shared.certainty.tempering import (
     lengths_of,
 )
 from supertopic.estimators.shared.reading.checks import require_whole
-from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.estimators.shared.results.answers import score_classes
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine

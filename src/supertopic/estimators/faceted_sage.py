@@ -15,10 +15,10 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.corpus import warn_empty
+from supertopic.documents.corpus import warn_empty
+from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions.facets import CellDesign, Components
 from supertopic.estimators.shared.reading.facets import FacetedEstimator
-from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.inference.variational.facets import LabelModel
 from supertopic.metrics import perplexity
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.corpus import warn_empty
+from supertopic.documents.corpus import warn_empty
 from supertopic.emissions.facets import CellDesign
 from supertopic.estimators.shared.reading.checks import require_number, require_whole
 from supertopic.estimators.shared.reading.facets import FacetedEstimator

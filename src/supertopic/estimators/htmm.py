@@ -14,11 +14,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
-from supertopic.corpus import Corpus, warn_empty
+from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.sentences import Rows, gather
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_whole
-from supertopic.estimators.shared.reading.sentences import Rows, gather
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run

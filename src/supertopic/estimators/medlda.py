@@ -12,12 +12,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
+from supertopic.documents.labels import Target, as_codes, as_numbers, class_weights
 from supertopic.estimators.shared.certainty.margin_probabilities import fit_scaling, scaled_probabilities
 from supertopic.estimators.shared.fitting.priors import default_alpha
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.fitting.words_beside import scored
 from supertopic.estimators.shared.reading.checks import check_folds
-from supertopic.estimators.shared.reading.labels import Target, as_codes, as_numbers, class_weights
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.inference.after.margin_words import MarginWords

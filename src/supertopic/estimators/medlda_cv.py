@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, Reg
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text
+from supertopic.documents.corpus import Corpus, as_corpus, as_texts, holds_text
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.html_tables import frame_html
 from supertopic.plots_of import Plots

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from supertopic.corpus import Corpus, warn_empty
+from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
 from supertopic.estimators.shared.base import TopicEstimator
@@ -24,7 +25,6 @@ from supertopic.estimators.shared.certainty.tempering import (
     lengths_of,
 )
 from supertopic.estimators.shared.reading.checks import require_number, require_whole
-from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.estimators.shared.results.answers import score_classes
 from supertopic.estimators.shared.results.topic_info import ranked_words
 from supertopic.inference.after.prediction import PointModel

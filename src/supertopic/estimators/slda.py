@@ -14,14 +14,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.coefficients import CoefPrior
-from supertopic.estimators.shared.certainty.chains import diagnose, warn_unmixed
-from supertopic.estimators.shared.certainty.cross_fit import level
-from supertopic.estimators.shared.fitting.counts import check_counts
-from supertopic.estimators.shared.fitting.priors import default_alpha, default_smoothing
-from supertopic.estimators.shared.fitting.streaming import fit_partial_prediction
-from supertopic.estimators.shared.fitting.training import Training
-from supertopic.estimators.shared.reading.checks import check_folds, require_whole
-from supertopic.estimators.shared.reading.labels import (
+from supertopic.documents.labels import (
     Target,
     as_codes,
     as_numbers,
@@ -31,6 +24,13 @@ from supertopic.estimators.shared.reading.labels import (
     one_each,
     require_order,
 )
+from supertopic.estimators.shared.certainty.chains import diagnose, warn_unmixed
+from supertopic.estimators.shared.certainty.cross_fit import level
+from supertopic.estimators.shared.fitting.counts import check_counts
+from supertopic.estimators.shared.fitting.priors import default_alpha, default_smoothing
+from supertopic.estimators.shared.fitting.streaming import fit_partial_prediction
+from supertopic.estimators.shared.fitting.training import Training
+from supertopic.estimators.shared.reading.checks import check_folds, require_whole
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.inference.after.prediction import PointModel

@@ -20,11 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
 from supertopic.coefficients import CoefPrior
+from supertopic.documents.covariates import Scaling
+from supertopic.documents.labels import Target, as_codes, as_numbers, as_table
 from supertopic.estimators.shared.certainty.chains import by_chain, diagnose, have_mixed, warn_unmixed
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.reading.checks import require_whole
-from supertopic.estimators.shared.reading.covariates import Scaling
-from supertopic.estimators.shared.reading.labels import Target, as_codes, as_numbers, as_table
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.results.effects import Effects
 from supertopic.estimators.shared.supervised import SupervisedEstimator

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from supertopic.estimators.shared.reading.labels import (
+from supertopic.documents.labels import (
     Target,
     as_codes,
     as_numbers,

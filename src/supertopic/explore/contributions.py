@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.fitting.ensemble import has_members
 from supertopic.estimators.shared.results.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.estimators.shared.results.effects import units_of

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
-from supertopic.corpus import lengths_of
+from supertopic.documents.corpus import lengths_of
 from supertopic.kernels.thinning import copy_kept, count_kept
 from supertopic.kernels.word_sums import order_by_word
 

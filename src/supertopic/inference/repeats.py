@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
-from supertopic.corpus import lengths_of
+from supertopic.documents.corpus import lengths_of
 from supertopic.inference.after.prediction import PointModel, infer_shares
 from supertopic.inference.first_topics import online_counts
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.corpus import as_texts, holds_text
+from supertopic.documents.corpus import as_texts, holds_text
 from supertopic.metrics.summaries import components_of, top_word_ids
 
 # The constant that Roeder et al. (2015) add to a joint probability before taking its logarithm.

@@ -22,13 +22,15 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from supertopic.backends import make_backend, without_client
 from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
-from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
+from supertopic.documents.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
+from supertopic.documents.names import read_labels, read_words
+from supertopic.documents.streams import Stream
+from supertopic.documents.vectorizer import Vectorizer
 from supertopic.estimators.shared.beside import Beside
 from supertopic.estimators.shared.certainty.chains import to_arviz
 from supertopic.estimators.shared.files import saving
 from supertopic.estimators.shared.fitting.streaming import fit_stream, learns_nothing, unlabelled
 from supertopic.estimators.shared.reading.checks import require_whole
-from supertopic.estimators.shared.reading.names import read_labels, read_words
 from supertopic.estimators.shared.results.by_batches import METHODS, by_batches
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.notebook import model_html
@@ -43,8 +45,6 @@ from supertopic.inference.variational.step import take_step
 from supertopic.metrics import perplexity
 from supertopic.model import DocumentTerms, MixtureState, Model, State
 from supertopic.plots_of import Plots
-from supertopic.streams import Stream
-from supertopic.vectorizer import Vectorizer
 
 # Of fitted estimators: p(word | topic), and the mean of their topic shares, each with what it was made from.
 _TOPICS_BY_WORD, _MEAN_SHARES = Beside(), Beside()

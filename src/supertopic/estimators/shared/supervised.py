@@ -16,7 +16,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
-from supertopic.corpus import Corpus, warn_empty
+from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.covariates import Columns, Scaling
+from supertopic.documents.labels import Target, as_table
+from supertopic.documents.streams import Stream
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.certainty.cross_fit import KEPT as CERTAINTY
@@ -34,8 +37,6 @@ from supertopic.estimators.shared.fitting.streaming import (
 from supertopic.estimators.shared.fitting.supervision import choose_supervision
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.fitting.words_beside import add_words_beside, scored
-from supertopic.estimators.shared.reading.covariates import Columns, Scaling
-from supertopic.estimators.shared.reading.labels import Target, as_table
 from supertopic.estimators.shared.results import summaries, users_view
 from supertopic.estimators.shared.results.effects import Effects, find_effects
 from supertopic.estimators.shared.results.explanation import explained
@@ -51,7 +52,6 @@ from supertopic.model import CoefStep, DocumentTerms, Model
 from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.base import Response
 from supertopic.responses.several import Part, Several, parts_of
-from supertopic.streams import Stream
 
 _OF_ONE_FIT = ("_word_coef", "_word_scale", "_climb", "_climb_steps", *CERTAINTY, *ensemble.KEPT)
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
+from supertopic.documents.labels import as_codes, as_table
 from supertopic.estimators.shared.certainty.cross_fit import level
 from supertopic.estimators.shared.certainty.margin_probabilities import scaled_probabilities
 from supertopic.estimators.shared.certainty.softmax_heat import described_heat
-from supertopic.estimators.shared.reading.labels import as_codes, as_table
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.explore.page.documents import wrong_classes, wrong_numbers
 from supertopic.inference.after.interval_levels import WIDEST, interval_at

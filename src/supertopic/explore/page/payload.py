@@ -12,10 +12,10 @@ import pandas as pd
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
+from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
+from supertopic.documents.labels import as_table
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.fitting.ensemble import covariate_coef
-from supertopic.estimators.shared.reading.labels import as_table
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.documents import pack_counts, pack_texts
 from supertopic.explore.page.effects import effects_of, users_scores

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from supertopic.vectorizer import Vectorizer
-from supertopic.word_patterns import TOKEN_PATTERN
+from supertopic.documents.vectorizer import Vectorizer
+from supertopic.documents.word_patterns import TOKEN_PATTERN
 
 # The classes of JavaScript cover ASCII only. `\w` is that of `re` for our own pattern, that of `regex` for others.
 _OWN_WORD, _WORD = r"\p{L}\p{N}_", r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"

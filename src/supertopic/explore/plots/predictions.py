@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from supertopic.explore.plots import style
 
 

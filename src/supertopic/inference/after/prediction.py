@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
-from supertopic.corpus import Corpus, lengths_of, log_counts, logarithms
+from supertopic.documents.corpus import Corpus, lengths_of, log_counts, logarithms
 from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -28,7 +28,7 @@ class PointModel:
 
     `at_mode` says that responses depend on the mode of theta, rather than on the frequencies Zbar of the topics. It
     goes with `collapsed`, whose gamma is a multiple of the mode. `log_counts` says that topics see the logarithms of
-    counts (`supertopic.corpus.log_counts`).
+    counts (`supertopic.documents.corpus.log_counts`).
     """
 
     alpha: np.ndarray

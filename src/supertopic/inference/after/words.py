@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Run
-from supertopic.corpus import lengths_of
+from supertopic.documents.corpus import lengths_of
 from supertopic.model import State
 
 _HELD_OUT = 0.25  # share of the labelled documents that a pilot fit does not see

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.certainty import softmax_heat
 from supertopic.estimators.shared.certainty.folds import FoldCoefficients, fold_fits, folds_of, length_of_folds
 from supertopic.estimators.shared.certainty.softmax_heat import heated, keep_heat

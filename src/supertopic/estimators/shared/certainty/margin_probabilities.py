@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.certainty.folds import LEAST, fold_fits, folds_of
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import calibrate

@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from supertopic.backends.base import Run, in_turn
 from supertopic.checks import check_whole
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 
 _LIMITS = ((np.log(0.05), np.log(1e4)), (0.0, 1.0))  # of the level's logarithm, and of the power
 _STARTS = (0.0, 0.5)  # powers that two searches begin at

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends import name_in_files
 from supertopic.checks import check_whole
+from supertopic.documents.names import read_labels
+from supertopic.documents.vectorizer import Vectorizer
 from supertopic.estimators.shared.files import file_checks
-from supertopic.estimators.shared.reading.names import read_labels
 from supertopic.model import Model, State, restore_state
 from supertopic.persistence import is_storable, read_model, write_model
 from supertopic.plain_values import decode, encode
-from supertopic.vectorizer import Vectorizer
 
 ESTIMATORS: dict[str, type] = {}  # by class name; `TopicEstimator` enters its subclasses
 _KEPT = ("bound_", "doc_topic_")  # fitted arrays that are not part of the State; `_kept_arrays` names further ones

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from supertopic.checks import check_choice
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from supertopic.inference.repeats import repeats_beyond_topics
 
 COUNTS = ("auto", "raw", "log")

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from supertopic.checks import check_whole
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.fitting.counts import choose_counts, restored_counts
 from supertopic.responses.classes import Softmax
 from supertopic.responses.several import parts_of

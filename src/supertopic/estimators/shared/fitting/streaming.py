@@ -17,12 +17,13 @@ import numpy as np
 from sklearn.base import clone
 
 from supertopic.checkpoint import fingerprint_data
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
+from supertopic.documents.covariates import Columns, Scaling
+from supertopic.documents.labels import LabelSurvey, Target, as_table
+from supertopic.documents.streams import Stream
 from supertopic.estimators.shared.fitting.ensemble import n_members
 from supertopic.estimators.shared.fitting.priors import look_at
 from supertopic.estimators.shared.fitting.training import Training
-from supertopic.estimators.shared.reading.covariates import Columns, Scaling
-from supertopic.estimators.shared.reading.labels import LabelSurvey, Target, as_table
 from supertopic.inference.after.refit import SpilledDocuments
 from supertopic.inference.batches import Batch
 from supertopic.inference.task import Fit, run
@@ -30,7 +31,6 @@ from supertopic.inference.variational.climb import Climb
 from supertopic.inference.variational.prediction_stream import fit_partial, fit_prediction_stream
 from supertopic.inference.variational.stochastic import fit_epochs
 from supertopic.model import Model
-from supertopic.streams import Stream
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from supertopic.inference.batches import Batch
 
 

@@ -1,1 +1,1 @@
-"""What users give, as models take it: labels, covariates, names, sentences, places."""
+"""Refusals of parameters; labels and places that models learn beside topics."""

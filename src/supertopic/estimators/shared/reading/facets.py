@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
-from supertopic.corpus import Corpus
+from supertopic.documents.corpus import Corpus
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior
 from supertopic.estimators.shared.base import TopicEstimator

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.documents.labels import as_numbers, as_table, missing
 from supertopic.estimators.shared.certainty.cross_fit import level
-from supertopic.estimators.shared.reading.labels import as_numbers, as_table, missing
 from supertopic.inference.after.interval_levels import interval_at
 from supertopic.inference.after.prediction import Scores
 from supertopic.metrics import predictive_r2

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.streams import Stream
+from supertopic.documents.streams import Stream
 
 METHODS = ("transform", "predict", "predict_proba")
 

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from supertopic.documents.covariates import given_by_name
 from supertopic.estimators.shared.fitting.ensemble import has_members
-from supertopic.estimators.shared.reading.covariates import given_by_name
 from supertopic.estimators.shared.results.effects import Effects
 from supertopic.estimators.shared.results.explanation import by_contribution
 from supertopic.inference.after import prediction

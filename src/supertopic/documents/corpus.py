@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
-from supertopic.pipelines import words_from_pipeline
+from supertopic.documents.pipelines import words_from_pipeline
 
 __all__ = [
     "Corpus",

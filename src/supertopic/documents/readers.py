@@ -26,7 +26,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from supertopic.corpus import EmptyDocumentWarning
+from supertopic.documents.corpus import EmptyDocumentWarning
 
 __all__ = ["find_column", "read_batches", "read_table", "text_column"]
 

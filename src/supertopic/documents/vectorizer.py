@@ -20,10 +20,10 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.corpus import WORDS, as_texts
-from supertopic.stop_words import DEFAULT, are_english, stop_words_of
-from supertopic.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
-from supertopic.word_patterns import TOKEN_PATTERN, word_pattern
+from supertopic.documents.corpus import WORDS, as_texts
+from supertopic.documents.stop_words import DEFAULT, are_english, stop_words_of
+from supertopic.documents.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
+from supertopic.documents.word_patterns import TOKEN_PATTERN, word_pattern
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.corpus import Corpus, as_corpus, as_texts, holds_text
-from supertopic.readers import Source, find_column, find_files, read_batches, texts_of, warn_missing
+from supertopic.documents.corpus import Corpus, as_corpus, as_texts, holds_text
+from supertopic.documents.readers import Source, find_column, find_files, read_batches, texts_of, warn_missing
 
 __all__ = ["Stream"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.corpus import Corpus, as_texts, holds_text
+from supertopic.documents.corpus import Corpus, as_texts, holds_text
 
 _END = re.compile(r"[.!?…]+[\"')\]’”]*(?=\s|$)|\n\s*\n")
 _NO_END = re.compile(r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|e\.g|i\.e|cf|al|fig|eq|approx|inc|ltd|jr|sr)|\b[A-Z])\.$", re.I)
