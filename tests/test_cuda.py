@@ -20,20 +20,46 @@ ROOT = Path(__file__).parent.parent
 CHECKS = re.findall(r"^def (check_\w+)\(\)", (ROOT / "tests" / "cuda_simulated.py").read_text(), re.MULTILINE)
 
 
-@pytest.fixture(name="results", scope="module")
-def _results():
-    """All checks in one process, which has the simulator."""
+FITS = re.findall(r'^    "(\w+)": \(\w+, \{', (ROOT / "tests" / "cuda_fits.py").read_text(), re.MULTILINE)
+
+
+def in_the_simulator(module):
+    """What a module prints last, run in a process that has the simulator."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", "tests.cuda_simulated"]
+    command = [sys.executable, "-m", module]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.fixture(name="results", scope="module")
+def _results():
+    return in_the_simulator("tests.cuda_simulated")
+
+
+@pytest.fixture(name="fits", scope="module")
+def _fits():
+    return in_the_simulator("tests.cuda_fits")
+
+
 @pytest.mark.parametrize("name", CHECKS)
 def test_in_the_simulator(results, name):
     assert results[name][0] == "", results[name][0]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_whole_fits_in_the_simulator(fits, name):
+    """The same as by threads, but for half precision; a sampler draws another chain of the same distribution."""
+    assert "error" not in fits[name], fits[name]["error"]
+    ours, theirs = ({what: np.array(value) for what, value in fits[name][by].items()} for by in ("cuda", "threads"))
+    if "gibbs" in name:
+        np.testing.assert_allclose(ours["topics"].sum(axis=1), 1.0, rtol=1e-5)
+        np.testing.assert_allclose(ours["shares"].sum(axis=1), 1.0, rtol=1e-5)
+        np.testing.assert_allclose(ours["bound"].mean(), theirs["bound"].mean(), atol=0.4)
+        return
+    for what, value in theirs.items():
+        np.testing.assert_allclose(ours[what], value, rtol=5e-3, atol=0.08 if what == "shares" else 0.01, err_msg=what)
 
 
 def test_a_model_of_a_gpu_is_read_without_one(tmp_path, monkeypatch):

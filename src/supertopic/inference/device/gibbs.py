@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -45,11 +44,10 @@ class DeviceSampler(Sampler):
 
     def __init__(self, task: Task) -> None:
         counts, whole = task.counts, task.counts.data.astype(np.int64)
-        lengths = np.asarray(counts.sum(axis=1), dtype=np.int64).ravel()
+        self.lengths = lengths = np.asarray(counts.sum(axis=1), dtype=np.int64).ravel()
         self.n_topics, self.n_words = task.model.n_topics, counts.shape[1]
         self.alpha, self.prior = task.model.doc_topic_prior.start.copy(), integrable_prior(task.model.emission)
         self.seed, self.backend, self.n_tokens = task.seed, task.backend, int(lengths.sum())
-        self.tokens: Any = SimpleNamespace(doc_length=lengths)
         self._words = sent(np.repeat(counts.indices, whole), np.int32)
         self._doc_ptr = sent(np.concatenate([[0], np.cumsum(lengths)]), np.int64)
         self._order = sent(np.argsort(-lengths, kind="stable"), np.int32)
@@ -96,7 +94,7 @@ class DeviceSampler(Sampler):
 
     def sweep(self, number: int, topics: Any = None) -> None:
         registers = self._width // 32
-        kernels.sweep_documents(registers)[warps(len(self.tokens.doc_length))](
+        kernels.sweep_documents(registers)[warps(len(self.lengths))](
             self._order, self._doc_ptr, self._words, sent(padded(self.alpha, 1.0), np.float32), topics.flat,
             key_of(self.seed, number), self._topic,
         )  # fmt: skip
@@ -111,9 +109,9 @@ class DeviceSampler(Sampler):
         return distributions(logs)
 
     def topic_histogram(self) -> np.ndarray:
-        most = int(self.tokens.doc_length.max(initial=0)) + 1
+        most = int(self.lengths.max(initial=0)) + 1
         found = sent(np.zeros(self.n_topics * most), np.int32)
-        n_documents = len(self.tokens.doc_length)
+        n_documents = len(self.lengths)
         kernels.count_documents(self._width // 32)[warps(n_documents)](
             self._order, self._doc_ptr, self._topic, most, found
         )

@@ -53,9 +53,8 @@ def fit_gibbs(task: Task, watch: Watch) -> Fit:
         if left % _SWEEPS_PER_CHECK == 0:
             histogram = sampler.topic_histogram()
             if sweep >= _FIRST_ALPHA:
-                lengths = sampler.tokens.doc_length
-                sampler.alpha = model.doc_topic_prior.update_from_counts(sampler.alpha, histogram, lengths)
-            watch.trace.append(sampler.log_joint(histogram) / max(len(sampler.tokens.doc), 1))
+                sampler.alpha = model.doc_topic_prior.update_from_counts(sampler.alpha, histogram, sampler.lengths)
+            watch.trace.append(sampler.log_joint(histogram) / max(sampler.n_tokens, 1))
             alphas.append(sampler.alpha.tolist())
         if sweep >= settings.burn_in and left % settings.thin == 0:
             sampler.add_words(sums)
@@ -92,6 +91,7 @@ class Sampler:
     ) -> None:
         self.tokens, self.n_topics, self.alpha, self.prior = tokens, n_topics, alpha, prior
         self.seed, self.backend = seed, backend
+        self.lengths, self.n_tokens = tokens.doc_length, len(tokens.doc)
         self.word_topic = np.zeros((tokens.word_ptr.shape[1] - 1, n_topics), dtype=np.int32)
         self._scratch = [layout.make_scratch(n_topics) for _ in range(len(tokens.word_ptr))]
 
@@ -194,15 +194,16 @@ class Sampler:
 
     def add_words(self, sums: np.ndarray) -> None:
         """Add the counts of words by topic to `sums` (V, K)."""
+        word_topic = self.word_topic
 
         def add(start: int, stop: int) -> None:
-            sums[start:stop] += self.word_topic[start:stop]
+            sums[start:stop] += word_topic[start:stop]
 
         self.backend.over_range(len(sums), add)
 
     def topic_histogram(self) -> np.ndarray:
         """(K, L): documents that hold topic k exactly n times."""
-        return topic_histogram(self.documents, self.n_topics, len(self.tokens.doc_length))
+        return topic_histogram(self.documents, self.n_topics, len(self.lengths))
 
     def token_topics(self) -> np.ndarray:
         """(N,) uint16."""
@@ -210,20 +211,19 @@ class Sampler:
 
     def log_joint(self, histogram: np.ndarray) -> float:
         """log p(words, topics of the tokens), topic shares and topics integrated out."""
-        total = self.prior * len(self.word_topic)
+        word_topic, total = self.word_topic, self.prior * len(self.word_topic)
         words = (gammaln(total) - gammaln(self.topic_count + total)).sum()
-        values = gammaln(np.arange(int(self.word_topic.max(initial=0)) + 1) + self.prior) - gammaln(self.prior)
-        by_word = np.empty(len(self.word_topic))
+        values = gammaln(np.arange(int(word_topic.max(initial=0)) + 1) + self.prior) - gammaln(self.prior)
+        by_word = np.empty(len(word_topic))
         self.backend.over_range(
-            len(by_word), lambda start, stop: layout.sum_values(self.word_topic, values, start, stop, by_word)
+            len(by_word), lambda start, stop: layout.sum_values(word_topic, values, start, stop, by_word)
         )
         words += by_word.sum()
         documents = 0.0
         for counts, alpha in zip(histogram, self.alpha, strict=True):
             sizes = np.flatnonzero(counts)
             documents += counts[sizes] @ (gammaln(sizes + alpha) - gammaln(alpha))
-        lengths = self.tokens.doc_length
-        documents += (gammaln(self.alpha.sum()) - gammaln(lengths + self.alpha.sum())).sum()
+        documents += (gammaln(self.alpha.sum()) - gammaln(self.lengths + self.alpha.sum())).sum()
         return float(words + documents)
 
 
