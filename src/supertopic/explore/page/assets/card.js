@@ -2,8 +2,7 @@
 
 const card = { order: "relevance", lambda: 0.6 };
 
-function drawCard(place) {
-  const k = app.topic;
+function drawCard(place, k = app.topic) {
   const input = el("input", {
     type: "text",
     value: app.labels[k] || "",

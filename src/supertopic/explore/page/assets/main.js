@@ -37,6 +37,7 @@ async function start() {
   }
   addEventListener("hashchange", route);
   followTheme();
+  followPrinting();
   route();
   globalThis.supertopic = outside();
 }
@@ -156,17 +157,6 @@ function changeTheme() {
 
 function followTheme() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => announce("theme"));
-  let before;
-  addEventListener("beforeprint", () => {
-    before = document.documentElement.dataset.theme;
-    document.documentElement.dataset.theme = "light";
-    announce("theme");
-  });
-  addEventListener("afterprint", () => {
-    if (before) document.documentElement.dataset.theme = before;
-    else delete document.documentElement.dataset.theme;
-    announce("theme");
-  });
 }
 
 /* What tests and curious readers may use from the console. */
