@@ -23,7 +23,7 @@ COUNTED = OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/kernels COVERAGE_F
 	$(BIN)/python -m coverage run -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
+.PHONY: help demo test test-all test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -31,12 +31,17 @@ help: ## Say what there is to make
 demo: $(VENV)/.core ## Fit, explain and evaluate a model on text that is already on this machine
 	@$(BIN)/supertopic demo
 
-test: $(VENV)/.test ## Check style, types, imports, and run all tests
+test: $(VENV)/.test ## Check style, types, imports, and run the tests; fifteen minutes on two cores
 	@$(MAKE) -j 2 lint warm  # compiling has the core that the checks leave
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(SPREAD) -m "not release"
+
+test-all: $(VENV)/.test ## What is run before a release: all tests, the long ones too, and all mutants; hours
+	@$(MAKE) -j 2 lint warm
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(SPREAD)
+	@$(BIN)/python -m tests.mutants
 
 test-fast: $(VENV)/.test ## Run the quick tests only, in under a minute
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(SPREAD) -m "not slow and not long"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(SPREAD) -m "not slow and not long and not release"
 
 warm: $(VENV)/.test
 	@$(BIN)/supertopic warm-up >/dev/null

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 CERTAINTY = ("slda.calibration", "slda.known_coefficients", "slda.defaults")
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.data
 @pytest.mark.filterwarnings("ignore")  # small versions stop early and have empty documents
 @pytest.mark.parametrize("name", experiments())

@@ -1,4 +1,4 @@
-"""Random inputs, a few thousand in CI; `python -m tests.fuzz.loader 1000000` and the like try as many as one asks for.
+"""Random inputs, few in `make test`, thousands in `make test-all`; `python -m tests.fuzz.loader 1000000` and the like try as many as one asks for.
 
 Hypothesis chooses the seeds, and prints the one of a failure. What fuzzing has found stands below by itself.
 """
@@ -42,11 +42,12 @@ def folder(monkeypatch):
         yield Path(path)
 
 
-def test_forged_files_are_refused_or_predict_numbers(folder):
+@pytest.mark.parametrize("number", [300, pytest.param(5000, marks=pytest.mark.release)])
+def test_forged_files_are_refused_or_predict_numbers(folder, number):
     loader.warm_up()
     before = watch.peak_memory()
 
-    @cases(2000)
+    @cases(number)
     @given(NUMBERS)
     def forge(rng):
         with watch.time_bound():
@@ -114,10 +115,11 @@ def test_a_type_that_numpy_does_not_have_is_refused(folder):
         read_model(folder / "m")
 
 
-def test_any_matrix_label_frame_or_file_is_refused_by_a_sentence_or_gives_numbers(folder):
+@pytest.mark.parametrize("number", [60, pytest.param(1000, marks=pytest.mark.release)])
+def test_any_matrix_label_frame_or_file_is_refused_by_a_sentence_or_gives_numbers(folder, number):
     inputs.warm_up()
 
-    @cases(300)
+    @cases(number)
     @given(NUMBERS)
     def give(rng):
         with watch.time_bound(60):
@@ -126,10 +128,11 @@ def test_any_matrix_label_frame_or_file_is_refused_by_a_sentence_or_gives_number
     give()
 
 
-def test_any_command_line_ends_with_a_sentence(folder, monkeypatch):
+@pytest.mark.parametrize("number", [20, pytest.param(300, marks=pytest.mark.release)])
+def test_any_command_line_ends_with_a_sentence(folder, monkeypatch, number):
     monkeypatch.chdir(folder)
 
-    @cases(60)
+    @cases(number)
     @given(NUMBERS)
     def call(rng):
         with watch.time_bound(60):

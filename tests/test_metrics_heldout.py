@@ -211,9 +211,9 @@ def test_split_of_large_counts_is_hypergeometric_and_quick():
     expected = hypergeom(270_003, 70_000, 270_003 // 2)
     assert observed[:, 0].mean() == pytest.approx(expected.mean(), abs=4 * expected.std() / np.sqrt(4000))
     assert observed[:, 0].std() == pytest.approx(expected.std(), rel=0.05)
-    start = time.perf_counter()
+    start = time.process_time()
     observed, heldout = metrics.completion_split([[1e9, 1, 99_999.5], [1e9, 0, 0], [1e9, 1e9, 1e9]], 0)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert observed.data.min() > 0 and heldout.data.min() > 0
     np.testing.assert_allclose(observed.sum(axis=1).ravel(), [[5.0005e8, 5e8, 1.5e9]], rtol=1e-6)
     np.testing.assert_allclose((observed + heldout).toarray()[0], [1e9, 1, 99_999.5], rtol=1e-6)

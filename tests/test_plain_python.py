@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 TESTS = ["tests/test_kernels_map_shares.py", "tests/test_kernels_e_step_words.py"]
 KERNELS = ["map_shares.py", "e_step_token.py"]
 
 
+@pytest.mark.release
 def test_tests_of_kernels_reach_their_lines_and_branches(tmp_path):
     own = {"NUMBA_DISABLE_JIT": "1", "COVERAGE_FILE": str(tmp_path / "coverage")}
     others = ("PYTEST", "COV", "SUPERTOPIC_REQUIRE")  # a slow test is skipped on its way

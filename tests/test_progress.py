@@ -107,8 +107,7 @@ def test_the_bar_is_cheap(stderr):
         for step in range(1, 20_001):
             report(step, bound=1.0)
     elapsed = time.perf_counter() - start
-    assert terminal.getvalue().count("VB") <= 5 + 10 * elapsed  # redraws
-    assert elapsed < 5  # a redraw per step takes ten times that
+    assert terminal.getvalue().count("VB") <= 5 + 10 * elapsed  # redraws, however long the machine takes
     assert "20000/20000" in terminal.getvalue()
 
 
@@ -170,12 +169,11 @@ def test_standard_output_is_left_alone(stderr, capsys):
 
 def test_no_thread_stays_behind(stderr):
     stderr(Terminal())
-    before = threading.active_count()
+    before = set(threading.enumerate())
     run(1)
-    patience = time.monotonic() + 5
-    while threading.active_count() > before:  # the thread was asked to stop and ends by itself
-        assert time.monotonic() < patience
-        time.sleep(0.01)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)  # it was asked to stop and ends by itself
+        assert not thread.is_alive()
 
 
 INTERRUPTED = """

@@ -25,7 +25,7 @@ def test_each_call_runs_once(n_jobs, n_calls):
 
 
 def test_the_calling_thread_takes_its_share():
-    meet = threading.Barrier(2, timeout=10)
+    meet = threading.Barrier(2, timeout=60)
     with Threads(2) as backend:
         backend.all([(meet.wait,), (meet.wait,)])  # two at once, though the pool has one thread
 
@@ -49,7 +49,7 @@ def test_helpers_end_with_their_backend_and_hold_on_to_nothing():
         pass
 
     before = set(threading.enumerate())
-    backend, result, meet = Threads(3), Result(), threading.Barrier(3, timeout=10)
+    backend, result, meet = Threads(3), Result(), threading.Barrier(3, timeout=60)
     held = weakref.ref(result)
     with backend:
         backend.all([(lambda kept: meet.wait(), result)] * 3)
@@ -64,7 +64,7 @@ def test_helpers_end_with_their_backend_and_hold_on_to_nothing():
     _until(lambda: not any(helper.is_alive() for helper in helpers))
 
 
-def _until(true, seconds=10):
+def _until(true, seconds=60):
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -127,7 +127,7 @@ def test_nobody_is_woken_for_little_work(monkeypatch):
 
 
 def test_scratch_belongs_to_one_thread():
-    meet, found = threading.Barrier(2, timeout=10), []
+    meet, found = threading.Barrier(2, timeout=60), []
 
     def call():
         found.append(backend.scratch(3, 4))

@@ -18,7 +18,7 @@ FORBIDDEN = (
     "os.truncate", "os.listdir", "os.scandir", "os.putenv", "code.__new__", "function.__new__",
 )  # fmt: skip
 CORES = "/sys/fs/cgroup/"  # where n_jobs=-1 finds how many cores there are
-SLOWEST = 20.0  # seconds of one case
+SLOWEST = 20.0  # seconds of the processor that one case may take
 ROOM = 1 << 30  # bytes that a case may need beyond what the process had
 
 _watching: list[list] = []  # a hook cannot be removed: it notes nothing while this is empty
@@ -56,19 +56,19 @@ def nothing_but(*paths):
 
 @contextmanager
 def time_bound(seconds=SLOWEST):
-    """Raise TooSlow after some seconds, or as soon as a kernel returns; end a process that hangs in one."""
+    """Raise TooSlow after some seconds of the processor, or as soon as a kernel returns; end a process that hangs."""
 
     def stop(number, frame):
         raise TooSlow(f"more than {seconds:g} seconds")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     faulthandler.dump_traceback_later(10 * seconds, exit=True)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
         faulthandler.cancel_dump_traceback_later()
 
 
