@@ -1,4 +1,5 @@
-"""Random inputs, few in `make test`, thousands in `make test-all`; `python -m tests.fuzz.loader 1000000` and the like try as many as one asks for.
+"""Random inputs: few in `make test`, thousands in `make test-all`, and as many as one asks for by
+`python -m tests.fuzz.loader 1000000` and the like.
 
 Hypothesis chooses the seeds, and prints the one of a failure. What fuzzing has found stands below by itself.
 """

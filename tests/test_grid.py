@@ -3,8 +3,8 @@
 A cell either fits a tiny corpus, predicts finite numbers and gives the same predictions after it was saved and loaded,
 or it refuses with one sentence before any work is done. `refusal` is the whole list of what is refused.
 
-`make test` runs all cells that are refused, and so many of those that fit that any two choices meet; `make test-all` and
-`pytest tests/test_grid.py` run all.
+`make test` runs all cells that are refused, and so many of those that fit that any two choices meet. `make test-all`
+and `pytest tests/test_grid.py` run every cell.
 """
 
 import re
