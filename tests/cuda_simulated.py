@@ -32,7 +32,7 @@ from supertopic.inference.device.documents import Inferred, Prior, documents_of,
 from supertopic.inference.device.emission import DeviceTopics
 from supertopic.inference.device.gibbs import key_of
 from supertopic.inference.first_topics import Learner
-from supertopic.inference.gibbs.lda import Sampler
+from supertopic.inference.gibbs.sampler import Sampler
 from supertopic.inference.task import Task
 from supertopic.inference.variational.climb import Climb
 from supertopic.inference.variational.e_step_response import LocalLimits

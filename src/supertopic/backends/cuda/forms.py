@@ -1,17 +1,17 @@
 """Which function of the CPU has which form on the device.
 
-`supertopic.inference.device` holds the forms and registers them here. What has no form is refused, so that no part of a
-fit runs on the CPU without anybody's knowledge.
+Whoever has forms gives them (`give_forms`), to be loaded once a fit asks for one. What has no form is refused, so that
+no part of a fit runs on the CPU without anybody's knowledge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any, TypeVar
 
 _FORMS: dict[Any, Any] = {}
+_LOADERS: list[Callable[[], None]] = []
 Form = TypeVar("Form")
 
 
@@ -26,15 +26,15 @@ def form_of(*originals: Any) -> Callable[[Form], Form]:
     return register
 
 
-def as_they_are(*originals: Any) -> None:
-    """These functions run on the device as they are: all they call has a form."""
-    for original in originals:
-        _FORMS[original] = original
+def give_forms(load: Callable[[], None]) -> None:
+    """Have forms registered by `load`, which is called once, when the first of them is asked for."""
+    _LOADERS.append(load)
 
 
 def find_form(original: Any) -> Any:
     """The form of a function or class on the device; a ValueError where it has none."""
-    import_module("supertopic.inference.device")  # the arrows of imports run the other way
+    while _LOADERS:
+        _LOADERS.pop()()
     if isinstance(original, partial):
         return partial(find_form(original.func), *original.args, **original.keywords)
     if original not in _FORMS:

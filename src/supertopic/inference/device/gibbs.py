@@ -16,7 +16,8 @@ from supertopic.inference.device.models import check_model
 from supertopic.inference.device.prediction_local import distributions
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.gibbs.counts import require_whole_counts
-from supertopic.inference.gibbs.lda import Sampler, fit_gibbs
+from supertopic.inference.gibbs.lda import fit_gibbs
+from supertopic.inference.gibbs.sampler import Sampler
 from supertopic.inference.task import Fit, Task, Watch
 
 _MASK = (1 << 64) - 1

@@ -2,7 +2,7 @@
 
 Given the topics, which are drawn once per sweep, documents do not depend on one another. A partition is a group of
 documents of the sampler's layout. It keeps the topics of its tokens, and each sweep gives its counts of words by topic,
-which add up. A token has the same random numbers as in `supertopic.inference.gibbs.lda`, and so the same draws.
+which add up. A token has the same random numbers as in `supertopic.inference.gibbs.sampler`, and so the same draws.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from supertopic.backends.base import Backend, reads_only, total
-from supertopic.inference.gibbs.lda import Sampler, padded_alpha, topic_histogram
+from supertopic.inference.gibbs.sampler import Sampler, padded_alpha, topic_histogram
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.kernels.gibbs_words import sweep_task
 
