@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
 from supertopic.documents.corpus import lengths_of
+from supertopic.documents.known import Known
 from supertopic.kernels.thinning import copy_kept, count_kept
 from supertopic.kernels.word_sums import order_by_word
 
@@ -54,7 +55,9 @@ def order_entries(documents: np.ndarray, counts: sp.csr_matrix) -> ByWord:
 
 def rows_of(known: Any, rows: slice | np.ndarray) -> Any:
     """What is known of some of the documents."""
-    return None if known is None else {name: column[rows] for name, column in known.items()}
+    if known is None or isinstance(known, Known):
+        return None if known is None else known[rows]
+    return {name: column[rows] for name, column in known.items()}
 
 
 @dataclass
@@ -66,7 +69,7 @@ class Batch:
     weight: np.ndarray  # (D,) of each document's response: sample weight times supervision
     n_topics: int
     covariates: np.ndarray | None = None  # (D, P) beside the topics in the linear predictor
-    known: Any = None  # columns by name, each with a row per document: what else is known of them
+    known: Any = None  # Known, or columns by name: what else is known of them
 
     def __len__(self) -> int:
         return int(self.counts.shape[0])
