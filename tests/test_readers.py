@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from supertopic.documents.corpus import EmptyDocumentWarning
+from supertopic.documents.known import Known
 from supertopic.documents.readers import read_batches, read_table, text_column
 from supertopic.documents.streams import Stream
 from supertopic.documents.vectorizer import Vectorizer
@@ -255,6 +256,46 @@ def test_streams_of_callables_and_iterables():
         list(stream.batches(n_features=3))
     with pytest.raises(ValueError, match="2 documents came with 1 responses"):
         list(Stream.from_iterable([(counts[0], [1])]).pairs())
+
+
+@pytest.mark.parametrize("name", ["docs.csv", "docs.parquet", "docs.jsonl"])
+def test_a_stream_hands_columns_on(tmp_path, name):
+    frame = pd.DataFrame({
+        "text": ["a cat", "a dog", "one cow"], "y": [1.0, 2.0, 3.0], "age": [3, 4, 5], "party": ["x", "y", "x"],
+        "date": ["2008-01-01", "2008-01-02", "2008-02-01"], "weight": [1.0, 0.5, 2.0],
+    })  # fmt: skip
+    write(frame, tmp_path / name)
+    asked = {"covariates": ["party", "age"], "metadata": ["age", "date"], "groups": "party", "times": "date"}
+    stream = Stream(tmp_path / name, "text", "y", 2, sample_weight="weight", **asked)
+    parts = list(stream.parts(Vectorizer(min_df=1).fit(frame["text"])))
+    assert [len(part.corpus) for part in parts] == [2, 1] and [list(part.y) for part in parts] == [[1, 2], [3]]
+    assert [list(part.beside) for part in parts] == [["covariates", "metadata", "groups", "times", "sample_weight"]] * 2
+    together = {name: pd.concat([part.beside[name] for part in parts], ignore_index=True) for name in parts[0].beside}
+    assert list(together["covariates"].columns) == ["party", "age"]
+    for name, columns in {**asked, "sample_weight": "weight"}.items():
+        assert together[name].to_numpy().tolist() == frame[columns].to_numpy().tolist()
+    known = Known.join(Known.of(len(p.corpus), metadata=p.beside["metadata"], groups=p.beside["groups"]) for p in parts)
+    assert known.column("date").kind == "date" and known.groups.values.tolist() == [0, 1, 0]
+
+
+def test_streams_of_callables_hand_on_what_they_are_given():
+    batches = [(["a"], [1], {"covariates": np.ones((1, 2))}), (["b"], None, {"covariates": None}), (["c"], [1])]
+    parts = Stream.from_iterable(batches[:2]).parts(Vectorizer(min_df=1).fit(["cat cow dog"]))
+    assert next(parts).beside["covariates"].shape == (1, 2)
+    with pytest.raises(ValueError, match="covariates: got with some batches only, expected with all or none"):
+        next(parts)
+    with pytest.raises(ValueError, match=r"A batch came with \['colours'\]; expected a dict of some of covariates, "):
+        list(Stream.from_iterable([(["a"], [1], {"colours": [2]})]).texts())
+    with pytest.raises(ValueError, match="A batch came with a list; expected a dict of some of covariates, "):
+        list(Stream.from_iterable([(["a"], [1], [2])]).texts())
+
+
+def test_columns_of_a_stream_are_checked_at_once(tmp_path):
+    path = write(pd.DataFrame({"text": ["a"], "age": [1]}), tmp_path / "d.csv")
+    with pytest.raises(ValueError, match="covariates: got 'age', expected a list of names of columns"):
+        Stream(path, covariates="age")
+    with pytest.raises(ValueError, match="has no column 'ages'; did you mean 'age'"):
+        list(Stream(path, covariates=["ages"]).texts())
 
 
 def test_one_pass_sources_say_so(monkeypatch):
