@@ -64,6 +64,35 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "estimators/shared/certainty/cross_fit.py",
+        (
+            "topics + fitted.intercept[:, None], fitted.beside",
+            "topics + fitted.intercept[:, None], fitted.slope[:, None] * state.coef[:, estimator.n_topics :]",
+            "test_cross_fit.py::test_a_covariate_keeps_its_effect_beside_topics",
+        ),
+        (
+            "np.zeros_like(training.covariates[one.out])",
+            "training.covariates[one.out]",
+            "test_cross_fit.py::test_a_covariate_keeps_its_effect_beside_topics",
+        ),
+    ),
+    *mutants_of(
+        "estimators/shared/fitting/ensemble.py",
+        (
+            "moved[:, :, n_topics:] = beside",
+            "moved[:, :, n_topics:] *= factor",
+            "test_cross_fit.py::test_a_covariate_keeps_its_effect_beside_topics",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/class_sets.py",
+        (
+            " + _TIE / np.sqrt(len(found))",
+            "",
+            "test_class_sets.py::test_sets_hold_their_promise_where_topics_tell_nothing",
+        ),
+    ),
+    *mutants_of(
         "inference/after/interval_levels.py",
         (
             "(len(found) + 1) * probability",

@@ -2,10 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import norm
-from statsmodels.api import WLS, add_constant
+from statsmodels.api import GLM, WLS, add_constant, families
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+<<<<<<< HEAD
+=======
+from supertopic.coefficients import CoefPrior
+from supertopic.corpus import Corpus
+>>>>>>> f6a3fe6 (covariates keep their slope beside topics; sets hold ties; few labels warn)
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.certainty import cross_fit
@@ -13,6 +19,7 @@ from supertopic.inference.after import calibration
 from supertopic.inference.after.calibration import Calibration, calibrate, told_apart
 from supertopic.inference.after.interval_levels import WIDEST, condense, interval_at, level_of, levels
 from supertopic.inference.after.known_scores import KnownScores
+from supertopic.inference.design import shifted
 from supertopic.inference.variational import prediction_constrained as pc
 from supertopic.inference.variational.climb import Climb
 from supertopic.responses.base import registry
@@ -32,6 +39,11 @@ def documents(response, n_documents=700, **more):
     """Short documents, so that topics have something to learn by heart."""
     data = simulate(n_documents, 5, n_words=300, mean_length=25, response=response, seed=9, **more)
     return data.counts.counts, data.y
+
+
+def calibrate_one(problem, score):
+    """By the likelihood alone."""
+    return calibration._calibrate_one(problem, score, None, np.zeros((len(score), 0)), CoefPrior())
 
 
 # --- the calibration ----------------------------------------------------------------------------------------------
@@ -123,7 +135,7 @@ def test_means_have_slope_one_under_another_law(name, monkeypatch):
         mean = response.predict(*found.moments(score, moment, response.is_product), found.dispersion)
         return np.polyfit(mean, y, 1, w=np.sqrt(weight))[0]
 
-    likely = calibration._calibrate_one(KnownScores(response, y, weight, start), score, None)
+    likely = calibrate_one(KnownScores(response, y, weight, start), score)
     found = calibrate(response, y, weight, score, start, moment=moment)
     before, after = abs(slope_of_means(likely) - 1), abs(slope_of_means(found) - 1)
     assert before > 0.1 and after < 0.3 * before
@@ -144,6 +156,72 @@ def test_labels_of_any_size_have_means(unit):
     assert 0.5 < found.slope[0] < 2 and np.corrcoef(mean / unit, y / unit)[0, 1] > 0.8
 
 
+@pytest.mark.parametrize("name", ["gaussian", "poisson", "negative_binomial", "gamma", "logit", "ordinal"])
+def test_covariates_keep_their_own_slope_beside_topics(name):
+    """What topics promise too much is drawn in; what covariates do stays as it is, for every response."""
+    s, x = RNG.normal(size=(2, 4000))
+    x = x + 0.5 * s
+    line = 0.5 * s + 0.3 * x
+    y = {
+        "gaussian": line + 0.5 * RNG.normal(size=4000),
+        "poisson": RNG.poisson(np.exp(line)).astype(float),
+        "negative_binomial": RNG.negative_binomial(3, 1 / (1 + np.exp(line))).astype(float),
+        "gamma": RNG.gamma(3.0, np.exp(-line) / 3),
+        "logit": (RNG.random(4000) < 1 / (1 + np.exp(-line))).astype(float),
+        "ordinal": np.digitize(line + RNG.normal(size=4000), [-0.5, 0.7]).astype(float),
+    }[name]
+    y[::9] = np.nan
+    response, weight = registry()[name](3 if name == "ordinal" else 2), np.ones(4000)
+    start = response.start(response.describe(y, weight))
+    found = calibrate(response, y, weight, 2 * s[:, None], start, covariates=x[:, None])
+    unit = start[2] if name == "gaussian" else 1.0
+    assert unit * found.slope[0] == pytest.approx(0.25, abs=0.04)
+    assert unit * found.beside[0, 0] == pytest.approx(0.3, abs=0.06)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson", "logit", "softmax"])
+def test_covariates_beside_topics_as_in_a_regression(name):
+    """statsmodels finds the same numbers from a column of predictors and two covariates."""
+    rng = np.random.default_rng(3)
+    s, x = rng.normal(size=500), rng.normal(size=(500, 2))
+    line = 0.4 * s + x @ [0.3, -0.5]
+    y = {"gaussian": rng.normal(line), "poisson": rng.poisson(np.exp(line))}.get(name, rng.random(500) < expit(line))
+    response = registry()[name]() if name in ("gaussian", "poisson") else registry()[name](2)
+    y, columns = np.asarray(y, dtype=float), 1 if name != "softmax" else 2
+    score = np.column_stack([-s, s])[:, -columns:]
+    start = response.start(response.describe(y, np.ones(500)))
+    found = calibrate(response, y, np.ones(500), score, start, covariates=x, prior=CoefPrior("normal", 1e3))
+    family = {"gaussian": families.Gaussian(), "poisson": families.Poisson()}.get(name, families.Binomial())
+    other = GLM(y, add_constant(np.column_stack([s, x])), family).fit().params
+    unit = start[2] if name == "gaussian" else 1.0
+    beside = found.beside[-1] - (found.beside[0] if columns == 2 else 0.0)
+    np.testing.assert_allclose(unit * columns * found.slope[-1], other[1], rtol=0.01)
+    np.testing.assert_allclose(unit * beside, other[2:], rtol=0.01)
+
+
+def test_covariates_under_a_sparse_prior_have_exact_zeros():
+    s, x = RNG.normal(size=400), RNG.normal(size=(400, 5))
+    y = 0.5 * s + x[:, 0] + 0.3 * RNG.normal(size=400)
+    response, weight = registry()["gaussian"](), np.ones(400)
+    start = response.start(response.describe(y, weight))
+    found = calibrate(response, y, weight, s[:, None], start, covariates=x, prior=CoefPrior("laplace", 0.01))
+    assert found.beside[0, 0] > 0.5 and (found.beside[0, 1:] == 0).all()
+
+
+def test_means_beside_covariates_have_slope_one_under_another_law():
+    """The topics' slope is that with which y misses nothing of what they predict; covariates keep their own."""
+    rng = np.random.default_rng(4)
+    s, x, weight = rng.exponential(size=8000), rng.normal(size=8000), np.ones(8000)
+    y = (2 + 3 * s + rng.uniform(-2, 2, size=8000)) * np.exp(0.3 * x)
+    response, score = registry()["gamma"](), -0.7 * (s[:, None] - 0.5)
+    start = response.start(response.describe(y, weight))
+    found = calibrate(response, y, weight, score, start, covariates=x[:, None])
+    assert found.beside[0, 0] == pytest.approx(-0.3, abs=0.03)
+    own = found.moments(score, np.exp(score), response.is_product)
+    mean = response.predict(*shifted(*own, x[:, None] @ found.beside.T, response.is_product), found.dispersion)
+    assert np.polyfit(mean, y, 1)[0] == pytest.approx(1.0, abs=0.06)
+
+
 def test_the_slope_of_what_means_miss_is_that_of_a_regression():
     rng = np.random.default_rng(6)
     mean, weight = rng.normal(size=300), rng.uniform(0.5, 1.5, size=300)
@@ -161,7 +239,7 @@ def test_means_of_labels_far_out_do_not_turn_the_slope_over(monkeypatch):
     y = rng.gamma(3.0, np.exp(0.3 * s) / 3)
     y[np.argsort(s)[-3]] = 60.0
     start = response.start(response.describe(y, np.ones(400)))
-    likely = calibration._calibrate_one(KnownScores(response, y, np.ones(400), start), -s[:, None], None)
+    likely = calibrate_one(KnownScores(response, y, np.ones(400), start), -s[:, None])
     found = calibrate(response, y, np.ones(400), -s[:, None], start)
     assert found.slope[0] == likely.slope[0] < 0.5
     slopes = [likely.slope[0]]
@@ -483,8 +561,30 @@ def test_senseless_folds_are_refused_before_the_fit(params, message):
     assert not hasattr(model, "_state")
 
 
-def test_few_labels_are_not_cut_into_folds():
+def test_few_labels_are_cut_into_fewer_folds_or_a_warning_says_so():
     counts, y = documents("gaussian", 40)
-    y[15:] = np.nan
-    model = SLDARegressor(2, cross_fit=5, max_iter=3).fit(counts, y)
+    y[24:] = np.nan
+    with pytest.warns(UserWarning, match="cross_fit: got 5 with 24 labels, enough for 4 folds only"):
+        model = SLDARegressor(2, cross_fit=5, max_iter=3).fit(counts, y)
+    assert np.isfinite(model._conformal).sum() == 24
+    y[9:] = np.nan
+    with pytest.warns(UserWarning, match="cross_fit: got 5 with 9 labels, fewer than the 10 that two folds need"):
+        model = SLDARegressor(2, cross_fit=5, max_iter=3).fit(counts, y)
     assert not hasattr(model, "_conformal") and np.isfinite(model.predict(counts)).all()
+
+
+@pytest.mark.parametrize(
+    ("of_topics", "more"),
+    [(0.0, {}), (2.0, {}), (0.0, {"ensemble": 2}), (0.0, {"words": True}), (2.0, {"words": True})],
+)
+def test_a_covariate_keeps_its_effect_beside_topics(of_topics, more):
+    """The slope of out-of-fold predictors is that of the topics, which may tell nothing; the covariate has its own."""
+    counts, told = documents("gaussian", 300)
+    x = RNG.normal(size=(300, 1))
+    y = x[:, 0] + of_topics * told / told.std() + RNG.normal(size=300)
+    model = SLDARegressor(10, supervision=30, inference="vb", cross_fit=3, max_iter=10, **more)
+    model.fit(counts, y, covariates=x)
+    assert model.covariate_coef_[0, 0] == pytest.approx(1.0, abs=0.2)
+    assert model.covariate_std_[0, 0] == pytest.approx((model.dispersion_ / 300) ** 0.5, rel=0.25)
+    more_of_it = model.predict(counts, covariates=x + 1) - model.predict(counts, covariates=x)
+    np.testing.assert_allclose(more_of_it, model.covariate_coef_[0, 0], rtol=1e-4)

@@ -25,7 +25,7 @@ from supertopic.documents.labels import (
     require_order,
 )
 from supertopic.estimators.shared.certainty.chains import diagnose, warn_unmixed
-from supertopic.estimators.shared.certainty.cross_fit import level
+from supertopic.estimators.shared.certainty.cross_fit import own_levels
 from supertopic.estimators.shared.fitting.counts import check_counts
 from supertopic.estimators.shared.fitting.priors import default_alpha, default_smoothing
 from supertopic.estimators.shared.fitting.streaming import fit_partial_prediction
@@ -33,6 +33,7 @@ from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.reading.checks import check_folds, require_whole
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
 from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.inference.after.class_sets import classes_within
 from supertopic.inference.after.prediction import PointModel
 from supertopic.inference.batches import Batch
 from supertopic.inference.gibbs.chains import fit_chains
@@ -488,7 +489,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         chances = self.predict_proba(X, covariates)
         if not hasattr(self, "_conformal"):
             raise ValueError("predict_set needs out-of-fold predictions: fit with cross_fit=5")
-        return 1.0 - chances <= level(self, 0, probability)
+        return classes_within(chances, own_levels(self, 0), probability)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""

@@ -9,17 +9,25 @@ The likelihood answers for the means only as far as the response's law does: gam
 give other slopes. So where y is a number, intercept and slope are at last those with which y on the predicted mean has
 slope one, as far as documents can tell.
 
+Covariates are in the fit of every fold, and are known of new documents. They stand beside s, with coefficients of their
+own that are found together with the slope: what topics promise too much, covariates do not.
+
+    y ~ response(intercept + slope·s + beside·x)
+
 How wide intervals have to be, `interval_levels` finds from the same predictions.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize, root
 
+from supertopic.coefficients import CoefPrior
 from supertopic.inference.after.known_scores import KnownScores
+from supertopic.inference.design import shifted
 from supertopic.responses.base import Response, product_variance
 from supertopic.responses.several import parts_of
 
@@ -29,11 +37,12 @@ _GAIN_TOL = 1e-10  # … or the gain of the mean log-likelihood: cut-points with
 
 @dataclass(frozen=True)
 class Calibration:
-    """s' = intercept + slope·s, and the dispersion around it."""
+    """s' = intercept + slope·s, what covariates add to it, and the dispersion around it."""
 
     intercept: np.ndarray  # (C,)
     slope: np.ndarray  # (C,)
     dispersion: np.ndarray
+    beside: np.ndarray | None = None  # (C, P)
 
     def moments(self, score: np.ndarray, moment: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[s'] and E[s'²] or E[exp s'], each (D, C), as if s were normal."""
@@ -45,13 +54,18 @@ class Calibration:
 
 def calibrate(
     response: Response, y: np.ndarray, weight: np.ndarray, score: np.ndarray, dispersion: np.ndarray,
-    steepest: float | None = None, moment: np.ndarray | None = None,
+    steepest: float | None = None, moment: np.ndarray | None = None, covariates: np.ndarray | None = None,
+    prior: CoefPrior | None = None,
 ) -> Calibration:  # fmt: skip
     """The calibration of out-of-fold linear predictors (D, C): one slope, from 0 to `steepest`, for each response.
 
     moment : (D, C) E[s²] or E[exp s], which predicted means may depend on; None: the predictors are known
+    covariates : (D, P), which have no part in the predictors
+    prior : of the covariates' coefficients; None: flat
     """
     intercept, slope, dispersion = np.zeros(response.n_columns), np.ones(response.n_columns), dispersion.copy()
+    covariates = np.zeros((len(y), 0)) if covariates is None else covariates
+    beside, prior = np.zeros((response.n_columns, covariates.shape[1])), prior or CoefPrior()
     for part in parts_of(response):
         if getattr(part.response, "link", "log") == "canonical":  # its linear predictor has to stay above zero
             continue
@@ -60,13 +74,14 @@ def calibrate(
         own = dispersion[part.numbers]
         problem = KnownScores(part.response, labels[known], weight[known], own)
         there = score[known][:, part.columns]
-        found = _calibrate_one(problem, there, steepest)
+        found = _calibrate_one(problem, there, steepest, covariates[known], prior)
+        beside[part.columns] = found.beside
         if part.response.kind == "number" and not part.response.least_squares and found.slope[0] > 0:
-            beside = problem.moments(there) if moment is None else moment[known][:, part.columns]
-            found = _match_means(problem, there, beside, found)
+            power = problem.moments(there) if moment is None else moment[known][:, part.columns]
+            found = _match_means(problem, there, power, found, covariates[known] @ beside[part.columns].T)
         intercept[part.columns], slope[part.columns] = found.intercept, found.slope
         dispersion[part.numbers] = found.dispersion
-    return Calibration(intercept, slope, dispersion)
+    return Calibration(intercept, slope, dispersion, beside)
 
 
 def told_apart(
@@ -89,39 +104,62 @@ def told_apart(
     return value / float(weight.sum())
 
 
-def _calibrate_one(problem: KnownScores, score: np.ndarray, steepest: float | None) -> Calibration:
+def _calibrate_one(
+    problem: KnownScores, score: np.ndarray, steepest: float | None, covariates: np.ndarray, prior: CoefPrior
+) -> Calibration:
     """The most probable one of one response, by turns."""
     n_columns, level = score.shape[1], score.mean(axis=0)
     total = max(float(problem.weight.sum()), 1e-300)
-    best = np.concatenate([level, [1.0]])
-    bounds, last = [(None, None)] * n_columns + [(0.0, steepest)], np.inf
+    signs = (1.0, -1.0) if prior.sparse else (1.0,)  # positive and negative parts, whose prior has a gradient at zero
+    shape = (len(signs), n_columns, covariates.shape[1])
+    best = np.concatenate([level, [1.0], np.zeros(np.prod(shape, dtype=int))])
+    bounds: list[Any] = [(None, None)] * n_columns + [(0.0, steepest)]
+    bounds += [(0.0 if prior.sparse else None, None)] * (len(best) - len(bounds))
+
+    def beside(free: np.ndarray) -> np.ndarray:
+        return np.tensordot(signs, free[n_columns + 1 :].reshape(shape), 1)
+
+    def predictors(free: np.ndarray) -> np.ndarray:
+        there = free[:n_columns] + free[n_columns] * (score - level)
+        return there + covariates @ beside(free).T if shape[2] else there
+
+    def of_prior(free: np.ndarray) -> tuple[float, np.ndarray]:
+        coef = free[n_columns + 1 :]
+        if prior.sparse:
+            return -coef.sum() / prior.scale, np.full(len(coef), -1.0 / prior.scale)
+        return prior.log_density(beside(free)), prior.gradient(beside(free)).ravel()
+
+    last = np.inf
     for _ in range(_TURNS):
 
         def loss(free: np.ndarray, problem: KnownScores = problem) -> tuple[float, np.ndarray]:
-            there = free[:-1] + free[-1] * (score - level)
+            there, (value, own) = predictors(free), of_prior(free)
             slope = problem.slope(there)
-            gradient = np.concatenate([slope.sum(axis=0), [float((slope * (score - level)).sum())]])
-            return -problem.log_density(there, problem.dispersion) / total, -gradient / total
+            own = own + np.multiply.outer(signs, slope.T @ covariates).ravel()
+            gradient = np.concatenate([slope.sum(axis=0), [float((slope * (score - level)).sum())], own])
+            return -(problem.log_density(there, problem.dispersion) + value) / total, -gradient / total
 
         found = minimize(loss, best, jac=True, method="L-BFGS-B", bounds=bounds)
         best = found.x
-        there = best[:-1] + best[-1] * (score - level)
+        there = predictors(best)
         given = (problem.response, problem.y, problem.weight)
         before, problem = problem.dispersion, KnownScores(*given, problem.dispersion_at_mean(there))
-        best[:-1] += problem.response.level(before, problem.dispersion)
+        best[:n_columns] += problem.response.level(before, problem.dispersion)
         if np.allclose(before, problem.dispersion, rtol=_TURN_TOL) or last - found.fun < _GAIN_TOL:
             break
         last = found.fun
-    steepness = np.full(n_columns, best[-1])
-    return Calibration(best[:-1] - steepness * level, steepness, problem.dispersion)
+    steepness = np.full(n_columns, best[n_columns])
+    return Calibration(best[:n_columns] - steepness * level, steepness, problem.dispersion, beside(best))
 
 
-def _match_means(problem: KnownScores, score: np.ndarray, moment: np.ndarray, near: Calibration) -> Calibration:
+def _match_means(
+    problem: KnownScores, score: np.ndarray, moment: np.ndarray, near: Calibration, others: np.ndarray
+) -> Calibration:
     """The calibration with which y has the mean of the predictions, and slope one on them.
 
-    With m the predicted means, sum_d w (y - m) = 0 and sum_d w (y - m) m = 0. That is the end of the way. With b the
-    slope of y on the means `near`, only a part 1 - (error of b)²/(b - 1)² of it is gone, or nothing (as James and Stein
-    estimate): one label far out can turn the slope over, and makes its error as large.
+    With m the predicted means, and t those of the topics alone, sum_d w (y - m) = 0 and sum_d w (y - m) t = 0. That is
+    the end of the way. With b the slope of y on the means `near`, only a part 1 - (error of b)²/(b - 1)² of it is gone,
+    or nothing (as James and Stein estimate): one label far out can turn the slope over, and makes its error as large.
     """
     y, weight, response = problem.y, problem.weight, problem.response
     middle = np.average(score, axis=0, weights=weight)
@@ -132,9 +170,11 @@ def _match_means(problem: KnownScores, score: np.ndarray, moment: np.ndarray, ne
         return Calibration(near.intercept + free[0] + (near.slope - slope) * middle, slope, near.dispersion)
 
     def misses(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(D,) each: the means, less their own mean, and what y has more than they say, times the weight."""
-        mean = response.predict(*moved(free).moments(score, moment, response.is_product), near.dispersion)
-        return mean - np.average(mean, weights=weight), weight * (y - mean)
+        """(D,) each: the topics' means, less their own mean, and what y has more than predicted, times the weight."""
+        own = moved(free).moments(score, moment, response.is_product)
+        alone = response.predict(*own, near.dispersion)
+        mean = response.predict(*shifted(*own, others, response.is_product), near.dispersion) if others.any() else alone
+        return alone - np.average(alone, weights=weight), weight * (y - mean)
 
     def surplus(free: np.ndarray) -> np.ndarray:
         off, rest = misses(free)

@@ -15,13 +15,21 @@ import numpy as np
 
 from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.certainty import softmax_heat
-from supertopic.estimators.shared.certainty.folds import FoldCoefficients, fold_fits, folds_of, length_of_folds
+from supertopic.estimators.shared.certainty.folds import (
+    FoldCoefficients,
+    fold_fits,
+    folds_of,
+    length_of_folds,
+    warn_few,
+)
 from supertopic.estimators.shared.certainty.softmax_heat import heated, keep_heat
 from supertopic.estimators.shared.fitting.ensemble import move_members
 from supertopic.estimators.shared.fitting.training import Training
 from supertopic.inference.after.calibration import Calibration, calibrate
+from supertopic.inference.after.class_sets import class_levels
 from supertopic.inference.after.interval_levels import condense, level_of, levels
 from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.design import shifted
 from supertopic.inference.variational.m_step_glm import information_at
 from supertopic.responses.several import units
 
@@ -33,7 +41,7 @@ class OutOfFold:
     """Labelled documents as fits without them see them."""
 
     rows: np.ndarray  # (n,) which of the training documents
-    score: np.ndarray  # (n, C) linear predictors, in the units of the whole fit
+    score: np.ndarray  # (n, C) linear predictors, in the units of the whole fit; those of a fold without covariates
     moment: np.ndarray  # (n, C)
     shares: np.ndarray  # (n, K) topic shares, the topics in the order of the whole fit's
     coef: FoldCoefficients
@@ -42,26 +50,32 @@ class OutOfFold:
 def cross_fit(estimator: Any, training: Training, n_folds: int, seed: int) -> OutOfFold | None:
     """Correct the estimator's coefficients and dispersion, and keep what its intervals and errors need.
 
-    Returns the documents with corrected linear predictors; None where they are too few to be cut into folds.
+    Returns the documents with corrected linear predictors; None where they are too few to be cut into folds. A warning
+    says where they are too few for as many folds as were asked for.
     """
-    found = _predict_folds(estimator, training, n_folds, seed)
-    if found is None:
+    fold = folds_of(training, n_folds, seed)
+    warn_few(int(training.labelled.sum()), n_folds, fold)
+    if fold is None:
         return None
-    state, response, rows = estimator._state, estimator._response(), found.rows
-    y, weight = training.y[rows], training.weight[rows]
-    fitted = calibrate(response, y, weight, found.score, state.dispersion, moment=found.moment)
-    score, moment = fitted.moments(found.score, found.moment, response.is_product)
-    coef = fitted.slope[:, None] * state.coef.astype(np.float64)
-    coef[:, : estimator.n_topics] += fitted.intercept[:, None]  # shares add up to one
-    part = with_known_shares(found.shares, training.covariates[rows], y, weight)
+    found = _predict_folds(estimator, training, fold, seed)
+    state, response, prior, rows = estimator._state, estimator._response(), estimator._coef_prior(), found.rows
+    y, weight, covariates = training.y[rows], training.weight[rows], training.covariates[rows]
+    given = (found.score, state.dispersion)
+    fitted = calibrate(response, y, weight, *given, moment=found.moment, covariates=covariates, prior=prior)
+    assert fitted.beside is not None
+    own = fitted.moments(found.score, found.moment, response.is_product)
+    score, moment = shifted(*own, covariates @ fitted.beside.T, response.is_product)
+    topics = fitted.slope[:, None] * state.coef[:, : estimator.n_topics].astype(np.float64)
+    coef = np.hstack([topics + fitted.intercept[:, None], fitted.beside])  # shares add up to one
+    part = with_known_shares(found.shares, covariates, y, weight)
     estimator._state = replace(
         state,
         coef=coef.astype(np.float32),
-        information=information_at(response, estimator._coef_prior(), part.total, coef, fitted.dispersion),
+        information=information_at(response, prior, part.total, coef, fitted.dispersion),
         dispersion=fitted.dispersion,
     )
     estimator._topic_error = found.coef.widening(fitted.slope)
-    move_members(estimator, fitted.slope, fitted.intercept)
+    move_members(estimator, fitted.slope, fitted.intercept, fitted.beside)
     keep_levels(estimator, y, score, moment)
     return replace(found, score=score, moment=moment)
 
@@ -73,17 +87,14 @@ def keep_levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.nda
     estimator._derive(estimator._model())
 
 
-def _predict_folds(estimator: Any, training: Training, n_folds: int, seed: int) -> OutOfFold | None:
-    """Every labelled document predicted by a fit without it; None where they are too few."""
-    fold = folds_of(training, n_folds, seed)
-    if fold is None:
-        return None
+def _predict_folds(estimator: Any, training: Training, fold: np.ndarray, seed: int) -> OutOfFold:
+    """Every labelled document predicted by a fit without it."""
     dispersion, response = estimator._state.dispersion, estimator._response()
     score = np.zeros((len(fold), response.n_columns))
     moment, shares = np.zeros_like(score), np.zeros((len(fold), estimator.n_topics))
-    coef = FoldCoefficients(estimator, n_folds)
+    coef = FoldCoefficients(estimator, int(fold.max()) + 1)
     for one in fold_fits(estimator, training, fold, seed, **length_of_folds(estimator)):
-        scores = one.fit._scores(Corpus(training.corpus.counts[one.out]), training.covariates[one.out])
+        scores = one.fit._scores(Corpus(training.corpus.counts[one.out]), np.zeros_like(training.covariates[one.out]))
         own = Calibration(*units(response, one.fit._state.dispersion, dispersion), dispersion)
         score[one.out], moment[one.out] = own.moments(scores.score, scores.moment, response.is_product)
         shares[one.out] = scores.mean_topics[:, coef.take(one, one.fit._state)]
@@ -102,7 +113,7 @@ def _levels(estimator: Any, y: np.ndarray, score: np.ndarray, moment: np.ndarray
         else:
             known = ~np.isnan(labels)
             chances = part.response.predict(*given)[known]
-            found.append(condense(np.sort(1.0 - chances[np.arange(len(chances)), labels[known].astype(int)])))
+            found.append(condense(class_levels(chances, labels[known].astype(int))))
     table = np.full((len(found), max(map(len, found))), np.nan)
     for place, one in enumerate(found):
         table[place, : len(one)] = one
@@ -113,5 +124,10 @@ def level(estimator: Any, place: int, probability: float) -> float:
     """The level at which the intervals of response number `place` hold new documents with this probability."""
     if not hasattr(estimator, "_conformal"):
         return probability
-    found = estimator._conformal[place]
-    return level_of(found[~np.isnan(found)], probability)
+    return level_of(own_levels(estimator, place), probability)
+
+
+def own_levels(estimator: Any, place: int) -> np.ndarray:
+    """(n,) sorted: the levels of the documents behind the intervals or sets of response number `place`."""
+    found: np.ndarray = estimator._conformal[place]
+    return found[~np.isnan(found)]

@@ -8,6 +8,7 @@ bold: fits that trained less predict new documents less far from the mean, and t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -37,13 +38,31 @@ class Fold:
 
 
 def folds_of(training: Training, n_folds: int, seed: int) -> np.ndarray | None:
-    """(D,) the fold of each labelled document, -1 of the others, which are in every fit; None where labels are few."""
+    """(D,) the fold of each labelled document, -1 of the others, which are in every fit.
+
+    Few labels have fewer folds, so that each has `LEAST` of them; None where not even two have.
+    """
     labelled = np.flatnonzero(training.labelled)
-    if len(labelled) < LEAST * n_folds:
+    n_folds = min(n_folds, len(labelled) // LEAST)
+    if n_folds < 2:
         return None
     fold = np.full(len(training.y), -1)
     fold[np.random.default_rng([seed, 7]).permutation(labelled)] = np.arange(len(labelled)) % n_folds
     return fold
+
+
+def warn_few(n_labels: int, n_folds: int, fold: np.ndarray | None) -> None:
+    """Say that labels are too few for the folds that were asked for, and what follows from that."""
+    if fold is None:
+        follows = (
+            f"fewer than the {2 * LEAST} that two folds need: coefficients, errors and predictions are those of labels "
+            "that the topics have seen, and promise too much"
+        )
+    elif (found := int(fold.max()) + 1) < n_folds:
+        follows = f"enough for {found} folds only: errors and intervals from so few are rough"
+    else:
+        return
+    warnings.warn(f"cross_fit: got {n_folds} with {n_labels} labels, {follows}", UserWarning, stacklevel=6)
 
 
 def fold_fits(estimator: Any, training: Training, fold: np.ndarray, seed: int, **given: Any) -> Iterator[Fold]:

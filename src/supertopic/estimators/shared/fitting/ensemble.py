@@ -55,18 +55,19 @@ def has_members(estimator: Any) -> bool:
     return hasattr(estimator, "_member_coef")
 
 
-def move_members(estimator: Any, slope: Any, intercept: np.ndarray, covariates: bool = True) -> None:
-    """Their linear predictors become intercept + slope·s; without `covariates`, the slope is that of topics alone.
+def move_members(estimator: Any, slope: Any, intercept: np.ndarray, beside: np.ndarray | None = None) -> None:
+    """The topics' part of their linear predictors becomes intercept + slope·s.
 
     slope : (C,), or one number for all columns; intercept : (C,)
+    beside : (C, P) coefficients of the covariates from now on; None: those they have
     """
     if not has_members(estimator):
         return
     n_topics, moved = estimator.n_topics, estimator._member_coef.astype(np.float64)
     factor = np.broadcast_to(slope, moved.shape[1:2])[:, None]
     moved[:, :, :n_topics] = factor * moved[:, :, :n_topics] + np.asarray(intercept)[:, None]
-    if covariates:
-        moved[:, :, n_topics:] *= factor
+    if beside is not None:
+        moved[:, :, n_topics:] = beside
     estimator._member_coef = moved.astype(np.float32)
 
 

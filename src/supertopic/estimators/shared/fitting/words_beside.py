@@ -33,7 +33,7 @@ def add_words_beside(estimator: Any, training: Training, seed: int, unseen: OutO
         estimator._state, words, joined = add_words(estimator._word_step(), *given, backend.all)
     weight = joined.topic_weight
     shift = (estimator._state.coef[:, columns] - weight * before[:, columns]).mean(axis=1, dtype=np.float64)
-    ensemble.move_members(estimator, weight, shift, covariates=False)
+    ensemble.move_members(estimator, weight, shift)
     estimator._word_coef, estimator._word_scale = words.coef, words.scale
     if unseen is not None and joined.unseen is not None:
         _keep_levels(estimator, documents.y[held_out], unseen.score[held_out], unseen.moment[held_out], joined)
