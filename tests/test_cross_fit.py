@@ -7,11 +7,7 @@ from scipy.stats import norm
 from statsmodels.api import GLM, WLS, add_constant, families
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
-<<<<<<< HEAD
-=======
 from supertopic.coefficients import CoefPrior
-from supertopic.corpus import Corpus
->>>>>>> f6a3fe6 (covariates keep their slope beside topics; sets hold ties; few labels warn)
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import Corpus
 from supertopic.estimators.shared.certainty import cross_fit
