@@ -22,7 +22,8 @@ LONG = {
     "test_honest", "test_house", "test_invalid_input", "test_kernels_e_step_words", "test_kernels_gibbs",
     "test_kernels_gibbs_documents", "test_killed_parts", "test_labelled_streams", "test_medlda",
     "test_medlda_estimators", "test_medlda_gibbs", "test_metrics_heldout", "test_mutants", "test_new_response",
-    "test_notebook", "test_page_hostile", "test_page_payload", "test_page_predictions", "test_page_print",
+    "test_notebook", "test_page_address", "test_page_hostile", "test_page_payload", "test_page_predictions",
+    "test_page_print",
     "test_page_sizes", "test_page_views", "test_pages", "test_parity", "test_plain_python", "test_plots",
     "test_plots_predictions", "test_prediction_constrained", "test_prediction_stream", "test_regression",
     "test_results", "test_sage", "test_samplers", "test_saved_params", "test_selection", "test_slda",
@@ -56,6 +57,33 @@ def browser() -> Iterator[Any]:
     yield found
     found.close()
     playwright.stop()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Files of reports by kind (`tests.page_models`), made when they are asked for."""
+    import numpy as np
+    import pandas as pd
+
+    from tests.page_models import KINDS, fitted, labels, reviews
+
+    folder, made = tmp_path_factory.mktemp("pages"), {}
+
+    def make(kind: str) -> Path:
+        if kind not in made:
+            frame = reviews()
+            more = {
+                "seen": pd.date_range("2020-01-01", periods=len(frame)),
+                "who": np.array(["ann", "bob"])[frame.index % 2],
+            }
+            made[kind] = folder / f"{kind}.html"
+            fitted(kind).report(
+                made[kind], frame["text"].tolist(), labels(frame, KINDS[kind][1]),
+                metadata=frame[["year", "stars"]].assign(**more),
+            )  # fmt: skip
+        return made[kind]
+
+    return make
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import re
 from importlib import resources
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from supertopic import LDA, SAGETopics
@@ -14,24 +13,6 @@ from tests.page_models import KINDS, fitted, labels, reviews
 
 VIEWS = ("topics", "documents/3", "text", "groups", "fit", "map", "checks")
 MAIN = ("topics", "documents/3", "text")
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    """Files of reports by kind, made when they are asked for."""
-    folder, made = tmp_path_factory.mktemp("pages"), {}
-
-    def make(kind):
-        if kind not in made:
-            frame = reviews()
-            made[kind] = folder / f"{kind}.html"
-            fitted(kind).report(
-                made[kind], frame["text"].tolist(), labels(frame, KINDS[kind][1]),
-                metadata=frame[["year", "stars"]].assign(seen=pd.date_range("2020-01-01", periods=len(frame))),
-            )  # fmt: skip
-        return made[kind]
-
-    return make
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "softmax", "hinge", "sstm", "several", "sage_classes", "lda"])

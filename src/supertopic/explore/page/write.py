@@ -23,7 +23,7 @@ from supertopic.persistence import write_atomically
 SCRIPTS = (
     "decode", "special", "tokens", "infer", "responses", "explain", "colors", "dom", "charts", "export", "state",
     "labels", "words", "axis", "card", "topics", "waterfall", "document", "documents", "typed", "groups", "fit", "map",
-    "diagnostics", "paper", "main",
+    "diagnostics", "search", "address", "paper", "main",
 )  # fmt: skip
 
 

@@ -48,7 +48,7 @@ function drawAxis(width, c) {
 /* One row of the axis; it can be reached and moved along by keyboard. */
 function axisRow(k, i, height, width, said, children) {
   const chosen = app.topic === k;
-  const hit = svg("rect", { x: 0, y: 0, width, height, rx: 4, class: "hit", fill: "transparent" });
+  const hit = box(0, 0, width, height, "transparent", { rx: 4, class: "hit" });
   return svg(
     "g",
     {
@@ -59,7 +59,10 @@ function axisRow(k, i, height, width, said, children) {
       "aria-pressed": String(chosen),
       "aria-label": said,
       "data-topic": k,
-      onclick: (event) => pickRow(event.currentTarget),
+      onclick: (event) => {
+        pickRow(event.currentTarget);
+        revealCard();
+      },
       onkeydown: moveAlong,
     },
     hit,
@@ -121,33 +124,15 @@ function drawEffects(width, c) {
       rowName(k, left),
       Number.isNaN(effect.low)
         ? null
-        : svg("line", {
-            x1: x(effect.low),
-            x2: x(effect.high),
-            y1: 13,
-            y2: 13,
-            stroke: faint,
-            "stroke-width": 2,
-            "stroke-linecap": "round",
-          }),
-      svg("circle", {
-        cx: x(effect.value),
-        cy: 13,
-        r: radius,
+        : segment(x(effect.low), 13, x(effect.high), 13, faint, { "stroke-width": 2, "stroke-linecap": "round" }),
+      circle(x(effect.value), 13, radius, {
         stroke: faint,
         "stroke-width": 2,
         fill: clear || effect.value === 0 || Number.isNaN(effect.low) ? faint : paint("surface"),
       }),
     ]);
   });
-  const zero = svg("line", {
-    x1: x(0),
-    x2: x(0),
-    y1: 0,
-    y2: bottom - 4,
-    stroke: paint("muted"),
-    "stroke-dasharray": "2 3",
-  });
+  const zero = segment(x(0), 0, x(0), bottom - 4, paint("muted"), { "stroke-dasharray": "2 3" });
   const { isClass } = columnMeaning(c);
   const sides = [
     label(x(0) - 8, bottom + 34, isClass ? "← less likely" : "← lowers", {
@@ -169,14 +154,7 @@ function drawPrevalence(width) {
   const rows = order.map((k, i) =>
     axisRow(k, i, height, width, `${topicTitle(k)}, ${topicName(k)}: ${percent(meanShares()[k])} of the words`, [
       rowName(k, left),
-      svg("rect", {
-        x: x(0),
-        y: 6,
-        width: Math.max(x(meanShares()[k]) - x(0), 1),
-        height: 14,
-        rx: 2,
-        fill: topicColor(k),
-      }),
+      box(x(0), 6, Math.max(x(meanShares()[k]) - x(0), 1), 14, topicColor(k), { rx: 2 }),
       label(x(meanShares()[k]) + 6, 17, percent(meanShares()[k]), { "font-size": 11, fill: paint("muted") }),
     ]),
   );

@@ -57,14 +57,8 @@ function tenthOf(value, c) {
 }
 
 function cardOrders(k) {
-  const orders = [
-    ["relevance", "Relevant"],
-    ["probability", "Most probable"],
-    ["frex", "Exclusive"],
-  ];
-  if (app.data.arrays.deviation_rows) orders.push(["deviation", "Deviations"]);
   const redraw = () => announce("card");
-  const chosen = switcher("Order of the words", orders, card.order, (order) => {
+  const chosen = switcher("Order of the words", wordOrders(), card.order, (order) => {
     card.order = order;
     redraw();
   });
@@ -89,6 +83,15 @@ function cardOrders(k) {
     el("div", { class: "tools" }, chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider)),
     shown,
   ];
+}
+
+function wordOrders() {
+  const orders = [
+    ["relevance", "Relevant"],
+    ["probability", "Most probable"],
+    ["frex", "Exclusive"],
+  ];
+  return app.data.arrays.deviation_rows ? [...orders, ["deviation", "Deviations"]] : orders;
 }
 
 function orderNote() {

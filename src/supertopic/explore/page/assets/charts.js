@@ -32,6 +32,37 @@ function label(x, y, text, attributes = {}) {
   return svg("text", { x, y, fill: paint("ink"), "font-family": FONT, "font-size": size, ...attributes }, text);
 }
 
+function segment(x1, y1, x2, y2, stroke, more = {}) {
+  return svg("line", { x1, y1, x2, y2, stroke, ...more });
+}
+
+function box(x, y, width, height, color, more = {}) {
+  return svg("rect", { x, y, width, height, fill: color, ...more });
+}
+
+function circle(cx, cy, r, more = {}) {
+  return svg("circle", { cx, cy, r, ...more });
+}
+
+/* A line through points [x, y]. */
+function curve(points, stroke, more = {}) {
+  const d = points.map(([x, y], i) => `${i ? "L" : "M"}${x} ${y}`).join("");
+  return svg("path", { d, fill: "none", stroke, "stroke-width": 2, ...more });
+}
+
+/* A part of a drawing that does something when it is pressed. */
+function pressable(spoken, action, more, ...children) {
+  const onkeydown = (event) => event.key === "Enter" && action(event);
+  const always = { class: "row", role: "button", tabindex: 0, "aria-label": spoken };
+  return svg("g", { ...always, onclick: action, onkeydown, ...more }, ...children);
+}
+
+/* What stands beside an axis: along the bottom, or up the left side. */
+function axisTitle(x, y, text, upright = false) {
+  const turned = upright ? { transform: `rotate(-90 ${x} ${y})` } : {};
+  return label(x, y, text, { "text-anchor": "middle", fill: paint("muted"), ...turned });
+}
+
 /* Round numbers for an axis. */
 function ticks(low, high, wanted = 5) {
   if (!(high > low)) return [low];
@@ -57,7 +88,7 @@ function bottomAxis(x, y, height, form = number) {
     {},
     ticks(x.low, x.high, wanted)
       .map((value) => [
-        svg("line", { x1: x(value), x2: x(value), y1: y - height, y2: y, stroke: paint("line") }),
+        segment(x(value), y - height, x(value), y, paint("line")),
         label(x(value), y + 16, form(value), { "text-anchor": "middle", "font-size": 11, fill: paint("muted") }),
       ])
       .flat(),
@@ -70,7 +101,7 @@ function leftAxis(y, x, width, form = number) {
     {},
     ticks(y.low, y.high, 5)
       .map((value) => [
-        svg("line", { x1: x, x2: x + width, y1: y(value), y2: y(value), stroke: paint("line") }),
+        segment(x, y(value), x + width, y(value), paint("line")),
         label(x - 6, y(value) + 4, form(value), { "text-anchor": "end", "font-size": 11, fill: paint("muted") }),
       ])
       .flat(),
@@ -138,17 +169,12 @@ function bars(width, items, { low, high, form = number, height = 22, share = 0.3
       "g",
       {},
       label(left, y + height / 2 + 4, fitText(item.name, left - 4), { "text-anchor": "end" }),
-      svg("rect", {
-        x: Math.min(zero, end),
-        y: y + 3,
-        width: Math.max(Math.abs(end - zero), 0.5),
-        height: height - 6,
+      box(Math.min(zero, end), y + 3, Math.max(Math.abs(end - zero), 0.5), height - 6, item.color || paint("accent"), {
         rx: 2,
-        fill: item.color || paint("accent"),
       }),
       label(Math.max(zero, end) + 5, y + height / 2 + 4, form(item.value), { "font-size": 11, fill: paint("muted") }),
     );
   });
-  const line = svg("line", { x1: zero, x2: zero, y1: 0, y2: items.length * height, stroke: paint("muted") });
-  return { parts: [...rows, line], height: Math.max(items.length * height, 10) };
+  const level = segment(zero, 0, zero, items.length * height, paint("muted"));
+  return { parts: [...rows, level], height: Math.max(items.length * height, 10) };
 }

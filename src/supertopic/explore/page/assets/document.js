@@ -368,17 +368,12 @@ function intervalFigure(place, answer) {
     const x = scale(low, high, 16, width - 16);
     const parts = [
       bottomAxis(x, 30, 24),
-      svg("line", {
-        x1: x(clip(answer.ends[0])),
-        x2: x(clip(answer.ends[1])),
-        y1: 16,
-        y2: 16,
-        stroke: paint("accent"),
+      segment(x(clip(answer.ends[0])), 16, x(clip(answer.ends[1])), 16, paint("accent"), {
         "stroke-width": 6,
         "stroke-linecap": "round",
         opacity: 0.35,
       }),
-      svg("circle", { cx: x(answer.mean), cy: 16, r: 6, fill: paint("accent") }),
+      circle(x(answer.mean), 16, 6, { fill: paint("accent") }),
     ];
     if (answer.y !== undefined && !Number.isNaN(answer.y)) {
       const at = x(answer.y);

@@ -1,10 +1,12 @@
 /* The document explorer: filters, a list, and one document beside it. */
 
-const filters = { text: "", truth: "", decided: "", wrong: "", topic: "", least: 0.2, sort: "row", shown: 40 };
+const NO_FILTERS = { text: "", truth: "", decided: "", wrong: "", topic: "", least: 0.2, shown: 40 };
+const filters = { ...NO_FILTERS, sort: "row" };
 
 function drawDocuments(root) {
   const list = el("div", { class: "list" });
   const one = el("div", { class: "one", id: "document" });
+  if (app.document < 0 && !isNarrow()) app.document = filtered()[0] ?? -1;
   root.replaceChildren(el("div", { class: "two documents" }, el("div", {}, filterForm(), list), one));
   panel(list, ["filters", "column", "labels"], drawList);
   panel(one, ["document", "column", "labels", "theme"], drawDocument);
@@ -87,19 +89,19 @@ function outcomeFilters(outcome) {
   found.push(
     field(
       "Sort by",
-      chooser(
-        [
-          ["row", "row number"],
-          ["error", "largest error"],
-          ["predicted", "prediction"],
-          ["topic", "share of the topic"],
-        ],
-        filters.sort,
-        (v) => change("sort", v),
-      ),
+      chooser(sortings(), filters.sort, (v) => change("sort", v)),
     ),
   );
   return found;
+}
+
+function sortings() {
+  return [
+    ["row", "row number"],
+    ["error", "largest error"],
+    ["predicted", "prediction"],
+    ["topic", "share of the topic"],
+  ];
 }
 
 /* The documents that pass the filters, in order. */

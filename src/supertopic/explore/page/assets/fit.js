@@ -146,29 +146,14 @@ function scatterFigure(i, known) {
         bottomAxis(x, size - 54, size - 66),
         leftAxis(y, 54, size - 66),
         dots,
-        svg("line", {
-          x1: x(low),
-          y1: y(low),
-          x2: x(high),
-          y2: y(high),
-          stroke: paint("muted"),
-          "stroke-dasharray": "4 4",
-        }),
-        svg("path", {
-          d: groups.map((g, n) => `${n ? "L" : "M"}${x(g.predicted)} ${y(g.seen)}`).join(""),
-          fill: "none",
-          stroke: paint("down"),
-          "stroke-width": 2,
-        }),
-        ...groups.map((g) =>
-          svg("circle", { cx: x(g.predicted), cy: y(g.seen), r: 4.5, fill: paint("down"), stroke: paint("surface") }),
+        segment(x(low), y(low), x(high), y(high), paint("muted"), { "stroke-dasharray": "4 4" }),
+        curve(
+          groups.map((g) => [x(g.predicted), y(g.seen)]),
+          paint("down"),
         ),
-        label(size / 2, size - 16, "predicted", { "text-anchor": "middle", fill: paint("muted") }),
-        label(14, size / 2, "true", {
-          "text-anchor": "middle",
-          fill: paint("muted"),
-          transform: `rotate(-90 14 ${size / 2})`,
-        }),
+        ...groups.map((g) => circle(x(g.predicted), y(g.seen), 4.5, { fill: paint("down"), stroke: paint("surface") })),
+        axisTitle(size / 2, size - 16, "predicted"),
+        axisTitle(14, size / 2, "true", true),
       ],
       height: size,
     };
@@ -234,19 +219,11 @@ function drawHistogram(width, found, color, marks = []) {
   const x = scale(found[0].from, found[found.length - 1].to, 48, width - 12);
   const y = scale(0, Math.max(...found.map(({ count }) => count), 1), height - 40, 10);
   const boxes = found.map(({ from, to, count }) =>
-    svg("rect", {
-      x: x(from) + 0.5,
-      y: y(count),
-      width: Math.max(x(to) - x(from) - 1, 1),
-      height: y(0) - y(count),
-      fill: color((from + to) / 2),
-    }),
+    box(x(from) + 0.5, y(count), Math.max(x(to) - x(from) - 1, 1), y(0) - y(count), color((from + to) / 2)),
   );
   const lines = marks
     .filter((at) => at >= x.low && at <= x.high)
-    .map((at) =>
-      svg("line", { x1: x(at), x2: x(at), y1: 10, y2: y(0), stroke: paint("ink"), "stroke-dasharray": "3 3" }),
-    );
+    .map((at) => segment(x(at), 10, x(at), y(0), paint("ink"), { "stroke-dasharray": "3 3" }));
   return {
     parts: [leftAxis(y, 48, width - 60, whole), bottomAxis(x, height - 40, 0), ...boxes, ...lines],
     height: height - 12,
@@ -316,22 +293,11 @@ function confusionFigure(i, known) {
             ? blend(paint("surface"), paint("up"), 0.75 * share)
             : blend(paint("surface"), paint("down"), 0.75 * share);
         parts.push(
-          svg(
-            "g",
-            {
-              class: "row",
-              role: "button",
-              tabindex: 0,
-              "aria-label": `True ${name}, predicted ${classes[p]}: ${count} documents`,
-              onclick: () => showClass(c, p),
-              onkeydown: (event) => event.key === "Enter" && showClass(c, p),
-            },
-            svg("rect", {
-              x: left + p * cell + 1,
-              y: top + c * cell + 1,
-              width: cell - 2,
-              height: cell - 2,
-              fill: shade,
+          pressable(
+            `True ${name}, predicted ${classes[p]}: ${count} documents`,
+            () => showClass(c, p),
+            {},
+            box(left + p * cell + 1, top + c * cell + 1, cell - 2, cell - 2, shade, {
               stroke: paint("line"),
               class: "cell",
             }),
@@ -358,15 +324,9 @@ function confusionFigure(i, known) {
 }
 
 function showClass(truth, decided) {
-  Object.assign(filters, { text: "", topic: "", wrong: "", truth: String(truth), decided: String(decided), shown: 40 });
-  for (const [id, value] of [
-    ["filter-truth", truth],
-    ["filter-decided", decided],
-  ]) {
-    const control = document.getElementById(id);
-    if (control) control.value = String(value);
-  }
-  announce("filters");
+  Object.assign(filters, { ...NO_FILTERS, truth: String(truth), decided: String(decided) });
+  forgetView("documents");
+  app.document = -1;
   go("documents");
 }
 
@@ -388,14 +348,12 @@ function reliabilityFigure(i, known) {
       parts: [
         bottomAxis(x, size - 54, size - 66, percent),
         leftAxis(y, 54, size - 66, percent),
-        svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), stroke: paint("muted"), "stroke-dasharray": "4 4" }),
-        svg("path", {
-          d: groups.map((g, n) => `${n ? "L" : "M"}${x(g.predicted)} ${y(g.seen)}`).join(""),
-          fill: "none",
-          stroke: paint("accent"),
-          "stroke-width": 2,
-        }),
-        ...groups.map((g) => svg("circle", { cx: x(g.predicted), cy: y(g.seen), r: 5, fill: paint("accent") })),
+        segment(x(0), y(0), x(1), y(1), paint("muted"), { "stroke-dasharray": "4 4" }),
+        curve(
+          groups.map((g) => [x(g.predicted), y(g.seen)]),
+          paint("accent"),
+        ),
+        ...groups.map((g) => circle(x(g.predicted), y(g.seen), 5, { fill: paint("accent") })),
         label(size / 2, size - 16, "predicted probability", { "text-anchor": "middle", fill: paint("muted") }),
       ],
       height: size,

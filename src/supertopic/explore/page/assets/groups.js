@@ -118,21 +118,21 @@ function groupHeatmap({ names }, means, counts) {
             onclick: () => chooseTopic(k),
             onkeydown: (event) => event.key === "Enter" && chooseTopic(k),
           },
-          svg("rect", { x: 0, y, width, height, fill: "transparent", class: "hit" }),
+          box(0, y, width, height, "transparent", { class: "hit" }),
           label(left, y + 15, fitText(`${k}  ${topicName(k)}`, left - 4), {
             "text-anchor": "end",
             "font-weight": app.topic === k ? 700 : 400,
           }),
           ...means.map((mean, g) => {
-            const box = svg("rect", {
-              x: left + 8 + g * cell,
-              y: y + 1,
-              width: Math.max(cell - 2, 2),
-              height: height - 2,
-              fill: sequential(0.9 * (mean[k] / most)),
-            });
-            box.append(svg("title", {}, `${names[g]}: ${percent(mean[k])} (${whole(counts[g])} documents)`));
-            return box;
+            const cell0 = box(
+              left + 8 + g * cell,
+              y + 1,
+              Math.max(cell - 2, 2),
+              height - 2,
+              sequential(0.9 * (mean[k] / most)),
+            );
+            cell0.append(svg("title", {}, `${names[g]}: ${percent(mean[k])} (${whole(counts[g])} documents)`));
+            return cell0;
           }),
         ),
       );
@@ -188,7 +188,7 @@ function topicByGroup({ names, inOrder }, means, counts) {
       parts: [
         leftAxis(y, 50, width - 70, percent),
         svg("path", { d: path, fill: "none", stroke: topicColor(k), "stroke-width": 2 }),
-        ...values.map((value, g) => svg("circle", { cx: x(g), cy: y(value), r: 4, fill: topicColor(k) })),
+        ...values.map((value, g) => circle(x(g), y(value), 4, { fill: topicColor(k) })),
         ...marks,
       ],
       height: 216,

@@ -81,10 +81,7 @@ function topicLink(k, text) {
     {
       type: "button",
       class: "link",
-      onclick: () => {
-        chooseTopic(k);
-        go("topics", k);
-      },
+      onclick: () => go("topics", k),
     },
     said(text || topicName(k)),
   );
@@ -94,6 +91,6 @@ function swatch(k) {
   return svg(
     "svg",
     { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" },
-    svg("circle", { cx: 5, cy: 5, r: 5, fill: topicColor(k) }),
+    circle(5, 5, 5, { fill: topicColor(k) }),
   );
 }

@@ -27,6 +27,8 @@ async function start() {
   }
   readLabels();
   app.topic = strongestTopic();
+  if (app.data.outcomes.length && worstOf(0, 1).length) filters.sort = "error";
+  starts = KEPT.map(([, place, key]) => place[key]);
   drawHead();
   drawTabs();
   main.replaceChildren();
@@ -82,7 +84,7 @@ function drawHead() {
   document
     .getElementById("top")
     .replaceChildren(
-      el("div", { class: "head" }, el("h1", { dir: "auto" }, data.title), theme),
+      el("div", { class: "head" }, el("h1", { dir: "auto" }, data.title), searchBox(), theme),
       el(
         "p",
         { class: "facts-line" },
@@ -111,17 +113,24 @@ function drawTabs() {
 }
 
 /* #documents/12 shows the view of documents with number 12 opened. */
-function route() {
-  const [asked, argument] = decodeURIComponent(location.hash.slice(1)).split("/");
+function route(event) {
+  const { view: asked, argument: n, changed } = readAddress();
   const view = sections.has(asked) ? asked : "topics";
-  const n = Number(argument);
-  const given = argument !== undefined && argument !== "" && Number.isInteger(n) && n >= 0;
+  const given = n >= 0;
   const moved = app.view !== view;
   app.view = view;
   for (const [id, section] of sections) section.hidden = id !== view;
   for (const link of document.querySelectorAll("#tabs a")) {
-    if (link.dataset.view === view) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.view !== view) link.removeAttribute("aria-current");
+    else {
+      link.setAttribute("aria-current", "page");
+      const tabs = link.parentNode;
+      tabs.scrollLeft = link.offsetLeft - (tabs.clientWidth - link.clientWidth) / 2;
+    }
+  }
+  if (changed) {
+    for (const id of sections.keys()) forgetView(id);
+    drawTheme();
   }
   if (view === "documents" && given && n < nDocuments()) app.document = n;
   if (view === "topics" && given && n < nTopics()) app.topic = n;
@@ -132,6 +141,24 @@ function route() {
   }
   if (view === "topics" && given) announce("topic");
   if (moved && !(view === "documents" && given)) scrollTo(0, 0);
+  if (view === "topics" && given && event) revealCard();
+  writeAddress();
+}
+
+/* A view that is drawn anew when it is next shown. */
+function forgetView(id) {
+  const section = sections.get(id);
+  for (let i = listeners.length - 1; i >= 0; i--) if (section.contains(listeners[i].place)) listeners.splice(i, 1);
+  section.replaceChildren();
+}
+
+/* On a phone the card of a topic stands below the axis. */
+function revealCard() {
+  if (isNarrow()) document.getElementById("card")?.scrollIntoView({ block: "start" });
+}
+
+function isNarrow() {
+  return matchMedia("(max-width: 800px)").matches;
 }
 
 /* Draws a view when it is first shown, and what has changed since when it is shown again. */
@@ -150,9 +177,15 @@ function revealDocument() {
 }
 
 function changeTheme() {
-  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+  app.theme = isDark() ? "light" : "dark";
+  drawTheme();
   announce("theme");
   for (const own of listeners) if (own.kinds.includes("theme") && !isShown(own.place)) own.stale = true;
+}
+
+function drawTheme() {
+  if (app.theme) document.documentElement.dataset.theme = app.theme;
+  else delete document.documentElement.dataset.theme;
 }
 
 function followTheme() {

@@ -157,15 +157,11 @@ function mapFigure() {
           "data-topic": k,
           onclick: (event) => {
             event.stopPropagation();
-            chooseTopic(k);
             go("topics", k);
           },
           onkeydown: (event) => event.key === "Enter" && go("topics", k),
         },
-        svg("circle", {
-          cx,
-          cy,
-          r,
+        circle(cx, cy, r, {
           fill: paint("surface"),
           "fill-opacity": 0.75,
           stroke: topicColor(k),

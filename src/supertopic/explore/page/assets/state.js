@@ -9,6 +9,7 @@ const app = {
   explained: -1, // the column that documents are explained by; -1: that of the class that is predicted
   document: -1,
   view: "topics",
+  theme: "", // "light" or "dark" where the reader has chosen
   labels: {},
 };
 const listeners = [];
@@ -31,6 +32,7 @@ function announce(kind) {
     if (isShown(own.place)) redrawPanel(own);
     else own.stale = true;
   }
+  writeAddress();
 }
 
 function redrawPanel(own) {
@@ -54,7 +56,9 @@ function chooseColumn(c) {
 }
 
 function go(view, argument) {
-  location.hash = argument === undefined ? view : `${view}/${argument}`;
+  const hash = argument === undefined ? `#${view}` : `#${view}/${argument}`;
+  if (location.hash.split("?")[0] === hash) route({ type: "again" });
+  else location.hash = hash;
 }
 
 /* --- reading the data --- */

@@ -8,6 +8,7 @@ function drawTyped(root) {
     root.replaceChildren(el("p", { class: "flag" }, inference.why));
     return;
   }
+  typed.text ||= exampleText();
   const result = el("div", { class: "result", "aria-live": "polite" });
   const again = later(() => announce("typed"), 120);
   const area = el("textarea", {
@@ -57,6 +58,12 @@ function probabilityChooser() {
       announce("typed");
     }),
   );
+}
+
+/* What stands there at first: how a document begins, or words of the topic that is shown. */
+function exampleText() {
+  const text = app.data.documents.texts && documentText(Math.max(app.document, 0));
+  return text ? text.slice(0, 1500) : topWords(app.topic, 8).map(wordName).join(" ");
 }
 
 function exampleButton(area) {

@@ -33,17 +33,10 @@ function drawWaterfall(width, found) {
   const x = scale(low - pad, high + pad, left + 12, width - 60);
   const total = (steps.length + 2) * height;
   const line = (value, y) =>
-    svg("line", {
-      x1: x(value),
-      x2: x(value),
-      y1: y,
-      y2: y + height + 6,
-      stroke: paint("muted"),
-      "stroke-dasharray": "2 2",
-    });
+    segment(x(value), y, x(value), y + height + 6, paint("muted"), { "stroke-dasharray": "2 2" });
   const end = (name, value, i) => [
     label(left, i * height + 16, name, { "text-anchor": "end", "font-weight": 600 }),
-    svg("circle", { cx: x(value), cy: i * height + 12, r: 5, fill: paint("ink") }),
+    circle(x(value), i * height + 12, 5, { fill: paint("ink") }),
     label(x(value) + 10, i * height + 16, number(value), { "font-weight": 600 }),
   ];
   const parts = steps.map(({ name, value, from, to }, i) => {
@@ -53,14 +46,14 @@ function drawWaterfall(width, found) {
       {},
       line(from, y - 9),
       label(left, y + 16, fitText(name, left - 4), { "text-anchor": "end" }),
-      svg("rect", {
-        x: Math.min(x(from), x(to)),
-        y: y + 4,
-        width: Math.max(Math.abs(x(to) - x(from)), 1),
-        height: height - 8,
-        rx: 2,
-        fill: paint(value < 0 ? "down" : "up"),
-      }),
+      box(
+        Math.min(x(from), x(to)),
+        y + 4,
+        Math.max(Math.abs(x(to) - x(from)), 1),
+        height - 8,
+        paint(value < 0 ? "down" : "up"),
+        { rx: 2 },
+      ),
       label(Math.max(x(from), x(to)) + 5, y + 16, signed(value), { "font-size": 11, fill: paint("muted") }),
     );
   });

@@ -4,17 +4,17 @@
 function topicWords(k) {
   app.topicCache ??= new Map();
   if (!app.topicCache.has(k)) {
-    const { nWords, nTopics: width, far, top, reach } = app.model;
-    const found = new Float64Array(nWords);
-    for (let w = 0; w < nWords; w++) {
-      const value = far[w * width + k];
-      const part = value / 65535;
-      found[w] = top[w] * Math.exp(reach ? -reach * part * part : -value);
-    }
+    const found = Float64Array.from({ length: app.model.nWords }, (_, w) => wordProbability(w, k));
     if (app.topicCache.size > 30) app.topicCache.clear();
     app.topicCache.set(k, found);
   }
   return app.topicCache.get(k);
+}
+
+function wordProbability(w, k) {
+  const { nTopics: width, far, top, reach } = app.model;
+  const value = far[w * width + k];
+  return top[w] * Math.exp(reach ? -reach * (value / 65535) ** 2 : -value);
 }
 
 /* The places of the n largest values, the largest first. */
