@@ -252,7 +252,7 @@ def check_regression():
     )
     covariates, coef = rng.normal(size=(4, 2)), rng.normal(size=(2, n_topics + 2))
     is_product, (slope, curvature) = np.array([False, True]), rng.uniform(0.5, 1.5, (2, 4, 2))
-    slow = Design.of(gamma, alpha, lengths, covariates)
+    slow = Design.of(gamma, alpha[None], lengths, covariates)
     quick = DeviceDesign.of(Matrix.of(gamma), alpha, lengths, covariates)
     np.testing.assert_allclose(quick.predictors(coef), slow.predictors(coef), rtol=1e-5, atol=1e-6)
     moment = slow.moments(coef, is_product)[1]

@@ -14,7 +14,7 @@ from supertopic.kernels import e_step_words as kernel
 from supertopic.metrics import align_topics
 from tests import naive_collapsed as naive
 from tests.test_kernels_e_step_mean import tilt
-from tests.test_kernels_e_step_words import ALPHA, COUNTS, RESPONSES, WEIGHTS, WORDS, K, infer
+from tests.test_kernels_e_step_words import ALPHA, COUNTS, PRIOR, RESPONSES, WEIGHTS, WORDS, K, infer
 
 SMALL = (WORDS, COUNTS.astype(float), WEIGHTS.astype(float), ALPHA.astype(float))
 
@@ -33,7 +33,7 @@ def test_the_kernel_is_the_slow_one(passes):
 def test_shares_in_two_factors_are_the_same(passes):
     gamma, theta, ratio, bound = np.zeros((1, K), "f4"), np.zeros((1, K), "f4"), np.zeros(3, "f4"), np.zeros(1)
     kernel.infer_plain_documents(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, True, passes, 0.0, True,
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, *PRIOR, True, passes, 0.0, True,
         gamma, theta, ratio, bound, np.zeros((3, K), np.float32),
     )  # fmt: skip
     slow_gamma, slow_phi = naive.infer_document(*SMALL, passes)
@@ -87,7 +87,7 @@ def test_with_a_response_shares_are_stationary(name):
 
 def test_a_document_without_words_says_nothing():
     out = np.zeros((1, K), np.float32), np.zeros((0, K), np.float32), np.ones(1), np.zeros(1, np.int32)
-    empty = (0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, True, 5, 0.0, True)
+    empty = (0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, *PRIOR, True, 5, 0.0, True)
     kernel.infer_documents(*empty, *out, np.zeros((3, K), np.float32))
     np.testing.assert_array_equal(out[0][0], ALPHA)
     assert out[2][0] == 0.0

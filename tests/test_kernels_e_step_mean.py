@@ -8,12 +8,14 @@ from tests import naive
 from tests.test_kernels_e_step_words import (
     ALPHA,
     COUNTS,
+    PRIOR,
     RESPONSES,
     WEIGHTS,
     WORDS,
     K,
     infer,
     infer_among_many,
+    one_row,
     respond,
 )
 
@@ -37,7 +39,7 @@ def tilt(
         "moment": np.zeros((1, len(coef))),
     }
     infer_documents_mean(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, collapsed, passes, tol, fresh,
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, *PRIOR, collapsed, passes, tol, fresh,
         np.array([slope]), np.array([curvature]), np.asarray(coef, np.float32), coef_cov, np.asarray(is_product),
         np.ones(1, bool), *out.values(), np.zeros((3, K), np.float32),
     )  # fmt: skip
@@ -141,8 +143,9 @@ def test_leaps_save_passes_and_end_where_single_passes_do(slope, curvature):
     def run(passes, fresh, gamma, factors):
         done, score, moment = np.zeros(1, np.int32), np.zeros((1, 1)), np.zeros((1, 1))
         infer_documents_mean(
-            0, 1, np.array([0, size], np.int32), words, counts, weights.astype(np.float32), alpha.astype(np.float32),
-            False, passes, 1e-4, fresh, np.array([[slope]]), np.array([[curvature]]), coef,
+            0, 1, np.array([0, size], np.int32), words, counts, weights.astype(np.float32),
+            *one_row(alpha.astype(np.float32)), False, passes, 1e-4, fresh, np.array([[slope]]),
+            np.array([[curvature]]), coef,
             np.zeros((0, 20, 20), np.float32), np.array([False]), np.ones(1, bool), factors, gamma,
             np.zeros((1, 20), np.float32), np.zeros(size, np.float32), np.zeros((0, 20), np.float32), np.zeros(1), done,
             score, moment, np.zeros((size, 20), np.float32),
@@ -204,7 +207,7 @@ def test_empty_document_gets_the_prior_mean():
     coef, is_product = np.array([[2.0, -1.0, 0.5], [1.0, 0.0, 0.0]], np.float32), np.array([False, True])
     gamma, score, moment, bound = np.zeros((1, K), np.float32), np.zeros((1, 2)), np.zeros((1, 2)), np.ones(1)
     infer_documents_mean(
-        0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, False, 5, 0.0, True, np.ones((1, 2)),
+        0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, *PRIOR, False, 5, 0.0, True, np.ones((1, 2)),
         np.ones((1, 2)), coef, POINT, is_product, np.ones(1, bool), np.zeros((1, 2)), gamma,
         np.zeros((1, K), np.float32), np.zeros(0, np.float32), np.zeros((0, K), np.float32), bound,
         np.zeros(1, np.int32), score, moment, np.zeros((3, K), np.float32),

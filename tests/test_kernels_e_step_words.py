@@ -9,9 +9,11 @@ from scipy.special import digamma, gammaln
 from supertopic.backends.threads import Threads
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.batches import order_entries
+from supertopic.inference.variational.local import sum_by_row
 from supertopic.kernels import e_step_words as kernel
 from supertopic.kernels.e_step_token import infer_documents_token
 from supertopic.kernels.word_sums import add_by_word, add_shares_by_word
+from supertopic.priors.base import Rows
 from tests import naive
 
 K, V = 3, 6
@@ -22,11 +24,19 @@ WORDS = np.array([0, 2, 5], dtype=np.int32)
 COUNTS = np.array([1, 3, 2], dtype=np.float32)
 
 
+def one_row(alpha):
+    """The prior of one document, as kernels take it."""
+    return alpha[None], np.zeros(1, np.int32)
+
+
+PRIOR = one_row(ALPHA)
+
+
 def infer(passes, tol=0.0, collapsed=False):
     """Inference without a response on the small document: gamma, phi, bound, passes."""
     out = np.zeros((1, K), np.float32), np.zeros((3, K), np.float32), np.zeros(1), np.zeros(1, np.int32)
     kernel.infer_documents(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, ALPHA, collapsed, passes, tol, True,
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, WEIGHTS, *PRIOR, collapsed, passes, tol, True,
         *out, np.zeros((3, K), np.float32),
     )  # fmt: skip
     return out
@@ -44,7 +54,7 @@ def respond(slope, curvature, coef, is_product, *, passes=60, tol=0.0, coef_cov=
         "moment": np.zeros((1, len(coef))),
     }
     infer_documents_token(
-        0, 1, np.array([0, 3], np.int32), WORDS, counts, WEIGHTS, ALPHA, passes, tol,
+        0, 1, np.array([0, 3], np.int32), WORDS, counts, WEIGHTS, *PRIOR, passes, tol,
         np.array([slope]), np.array([curvature]), np.asarray(coef, np.float32),
         np.zeros((0, K, K), np.float32) if coef_cov is None else coef_cov, np.asarray(is_product),
         *out.values(), np.zeros((3, K), np.float32),
@@ -103,7 +113,7 @@ def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
         np.zeros(1),
     )
     kernel.infer_plain_documents(
-        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, weights, alpha, False, passes, 0.0, True,
+        0, 1, np.array([0, 3], np.int32), WORDS, COUNTS, weights, *one_row(alpha), False, passes, 0.0, True,
         gamma, theta, ratio, bound, np.zeros((3, K), np.float32),
     )  # fmt: skip
     slow_gamma, slow_phi = naive.infer_document(WORDS, COUNTS, weights.astype(float), alpha.astype(float), passes)
@@ -125,7 +135,7 @@ def infer_among_many(passes, tol, gamma=None, n_topics=160, n_words=60, seed=3):
     found = np.zeros((1, n_topics), np.float32) if fresh else gamma.copy()
     bound, done = np.zeros(1), np.zeros(1, np.int32)
     kernel.infer_documents(
-        0, 1, np.array([0, size], np.int32), words, counts, weights, alpha, False, passes, tol, fresh, found,
+        0, 1, np.array([0, size], np.int32), words, counts, weights, *one_row(alpha), False, passes, tol, fresh, found,
         np.zeros((size, n_topics), np.float32), bound, done, np.zeros((size, n_topics), np.float32),
     )  # fmt: skip
     return found, bound[0], done[0], (words, counts, weights.astype(np.float64), alpha.astype(np.float64))
@@ -202,10 +212,13 @@ def test_a_series_stands_for_small_shares_in_the_bound():
 def test_expected_log_shares_are_summed_as_written_down():
     alpha = np.array([0.3, 0.3, 0.02], np.float32)
     gamma = alpha + RNG.gamma(0.2, size=(40, K)).astype(np.float32) ** 4  # many of them close to zero
-    sums = np.full(K, 7.0)
-    kernel.sum_log_theta(5, 40, alpha, gamma, sums)
-    exact = gamma[5:].astype(np.float64)
-    expected = (digamma(exact) - digamma(exact.sum(axis=1, keepdims=True))).sum(axis=0)
+    prior = Rows(np.array([alpha, alpha / 3], np.float64), RNG.integers(0, 2, 40).astype(np.int32))
+    gamma[prior.which == 1] -= alpha * np.float32(2 / 3)
+    with Threads(2) as backend:
+        sums = sum_by_row(prior, gamma, backend)
+    exact = gamma.astype(np.float64)
+    logs = digamma(exact) - digamma(exact.sum(axis=1, keepdims=True))
+    expected = [logs[prior.which == row].sum(axis=0) for row in range(2)]
     np.testing.assert_allclose(sums, expected, rtol=1e-6)
 
 
@@ -314,7 +327,7 @@ def test_empty_document_gets_the_prior_mean():
     coef = np.array([[2.0, -1.0, 0.5], [1.0, 0.0, 0.0]], np.float32)
     gamma, phi, rows = np.zeros((1, K), np.float32), np.zeros((0, K), np.float32), np.zeros((3, K), np.float32)
     bound, passes, score, moment = np.zeros(1), np.zeros(1, np.int32), np.zeros((1, 2)), np.zeros((1, 2))
-    document = (0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, ALPHA)
+    document = (0, 1, np.zeros(2, np.int32), WORDS, COUNTS, WEIGHTS, *PRIOR)
     kernel.infer_documents(*document, False, 5, 0.0, True, gamma, phi, bound, passes, rows)
     np.testing.assert_array_equal(gamma[0], ALPHA)
     infer_documents_token(

@@ -191,7 +191,7 @@ def test_documents_are_told_an_average_of_the_duals():
     for steps, mix in ((1, 2 / 3), (5, 2 / 7), (50, 0.1)):
         told = replace(first, dual=rng.normal(size=(60, 1)), n_support=np.full(steps, 60))
         start = Solution(state.coef, told.dual)
-        design = Design.of(gamma, state.alpha, batch.lengths, batch.extra)
+        design = Design.of(gamma, state.alpha[None], batch.lengths, batch.extra)
         alone = fit_margin(
             model.response, model.coef_prior, design, batch.y, batch.weight, state.coef, state.coef_cov,
             state.dispersion, start,

@@ -20,6 +20,7 @@ from supertopic.documents.corpus import lengths_of
 from supertopic.documents.known import Known
 from supertopic.kernels.thinning import copy_kept, count_kept
 from supertopic.kernels.word_sums import order_by_word
+from supertopic.priors.base import Rows
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
 _PIECE, _PIECE_WORDS = 1 << 21, 48  # entries × topics and entries / words at least
@@ -183,6 +184,7 @@ class Locals:
     doc_topic: np.ndarray  # (D, K) float32: Dirichlet parameters gamma; for a mixture, the posterior of the topic
     score: np.ndarray  # (D, C) E[s] of each response column
     moment: np.ndarray  # (D, C) E[s²], or E[exp s] of a product column
+    prior: Rows | None = None  # the alpha that the step was given
     labelled: Any = None  # these documents as a regression sees them, once an M-step has asked
 
     @classmethod
@@ -191,7 +193,7 @@ class Locals:
         return cls(doc_topic, np.zeros((n_documents, n_columns)), np.zeros((n_documents, n_columns)))
 
     def copy(self) -> Locals:
-        return Locals(self.doc_topic.copy(), self.score.copy(), self.moment.copy())
+        return Locals(self.doc_topic.copy(), self.score.copy(), self.moment.copy(), self.prior)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "labelled": None}  # it can be made again

@@ -36,6 +36,14 @@ def shifted(
     return score + offset, square
 
 
+def mean_shares(doc_topic: np.ndarray, alpha: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(D, K) E[Zbar] of documents with Dirichlet parameters `doc_topic`; arguments as `Design.of`."""
+    mean = (doc_topic - alpha) / lengths[:, None]
+    if (empty := np.isinf(lengths)).any():
+        mean[empty] = np.broadcast_to(alpha / alpha.sum(axis=1, keepdims=True), mean.shape)[empty]
+    return mean
+
+
 @dataclass(frozen=True)
 class Design:
     """What the linear predictors of D documents are made of."""
@@ -46,10 +54,11 @@ class Design:
 
     @classmethod
     def of(cls, doc_topic: np.ndarray, alpha: np.ndarray, lengths: np.ndarray, covariates: np.ndarray) -> Design:
-        """From Dirichlet parameters gamma = alpha + expected counts; an empty document has the prior's mean."""
-        mean = (doc_topic - alpha) / lengths[:, None]
-        mean[np.isinf(lengths)] = alpha / alpha.sum()
-        return cls(mean, lengths, covariates)
+        """From Dirichlet parameters gamma = alpha + expected counts; an empty document has the prior's mean.
+
+        alpha : (D, K), or (1, K) for all documents (`Rows.by_document`)
+        """
+        return cls(mean_shares(doc_topic, alpha, lengths), lengths, covariates)
 
     @property
     def blocks(self) -> list[slice]:

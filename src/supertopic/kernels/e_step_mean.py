@@ -357,7 +357,7 @@ def _score(c, coef, coef_cov, features, is_product, n_tokens, mean):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def infer_documents_mean(
-    start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
+    start, stop, indptr, indices, counts, weights, alpha, which, collapsed, max_passes, tol, fresh,
     slope, curvature, coef, coef_cov, is_product,
     active, factors, gamma, weighed, ratio, phi, bound, passes, score, moment, rows,
 ):  # fmt: skip
@@ -365,7 +365,7 @@ def infer_documents_mean(
 
     Parameters
     ----------
-    indptr, indices, counts, weights, alpha, collapsed, gamma, rows : as for infer_documents
+    indptr, indices, counts, weights, alpha, which, collapsed, gamma, rows : as for infer_documents
     max_passes, tol : stop when the mean change of gamma is below tol and the tilt is within 10 tol of convergence
     fresh : start every document at gamma = alpha + N/K, rather than from the gamma given
     slope, curvature : (D, C) float64; both zero where the document has no label
@@ -384,24 +384,27 @@ def infer_documents_mean(
     spread, goal = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     before, between = np.empty(n_topics, np.float32), np.empty(n_topics, np.float32)
     features, goals, ranges = np.empty((n_columns, n_topics), np.float32), np.empty(n_columns), np.empty(n_columns)
-    one = np.ones(1)
+    one, prior, row = np.ones(1), np.empty(n_topics, np.float32), -1
     for d in range(start, stop):
         if not active[d]:
             continue
+        if which[d] != row:
+            row = which[d]
+            prior[:] = alpha[row]
         first, last = indptr[d], indptr[d + 1]
         count = counts[first:last]
         n_tokens = np.float64(count.sum())
         if last == first:  # a document without tokens gets the prior mean
-            passes[d], bound[d], gamma[d] = 0, 0.0, alpha
+            passes[d], bound[d], gamma[d] = 0, 0.0, prior
             for k in range(n_topics):
-                mean[k] = alpha[k] / alpha.sum()
+                mean[k] = prior[k] / prior.sum()
             for c in range(n_columns):
                 score[d, c] = (coef[c] * mean).sum()
                 moment[d, c] = math.exp(score[d, c]) if is_product[c] else score[d, c] ** 2
             continue
         if fresh:
             for k in range(n_topics):
-                gamma[d, k] = alpha[k] + np.float32(n_tokens / n_topics)
+                gamma[d, k] = prior[k] + np.float32(n_tokens / n_topics)
         for j in range(last - first):
             for k in range(n_topics):
                 rows[j, k] = weights[indices[first + j], k] + WEIGHT_OFFSET
@@ -415,7 +418,7 @@ def infer_documents_mean(
         for c in range(used):
             ranges[c] = features[c].max() - features[c].min()
         passes[d], bound[d] = _tilt_one(
-            rows[: last - first], count, alpha, collapsed, max_passes, tol, steep, curvature[d, :used],
+            rows[: last - first], count, prior, collapsed, max_passes, tol, steep, curvature[d, :used],
             coef_cov[:used], is_product, n_tokens, features[:used], fixed, ranges, factor, goals, gamma[d],
             ratio[first:last], phi[first:last], theta, total, mean, tilt, spread, goal,
             before, between, fresh,

@@ -324,7 +324,7 @@ def _respond_one(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def infer_documents_token(
-    start, stop, indptr, indices, counts, weights, alpha, max_passes, tol,
+    start, stop, indptr, indices, counts, weights, alpha, which, max_passes, tol,
     slope, curvature, coef, coef_cov, is_product,
     gamma, phi, bound, passes, score, moment, rows,
 ):  # fmt: skip
@@ -334,7 +334,7 @@ def infer_documents_token(
 
     Parameters
     ----------
-    indptr, indices, counts, weights, alpha, gamma, phi, rows : as for infer_documents; phi is needed, in and out
+    indptr, indices, counts, weights, alpha, which, gamma, phi, rows : as for infer_documents; phi is needed, in and out
     max_passes, tol : stop when the mean change of gamma is below tol
     slope, curvature : (D, C) float64; both zero where the document has no label
     coef : (C, K) float32; coef_cov : (C, K, K) float32, or (0, K, K) for a point estimate
@@ -349,6 +349,7 @@ def infer_documents_token(
     state, factors, trial = np.empty(n_columns), np.empty(n_columns), np.empty((n_columns, 5))
     features = np.empty((n_columns, n_topics), np.float32)
     for d in range(start, stop):
+        prior = alpha[which[d]]
         first, last = indptr[d], indptr[d + 1]
         count, row, share = counts[first:last], rows[: last - first], phi[first:last]
         n_tokens = np.float64(count.sum())
@@ -357,7 +358,7 @@ def infer_documents_token(
             for c in range(n_columns):
                 score[d, c] = 0.0
                 for k in range(n_topics):
-                    score[d, c] += coef[c, k] * alpha[k] / alpha.sum()
+                    score[d, c] += coef[c, k] * prior[k] / prior.sum()
                 moment[d, c] = math.exp(score[d, c]) if is_product[c] else score[d, c] ** 2
             continue
         _prepare_features(coef, is_product, n_tokens, features, trial)
@@ -367,7 +368,7 @@ def infer_documents_token(
                 for k in range(n_topics):
                     row[j, k] = weights[indices[first + j], k]
             passes[d], bound[d] = _respond_one(
-                row, count, alpha, max_passes, tol, slope[d], curvature[d], coef, coef_cov, is_product, n_tokens,
+                row, count, prior, max_passes, tol, slope[d], curvature[d], coef, coef_cov, is_product, n_tokens,
                 features, gamma[d], share, state, phi_sum, log_theta, fixed, factors, trial, new,
             )  # fmt: skip
         for c in range(n_columns):

@@ -411,7 +411,7 @@ def _start_document(fresh, first, last, indices, counts, weights, alpha, gamma, 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def infer_documents(
-    start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
+    start, stop, indptr, indices, counts, weights, alpha, which, collapsed, max_passes, tol, fresh,
     gamma, phi, bound, passes, rows,
 ):  # fmt: skip
     """E-step of documents [start, stop) without a response: iterate until the mean change of gamma is below tol.
@@ -420,7 +420,7 @@ def infer_documents(
     ----------
     indptr, indices, counts : CSR of the batch; counts float32
     weights : (V, K) float32, exp E[log p(word | topic)]
-    alpha : (K,) float32
+    alpha : (R, K) float32; which : (D,) int32, the row of each document
     collapsed : bool
         phi_jk ∝ w_jk gamma_k instead of w_jk exp psi(gamma_k), with w = E[p(word | topic)]: collapsed inference
         (CVB0). The counts include the token itself, as in Foulds et al. (2013). This is EM for the mode of theta
@@ -431,65 +431,78 @@ def infer_documents(
     bound : (D,) float64, out: the document's part of the evidence bound; passes : (D,) int32, out
     rows : (longest document, K) float32, scratch
     """
-    theta, total, ratio = _numbers(alpha.shape[0]), _numbers(alpha.shape[0]), _numbers(rows.shape[0])
-    room, gammas = _room_for(alpha.shape[0], rows.shape[0]), np.empty((alpha.shape[0], 3))
-    _gammas_of(alpha, gammas)
+    n_topics, row = alpha.shape[1], -1
+    theta, total, ratio, prior = _numbers(n_topics), _numbers(n_topics), _numbers(rows.shape[0]), _numbers(n_topics)
+    room, gammas = _room_for(n_topics, rows.shape[0]), np.empty((n_topics, 3))
     for d in range(start, stop):
+        if which[d] != row:
+            row = which[d]
+            prior[:] = alpha[row]
+            _gammas_of(prior, gammas)
         first, last = indptr[d], indptr[d + 1]
-        _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
+        _start_document(fresh, first, last, indices, counts, weights, prior, gamma[d], rows)
         count = counts[first:last]
-        passes[d] = _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta, total, ratio, room)
+        passes[d] = _ascend(fresh, rows, count, prior, collapsed, max_passes, tol, gamma[d], theta, total, ratio, room)
         bound[d] = 0.0
         if phi.shape[0] > 0 or last == first:
-            bound[d] = _finish(rows, count, alpha, collapsed, gammas, theta, total, ratio, gamma[d])
+            bound[d] = _finish(rows, count, prior, collapsed, gammas, theta, total, ratio, gamma[d])
         for j in range(min(last - first, phi.shape[0])):
-            for k in range(alpha.shape[0]):
+            for k in range(n_topics):
                 phi[first + j, k] = rows[j, k] * theta[k] * (ratio[j] / count[j])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def infer_plain_documents(
-    start, stop, indptr, indices, counts, weights, alpha, collapsed, max_passes, tol, fresh,
+    start, stop, indptr, indices, counts, weights, alpha, which, collapsed, max_passes, tol, fresh,
     gamma, theta, ratio, bound, rows,
 ):  # fmt: skip
     """As `infer_documents`, but returns phi as factors: c_j phi_jk = ratio_j (weights_jk + WEIGHT_OFFSET) theta_k.
 
     theta : (D, K) float32, out; ratio : (nnz,) float32, out
     """
-    total, room = _numbers(alpha.shape[0]), _room_for(alpha.shape[0], rows.shape[0])
-    gammas = np.empty((alpha.shape[0], 3))
-    _gammas_of(alpha, gammas)
+    n_topics, row = alpha.shape[1], -1
+    total, prior, room = _numbers(n_topics), _numbers(n_topics), _room_for(n_topics, rows.shape[0])
+    gammas = np.empty((n_topics, 3))
     for d in range(start, stop):
+        if which[d] != row:
+            row = which[d]
+            prior[:] = alpha[row]
+            _gammas_of(prior, gammas)
         first, last = indptr[d], indptr[d + 1]
-        _start_document(fresh, first, last, indices, counts, weights, alpha, gamma[d], rows)
+        _start_document(fresh, first, last, indices, counts, weights, prior, gamma[d], rows)
         count, ratios = counts[first:last], ratio[first:last]
-        _ascend(fresh, rows, count, alpha, collapsed, max_passes, tol, gamma[d], theta[d], total, ratios, room)
-        bound[d] = _finish(rows, count, alpha, collapsed, gammas, theta[d], total, ratios, gamma[d])
+        _ascend(fresh, rows, count, prior, collapsed, max_passes, tol, gamma[d], theta[d], total, ratios, room)
+        bound[d] = _finish(rows, count, prior, collapsed, gammas, theta[d], total, ratios, gamma[d])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sum_log_theta(start, stop, alpha, gamma, sums):
-    """sums_k = sum over documents [start, stop) of E[log theta_k] = psi(gamma_k) - psi(sum_k gamma_k).
+def sum_log_theta(start, stop, documents, ends, row, alpha, gamma, sums):
+    """sums_pk = sum over the documents of pieces p in [start, stop) of E[log theta_k] = psi(gamma_k) - psi(sum gamma).
 
-    alpha : (K,) float32; gamma : (D, K) float32; sums : (K,) float64, out. A series is accurate enough for topics with
-    almost no tokens in a document.
+    documents, ends, row : piece p has documents[ends[p] : ends[p + 1]], whose alpha is row[p] (`priors.base.Rows`)
+    alpha : (R, K) float32; gamma : (D, K) float32; sums : (pieces, K) float64, out. A series is accurate enough for
+    topics with almost no tokens in a document.
     """
-    gammas = np.empty((alpha.shape[0], 3))
-    _gammas_of(alpha, gammas)
-    sums[:] = 0.0
-    for d in range(start, stop):
-        total = 0.0
-        for k in range(alpha.shape[0]):
-            value = np.float64(gamma[d, k])
-            share = value - alpha[k]
-            total += value
-            if share < 1e-4 * alpha[k]:
-                sums[k] += gammas[k, 1] + share * gammas[k, 2]
-            else:
-                sums[k] += digamma(value)
-        total = digamma(total)
-        for k in range(alpha.shape[0]):
-            sums[k] -= total
+    gammas, last = np.empty((alpha.shape[1], 3)), -1
+    for p in range(start, stop):
+        prior, found = alpha[row[p]], sums[p]
+        if row[p] != last:
+            last = row[p]
+            _gammas_of(prior, gammas)
+        found[:] = 0.0
+        for i in range(ends[p], ends[p + 1]):
+            own, total = gamma[documents[i]], 0.0
+            for k in range(prior.shape[0]):
+                value = np.float64(own[k])
+                share = value - prior[k]
+                total += value
+                if share < 1e-4 * prior[k]:
+                    found[k] += gammas[k, 1] + share * gammas[k, 2]
+                else:
+                    found[k] += digamma(value)
+            total = digamma(total)
+            for k in range(prior.shape[0]):
+                found[k] -= total
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")

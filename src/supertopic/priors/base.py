@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Protocol, Self
 
 import numpy as np
+from scipy.special import gammaln
 
 _PIECE = 512  # documents whose statistics are added up in one go
 
@@ -43,6 +44,10 @@ class Rows:
         """(D, K), or (1, K) where all documents have the same, of values (R, K) by row."""
         return alpha if len(alpha) == 1 else alpha[self.which]
 
+    def of_document(self, d: int) -> np.ndarray:
+        """(K,)"""
+        return self.alpha[self.which[d]]
+
     @cached_property
     def sizes(self) -> np.ndarray:
         """(R,) documents of each row."""
@@ -56,6 +61,22 @@ class Rows:
         starts = [np.arange(*one, _PIECE) for one in pairwise(ends)]
         row = np.repeat(np.arange(len(self.alpha)), [len(some) for some in starts])
         return order, np.append(np.concatenate(starts), ends[-1]), row
+
+    def total(self, pieces: np.ndarray) -> np.ndarray:
+        """(R, K) the sum over pieces of each row."""
+        if len(self.alpha) == 1:
+            return pieces.sum(axis=0, keepdims=True)
+        found = np.zeros_like(self.alpha)
+        np.add.at(found, self.pieces[2], pieces)
+        return found
+
+    def log_density(self, log_theta: np.ndarray) -> float:
+        """sum over documents of E[log Dirichlet(theta | alpha)], but for what does not depend on alpha.
+
+        log_theta : (R, K) sum of E[log theta] by row
+        """
+        norms = gammaln(self.alpha.sum(axis=1)) - gammaln(self.alpha).sum(axis=1)
+        return float(self.sizes @ norms + (self.alpha * log_theta).sum())
 
 
 class Described(Protocol):

@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from supertopic.backends.base import Backend, Spread, reads_only
 from supertopic.documents.corpus import Corpus, lengths_of, log_counts, logarithms
 from supertopic.inference.batches import Batch, Partition
-from supertopic.inference.design import shifted
+from supertopic.inference.design import mean_shares, shifted
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_mean import infer_documents_mean
 from supertopic.kernels.e_step_token import infer_documents_token
 from supertopic.kernels.e_step_words import infer_documents
 from supertopic.kernels.one_topic import share_documents
+from supertopic.priors.base import Rows
 from supertopic.responses.base import Response
 
 LIMITS = LocalLimits(max_passes=200, tol=3e-5)
@@ -31,11 +32,20 @@ class PointModel:
     counts (`supertopic.documents.corpus.log_counts`).
     """
 
-    alpha: np.ndarray
+    alpha: np.ndarray  # (K,) of all documents, or (R, K) and `which` row each document has
     shares: np.ndarray | None = None
     collapsed: bool = False
     at_mode: bool = False
     log_counts: bool = False
+    which: np.ndarray | None = None  # (D,) int32
+
+    def prior(self, n_documents: int) -> Rows:
+        """alpha of so many documents."""
+        return Rows.same(self.alpha, n_documents) if self.which is None else Rows(self.alpha, self.which)
+
+    def of(self, some: slice) -> PointModel:
+        """That of some of the documents."""
+        return self if self.which is None else replace(self, which=self.which[some])
 
     def seen(self, counts: sp.csr_matrix) -> tuple[PointModel, sp.csr_matrix]:
         """Documents as topics see them, and the PointModel that takes them as they are."""
@@ -79,15 +89,14 @@ def shares_by_documents(
         backend.over_weights(counts.indptr, share)
         return doc_topic, phi
 
-    alpha = point.alpha.astype(np.float32)
-    passes = np.empty(len(doc_topic), dtype=np.int32)
+    prior, passes = point.prior(len(doc_topic)), np.empty(len(doc_topic), dtype=np.int32)
     longest = int(np.diff(counts.indptr).max(initial=0))
 
     def infer_range(start: int, stop: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)
         infer_documents(
-            start, stop, *csr, weights, alpha, point.collapsed, LIMITS.max_passes, LIMITS.tol, True,
-            doc_topic, phi, bound, passes, rows,
+            start, stop, *csr, weights, prior.single, prior.which, point.collapsed, LIMITS.max_passes, LIMITS.tol,
+            True, doc_topic, phi, bound, passes, rows,
         )  # fmt: skip
 
     backend.over_weights(counts.indptr, infer_range)
@@ -104,24 +113,24 @@ def _spread(counts: sp.csr_matrix, n_topics: int, backend: Backend) -> Spread | 
 
 @reads_only
 def _shares_of(partition: Partition, backend: Backend, point: PointModel, weights: np.ndarray) -> np.ndarray:
-    return infer_shares(point, weights, partition.batch.counts, backend)[0]
+    return infer_shares(point.of(partition.rows), weights, partition.batch.counts, backend)[0]
 
 
 @reads_only
 def _scores_of(
     partition: Partition, backend: Backend, point: PointModel, weights: np.ndarray, coef: np.ndarray, response: Response
 ) -> Scores:
-    return score(point, weights, coef, response, partition.batch.counts, backend)
+    return score(point.of(partition.rows), weights, coef, response, partition.batch.counts, backend)
 
 
 def response_shares(point: PointModel, phi: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """(n, K) what each of a document's n words, counted (n,) times, adds to the shares that the response depends on.
+    """(n, K) what each of one document's n words, counted (n,) times, adds to the shares that the response depends on.
 
     Their sum is Zbar, or the mode of theta: there, the prior's pseudo-counts are spread over all tokens.
     """
     counts = logarithms(counts) if point.log_counts else counts
     n_tokens = max(float(counts.sum()), 1e-300)
-    prior = point.alpha if point.at_mode else np.zeros_like(point.alpha)
+    prior = point.prior(1).of_document(0) * point.at_mode
     return counts[:, None] * (phi + prior / n_tokens) / (n_tokens + prior.sum())
 
 
@@ -132,17 +141,20 @@ def frequencies(point: PointModel, shares: np.ndarray, lengths: np.ndarray, back
     """
     if point.at_mode:
         return shares
-    alpha, total = point.alpha.astype(np.float32), float(point.alpha.sum())
+    prior = point.prior(len(shares))
+    alpha, total = prior.single, prior.by_document(prior.alpha.sum(axis=1))
     longer, inverse = ((n / np.maximum(lengths, 1e-30)).astype(np.float32) for n in (lengths + total, 1.0))
     found = np.empty_like(shares)
 
     def find(first: int, last: int) -> None:
         for start in range(first, last, _DOCUMENTS_AT_ONCE):  # few enough to stay in the cache
             some = slice(start, min(start + _DOCUMENTS_AT_ONCE, last))
-            found[some] = np.maximum(shares[some] * longer[some, None] - inverse[some, None] * alpha, 0.0)
+            own = prior[some].by_document(alpha)
+            found[some] = np.maximum(shares[some] * longer[some, None] - inverse[some, None] * own, 0.0)
 
     backend.over_range(len(shares), find)
-    found[lengths == 0] = alpha / total
+    for d in np.flatnonzero(lengths == 0).tolist():
+        found[d] = prior.of_document(d) / prior.of_document(d).sum()
     return found
 
 
@@ -190,8 +202,8 @@ def score_documents(
     """The moments of these columns on the CPU."""
     return _joined(
         [
-            _score_part(point, weights, coef, is_product, counts[start : start + _DOCUMENTS_AT_ONCE], backend)
-            for start in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE)
+            _score_part(point.of(some), weights, coef, is_product, counts[some], backend)
+            for some in (slice(i, i + _DOCUMENTS_AT_ONCE) for i in range(0, counts.shape[0], _DOCUMENTS_AT_ONCE))
         ]
     )
 
@@ -212,14 +224,14 @@ def _score_part(
     bound, passes = np.empty(n_documents), np.empty(n_documents, dtype=np.int32)
     found, moment, nothing, factors = np.zeros((4, n_documents, len(coef)))
     certain = np.zeros((0, n_topics, n_topics), dtype=np.float32)
-    alpha, active = point.alpha.astype(np.float32), np.ones(n_documents, dtype=bool)
+    prior, active = point.prior(n_documents), np.ones(n_documents, dtype=bool)
     longest = int(np.diff(counts.indptr).max(initial=0))
     csr = (counts.indptr, counts.indices, counts.data)
     limits = (LIMITS.max_passes, LIMITS.tol)
 
     def infer_range(first: int, last: int) -> None:
         rows = np.empty((longest, n_topics), dtype=np.float32)
-        given = (first, last, *csr, weights, alpha)
+        given = (first, last, *csr, weights, prior.single, prior.which)
         if by_mean:
             infer_documents_mean(
                 *given, True, *limits, True, nothing, nothing, coef, certain, is_product, active, factors,
@@ -235,6 +247,5 @@ def _score_part(
 
     backend.over_weights(counts.indptr, infer_range)
     lengths = lengths_of(counts)
-    mean_topics = (gamma - alpha) / np.maximum(lengths, 1e-30)[:, None]
-    mean_topics[lengths == 0] = alpha / alpha.sum()
-    return Scores(mean_topics, found, moment)
+    alpha = prior.by_document(prior.single)
+    return Scores(mean_shares(gamma, alpha, np.where(lengths > 0, lengths, np.inf)), found, moment)

@@ -179,13 +179,12 @@ def with_known_shares_on_device(
 
 @form_of(_of_labelled)
 def of_labelled_on_device(
-    partition: Partition, backend: Backend, alpha: np.ndarray, combine: Combine, function: Callable[..., Any],
-    *arguments: Any,
-) -> Any:  # fmt: skip
+    partition: Partition, backend: Backend, combine: Combine, function: Callable[..., Any], *arguments: Any
+) -> Any:
     found, batch = partition.found, partition.batch
-    assert found is not None
+    assert found is not None and found.prior is not None
     if found.labelled is None:
-        design = DeviceDesign.of(found.doc_topic, alpha, batch.lengths, batch.extra)
+        design = DeviceDesign.of(found.doc_topic, found.prior.alpha[0], batch.lengths, batch.extra)
         found.labelled = Labelled(design, batch.y, batch.weight)
     return function(found.labelled, *arguments)
 

@@ -57,7 +57,8 @@ def local_step_on_device(
     nothing = np.zeros((2, len(batch), n_columns))
     before: Any = partition.before
     gamma: Any = Matrix.empty(len(batch), model.n_topics) if fresh else before.doc_topic.copy()
-    partition.found = Locals(gamma, *nothing)
+    given = shares.rows(state.alpha, batch)
+    partition.found = Locals(gamma, nothing[0], nothing[1], given)
     kept = out if isinstance(out, Matrix) and out.shape == rows.shape and out is not rows else Matrix.empty(*rows.shape)
     stats = no_stats(model, len(batch), kept)  # type: ignore[arg-type]
     found = Inferred.of(documents, model.n_topics)
@@ -72,8 +73,7 @@ def local_step_on_device(
     if model.collapsed and shares.learns:
         gamma, prior = gamma.copy(), Prior.of(state.alpha, False)
         infer_documents(documents, rows, prior, limits, False, gamma, found)
-    sums, given = sum_log_theta(gamma, prior, found)[None], shares.rows(state.alpha, batch)
-    stats.prior = shares.summarise(state.alpha, batch, given, sums)
+    stats.prior = shares.summarise(state.alpha, batch, given, sum_log_theta(gamma, prior, found)[None])
     if not isinstance(weights, Matrix):
         stats.word_topic = np.asarray(kept)
     return stats
@@ -83,7 +83,7 @@ class DeviceBlock(ResponseBlock):
     """All documents of a partition with their responses. Slopes and curvatures are found on the host."""
 
     room: Inferred
-    prior: Prior
+    on_device: Prior
     partition: Partition
 
     @classmethod
@@ -95,8 +95,9 @@ class DeviceBlock(ResponseBlock):
         assert found is not None
         labels = (batch.y, batch.weight, batch.lengths, batch.extra)
         csr, slope = (batch.counts.indptr, batch.counts.indices, batch.counts.data), terms.slope(partition.rows)
-        block = cls(model, state, limits, weights, *csr, *labels, 0, found, nothing, slope)  # type: ignore[arg-type]
-        block.room, block.prior, block.partition = room, prior, partition
+        given = (model, state, limits, weights, *csr, *labels, 0, found.prior, found, nothing, slope)
+        block = cls(*given)  # type: ignore[arg-type]
+        block.room, block.on_device, block.partition = room, prior, partition
         block.factors, block.goals = None, None
         return block
 
@@ -116,16 +117,16 @@ class DeviceBlock(ResponseBlock):
         gamma, weights, coef = found.doc_topic, self.weights, self.coef.astype(np.float32)
         infer_mean(gamma.registers)[warps(n_documents)](  # type: ignore[attr-defined]
             documents.order, sent(active, np.uint8), *documents.csr[1:], weights.packed, weights.flat,  # type: ignore[attr-defined]
-            gamma.shape[1], self.prior.alpha, self.prior.collapsed, max_passes, self.limits.tol,
+            gamma.shape[1], self.on_device.alpha, self.on_device.collapsed, max_passes, self.limits.tol,
             fresh, n_columns, sent(slope, np.float64), sent(curvature, np.float64), sent(padded(coef), np.float32),
             sent(coef.min(axis=1), np.float32), sent(coef.max(axis=1), np.float32),
             sent(self.model.response.is_product, np.bool_), self.factors, self.goals,
             gamma.flat, room.theta.flat, room.ratio, room.words, room.passes, self.score, self.moment,  # type: ignore[attr-defined]
         )  # fmt: skip
-        add_terms(self.prior, gamma, room)  # type: ignore[arg-type]
+        add_terms(self.on_device, gamma, room)  # type: ignore[arg-type]
         self.bound[:], self.passes[:] = room.on_host("bound"), room.on_host("passes")
         found.score[:] = np.asarray(self.score.copy_to_host()).reshape(found.score.shape)
         found.moment[:] = np.asarray(self.moment.copy_to_host()).reshape(found.score.shape)
 
     def _design(self) -> Design:
-        return DeviceDesign.of(self.found.doc_topic, self.alpha, self.lengths, self.covariates)
+        return DeviceDesign.of(self.found.doc_topic, self.prior.single[0], self.lengths, self.covariates)

@@ -30,6 +30,7 @@ from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.step import global_evidence
 from supertopic.kernels.e_step_words import infer_plain_documents
 from supertopic.model import DocumentTerms, State, restore_state
+from supertopic.priors.base import Rows
 
 _EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # for new documents: small differences decide their classes
 _DOCUMENTS_AT_ONCE = 1024
@@ -175,8 +176,8 @@ def _infer(
     gamma, theta = np.empty((2, n_documents, n_topics), dtype=np.float32)
     ratio, bound = np.empty(counts.nnz, dtype=np.float32), np.empty(n_documents)
     longest = int(np.diff(counts.indptr).max(initial=0))
-    csr = (counts.indptr, counts.indices, counts.data)
-    given = (*csr, weights, alpha.astype(np.float32), False, _EXACTLY.max_passes, _EXACTLY.tol, True)
+    csr, prior = (counts.indptr, counts.indices, counts.data), Rows.same(alpha, n_documents)
+    given = (*csr, weights, prior.single, prior.which, False, _EXACTLY.max_passes, _EXACTLY.tol, True)
 
     def part(start: int, stop: int) -> None:
         infer_plain_documents(start, stop, *given, gamma, theta, ratio, bound, backend.scratch(longest, n_topics))

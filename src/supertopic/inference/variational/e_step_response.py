@@ -13,6 +13,7 @@ from supertopic.inference.design import Design, TokenDesign, shifted
 from supertopic.kernels.e_step_mean import infer_documents_mean
 from supertopic.kernels.e_step_token import infer_documents_token
 from supertopic.model import Model, State, Stats
+from supertopic.priors.base import Rows
 
 _PASSES_BETWEEN_REFRESHES = 5  # (slope, curvature) are renewed this often: more often saves no passes
 
@@ -41,6 +42,7 @@ class ResponseBlock:
     lengths: np.ndarray
     covariates: np.ndarray  # (D, P)
     longest: int
+    prior: Rows  # alpha of these documents
     found: Locals  # results: topic shares and scores
     phi: np.ndarray  # (entries, K) result: topic shares of the words; (0, K) where `weighed` and `ratio` are enough
     added_slope: np.ndarray | float = 0.0  # (D, C) beside the response's (`DocumentTerms.slope`), with weights in it
@@ -48,16 +50,16 @@ class ResponseBlock:
     @classmethod
     def of(
         cls, model: Model, state: State, limits: LocalLimits, weights: np.ndarray, batch: Batch, documents: Block,
-        found: Locals, added_slope: np.ndarray | float, room: np.ndarray,
+        prior: Rows, found: Locals, added_slope: np.ndarray | float, room: np.ndarray,
     ) -> ResponseBlock:  # fmt: skip
-        """Documents of a batch; `room` is where phi is written, (0, K) where it is not wanted."""
+        """Documents of a batch, whose alpha is `prior`; `room` is where phi goes, (0, K) where it is not wanted."""
         some, csr = slice(*documents), batch.entries(documents)
         labels = (batch.y[some], batch.weight[some], batch.lengths[some], batch.extra[some])
-        return cls(model, state, limits, weights, *csr, *labels, batch.longest, found, room[: len(csr[2])], added_slope)
+        room = room[: len(csr[2])]
+        return cls(model, state, limits, weights, *csr, *labels, batch.longest, prior[some], found, room, added_slope)
 
     def __post_init__(self) -> None:
         n_topics = self.model.n_topics
-        self.alpha = self.state.alpha.astype(np.float32)
         self.coef = np.ascontiguousarray(self.state.coef[:, :n_topics])
         self.offset = self.covariates @ self.state.coef[:, n_topics:].T.astype(np.float64)
         self.weighed = np.empty((len(self.y), n_topics), dtype=np.float32)  # the two factors of the words' shares
@@ -91,7 +93,8 @@ class ResponseBlock:
         stats.response += response.summarise(*given, self.weight, self.state.dispersion)
 
     def _design(self) -> Design:
-        design = Design.of(self.found.doc_topic, self.alpha, self.lengths, self.covariates)
+        alpha = self.prior.by_document(self.prior.single)
+        design = Design.of(self.found.doc_topic, alpha, self.lengths, self.covariates)
         if self.model.per_token:
             tokens = {"phi": self.phi, "counts": self.counts, "indptr": self.indptr}
             return TokenDesign(design.mean, self.lengths, self.covariates, **tokens)
@@ -143,12 +146,12 @@ class ResponseBlock:
         active: np.ndarray, factors: np.ndarray, also: list[Callable[[], None]],
     ) -> None:  # fmt: skip
         """At most `max_passes` over the words of the active documents, at these slopes and curvatures."""
-        found = self.found
+        found, prior = self.found, (self.prior.single, self.prior.which)
 
         def over(start: int, stop: int) -> None:
             rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
             infer_documents_mean(
-                start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
+                start, stop, self.indptr, self.indices, self.counts, self.weights, *prior,
                 self.model.collapsed, max_passes, self.limits.tol, fresh, slope, curvature, self.coef,
                 self.state.coef_cov, self.model.response.is_product, active, factors, found.doc_topic, self.weighed,
                 self.ratio, self.phi, self.bound, self.passes, found.score, found.moment, rows,
@@ -158,13 +161,13 @@ class ResponseBlock:
 
     def _infer_tokens(self, backend: Backend) -> None:
         """Continue with a term of the response for every token."""
-        found = self.found
+        found, prior = self.found, (self.prior.single, self.prior.which)
         slope, curvature = np.zeros((2, *found.score.shape))
 
         def over(start: int, stop: int) -> None:
             rows = np.empty((self.longest, self.model.n_topics), dtype=np.float32)
             infer_documents_token(
-                start, stop, self.indptr, self.indices, self.counts, self.weights, self.alpha,
+                start, stop, self.indptr, self.indices, self.counts, self.weights, *prior,
                 _PASSES_BETWEEN_REFRESHES, self.limits.tol, slope, curvature, self.coef, self.state.coef_cov,
                 self.model.response.is_product, found.doc_topic, self.phi, self.bound, self.passes,
                 found.score, found.moment, rows,

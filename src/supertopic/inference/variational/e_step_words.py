@@ -20,10 +20,11 @@ from supertopic.inference.batches import Batch, Block, ByWord, order_entries
 from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
 from supertopic.kernels.word_sums import add_shares_by_word
 from supertopic.model import Stats
+from supertopic.priors.base import Rows
 
 
 def add_word_blocks(
-    batch: Batch, weights: np.ndarray, alpha: np.ndarray, collapsed: bool, max_passes: int, tol: float, fresh: bool,
+    batch: Batch, weights: np.ndarray, prior: Rows, collapsed: bool, max_passes: int, tol: float, fresh: bool,
     doc_topic: np.ndarray, stats: Stats, backend: Backend,
 ) -> None:  # fmt: skip
     """Infer all documents into `doc_topic` (D, K), and add what they say to the word counts and bound of `stats`."""
@@ -31,7 +32,7 @@ def add_word_blocks(
     sums: list[tuple[Callable[..., Any], int, int]] = []  # by word, of the block before: they run beside the next block
     for block in batch.plain_blocks:
         task = _Block(batch, block, weights, backend)
-        infer = partial(task.infer, alpha, collapsed, max_passes, tol, fresh, doc_topic, bound)
+        infer = partial(task.infer, prior, collapsed, max_passes, tol, fresh, doc_topic, bound)
         backend.all([*((infer, *ends) for ends in backend.cut(task.indptr)), (task.order,), *sums])
         sums = [(partial(task.add, stats.word_topic), *ends) for ends in backend.cut(task.by_word.start)]
     backend.all(sums)
@@ -39,14 +40,13 @@ def add_word_blocks(
 
 
 def variational_shares(
-    batch: Batch, weights: np.ndarray, alpha: np.ndarray, max_passes: int, tol: float, start: np.ndarray,
-    backend: Backend,
+    batch: Batch, weights: np.ndarray, prior: Rows, max_passes: int, tol: float, start: np.ndarray, backend: Backend
 ) -> np.ndarray:  # fmt: skip
     """(D, K) gamma of q(theta) = Dirichlet(gamma) of all documents, from `start` on; nothing is added to any sum."""
     gamma, bound = start.copy(), np.zeros(len(batch))
     for block in batch.plain_blocks:
         task = _Block(batch, block, weights, backend)
-        infer = partial(task.infer, alpha, False, max_passes, tol, False, gamma, bound)
+        infer = partial(task.infer, prior, False, max_passes, tol, False, gamma, bound)
         backend.all([(infer, *ends) for ends in backend.cut(task.indptr)])
     return gamma
 
@@ -63,14 +63,14 @@ class _Block:
         self.ratio = np.empty(len(self.counts), dtype=np.float32)
 
     def infer(
-        self, alpha: np.ndarray, collapsed: bool, max_passes: int, tol: float, fresh: bool, doc_topic: np.ndarray,
+        self, prior: Rows, collapsed: bool, max_passes: int, tol: float, fresh: bool, doc_topic: np.ndarray,
         bound: np.ndarray, start: int, stop: int,
     ) -> None:  # fmt: skip
         rows = self.backend.scratch(self.batch.longest, self.weights.shape[1])
         documents = slice(*self.block)
         infer_plain_documents(
-            start, stop, self.indptr, self.indices, self.counts, self.weights, alpha, collapsed, max_passes, tol,
-            fresh, doc_topic[documents], self.theta, self.ratio, bound[documents], rows,
+            start, stop, self.indptr, self.indices, self.counts, self.weights, prior.single, prior.which[documents],
+            collapsed, max_passes, tol, fresh, doc_topic[documents], self.theta, self.ratio, bound[documents], rows,
         )  # fmt: skip
 
     def order(self) -> None:

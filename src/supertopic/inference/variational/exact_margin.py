@@ -24,10 +24,12 @@ from supertopic.inference.design import Design
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
+from supertopic.inference.variational.local import sum_by_row
 from supertopic.inference.variational.m_step_margin import Duals, MarginStep, fit_margin
 from supertopic.inference.variational.step import global_evidence
-from supertopic.kernels.e_step_words import WEIGHT_OFFSET, sum_log_theta
+from supertopic.kernels.e_step_words import WEIGHT_OFFSET
 from supertopic.model import Model, State, restore_state
+from supertopic.priors.base import Rows
 from supertopic.responses.margin import MaxMargin
 
 _TURNS = 8  # of a document's topics and multipliers in one step
@@ -105,7 +107,8 @@ class _Documents:
         phi = np.empty((self.batch.counts.nnz, self.model.n_topics), dtype=np.float32)
         found.score[:] = found.moment[:] = 0.0
         everything = Block(0, len(self.batch))
-        block = ResponseBlock.of(self.model, state, self.limits, weights, self.batch, everything, found, dual, phi)
+        given = (self.batch, everything, self._prior(state))
+        block = ResponseBlock.of(self.model, state, self.limits, weights, *given, found, dual, phi)
         block.infer(backend, fresh)
         return phi
 
@@ -113,13 +116,22 @@ class _Documents:
         """(D,) each document's part of the objective at gamma = alpha + sum of phi, the best gamma there is."""
         share = phi.astype(np.float64)
         words = self.by_document @ (share * (logs - np.log(np.maximum(share, 1e-300)))).sum(axis=1)
-        gamma = state.alpha + self.by_document @ share
+        alpha = self._alpha(state)
+        gamma = alpha + self.by_document @ share
         words += gammaln(gamma).sum(axis=1) - gammaln(gamma.sum(axis=1))
-        words += gammaln(state.alpha.sum()) - gammaln(state.alpha).sum()
+        words += gammaln(alpha.sum(axis=1)) - gammaln(alpha).sum(axis=1)
         return words + self._response_value(self._design(state, gamma), state)
 
+    def _prior(self, state: State) -> Rows:
+        return self.model.doc_topic_prior.rows(state.alpha, self.batch)
+
+    def _alpha(self, state: State) -> np.ndarray:
+        """(D, K), or (1, K) for all documents."""
+        prior = self._prior(state)
+        return prior.by_document(prior.alpha)
+
     def _design(self, state: State, gamma: np.ndarray) -> Design:
-        return Design.of(gamma, state.alpha, self.batch.lengths, self.batch.extra)
+        return Design.of(gamma, self._alpha(state), self.batch.lengths, self.batch.extra)
 
     def _response_value(self, design: Design, state: State) -> np.ndarray:
         """(D,) -C w loss, and w E[log p(y)] where there is a likelihood."""
@@ -134,19 +146,19 @@ class _Documents:
         """The M-step: topics; then alpha and the coefficients, each where it gains."""
         assert self.phi is not None
         sums = self.by_document @ self.phi.astype(np.float64)
-        gamma = before.alpha + sums
+        gamma, prior, shares = self._alpha(before) + sums, self.model.doc_topic_prior, self._prior(before)
         topics = self.model.emission.update(before.word_topic, self.by_word @ self.phi, 1.0, backend)
         state = replace(before, word_topic=topics)
         state, duals = self._move_coefficients(state, duals, self._design(state, gamma))
-        log_theta = np.zeros(self.model.n_topics)
-        single = gamma.astype(np.float32)
-        sum_log_theta(0, len(single), before.alpha.astype(np.float32), single, log_theta)
-        alpha = self.model.doc_topic_prior.update(before.alpha, np.append(log_theta, len(single)))
+        log_theta = sum_by_row(shares, gamma.astype(np.float32), backend)
+        moved = replace(
+            state, alpha=prior.update(state.alpha, prior.summarise(state.alpha, self.batch, shares, log_theta))
+        )
 
-        def evidence(alpha: np.ndarray) -> float:
-            return float(len(single) * (gammaln(alpha.sum()) - gammaln(alpha).sum()) + alpha @ log_theta)
+        def evidence(state: State) -> float:
+            return self._prior(state).log_density(log_theta) + prior.evidence(state.alpha)
 
-        return replace(state, alpha=alpha) if evidence(alpha) > evidence(before.alpha) else state, duals
+        return moved if evidence(moved) > evidence(state) else state, duals
 
     def _move_coefficients(self, state: State, duals: Duals, design: Design) -> tuple[State, Duals]:
         prior = self.model.coef_prior

@@ -30,6 +30,7 @@ from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
 from supertopic.kernels.word_sums import add_shares_by_word
 from supertopic.model import State
+from supertopic.priors.base import Rows
 
 _LABEL_TURNS = 10  # turns of the fit that finds the labels' deviations before there are topics
 _ALPHA_AFTER = 3  # steps before alpha is learned: first topics are poor, and alpha would give some of them up at once
@@ -101,8 +102,8 @@ class _Candidates:
         self.longest = int(np.diff(self.counts.indptr).max(initial=0))
 
     def infer(self, weights: np.ndarray, alpha: np.ndarray, limits: LocalLimits, fresh: bool, backend: Backend) -> None:
-        csr = (self.counts.indptr, self.counts.indices, self.counts.data)
-        given = (*csr, weights, alpha.astype(np.float32), False, limits.max_passes, limits.tol, fresh)
+        csr, prior = (self.counts.indptr, self.counts.indices, self.counts.data), Rows.same(alpha, len(self.rows))
+        given = (*csr, weights, prior.single, prior.which, False, limits.max_passes, limits.tol, fresh)
         self.theta, self.ratio = np.empty_like(self.gamma), np.empty(self.counts.nnz, dtype=np.float32)
         self.bound = np.zeros(len(self.rows))
 

@@ -13,6 +13,7 @@ from supertopic.kernels.e_step_words import WEIGHT_OFFSET, sum_log_theta
 from supertopic.kernels.one_topic import share_documents
 from supertopic.kernels.word_sums import add_by_word, add_shares_by_word
 from supertopic.model import DocumentTerms, MixtureState, Model, State, Stats
+from supertopic.priors.base import Rows
 
 
 def local_step(
@@ -35,6 +36,7 @@ def local_step(
     """
     batch, n_columns = partition.batch, model.response.n_columns
     remember(partition, again)
+    prior = model.doc_topic_prior
     partition.found = found = Locals.empty(len(batch), model.n_topics, n_columns)
     if not fresh:
         assert partition.before is not None
@@ -45,21 +47,18 @@ def local_step(
         _add_mixture_blocks(state, weights, partition, found, stats, backend)
         stats.prior = found.doc_topic.sum(axis=0, dtype=np.float64)
         return stats
-    prior = model.doc_topic_prior
-    rows = prior.rows(state.alpha, batch)
-    alpha = rows.single[0]
+    found.prior = rows = prior.rows(state.alpha, batch)
     if n_columns and np.any(batch.weight > 0):
         _add_response_blocks(model, state, weights, partition, limits, terms, fresh, stats, backend)
     else:  # without any weight, y has no influence, and this is LDA
         given = (model.collapsed, limits.max_passes, limits.tol, fresh)
-        add_word_blocks(batch, weights, alpha, *given, found.doc_topic, stats, backend)
+        add_word_blocks(batch, weights, rows, *given, found.doc_topic, stats, backend)
     gamma = found.doc_topic
     if model.collapsed and model.doc_topic_prior.learns:
         # a mode has no evidence, and its counts are too soft: alpha is learned from the variational bound
         # (`supertopic.priors.dirichlet`)
-        gamma = variational_shares(batch, weights, alpha, limits.max_passes, limits.tol, gamma, backend)
-    sums = _sum_log_theta(alpha, gamma, backend)[None]
-    stats.prior = prior.summarise(state.alpha, batch, rows, sums)
+        gamma = variational_shares(batch, weights, rows, limits.max_passes, limits.tol, gamma, backend)
+    stats.prior = prior.summarise(state.alpha, batch, rows, sum_by_row(rows, gamma, backend))
     return stats
 
 
@@ -97,7 +96,7 @@ def _add_response_blocks(
 ) -> None:  # fmt: skip
     """Documents with a response. The topic shares of a block's entries are held if each token has a term of its own."""
     batch, found = partition.batch, partition.found
-    assert found is not None
+    assert found is not None and found.prior is not None
     blocks, shares = batch.response_blocks, np.empty((0, model.n_topics), dtype=np.float32)
     if model.per_token:
         blocks, shares = batch.blocks, _shares_of_blocks(partition, model.n_topics)
@@ -106,7 +105,7 @@ def _add_response_blocks(
         some = slice(*documents)
         own = slope[some] if isinstance(slope, np.ndarray) else slope
         locals_ = Locals(found.doc_topic[some], found.score[some], found.moment[some])
-        block = ResponseBlock.of(model, state, limits, weights, batch, documents, locals_, own, shares)
+        block = ResponseBlock.of(model, state, limits, weights, batch, documents, found.prior, locals_, own, shares)
         order = EntryOrder(batch, documents)
         block.infer(backend, fresh, order.find)
         block.add_to(stats, backend.all)
@@ -156,12 +155,13 @@ def _add_factors(order: EntryOrder, block: ResponseBlock, word_topic: np.ndarray
     backend.over_weights(order.by_word.start, add)
 
 
-def _sum_log_theta(alpha: np.ndarray, gamma: np.ndarray, backend: Backend) -> np.ndarray:
-    """sum_d psi(gamma_dk) - psi(sum_k gamma_dk): parts of fixed size, so that the sum does not depend on threads."""
-    starts = range(0, len(gamma), 512)
-    sums = np.zeros((len(starts), gamma.shape[1]))
-    backend.all([
-        (sum_log_theta, start, min(start + 512, len(gamma)), alpha, gamma, sums[part])
-        for part, start in enumerate(starts)
-    ])  # fmt: skip
-    return sums.sum(axis=0)
+def sum_by_row(prior: Rows, gamma: np.ndarray, backend: Backend) -> np.ndarray:
+    """(R, K) the sum of E[log theta] = psi(gamma_dk) - psi(sum_k gamma_dk) over documents with the same alpha.
+
+    Pieces of fixed size are summed, so that the sum does not depend on threads.
+    """
+    documents, ends, row = prior.pieces
+    sums = np.empty((len(row), gamma.shape[1]))
+    given = (documents, ends, row, prior.single, gamma, sums)
+    backend.over_range(len(row), lambda start, stop: sum_log_theta(start, stop, *given))
+    return prior.total(sums)

@@ -57,7 +57,7 @@ class GLMStep:
         backend: Backend, scale: float, rate: float,
     ) -> tuple[State, DocumentTerms]:  # fmt: skip
         response, prior, coef = model.response, model.coef_prior, before.coef.astype(np.float64)
-        over: Total = partial(over_partitions, spread, before.alpha)
+        over: Total = partial(over_partitions, spread)
         if rate == 1.0 and scale == 1.0 and not model.per_token:
             if backend.remote and not response.least_squares:  # these need no document: the E-step has summed them up
                 over = fetched(over, int(stats.n_documents) * coef.shape[1])
@@ -97,27 +97,24 @@ def information_at(
     return documents(information, response, coef, dispersion)
 
 
-def over_partitions(
-    spread: Spread, alpha: np.ndarray, function: Callable[..., Any], *arguments: Any,
-    combine: Combine = add,
-) -> Any:  # fmt: skip
+def over_partitions(spread: Spread, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:
     """The `Total` of documents in partitions, at the topic shares that the last local step found."""
-    return total(spread.map(_of_labelled, alpha, combine, function, *arguments), combine)
+    return total(spread.map(_of_labelled, combine, function, *arguments), combine)
 
 
 @reads_only
 def _of_labelled(
-    partition: Partition, backend: Backend, alpha: np.ndarray, combine: Combine, function: Callable[..., Any],
-    *arguments: Any,
-) -> Any:  # fmt: skip
-    return labelled(partition, alpha).total_by(backend.all, function, *arguments, combine=combine)
+    partition: Partition, backend: Backend, combine: Combine, function: Callable[..., Any], *arguments: Any
+) -> Any:
+    return labelled(partition).total_by(backend.all, function, *arguments, combine=combine)
 
 
-def labelled(partition: Partition, alpha: np.ndarray) -> Labelled:
+def labelled(partition: Partition) -> Labelled:
     """The documents of a partition as a regression sees them; made once for every local step."""
     found, batch = partition.found, partition.batch
-    assert found is not None
+    assert found is not None and found.prior is not None
     if found.labelled is None:
+        alpha = found.prior.by_document(found.prior.alpha)
         design = Design.of(found.doc_topic, alpha, batch.lengths, batch.extra)
         found.labelled = Labelled(design, batch.y, batch.weight)
     return found.labelled

@@ -104,7 +104,7 @@ class MarginStep:
         self, model: Model, before: State, after: State, stats: Stats, spread: Spread, terms: Duals, backend: Backend,
         scale: float, rate: float,
     ) -> tuple[State, Duals]:  # fmt: skip
-        part = over_partitions(spread, before.alpha, itself, combine=join)
+        part = over_partitions(spread, itself, combine=join)
         found = fit_margin(
             self.response, model.coef_prior, part.design, part.y, part.weight, before.coef, before.coef_cov,
             before.dispersion, terms.start(before.coef), tol=self.response.tolerance,
