@@ -15,7 +15,7 @@ from supertopic.inference.device.models import check_model
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.prediction_constrained import fit_prediction
-from supertopic.inference.variational.stochastic import fit_epochs, fit_stochastic
+from supertopic.inference.variational.stochastic import fit_stochastic
 
 
 @form_of(fit_batch)
@@ -24,13 +24,8 @@ def fit_batch_on_device(task: Task, watch: Watch) -> Fit:
 
 
 @form_of(fit_stochastic)
-def fit_stochastic_on_device(task: Task, watch: Watch) -> Fit:
-    return _fit(fit_stochastic, task, watch)
-
-
-@form_of(fit_epochs)
-def fit_epochs_on_device(task: Task, watch: Watch, **epochs: Any) -> Fit:
-    return _fit(fit_epochs, task, watch, **epochs)
+def fit_stochastic_on_device(task: Task, watch: Watch, **epochs: Any) -> Fit:
+    return _fit(fit_stochastic, task, watch, **epochs)
 
 
 @form_of(fit_prediction)

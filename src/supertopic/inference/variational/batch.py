@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Room, Spread, total
+from supertopic.backends.base import Room, total
 from supertopic.inference.batches import continue_from, gather
 from supertopic.inference.first_topics import first_state
-from supertopic.inference.task import Fit, Task, Watch, has_converged
+from supertopic.inference.loop import Engine
+from supertopic.inference.task import Fit, Task, has_converged
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.step import global_evidence, global_step
-from supertopic.model import DocumentTerms, State, restore_state
+from supertopic.model import Stats, restore_state
 from supertopic.priors.dirichlet import SETTLED
 
 
-def fit_batch(task: Task, watch: Watch) -> Fit:
-    """Variational EM, until the bound per token rises by less than `tol` of itself.
+class VariationalEM(Engine):
+    """Iterates until the bound per token rises by less than `tol` of itself.
 
     Documents start afresh in every step: documents that continue stick to their first topics. Where that lets the bound
     fall, which happens at the end if at all, they continue from the step before, and then it cannot fall. An objective
@@ -29,55 +29,69 @@ def fit_batch(task: Task, watch: Watch) -> Fit:
     Objectives of collapsed inference with different alpha cannot be compared (`supertopic.priors.dirichlet`). There,
     alpha is learned until it has settled, for half of the steps at most, and the objective is watched from then on.
     """
-    model, settings, step = task.model, task.settings, task.model.coef_step
-    spread = task.backend.spread(task.batch)
-    state, terms, first, fresh, settled = _start(task, watch, spread)
-    n_tokens = task.n_tokens
-    spare = np.empty_like(state.word_topic)
-    for done in range(first, settings.max_iter):
-        watched = watch.trace[settled:]
-        if has_converged(watched, settings.tol, step.patience):  # first: a kill may come right after the last step
-            break
-        if model.collapsed and done >= settled:
-            model = replace(model, doc_topic_prior=model.doc_topic_prior.held())
-        evidence = global_evidence(model, state, task.backend)
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        model = self.model = task.model
+        self.spread = task.backend.spread(task.batch)
+        self.fresh = True  # documents start afresh
+        learns = model.collapsed and model.doc_topic_prior.learns
+        self.settled = task.settings.max_iter // 2 if learns else 0  # steps before the objective is watched
+        self._spare: Any = None  # room for word counts: the weights of the step before
+
+    def start(self) -> None:
+        task, n_columns = self.task, self.model.response.n_columns
+        self.terms = task.start_terms or self.model.coef_step.document_terms(len(task.batch), n_columns)
+        self.state = task.start.copy() if task.start else first_state(task)
+
+    def has_ended(self) -> bool:
+        patience = self.model.coef_step.patience
+        return super().has_ended() or has_converged(self._watched, self.task.settings.tol, patience)
+
+    @property
+    def _watched(self) -> list[float]:
+        return self.trace[self.settled :]
+
+    def step(self) -> float:
+        backend, tol, monotone = self.task.backend, self.task.settings.tol, self.model.coef_step.monotone
+        if self.model.collapsed and self.done >= self.settled:
+            self.model = replace(self.model, doc_topic_prior=self.model.doc_topic_prior.held())
+        model, state, watched = self.model, self.state, self._watched
+        evidence = global_evidence(model, state, backend)
         # in place: after this the parameters themselves are not needed any more
-        weights = model.emission.expect(state.word_topic, task.backend, log=model.one_topic, out=state.word_topic)
-        given = (model, state, weights, settings.limits, terms)
-        stats = total(spread.map(local_step, *given, fresh, False, Room(spare)))
-        bound = (stats.bound + evidence) / n_tokens
-        if fresh and step.monotone and watched and watched[-1] - bound > settings.tol * abs(bound):
-            fresh = False
-            stats = total(spread.map(local_step, *given, False, True, Room(spare)))
-            bound = (stats.bound + evidence) / n_tokens
-        before = state.alpha
-        state, terms = global_step(model, state, stats, spread, terms, task.backend)
-        if done < settled and np.max(np.abs(state.alpha - before) / before) < SETTLED:
-            settled = done + 1
-        spare = weights
-        del weights, given, stats
-        watch.trace.append(bound)
-        watch.step(done + 1, partial(_arrays, state, terms, spread), fresh=fresh, settled=settled)
-    return Fit(state, watch.trace, len(watch.trace), terms=terms)
+        weights = model.emission.expect(state.word_topic, backend, log=model.one_topic, out=state.word_topic)
+        stats = self._say(weights)
+        bound = (stats.bound + evidence) / self.task.n_tokens
+        if self.fresh and monotone and watched and watched[-1] - bound > tol * abs(bound):
+            self.fresh = False
+            stats = self._say(weights, again=True)
+            bound = (stats.bound + evidence) / self.task.n_tokens
+        self.state, self.terms = global_step(model, state, stats, self.spread, self.terms, backend)
+        self.done += 1
+        if self.done <= self.settled and np.max(np.abs(self.state.alpha - state.alpha) / state.alpha) < SETTLED:
+            self.settled = self.done
+        self._spare = weights
+        return bound
+
+    def _say(self, weights: Any, again: bool = False) -> Stats:
+        """What the documents say."""
+        given = (self.model, self.state, weights, self.task.settings.limits, self.terms)
+        return total(self.spread.map(local_step, *given, self.fresh, again, Room(self._spare)))
+
+    def result(self) -> Fit:
+        return Fit(self.state, self.trace, len(self.trace), terms=self.terms)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {**self.state.arrays(), **self.terms.arrays(), "doc_topic": gather(self.spread)}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"fresh": self.fresh, "settled": self.settled}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.fresh, self.settled = numbers["fresh"], numbers["settled"]
+        self.spread.map(continue_from, arrays.pop("doc_topic"), self.model.response.n_columns)
+        self.terms = self.model.coef_step.restore_terms(arrays)
+        self.state = restore_state(arrays)
 
 
-def _start(task: Task, watch: Watch, spread: Spread) -> tuple[State, Any, int, bool, int]:
-    """(State, DocumentTerms, steps done, whether documents start afresh, steps before the objective is watched), of a
-    killed fit or of a new one.
-    """
-    model, step, n_columns = task.model, task.model.coef_step, task.model.response.n_columns
-    learns = model.collapsed and model.doc_topic_prior.learns
-    settled = task.settings.max_iter // 2 if learns else 0
-    resumed = watch.resume()
-    if resumed is None:
-        terms = task.start_terms or step.document_terms(len(task.batch), n_columns)
-        return task.start.copy() if task.start else first_state(task), terms, 0, True, settled
-    about, arrays = resumed
-    spread.map(continue_from, arrays.pop("doc_topic"), n_columns)
-    terms = step.restore_terms(arrays)
-    return restore_state(arrays), terms, about["done"], about["fresh"], about.get("settled", settled)
-
-
-def _arrays(state: State, terms: DocumentTerms, spread: Spread) -> dict[str, np.ndarray]:
-    """What it takes to continue."""
-    return {**state.arrays(), **terms.arrays(), "doc_topic": gather(spread)}
+fit_batch = VariationalEM.fit
