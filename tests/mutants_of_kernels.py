@@ -10,6 +10,7 @@ _SUPERVISED = "test_supervised_gibbs.py::"
 _DRAWS = "test_draws.py::"
 _MARGIN = "test_margin.py::"
 _MAP = "test_kernels_map_shares.py::"
+_ROWS = "test_prior_rows.py::test_a_step_infers_each_document_by_its_own_row"
 _MOVING = "test_of_many_topics_those_that_move_save_passes"
 _ADAM = "test_kernels_climb.py::test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads"
 _COEF = "test_coefficients.py::"
@@ -21,6 +22,11 @@ _LISTS = _GIBBS + "test_same_topics_as_the_naive_sweep[40-False-False]"
 MUTANTS = [
     *mutants_of(
         "kernels/e_step_words.py",
+        (
+            "prior[:] = alpha[row]\n            _gammas_of",
+            "prior[:] = alpha[0]\n            _gammas_of",
+            _ROWS + "[0-False-False]",
+        ),
         (
             "new = alpha[k] + theta[k] * total[k]",
             "new = theta[k] * total[k]",
@@ -85,6 +91,7 @@ MUTANTS = [
     ),
     *mutants_of(
         "kernels/e_step_mean.py",
+        ("prior[:] = alpha[row]", "prior[:] = alpha[0]", _ROWS + "[1-False-False]"),
         (
             "            _leap(alpha, before, between, gamma)",
             "            pass",
@@ -125,6 +132,7 @@ MUTANTS = [
     ),
     *mutants_of(
         "kernels/e_step_token.py",
+        ("prior = alpha[which[d]]", "prior = alpha[0]", _ROWS + "[1-False-True]"),
         ("fixed[k] -= half * square", "fixed[k] += half * square", _WORDS + "test_fixed_point_is_stationary"),
         (
             "word_bound += count * (log_norm - spoken)",
@@ -286,6 +294,16 @@ MUTANTS = [
             "product[k] = alpha[k] * vector[k]",
             "product[k] = np.float32(0.0)",
             _MAP + "test_adjoint_is_the_dense_solution",
+        ),
+        (
+            "_take_prior(alpha[which[d]], prior)\n        _copy_words",
+            "_take_prior(alpha[0], prior)\n        _copy_words",
+            _MAP + "test_adjoint_is_the_dense_solution",
+        ),
+        (
+            "size = _take_prior(alpha[which[d]], prior)",
+            "size = _take_prior(alpha[0], prior)",
+            _MAP + "test_shares_are_the_fixed_point_and_the_mode",
         ),
         (
             "residual[k] = own[k] * gradient[d, k]",

@@ -22,24 +22,31 @@ def _data():
     counts = sp.csr_matrix(dense)
     counts.data[2] = 0.0  # a word that is dropped
     topics = rng.dirichlet(np.full(N_WORDS, 0.3), N_TOPICS).T.astype(np.float32) + np.float32(1e-4)
-    alpha = np.array([0.5, 0.2, 0.8, 0.4], dtype=np.float32)
+    alpha = np.array([[0.5, 0.2, 0.8, 0.4], [2.0, 0.1, 0.3, 1.5]], dtype=np.float32)[[0, 1, 1, 0, 0, 1]]
     return counts, topics / topics.sum(axis=0), alpha, rng.normal(size=(6, N_TOPICS)).astype(np.float32)
 
 
+def prior_of(alpha):
+    """(distinct rows of alpha, the row of each document), of alpha (K,) or (D, K)."""
+    rows, which = np.unique(np.atleast_2d(alpha), axis=0, return_inverse=True)
+    return rows, which.ravel().astype(np.int32) if alpha.ndim == 2 else np.zeros(1000, dtype=np.int32)
+
+
 def settle(counts, topics, alpha, passes=5000, tol=1e-8):
-    theta = np.full((counts.shape[0], len(alpha)), 1.0 / len(alpha), dtype=np.float32)
+    theta = np.full((counts.shape[0], topics.shape[1]), 1.0 / topics.shape[1], dtype=np.float32)
     ratio, value = np.empty(counts.nnz, dtype=np.float32), np.empty(counts.shape[0])
-    done, rows = np.empty(counts.shape[0], dtype=np.int32), np.empty((len(topics), len(alpha)), dtype=np.float32)
+    done, rows = np.empty(counts.shape[0], dtype=np.int32), np.empty(topics.shape, dtype=np.float32)
     csr = (counts.indptr, counts.indices, counts.data)
-    map_shares.settle_shares(0, counts.shape[0], *csr, topics, alpha, passes, tol, theta, ratio, value, done, rows)
+    given = (*csr, topics, *prior_of(alpha), passes, tol, theta, ratio, value, done, rows)
+    map_shares.settle_shares(0, counts.shape[0], *given)
     return theta, ratio, value, done
 
 
 def adjoint_of(counts, topics, alpha, theta, ratio, g):
     u, shift = np.empty_like(theta), np.empty_like(ratio)
-    done, rows = np.empty(len(theta), dtype=np.int32), np.empty((N_WORDS, len(alpha)), dtype=np.float32)
+    done, rows = np.empty(len(theta), dtype=np.int32), np.empty(topics.shape, dtype=np.float32)
     csr = (counts.indptr, counts.indices, counts.data)
-    solve_adjoint(0, len(theta), *csr, topics, alpha, theta, ratio, g, 100, 1e-6, u, shift, done, rows)
+    solve_adjoint(0, len(theta), *csr, topics, *prior_of(alpha), theta, ratio, g, 100, 1e-6, u, shift, done, rows)
     return u, shift, done
 
 
@@ -55,10 +62,10 @@ def test_shares_are_the_fixed_point_and_the_mode(data):
     theta, _, value, _ = settle(counts, topics, alpha)
     prior = alpha.astype(np.float64)
     for d, _, own, rows in documents(counts, topics):
-        expected = naive_pc.fixed_point(own, rows, prior)
+        expected = naive_pc.fixed_point(own, rows, prior[d])
         np.testing.assert_allclose(theta[d], expected, atol=2e-5)
 
-        def log_posterior(shares, own=own, rows=rows):
+        def log_posterior(shares, own=own, rows=rows, prior=prior[d]):
             return own @ np.log(rows @ shares) + prior @ np.log(shares)
 
         assert value[d] == pytest.approx(log_posterior(expected), rel=1e-5)
@@ -111,9 +118,10 @@ def test_adjoint_is_the_dense_solution(data):
     theta, ratio, _, _ = settle(counts, topics, alpha)
     u, shift, _ = adjoint_of(counts, topics, alpha, theta, ratio, g)
     for d, _, own, rows in documents(counts, topics):
-        shares = naive_pc.fixed_point(own, rows, alpha.astype(np.float64))
-        expected = naive_pc.dense_adjoint(g[d].astype(np.float64), shares, own, rows, alpha.astype(np.float64))
-        size = own.sum() + alpha.sum()
+        prior = alpha[d].astype(np.float64)
+        shares = naive_pc.fixed_point(own, rows, prior)
+        expected = naive_pc.dense_adjoint(g[d].astype(np.float64), shares, own, rows, prior)
+        size = own.sum() + prior.sum()
         np.testing.assert_allclose(u[d] * size, expected, atol=2e-3 * np.abs(expected).max())
         phi = shares * rows / (rows @ shares)[:, None]
         known = own > 0
@@ -133,23 +141,24 @@ def test_gradient_by_word_is_that_of_differences_through_the_fixed_point(data):
 
     def loss(all_topics):
         return sum(
-            g[d] @ naive_pc.fixed_point(own, all_topics[words], prior) for d, words, own, _ in documents(counts, topics)
+            g[d] @ naive_pc.fixed_point(own, all_topics[words], prior[d])
+            for d, words, own, _ in documents(counts, topics)
         )
 
     expected = naive_pc.difference_gradient(loss, topics.astype(np.float64), 1e-5)
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
     analytic = np.zeros(topics.shape)
     for d, words, own, rows in documents(counts, topics):
-        shares = naive_pc.fixed_point(own, rows, prior)
-        dense = naive_pc.dense_adjoint(g[d].astype(np.float64), shares, own, rows, prior)
-        analytic[words] += naive_pc.topic_gradient(dense, shares, own, rows, prior)
+        shares = naive_pc.fixed_point(own, rows, prior[d])
+        dense = naive_pc.dense_adjoint(g[d].astype(np.float64), shares, own, rows, prior[d])
+        analytic[words] += naive_pc.topic_gradient(dense, shares, own, rows, prior[d])
     np.testing.assert_allclose(analytic, expected, atol=1e-4 * np.abs(expected).max())
 
 
 def test_jacobian_is_that_of_the_map(data):
     counts, topics, alpha, _ = data
     _, _, own, rows = next(documents(counts, topics))
-    prior, theta = alpha.astype(np.float64), np.array([0.1, 0.4, 0.3, 0.2])
+    prior, theta = alpha[0].astype(np.float64), np.array([0.1, 0.4, 0.3, 0.2])
     columns = [
         naive_pc.difference_gradient(lambda t, k=k: naive_pc.em_map(t, own, rows, prior)[k], theta)
         for k in range(N_TOPICS)

@@ -19,9 +19,10 @@ from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.prediction_local import Scales, prediction_step
 from supertopic.model import DocumentTerms, Model, State
-from supertopic.priors.dirichlet import DirichletPrior
+from supertopic.priors.base import Rows
 from supertopic.responses.base import registry
 from tests import naive_pc
+from tests.priors import FixedRows
 from tests.process_backend import Processes
 
 EXACT = LocalLimits(3000, 1e-9)
@@ -39,8 +40,9 @@ def tiny(response_name):
     y = np.asarray(y, dtype=np.float64)
     y[4] = np.nan
     weight = np.array([1.0, 2.0, 0.5, 1.0, 1.0, 0.0])
-    batch = Batch(counts, y, weight, 3, rng.normal(size=(6, 1)))
-    prior = DirichletPrior(np.array([0.5, 0.3, 0.7]), "nothing")
+    rows = Rows(np.array([[0.5, 0.3, 0.7], [0.1, 1.3, 0.2]]), np.array([0, 0, 1, 0, 1, 1], dtype=np.int32))
+    batch = Batch(counts, y, weight, 3, rng.normal(size=(6, 1)), {"rows": rows})
+    prior = FixedRows(np.array([0.5, 0.3, 0.7]))
     model = Model(3, DirichletTopics(0.1, True), prior, response, CoefPrior("normal", 1.0), n_covariates=1)
     dispersion = np.array([0.5, 0.2, 1.5]) if response_name == "gaussian" else np.zeros(0)
     state = State.first(model, np.zeros((0, 3), dtype=np.float32), dispersion=dispersion)
@@ -53,8 +55,9 @@ def naive_objective(model, state, batch, topics, word, label):
     for d in range(len(batch)):
         own = slice(batch.counts.indptr[d], batch.counts.indptr[d + 1])
         counts, rows = batch.counts.data[own].astype(np.float64), topics[batch.counts.indices[own]]
-        theta = naive_pc.fixed_point(counts, rows, state.alpha)
-        value += word * (counts @ np.log(rows @ theta) + state.alpha @ np.log(theta))
+        alpha = model.doc_topic_prior.rows(state.alpha, batch).of_document(d)
+        theta = naive_pc.fixed_point(counts, rows, alpha)
+        value += word * (counts @ np.log(rows @ theta) + alpha @ np.log(theta))
         scores.append(state.coef.astype(np.float64) @ np.concatenate([theta, batch.extra[d]]))
     return value + label * model.response.log_likelihood(batch.y, np.array(scores), batch.weight, state.dispersion)
 

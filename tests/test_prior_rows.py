@@ -16,6 +16,7 @@ from supertopic.model import DocumentTerms, Model, State
 from supertopic.priors.base import Rows
 from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.continuous import Gaussian
+from tests.priors import FixedRows
 
 
 @pytest.fixture
@@ -36,13 +37,6 @@ def test_pieces_hold_every_document_of_a_row_once(rows):
 
 N_TOPICS, N_WORDS = 3, 30
 LIMITS = LocalLimits(20, 1e-4)
-
-
-class Fixed(DirichletPrior):
-    """Rows that are known beforehand, so that a step can be compared with steps on each row's documents."""
-
-    def rows(self, alpha, documents):
-        return documents.known["rows"]
 
 
 def documents_of(rows, weight, known=None):
@@ -78,7 +72,7 @@ def test_a_step_infers_each_document_by_its_own_row(weight, collapsed, per_token
     weights = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32)
     batch, how = documents_of(rows, weight), {"collapsed": collapsed, "per_token": per_token}
     with Threads(2) as backend:
-        both, found = step(batch, Fixed(rows.alpha[0]), weights, **how, backend=backend)
+        both, found = step(batch, FixedRows(rows.alpha[0]), weights, **how, backend=backend)
         bound, counts = 0.0, np.zeros_like(weights)
         for row, alpha in enumerate(rows.alpha):
             some = np.flatnonzero(rows.which == row)

@@ -31,13 +31,23 @@ WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, since products of sma
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _apart(alpha):
+def _apart(n_topics):
     """Room for a number of each topic, in an array of its own.
 
     A compiler cannot show that rows of one array do not overlap. It would not vectorise the loops over them, and
     inference would take twice as long.
     """
-    return np.empty(alpha.shape[0], np.float32)
+    return np.empty(n_topics, np.float32)
+
+
+@njit(cache=True, nogil=True, forceinline=True, error_model="numpy")
+def _take_prior(alpha, prior):
+    """Copy a row of alpha; return its sum."""
+    size = np.float32(0.0)
+    for k in range(alpha.shape[0]):
+        prior[k] = alpha[k]
+        size += alpha[k]
+    return size
 
 
 @njit(cache=True, nogil=True, forceinline=True, fastmath=_FAST, error_model="numpy")
@@ -214,8 +224,9 @@ def _share_words(rows, counts, ratio, theta, diagonal, alpha):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def settle_shares(
-    start, stop, indptr, indices, counts, weights, alpha, max_passes, tol, theta, ratio, log_likelihood, passes, rows
-):
+    start, stop, indptr, indices, counts, weights, alpha, which, max_passes, tol,
+    theta, ratio, log_likelihood, passes, rows,
+):  # fmt: skip
     """theta of documents [start, stop) by EM from the theta given, until its changes sum to less than tol.
 
     After every two steps, theta leaps ahead (`_leap`), which halves the number of passes. Of many topics, those that
@@ -225,37 +236,35 @@ def settle_shares(
     ----------
     indptr, indices, counts : CSR of the documents; counts float32, and zeros among them are allowed
     weights : (V, K) float32, p(word | topic)
-    alpha : (K,) float32, pseudo-counts > 0
+    alpha : (R, K) float32, pseudo-counts > 0; which : (D,) int32, the row of each document
     theta : (D, K) float32, in and out: positive, rows sum to one
     ratio : (nnz,) float32, out: c_j / r_j
     log_likelihood : (D,) float64, out: sum_j c_j log r_j + sum_k alpha_k log theta_k
     passes : (D,) int32, out
     rows : (longest document, K) float32, scratch
     """
-    total, before, between = _apart(alpha), _apart(alpha), _apart(alpha)
-    n_moving = alpha.shape[0] // _MOVES if alpha.shape[0] >= _MANY_TOPICS else 0
+    n_topics = alpha.shape[1]
+    total, before, between, prior = _apart(n_topics), _apart(n_topics), _apart(n_topics), _apart(n_topics)
+    n_moving = n_topics // _MOVES if n_topics >= _MANY_TOPICS else 0
     moving, columns = np.empty(n_moving, np.int64), np.empty((n_moving, rows.shape[0]), np.float32)
     others, by = np.empty(rows.shape[0], np.float32), np.empty(rows.shape[0], np.float32)
-    prior = np.float32(0.0)
-    for k in range(alpha.shape[0]):
-        prior += alpha[k]
     for d in range(start, stop):
         first, last = indptr[d], indptr[d + 1]
-        size = _copy_words(first, last, indices, counts, weights, rows) + prior
+        size = _take_prior(alpha[which[d]], prior) + _copy_words(first, last, indices, counts, weights, rows)
         count, ratios, own = counts[first:last], ratio[first:last], theta[d]
         done = 0
         while done < max_passes:
             _pass_over_words(rows, count, own, total, ratios)
             kept = between if done % 2 else before
-            for k in range(alpha.shape[0]):
+            for k in range(n_topics):
                 kept[k] = own[k]
             done += 1
-            change = _em_step(alpha, size, own, total)
+            change = _em_step(prior, size, own, total)
             if change < tol:
                 break
-            if alpha.shape[0] >= _MANY_TOPICS:
+            if n_topics >= _MANY_TOPICS:
                 some = moving[: _find_moving(kept, own, change, moving)]
-                _settle_moving(rows, count, ratios, alpha, size, kept, own, some, tol, columns, others, by)
+                _settle_moving(rows, count, ratios, prior, size, kept, own, some, tol, columns, others, by)
             if done % 2 == 0:
                 _leap(before, between, own)
         _pass_over_words(rows, count, own, total, ratios)
@@ -263,33 +272,30 @@ def settle_shares(
         for j in range(last - first):
             if count[j] > 0:
                 value += count[j] * math.log(count[j] / ratios[j])
-        for k in range(alpha.shape[0]):
-            value += alpha[k] * math.log(own[k])
+        for k in range(n_topics):
+            value += prior[k] * math.log(own[k])
         log_likelihood[d], passes[d] = value, done
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def solve_adjoint(
-    start, stop, indptr, indices, counts, weights, alpha, theta, ratio, gradient, max_passes, tol,
+    start, stop, indptr, indices, counts, weights, alpha, which, theta, ratio, gradient, max_passes, tol,
     adjoint, shift, passes, rows,
 ):  # fmt: skip
     """u of documents [start, stop) by conjugate gradients, until the residual is below tol of the right side.
 
     Parameters
     ----------
-    indptr, indices, counts, weights, alpha, rows : as for `settle_shares`
+    indptr, indices, counts, weights, alpha, which, rows : as for `settle_shares`
     theta, ratio : as `settle_shares` left them
     gradient : (D, K) float32, g; a document whose g is zero costs nothing
     adjoint : (D, K) float32, out: u / N
     shift : (nnz,) float32, out: a_j / N
     passes : (D,) int32, out
     """
-    n_topics = alpha.shape[0]
-    residual, direction, product = _apart(alpha), _apart(alpha), _apart(alpha)
-    scaled, diagonal = _apart(alpha), _apart(alpha)
-    prior = np.float32(0.0)
-    for k in range(n_topics):
-        prior += alpha[k]
+    n_topics = alpha.shape[1]
+    residual, direction, product = _apart(n_topics), _apart(n_topics), _apart(n_topics)
+    scaled, diagonal, prior = _apart(n_topics), _apart(n_topics), _apart(n_topics)
     for d in range(start, stop):
         first, last = indptr[d], indptr[d + 1]
         u, own, count = adjoint[d], theta[d], counts[first:last]
@@ -298,8 +304,9 @@ def solve_adjoint(
         passes[d] = 0
         if not gradient[d].any():
             continue
+        _take_prior(alpha[which[d]], prior)
         _copy_words(first, last, indices, counts, weights, rows)
-        _share_words(rows, count, ratio[first:last], own, diagonal, alpha)
+        _share_words(rows, count, ratio[first:last], own, diagonal, prior)
         power = 0.0  # of the residual, in the norm of the inverse diagonal
         for k in range(n_topics):
             residual[k] = own[k] * gradient[d, k]  # the right side over N: the result is u over N
@@ -307,7 +314,7 @@ def solve_adjoint(
             power += np.float64(residual[k]) * direction[k]
         goal = tol * tol * power
         while passes[d] < max_passes and power > goal:
-            _multiply(rows, count, alpha, direction, product)
+            _multiply(rows, count, prior, direction, product)
             passes[d] += 1
             curve = 0.0
             for k in range(n_topics):

@@ -47,9 +47,9 @@ def mini_batches_on_device(
 
 @form_of(settle_step)
 def settle_on_device(
-    partition: Partition, backend: Backend, alpha: np.ndarray, weights: Any, limits: LocalLimits
+    partition: Partition, backend: Backend, model: Model, state: State, weights: Any, limits: LocalLimits
 ) -> float:
-    return _sum(_settle(partition, alpha, weights_of(weights), limits)[1], len(partition.batch))
+    return _sum(_settle(partition, state.alpha, weights_of(weights), limits)[1], len(partition.batch))
 
 
 @form_of(prediction_step)

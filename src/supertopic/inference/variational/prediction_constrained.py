@@ -109,7 +109,7 @@ class Trainer:
     def solve(self, topics: np.ndarray, first: bool = False) -> State:
         """Settle all training documents; return the State with the coefficients that fit them best."""
         limits = _SETTLED if first else _SHARES
-        self.spread.map(settle_step, self.state.alpha, topics, limits)
+        self.spread.map(settle_step, self.task.model, self.state, topics, limits)
         return self._regress(self._over(self.spread, len(self.train)), self.state)
 
     def _over(self, spread: Spread, n_documents: int) -> Total:
@@ -152,7 +152,7 @@ class Trainer:
     def judge(self, topics: np.ndarray, state: State) -> tuple[float, State]:
         """How well the labels held out are told (`told_apart`), and the State with the dispersion of their noise."""
         model = self.task.model
-        self.held_spread.map(settle_step, state.alpha, topics, _SETTLED)
+        self.held_spread.map(settle_step, model, state, topics, _SETTLED)
         over, own = self._over(self.held_spread, len(self.held)), state
         for _ in range(5):  # some responses search for theirs step by step
             summary = over(dispersion_at_mean, model.response, own.coef.astype(np.float64), own.dispersion)

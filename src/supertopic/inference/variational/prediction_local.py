@@ -19,6 +19,7 @@ from supertopic.inference.batches import Batch, Block, ByWord, EntryOrder, Local
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from supertopic.model import Model, State
+from supertopic.priors.base import Rows
 from supertopic.responses.base import Response
 
 
@@ -45,12 +46,12 @@ class Scales:
 
 
 def settle_step(
-    partition: Partition, backend: Backend, alpha: np.ndarray, weights: np.ndarray, limits: LocalLimits
+    partition: Partition, backend: Backend, model: Model, state: State, weights: np.ndarray, limits: LocalLimits
 ) -> float:
     """Infer the shares of a partition's documents; return sum_d log p(w_d, theta_d)."""
-    found = _start(partition, len(alpha))
+    found, prior = _start(partition, model.n_topics), model.doc_topic_prior.rows(state.alpha, partition.batch)
     return sum(
-        float(_settle(partition.batch, block, found[slice(*block)], alpha, weights, limits, backend)[1].sum())
+        float(_settle(partition.batch, block, found[slice(*block)], prior, weights, limits, backend)[1].sum())
         for block in partition.batch.plain_blocks
     )
 
@@ -63,18 +64,18 @@ def prediction_step(
     weights : (V, K) float32, the topics b
     """
     batch, found = partition.batch, _start(partition, model.n_topics)
-    stats = PredictionStats(np.empty_like(weights), 0.0, 0.0)
+    stats, prior = PredictionStats(np.empty_like(weights), 0.0, 0.0), model.doc_topic_prior.rows(state.alpha, batch)
     clear = [partial(stats.topics.fill, 0.0)]  # by one thread, beside the inference of the first documents
     for block in batch.plain_blocks:
         theta, order = found[slice(*block)], EntryOrder(batch, block)
-        given = (batch, block, theta, state.alpha, weights, scales.shares, backend)
+        given = (batch, block, theta, prior, weights, scales.shares, backend)
         ratio, values = _settle(*given, order.find, *clear)
         clear = []
         pull, labels = _pull_of_labels(batch, block, model, state, theta)
         stats.words += float(values.sum())
         stats.labels += labels
         gradient = (scales.label * pull).astype(np.float32)
-        settled = (weights, state.alpha, theta, ratio, gradient)
+        settled = (weights, prior, theta, ratio, gradient)
         adjoint, shift = _solve(batch, block, *settled, scales.adjoint, backend)
         adjoint += np.float32(scales.word)  # the words' own gradient: ratio·theta is EM's expected count over b
         _add_by_word(order.by_word, (ratio, shift, theta, adjoint), stats.topics, backend)
@@ -128,17 +129,17 @@ def _start(partition: Partition, n_topics: int) -> np.ndarray:
 
 
 def _settle(
-    batch: Batch, block: Block, theta: np.ndarray, alpha: np.ndarray, weights: np.ndarray, limits: LocalLimits,
+    batch: Batch, block: Block, theta: np.ndarray, prior: Rows, weights: np.ndarray, limits: LocalLimits,
     backend: Backend, *also: Callable[[], None],
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """(ratio of each entry, log p(w, theta) of each document); `theta` moves to the mode. also : done beside it."""
-    csr, prior = batch.entries(block), alpha.astype(np.float32)
+    csr, own = batch.entries(block), prior.which[slice(*block)]
     ratio, values = np.empty(len(csr[2]), dtype=np.float32), np.empty(len(theta))
     passes = np.empty(len(theta), dtype=np.int32)
 
     def settle(start: int, stop: int) -> None:
-        rows = backend.scratch(batch.longest, len(prior))
-        given = (start, stop, *csr, weights, prior, limits.max_passes, limits.tol)
+        rows = backend.scratch(batch.longest, theta.shape[1])
+        given = (start, stop, *csr, weights, prior.single, own, limits.max_passes, limits.tol)
         settle_shares(*given, theta, ratio, values, passes, rows)
 
     backend.all([*((call,) for call in also), *((settle, *ends) for ends in backend.cut(csr[0]))])
@@ -167,16 +168,16 @@ def pull_of_scores(
 
 
 def _solve(
-    batch: Batch, block: Block, weights: np.ndarray, alpha: np.ndarray, theta: np.ndarray, ratio: np.ndarray,
+    batch: Batch, block: Block, weights: np.ndarray, prior: Rows, theta: np.ndarray, ratio: np.ndarray,
     gradient: np.ndarray, limits: LocalLimits, backend: Backend,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """(the adjoint u / N of each document, its mean a / N over the topics of each entry)."""
-    csr, prior = batch.entries(block), alpha.astype(np.float32)
+    csr, own = batch.entries(block), prior.which[slice(*block)]
     adjoint, shift, passes = np.empty_like(theta), np.empty_like(ratio), np.empty(len(theta), dtype=np.int32)
 
     def solve(start: int, stop: int) -> None:
-        rows = backend.scratch(batch.longest, len(prior))
-        given = (start, stop, *csr, weights, prior, theta, ratio, gradient, limits.max_passes, limits.tol)
+        rows = backend.scratch(batch.longest, theta.shape[1])
+        given = (start, stop, *csr, weights, prior.single, own, theta, ratio, gradient, limits.max_passes, limits.tol)
         solve_adjoint(*given, adjoint, shift, passes, rows)
 
     backend.over_weights(csr[0], solve)
