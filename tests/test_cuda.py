@@ -15,37 +15,45 @@ import pytest
 from supertopic import LDA, load
 from supertopic.backends import make_backend
 from supertopic.backends.cuda.kernels import launch
+from tests.device_sources import CHECKED, digest
 
 ROOT = Path(__file__).parent.parent
-CHECKS = re.findall(r"^def (check_\w+)\(\)", (ROOT / "tests" / "cuda_simulated.py").read_text(), re.MULTILINE)
-
-
+CHECKS = re.findall(r"^def check_(\w+)\(\)", (ROOT / "tests" / "cuda_simulated.py").read_text(), re.MULTILINE)
+LONG = {  # run before a release, and when kernels have changed (tests/device_sources.py)
+    "prediction", "quadratic_response", "shares_and_gradient", "climb", "order", "words_by_any_number_of_lanes",
+}  # fmt: skip
 FITS = re.findall(r'^    "(\w+)": \(\w+, \{', (ROOT / "tests" / "cuda_fits.py").read_text(), re.MULTILINE)
 
 
-def in_the_simulator(module):
-    """What a module prints last, run in a process that has the simulator."""
+def in_the_simulator(module, request):
+    """What a module prints last, run in a process that has the simulator, for the tests that ask for it."""
+    asking = [item for item in request.session.items if request.fixturename in getattr(item, "fixturenames", ())]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", module]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    command = [sys.executable, "-m", module, *(item.callspec.params["name"] for item in asking)]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture(name="results", scope="module")
-def _results():
-    return in_the_simulator("tests.cuda_simulated")
+def _results(request):
+    return in_the_simulator("tests.cuda_simulated", request)
 
 
 @pytest.fixture(name="fits", scope="module")
-def _fits():
-    return in_the_simulator("tests.cuda_fits")
+def _fits(request):
+    return in_the_simulator("tests.cuda_fits", request)
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.release] * (name in LONG)) for name in CHECKS])
 def test_in_the_simulator(results, name):
-    assert results[name][0] == "", results[name][0]
+    assert results[name] == "", results[name]
+
+
+def test_long_checks_passed():
+    assert set(CHECKS) > LONG
+    assert digest() == CHECKED, "kernels of the GPU have changed: `make test-device` runs the long checks, and notes it"
 
 
 @pytest.mark.parametrize("name", FITS)

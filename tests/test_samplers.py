@@ -57,6 +57,7 @@ def test_sweeps_keep_the_joint_distribution(cell):
 
 
 @pytest.mark.slow
+@pytest.mark.release  # the test above holds the same samplers to the same model
 def test_the_truth_ranks_evenly_among_the_draws(cell):
     name, prior = cell
     p = rank_test(name, prior, 40, 4, n_first=6)
