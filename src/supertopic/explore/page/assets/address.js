@@ -7,7 +7,7 @@ const KEPT = [
   ["explain", app, "explained", (c) => isPlace(c + 1, nColumns() + 1)],
   ["theme", app, "theme", (theme) => ["", "light", "dark"].includes(theme)],
   ["by", groups, "by", (by) => groupings().some(([value]) => value === by)],
-  ["first", groups, "first", (g) => g >= 0],
+  ["first", groups, "first", Number.isInteger],
   ["second", groups, "second", (g) => g >= 0],
   ["words", card, "order", (order) => wordOrders().some(([value]) => value === order)],
   ["lambda", card, "lambda", (lambda) => lambda >= 0 && lambda <= 1],

@@ -112,7 +112,7 @@ function range(values) {
   let low = Infinity;
   let high = -Infinity;
   for (const value of values) {
-    if (!Number.isFinite(value)) continue;
+    if (value === null || !Number.isFinite(value)) continue;
     if (value < low) low = value;
     if (value > high) high = value;
   }
@@ -177,4 +177,34 @@ function bars(width, items, { low, high, form = number, height = 22, share = 0.3
   });
   const level = segment(zero, 0, zero, items.length * height, paint("muted"));
   return { parts: [...rows, level], height: Math.max(items.length * height, 10) };
+}
+
+/* Dots with intervals: items {name, value, low, high, color}; the axis holds `low` and `high` too. */
+function intervals(
+  width,
+  items,
+  { low = Infinity, high = -Infinity, form = number, ticks = form, share = 0.36, mark = null } = {},
+) {
+  const [height, right] = [22, 58];
+  const left = Math.round(Math.min(width * share, 220));
+  const ends = range([low, high, mark, ...items.flatMap((item) => [item.value, item.low, item.high])]);
+  const x = scale(...ends, left + 12, width - right);
+  const bottom = items.length * height + 4;
+  const rows = items.map(({ name, value, low: from, high: to, color }, i) => {
+    const y = (i + 0.5) * height;
+    return svg(
+      "g",
+      {},
+      label(left, y + 4, fitText(name, left - 4), { "text-anchor": "end" }),
+      to >= from ? segment(x(from), y, x(to), y, color, { "stroke-width": 2 }) : null,
+      circle(x(value), y, 4.5, { fill: color }),
+      label(width - right + 8, y + 4, form(value), { "font-size": 11, fill: paint("muted") }),
+    );
+  });
+  const at = mark ?? 0;
+  const level =
+    at >= x.low && at <= x.high
+      ? segment(x(at), 0, x(at), bottom, paint("muted"), { "stroke-dasharray": "4 3" })
+      : null;
+  return { parts: [bottomAxis(x, bottom, bottom, ticks), level, ...rows], height: bottom + 24 };
 }

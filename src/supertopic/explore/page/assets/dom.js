@@ -47,6 +47,17 @@ function signed(value, digits = 3) {
   return (value > 0 ? "+" : "") + number(value, digits);
 }
 
+function oneDecimal(value) {
+  if (!Number.isFinite(value)) return "–";
+  return (
+    (value >= 0.05 ? "+" : "") +
+    value
+      .toFixed(1)
+      .replace(/^-0\.0$/, "0.0")
+      .replace("-", "−")
+  );
+}
+
 function percent(share) {
   if (share > 0 && share < 0.001) return "<0.1 %";
   return `${number(100 * share, share < 0.1 ? 2 : 3)} %`;

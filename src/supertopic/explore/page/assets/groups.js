@@ -1,6 +1,9 @@
 /* Topics by group: classes or tenths of the response, values of a metadata column, time. */
 
-const groups = { by: "", first: 0, second: Infinity };
+const groups = { by: "", first: -1, second: Infinity };
+const MOST_ROWS = 30;
+const FEW_VALUES = 12;
+const FEW_DOCUMENTS = 5; // of a group: its colours are not to pale all others
 
 function drawGroups(root) {
   const options = groupings();
@@ -14,7 +17,7 @@ function drawGroups(root) {
   const choose = field(
     "Group documents by",
     chooser(options, groups.by, (value) => {
-      Object.assign(groups, { by: value, first: 0, second: Infinity });
+      Object.assign(groups, { by: value, first: -1, second: Infinity });
       announce("groups");
     }),
   );
@@ -23,212 +26,296 @@ function drawGroups(root) {
   panel(place, ["groups", "topic", "labels", "theme"], drawGrouped);
 }
 
+/* What documents can be grouped by: [value, text]. Numbers of rows and names of documents are left out. */
 function groupings() {
-  const found = app.data.outcomes.map((outcome, i) => [`y${i}`, `${cut(outcome.name, 50)} (true)`, `y_${i}`]);
-  const known = found.filter(([, , array]) => app.data.arrays[array].data.some((value) => !Number.isNaN(value)));
-  return [...known, ...app.data.metadata.map(({ name }, i) => [`m${i}`, cut(name, 60)])].map(([value, text]) => [
-    value,
-    text,
-  ]);
+  const { outcomes, metadata, arrays } = app.data;
+  const known = outcomes.map(({ name }, i) => [`y${i}`, `${cut(name, 50)} (true)`, arrays[`y_${i}`].data]);
+  const columns = metadata.map(({ name }, i) => [`m${i}`, cut(name, 60), arrays[`metadata_${i}`].data, metadata[i]]);
+  return [...known, ...columns]
+    .filter(([, , values, column]) => values.some((value) => !Number.isNaN(value)) && !isIdentifier(values, column))
+    .map(([value, text]) => [value, text]);
 }
 
-/* {names, codes, inOrder}: the group of every document, NaN for none. */
+function isIdentifier(values, column) {
+  if (!column || column.kind === "time") return false;
+  const known = values.filter((value) => !Number.isNaN(value));
+  const rest = column.categories.indexOf("(other)");
+  if (rest >= 0) return 2 * known.filter((value) => value === rest).length > known.length;
+  const apart = known.length > FEW_VALUES && known.every((value) => Number.isInteger(value));
+  return column.kind === "number" && apart && new Set(known).size === known.length;
+}
+
+/* {names, codes, at, time}: the group of every document (NaN: none), and where groups lie that have an order. */
 function grouping(by) {
   const place = Number(by.slice(1));
-  if (by[0] === "m") {
-    const column = app.data.metadata[place];
-    const values = app.data.arrays[`metadata_${place}`].data;
-    if (column.kind === "category") return { names: column.categories, codes: values, inOrder: false };
-    return binned(values, column.kind === "time" ? (v) => new Date(v).toISOString().slice(0, 10) : (v) => number(v));
-  }
-  const outcome = app.data.outcomes[place];
-  const values = app.data.arrays[`y_${place}`].data;
-  return outcome.kind === "number" ? binned(values, number) : { names: outcome.classes, codes: values, inOrder: false };
+  const { categories, kind } = by[0] === "m" ? app.data.metadata[place] : {};
+  const values = app.data.arrays[by[0] === "m" ? `metadata_${place}` : `y_${place}`].data;
+  const names = categories?.length ? categories : by[0] === "y" ? app.data.outcomes[place].classes : [];
+  if (kind === "time") return byTime(values);
+  if (!names.length) return binned(values);
+  const at = names.map(Number);
+  return { names, codes: values, at: at.every(Number.isFinite) ? at : null };
 }
 
-/* Ten groups of about the same number of documents; fewer where values are the same. */
-function binned(values, form, n = 10) {
-  const known = Array.from(values)
-    .filter((value) => !Number.isNaN(value))
-    .sort((a, b) => a - b);
-  const edges = [
-    ...new Set(Array.from({ length: n - 1 }, (_, i) => known[Math.floor(((i + 1) * known.length) / n)])),
-  ].filter((edge) => edge > known[0]);
+/* Years, months or days: the finest of which there are not too many. */
+function byTime(values) {
+  const slice = (n) => Array.from(values, (v) => (Number.isNaN(v) ? "" : new Date(v).toISOString().slice(0, n)));
+  const each = [10, 7, 4, 3].map(slice).find((found) => new Set(found).size <= 25) ?? slice(3);
+  const names = [...new Set(each)].filter(Boolean).sort();
+  const codes = Float64Array.from(each, (name) => (name ? names.indexOf(name) : NaN));
+  const at = names.map((name) => Date.parse(name.length === 3 ? `${name}0` : name));
+  return { names: names.map((name) => (name.length === 3 ? `${name}0s` : name)), codes, at, time: true };
+}
+
+/* Few values as they are; of more, ten groups of about the same number of documents. */
+function binned(values) {
+  const known = values.filter((value) => !Number.isNaN(value)).sort((a, b) => a - b);
+  const distinct = [...new Set(known)];
+  const few = distinct.length <= FEW_VALUES;
+  const tenth = (i) => known[Math.floor((i * known.length) / 10)];
+  const starts = few ? distinct : [...new Set(Array.from({ length: 10 }, (_, i) => tenth(i)))];
   const codes = Float64Array.from(values, (value) =>
-    Number.isNaN(value) ? NaN : edges.filter((edge) => value >= edge).length,
+    Number.isNaN(value) ? NaN : starts.filter((start) => value >= start).length - 1,
   );
-  const starts = [known[0], ...edges];
   const names = starts.map((start, i) =>
-    i + 1 < starts.length ? `${form(start)} to ${form(starts[i + 1])}` : `from ${form(start)}`,
+    few ? number(start) : `${number(start)} to ${number(starts[i + 1] ?? known[known.length - 1])}`,
   );
-  return { names, codes, inOrder: true };
+  const at = starts.map((start, g) =>
+    few ? start : mean(known.filter((value) => value >= start && !(value >= starts[g + 1]))),
+  );
+  return { names, codes, at };
 }
 
-/* {means (G × K), counts (G)}: the mean shares of each group. */
+/* {counts (G), means (G × K), errors (G × K), overall (K)}: mean shares, and how sure they are. */
 function groupMeans({ names, codes }) {
-  const K = nTopics();
-  const counts = new Float64Array(names.length);
-  const means = names.map(() => new Float64Array(K));
-  for (let d = 0; d < nDocuments(); d++) {
-    const g = codes[d];
-    if (Number.isNaN(g)) continue;
-    counts[g] += 1;
-    for (let k = 0; k < K; k++) means[g][k] += shareOf(d, k);
+  const { data, shape } = app.data.arrays.shares;
+  const K = shape[1];
+  const [counts, overall] = [new Float64Array(names.length), new Float64Array(K)];
+  const [means, errors] = [names.map(() => new Float64Array(K)), names.map(() => new Float64Array(K))];
+  for (let d = 0; d < shape[0]; d++) {
+    if (Number.isNaN(codes[d])) continue;
+    counts[codes[d]] += 1;
+    const [sum, squares] = [means[codes[d]], errors[codes[d]]];
+    for (let k = 0, i = d * K; k < K; k++, i++) {
+      const share = data[i] / 65535;
+      sum[k] += share;
+      squares[k] += share * share;
+      overall[k] += share;
+    }
   }
-  means.forEach((mean, g) => mean.forEach((_, k) => (mean[k] /= Math.max(counts[g], 1))));
-  return { means, counts };
+  const all = counts.reduce((sum, n) => sum + n, 0);
+  overall.forEach((sum, k) => (overall[k] = sum / all));
+  means.forEach((sum, g) => {
+    const n = counts[g];
+    for (let k = 0; k < K; k++) {
+      sum[k] = n ? sum[k] / n : NaN;
+      errors[g][k] = n > 1 ? Math.sqrt(Math.max(errors[g][k] / n - sum[k] ** 2, 0) / (n - 1)) : NaN;
+    }
+  });
+  return { counts, means, errors, overall };
 }
 
 function drawGrouped(place) {
   const grouped = grouping(groups.by);
-  const { means, counts } = groupMeans(grouped);
+  const found = groupMeans(grouped);
   place.replaceChildren(
-    groupHeatmap(grouped, means, counts),
-    el("div", { class: "two even" }, topicByGroup(grouped, means, counts), contrastFigure(grouped, means)),
+    groupHeatmap(grouped, found),
+    el("div", { class: "two even" }, topicByGroup(grouped, found), contrastFigure(grouped, found)),
   );
 }
 
-function groupHeatmap({ names }, means, counts) {
-  const order = axisOrder(app.column);
+/* Percentage points. */
+const points = (share) => `${oneDecimal(100 * share)} pp`;
+
+/* By how much the mean share of each topic in each group is above or below that in all, and a line for each topic. */
+function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
+  const large = means.filter((_, g) => counts[g] >= FEW_DOCUMENTS);
+  const reach = (k) => Math.max(...(large.length ? large : means).map((mean) => Math.abs(mean[k] - overall[k]) || 0));
+  const chosen = new Set(
+    bestPlaces(
+      overall.map((_, k) => reach(k)),
+      MOST_ROWS,
+    ),
+  );
+  const order = axisOrder(app.column).filter((k) => chosen.has(k));
+  const most = Math.max(...order.map(reach), 1e-9);
   const draw = (width) => {
-    const left = Math.round(Math.min(width * 0.36, 230));
-    const cell = Math.min(Math.max((width - left - 10) / names.length, 4), 90);
-    const height = 22;
-    const head = 74;
+    const left = Math.round(Math.min(width * 0.3, 220));
+    const aside = at && width > 560 ? 130 : 0;
+    const cell = Math.min(Math.max((width - left - aside - 16) / names.length, 3), 90);
+    const [height, head] = [24, 92];
     const parts = names.map((name, g) => {
       const x = left + 8 + (g + 0.5) * cell;
-      return label(x, head - 8, fitText(name, 90, 11), {
-        "font-size": 11,
-        fill: paint("muted"),
-        transform: `rotate(-38 ${x} ${head - 8})`,
-      });
+      const size = { "font-size": 11, fill: paint("muted"), transform: `rotate(-38 ${x} ${head - 8})` };
+      return cell < 9 && g % 3 ? null : label(x, head - 8, fitText(`${name} (${whole(counts[g])})`, 110, 11), size);
     });
     order.forEach((k, i) => {
       const y = head + i * height;
-      const most = Math.max(...means.map((mean) => mean[k]), 1e-9);
-      parts.push(
-        svg(
-          "g",
-          {
-            class: "row",
-            role: "button",
-            tabindex: 0,
-            "aria-label": `${topicTitle(k)}, ${topicName(k)}`,
-            "data-topic": k,
-            onclick: () => chooseTopic(k),
-            onkeydown: (event) => event.key === "Enter" && chooseTopic(k),
-          },
-          box(0, y, width, height, "transparent", { class: "hit" }),
-          label(left, y + 15, fitText(`${k}  ${topicName(k)}`, left - 4), {
-            "text-anchor": "end",
-            "font-weight": app.topic === k ? 700 : 400,
-          }),
-          ...means.map((mean, g) => {
-            const cell0 = box(
-              left + 8 + g * cell,
-              y + 1,
-              Math.max(cell - 2, 2),
-              height - 2,
-              sequential(0.9 * (mean[k] / most)),
-            );
-            cell0.append(svg("title", {}, `${names[g]}: ${percent(mean[k])} (${whole(counts[g])} documents)`));
-            return cell0;
-          }),
-        ),
-      );
+      const cells = means.flatMap((mean, g) => {
+        const gap = mean[k] - overall[k];
+        const x = left + 8 + g * cell;
+        const strength = Number.isNaN(gap) ? 0 : 0.75 * Math.max(-1, Math.min(gap / most, 1));
+        return [
+          box(x, y + 1, Math.max(cell - 2, 2), height - 2, diverging(strength)),
+          cell > 34
+            ? label(x + cell / 2 - 1, y + 16, oneDecimal(100 * gap), { "text-anchor": "middle", "font-size": 10 })
+            : null,
+        ];
+      });
+      const name = label(left, y + 16, fitText(`${k}  ${topicName(k)}`, left - 4), {
+        "text-anchor": "end",
+        "font-weight": app.topic === k ? 700 : 400,
+      });
+      const hit = box(0, y, width, height, "transparent", { class: "hit" });
+      const small = aside
+        ? smallLine(k, at, means, errors, left + 16 + names.length * cell, y, aside - 8, height)
+        : null;
+      const spoken = `${topicTitle(k)}, ${topicName(k)}`;
+      parts.push(pressable(spoken, () => chooseTopic(k), { "data-topic": k }, hit, name, cells, small));
     });
-    return { parts, height: head + order.length * height + 6 };
+    const bottom = head + order.length * height + 12;
+    return {
+      parts: [...parts, colorBar(left + 8, bottom, Math.min(60, (width - left - 12) / 5), most)],
+      height: bottom + 34,
+    };
   };
   const rows = () => [
-    ["topic", "label", ...names],
-    ["", "documents", ...counts],
-    ...order.map((k) => [k, topicName(k), ...means.map((mean) => mean[k])]),
+    ["topic", "label", "all", ...names],
+    ["", "documents", counts.reduce((a, b) => a + b, 0), ...counts],
+    ...Array.from(overall, (share, k) => [k, topicName(k), share, ...means.map((mean) => mean[k])]),
   ];
+  const fewer = order.length < nTopics() ? ` The ${order.length} topics that differ most of ${nTopics()}.` : "";
   return figure(
     "groups",
-    "Mean share of each topic by group",
-    "Each row is shaded from nothing to its own largest value. Choose a topic to see its shares below.",
+    "Groups against all documents: mean share of each topic",
+    `Percentage points above (blue) or below (orange) the mean of all documents; in brackets the number of documents.${fewer}` +
+      (at ? " Lines: the mean share, with a 90 % interval." : "") +
+      " Choose a topic to see its shares below.",
     draw,
     rows,
     { role: "group" },
   );
 }
 
-/* The share of the chosen topic by group: a line where groups have an order, bars otherwise. */
-function topicByGroup({ names, inOrder }, means, counts) {
+function colorBar(x, y, width, most) {
+  const part = (strength, i) => [
+    box(x + i * width, y, width, 10, diverging(0.75 * strength)),
+    label(x + (i + 0.5) * width, y + 24, oneDecimal(100 * strength * most), {
+      "text-anchor": "middle",
+      "font-size": 10,
+    }),
+  ];
+  return svg("g", {}, [-1, -0.5, 0, 0.5, 1].flatMap(part));
+}
+
+/* Means of a topic by group with a ribbon, from zero to the largest, in a box. */
+function smallLine(k, at, means, errors, left, top, width, height) {
+  const there = at.map((_, g) => g).filter((g) => !Number.isNaN(means[g][k]));
+  const x = scale(Math.min(...at), Math.max(...at), left, left + width);
+  const y = scale(
+    0,
+    Math.max(...there.map((g) => means[g][k] + Z90 * (errors[g][k] || 0)), 1e-9),
+    top + height - 3,
+    top + 3,
+  );
+  return ribbon(
+    x,
+    y,
+    there.map((g) => [at[g], means[g][k], errors[g][k]]),
+    topicColor(k),
+    1.5,
+  );
+}
+
+/* A line through [place, mean, error], with its 90 % intervals as a band. */
+function ribbon(x, y, found, color, thick = 2) {
+  const edge = (sign) => found.map(([at, mean, error]) => [x(at), y(Math.max(mean + sign * Z90 * (error || 0), 0))]);
+  return svg("g", {}, [
+    curve([...edge(1), ...edge(-1).reverse()], "none", { fill: color, "fill-opacity": 0.2 }),
+    curve(
+      found.map(([at, mean]) => [x(at), y(mean)]),
+      color,
+      { "stroke-width": thick },
+    ),
+  ]);
+}
+
+/* The share of the chosen topic by group, with 90 % intervals: a line where groups have an order. */
+function topicByGroup({ names, at, time }, { counts, means, errors }) {
   const k = app.topic;
-  const values = means.map((mean) => mean[k]);
+  const found = names.map((name, g) => ({
+    name: `${name} (${whole(counts[g])})`,
+    ...interval(means[g][k], errors[g][k], 0),
+  }));
+  const rows = () => [
+    ["group", "documents", "share", "low_90", "high_90"],
+    ...names.map((name, g) => [name, counts[g], found[g].value, found[g].low, found[g].high]),
+  ];
   const title = `Share of ${cut(topicName(k), 50)}`;
-  const rows = () => [["group", "documents", "share"], ...names.map((name, g) => [name, counts[g], values[g]])];
-  if (!inOrder)
-    return figure(
-      "topic_by_group",
-      title,
-      "",
-      (width) =>
-        bars(
-          width,
-          names.map((name, g) => ({ name, value: values[g], color: topicColor(k) })),
-          { form: percent, low: 0 },
-        ),
-      rows,
+  const note = "Mean share of the documents of each group, with a 90 % interval.";
+  const dots = (width) =>
+    intervals(
+      width,
+      found.map((one) => ({ ...one, color: topicColor(k) })),
+      { form: percent, low: 0 },
     );
+  if (!at) return figure("topic_by_group", title, note, dots, rows);
   const draw = (width) => {
-    const x = scale(0, Math.max(names.length - 1, 1), 50, width - 20);
-    const y = scale(0, Math.max(...values, 1e-9), 190, 14);
-    const path = values.map((value, g) => `${g ? "L" : "M"}${x(g)} ${y(value)}`).join("");
-    const marks = names.map((name, g) =>
-      label(x(g), 206, fitText(name.replace(/^from /, "").replace(/ to .*$/, ""), (width - 60) / names.length, 10), {
-        "font-size": 10,
-        "text-anchor": "middle",
-        fill: paint("muted"),
-      }),
+    const x = scale(Math.min(...at), Math.max(...at), 50, width - 30);
+    const y = scale(0, Math.max(...found.map(({ value, high }) => high || value || 0), 1e-9), 190, 14);
+    const there = at.map((place, g) => [place, means[g][k], errors[g][k]]).filter(([, share]) => !Number.isNaN(share));
+    const every = Math.ceil(names.length / Math.max(Math.floor(width / 90), 1));
+    const dates = names.map((name, g) =>
+      g % every ? null : label(x(at[g]), 206, name, { "font-size": 11, "text-anchor": "middle", fill: paint("muted") }),
     );
+    const marks = there.map(([place, share]) => circle(x(place), y(share), 4, { fill: topicColor(k) }));
+    const below = time ? dates : [bottomAxis(x, 190, 0)];
     return {
-      parts: [
-        leftAxis(y, 50, width - 70, percent),
-        svg("path", { d: path, fill: "none", stroke: topicColor(k), "stroke-width": 2 }),
-        ...values.map((value, g) => circle(x(g), y(value), 4, { fill: topicColor(k) })),
-        ...marks,
-      ],
+      parts: [leftAxis(y, 50, width - 70, percent), ...below, ribbon(x, y, there, topicColor(k)), ...marks],
       height: 216,
     };
   };
-  return figure("topic_by_group", title, "", draw, rows);
+  return figure("topic_by_group", title, note, draw, rows);
 }
 
-/* Two groups against each other. */
-function contrastFigure({ names }, means) {
-  const last = names.length - 1;
-  const [a, b] = [Math.min(groups.first, last), Math.min(groups.second, last)];
-  const choice = (name, value) =>
-    chooser(
-      names.map((text, g) => [g, cut(text, 40)]),
-      value,
-      (g) => {
-        groups[name] = Number(g);
-        announce("groups");
-      },
-    );
-  const items = means[a].length
-    ? Array.from(means[a], (_, k) => ({ k, name: `${k}  ${topicName(k)}`, value: means[b][k] - means[a][k] }))
-    : [];
-  items.sort((p, q) => Math.abs(q.value) - Math.abs(p.value));
-  const shown = items
-    .slice(0, 12)
-    .sort((p, q) => q.value - p.value)
-    .map((item) => ({ ...item, color: paint(item.value < 0 ? "down" : "up") }));
+function interval(value, error, lowest = -Infinity) {
+  return { value, low: Math.max(value - Z90 * error, lowest), high: value + Z90 * error };
+}
+
+/* Two groups against each other: dots with intervals, grey where zero is inside. */
+function contrastFigure({ names }, { counts, means, errors }) {
+  const large = names.map((_, g) => g).filter((g) => counts[g] >= FEW_DOCUMENTS);
+  const last = large[large.length - 1] ?? names.length - 1;
+  const [a, b] = [groups.first < 0 ? (large[0] ?? 0) : groups.first, Math.min(groups.second, names.length)].map((g) =>
+    g < names.length ? g : last,
+  );
+  const choice = (title, name, value) => {
+    const options = names.map((text, g) => [g, cut(text, 40)]);
+    const choose = (g) => {
+      groups[name] = Number(g);
+      announce("groups");
+    };
+    return field(title, chooser(options, value, choose));
+  };
+  const items = Array.from(means[a], (share, k) => {
+    const found = interval(means[b][k] - share, Math.hypot(errors[a][k], errors[b][k]));
+    const color = found.low > 0 ? paint("up") : found.high < 0 ? paint("down") : paint("zero");
+    return { k, name: `${k}  ${topicName(k)}`, ...found, color };
+  }).filter(({ value }) => !Number.isNaN(value));
+  const shown = [...items]
+    .sort((p, q) => Math.abs(q.value) - Math.abs(p.value))
+    .slice(0, 15)
+    .sort((p, q) => q.value - p.value);
   const made = figure(
     "contrast",
     "Two groups compared",
-    "Blue: more in the second group. Orange: more in the first.",
-    (width) => bars(width, shown, { form: (v) => signed(100 * v, 2) + " pp" }),
-    () => [["topic", "label", "difference"], ...items.map(({ k, value }) => [k, topicName(k), value])],
+    "Differences of mean shares with 90 % intervals. Blue: more in the second group. Orange: more in the first. Grey: the interval includes zero.",
+    (width) => intervals(width, shown, { form: points, ticks: (v) => oneDecimal(100 * v), high: 0, low: 0 }),
+    () => [
+      ["topic", "label", "difference", "low_90", "high_90"],
+      ...items.map(({ k, value, low, high }) => [k, topicName(k), value, low, high]),
+    ],
   );
-  return el(
-    "div",
-    {},
-    el("div", { class: "tools" }, field("First group", choice("first", a)), field("Second group", choice("second", b))),
-    made,
-  );
+  const tools = [choice("First group", "first", a), choice("Second group", "second", b)];
+  return el("div", {}, el("div", { class: "tools" }, tools), made);
 }
