@@ -15,7 +15,6 @@ from supertopic.inference.device.engines import DeviceWatch
 from supertopic.inference.device.models import check_model
 from supertopic.inference.device.prediction_local import distributions
 from supertopic.inference.first_topics import online_counts
-from supertopic.inference.gibbs.counts import require_whole_counts
 from supertopic.inference.gibbs.lda import fit_gibbs
 from supertopic.inference.gibbs.sampler import Sampler
 from supertopic.inference.task import Fit, Task, Watch
@@ -57,7 +56,6 @@ class DeviceSampler(Sampler):
 
     @classmethod
     def of(cls, task: Task) -> DeviceSampler:
-        require_whole_counts(task.counts)
         return cls(task)
 
     def start(self, task: Task, room: np.ndarray) -> None:

@@ -14,7 +14,6 @@ from scipy.special import gammaln
 from supertopic.backends.base import Backend
 from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.first_topics import online_counts
-from supertopic.inference.gibbs.counts import require_whole_counts
 from supertopic.inference.gibbs.groups import sweep_groups
 from supertopic.inference.task import Task
 from supertopic.kernels import gibbs_layout as layout
@@ -41,7 +40,6 @@ class Sampler:
     @classmethod
     def of(cls, task: Task) -> Sampler:
         """The sampler of a task, before its tokens have topics."""
-        require_whole_counts(task.counts)
         prior, counts = integrable_prior(task.model.emission), task.counts
         tokens = layout.lay_out(counts.indptr, counts.indices, counts.data, counts.shape[1])
         alpha = task.model.doc_topic_prior.start.copy()

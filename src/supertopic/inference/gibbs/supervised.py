@@ -24,7 +24,6 @@ number of threads. The counts n_k of the topics then lag by a part of a sweep, a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,15 +44,14 @@ from supertopic.inference.gibbs.coefficients import (
     draw_log_linear,
     draw_support,
 )
-from supertopic.inference.gibbs.counts import require_whole_counts
 from supertopic.inference.gibbs.groups import sweep_groups
-from supertopic.inference.task import Fit, Task, Watch, require_one_process
+from supertopic.inference.gibbs.sampling import FIRST_ALPHA, Sampling
+from supertopic.inference.requirements import integrable_topics, one_process, whole_counts
+from supertopic.inference.task import Fit, Task
 from supertopic.kernels import gibbs_documents, gibbs_likelihood
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.model import Model, State
 
-_SWEEPS_PER_CHECK = 10  # every so many sweeps, the log joint is computed and alpha is learned
-_FIRST_ALPHA = 10  # sweeps before alpha is learned: earlier, it would fit the starting values
 _START_SWEEPS = 1 << 40  # the numbers of the start's sweeps begin here, so that no other sweep has their random numbers
 RATE_PRIOR = (2.0, 1.0)  # shape and rate of the gamma prior on 1/scale, where the scale is learned
 _FLAT = 1e-6  # the precision used for a flat prior: the coefficient of a topic without tokens needs a proper one
@@ -79,60 +77,78 @@ class SamplerOptions:
 PLAIN = SamplerOptions()
 
 
-def fit_supervised_gibbs(task: Task, watch: Watch, options: SamplerOptions = PLAIN) -> Fit:
-    """Run `max_iter` sweeps and average over every `thin`-th sweep after `burn_in`, counted back from the last one.
+def response_can_be_sampled(task: Task) -> None:
+    task.model.response.check_sampler(task.weight)
+
+
+class SupervisedGibbs(Sampling):
+    """The means over the sweeps that are kept, and their draws.
 
     The draws are `coef` (S, C, K + P), `dispersion` (S, …) and `coef_scale` (S,), and of every tenth sweep `log_joint`
     per token and `alpha`. `shares` holds the mean Zbar of each document. With a Laplace prior, `inclusion` (C, K + P)
     is the share of the draws in which a coefficient is not zero; where all of them are drawn, in which its mode, given
     all other variables, is not.
     """
-    model, settings = task.model, task.settings
-    require_one_process(task, "this sampler")
-    require_whole_counts(task.counts)
-    model.response.check_sampler(task.weight)
-    data = (task.counts, task.y, task.weight, task.covariates)
-    sampler = SupervisedSampler(model, *data, task.seed, options, task.backend)
-    sums = Sums(sampler.sample())
-    first, alphas = 0, []
-    found = watch.resume()
-    if found is not None:
-        first, alphas = found[0]["done"], found[0]["alphas"]
-        sampler.take(**{name: found[1].pop(name) for name in ("topic", "coef", "dispersion", "alpha")})
-        sampler.active = found[1].pop("active")
-        sampler.beta, scale = found[1].pop("priors").tolist()
+
+    requires = (one_process("this sampler"), whole_counts, response_can_be_sampled, integrable_topics)
+
+    def __init__(self, task: Task, options: SamplerOptions = PLAIN) -> None:
+        super().__init__(task)
+        data = (task.counts, task.y, task.weight, task.covariates)
+        self.sampler = SupervisedSampler(task.model, *data, task.seed, options, task.backend)
+        self.sums = Sums(self.sampler.sample())
+        self.alphas: list[list[float]] = []
+
+    def start(self) -> None:
+        task, sampler, options = self.task, self.sampler, self.sampler.options
+        n_topics = task.model.n_topics
+        if task.start is not None:
+            sampler.start(task.start.copy())
+            if options.selects:
+                sampler.active[:, :n_topics] = task.start.coef[:, :n_topics] != 0
+        elif options.budget is not None and options.budget < n_topics:
+            start_concentrated(sampler, task)
+        else:
+            sampler.start(first_state(task))
+
+    def sweep(self, number: int) -> None:
+        self.sampler.sweep(number)
+
+    def look(self, number: int) -> float:
+        sampler = self.sampler
+        if number >= FIRST_ALPHA:
+            sampler.learn_alpha()
+            sampler.learn_beta()
+        self.alphas.append(sampler.alpha.tolist())
+        return sampler.log_joint() / max(len(sampler.topic), 1)
+
+    def keep(self) -> None:
+        self.sums.add(self.sampler.sample())
+
+    def result(self) -> Fit:
+        sampler = self.sampler
+        state, draws = self.sums.means(self.task.model, sampler.lengths, sampler.alpha, sampler.beta)
+        draws |= {"log_joint": np.asarray(self.trace), "alpha": np.asarray(self.alphas)}
+        return Fit(state, self.trace, self.done, draws)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        sampler = self.sampler
+        state = {name: getattr(sampler, name) for name in ("topic", "coef", "dispersion", "alpha", "active")}
+        return {**state, "priors": np.array([sampler.beta, sampler.coef_prior.scale]), **self.sums.arrays()}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"alphas": self.alphas}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        sampler, self.alphas = self.sampler, numbers["alphas"]
+        sampler.take(**{name: arrays.pop(name) for name in ("topic", "coef", "dispersion", "alpha")})
+        sampler.active = arrays.pop("active")
+        sampler.beta, scale = arrays.pop("priors").tolist()
         sampler.coef_prior = replace(sampler.coef_prior, scale=scale)
-        sums.resume(found[1])
-    elif task.start is not None:
-        sampler.start(task.start.copy())
-        if options.selects:
-            sampler.active[:, : model.n_topics] = task.start.coef[:, : model.n_topics] != 0
-    elif options.budget is not None and options.budget < model.n_topics:
-        start_concentrated(sampler, task)
-    else:
-        sampler.start(first_state(task))
-    for sweep in range(first, settings.max_iter):
-        sampler.sweep(sweep)
-        left = settings.max_iter - 1 - sweep
-        if left % _SWEEPS_PER_CHECK == 0:
-            if sweep >= _FIRST_ALPHA:
-                sampler.learn_alpha()
-                sampler.learn_beta()
-            watch.trace.append(sampler.log_joint() / max(len(sampler.topic), 1))
-            alphas.append(sampler.alpha.tolist())
-        if sweep >= settings.burn_in and left % settings.thin == 0:
-            sums.add(sampler.sample())
-        watch.step(sweep + 1, partial(_arrays, sampler, sums), alphas=alphas)
-    state, draws = sums.means(model, sampler.lengths, sampler.alpha, sampler.beta)
-    draws |= {"log_joint": np.asarray(watch.trace), "alpha": np.asarray(alphas)}
-    return Fit(state, watch.trace, settings.max_iter, draws)
+        self.sums.resume(arrays)
 
 
-def _arrays(sampler: SupervisedSampler, sums: Sums) -> dict[str, np.ndarray]:
-    """The arrays that a killed fit needs to go on."""
-    state = {"topic": sampler.topic, "coef": sampler.coef, "dispersion": sampler.dispersion, "alpha": sampler.alpha}
-    priors = np.array([sampler.beta, sampler.coef_prior.scale])
-    return {**state, "active": sampler.active, "priors": priors, **sums.arrays()}
+fit_supervised_gibbs = SupervisedGibbs.fit
 
 
 def start_concentrated(sampler: SupervisedSampler, task: Task) -> None:

@@ -1,0 +1,23 @@
+"""What engines require of a task; what is missing is said in one sentence."""
+
+from __future__ import annotations
+
+from supertopic.emissions.dirichlet import integrable_prior
+from supertopic.inference.gibbs.counts import require_whole_counts
+from supertopic.inference.loop import Requirement
+from supertopic.inference.task import Task, require_one_process
+
+
+def one_process(what: str) -> Requirement:
+    """No cluster: `what` does not work on partitions."""
+    return lambda task: require_one_process(task, what)
+
+
+def whole_counts(task: Task) -> None:
+    """A sampler draws a topic for every token."""
+    require_whole_counts(task.counts)
+
+
+def integrable_topics(task: Task) -> None:
+    """Dirichlet topics with a prior."""
+    integrable_prior(task.model.emission)
