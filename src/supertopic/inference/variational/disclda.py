@@ -14,7 +14,7 @@ Prediction computes the same bound, once for each class.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,8 @@ from supertopic.backends.base import Backend, total
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import continue_from, gather
 from supertopic.inference.first_topics import near_uniform_counts, online_counts
-from supertopic.inference.task import Fit, Task, Watch, has_converged
+from supertopic.inference.loop import EM
+from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.step import global_evidence
@@ -81,62 +82,70 @@ class _Class:
         self.spread = task.backend.spread(task.batch.rows(rows))
 
 
-def fit_classes(structure: Structure, task: Task, watch: Watch) -> Fit:
+class ClassEM(EM):
     """EM over all classes, until the bound per token rises by less than `tol` of itself.
 
-    `task.model` is the model of one class, with K0 + K1 topics; all classes have the same alpha. `task.y` holds the
-    numbers of the classes. As in `supertopic.inference.variational.batch`, documents start afresh in every E-step until
-    that lets the bound fall.
+    The task's model is the model of one class, with K0 + K1 topics; all classes have the same alpha. Its y holds the
+    numbers of the classes. As in `VariationalEM`, documents start afresh in every E-step until the bound would fall.
     """
-    settings = task.settings
-    groups = [_Class(task, structure, place) for place in range(structure.n_classes)]
-    resumed = watch.resume()
-    first, fresh = 0, True
-    if resumed is not None:
-        first, fresh, doc_topic = resumed[0]["done"], resumed[0]["fresh"], resumed[1].pop("doc_topic")
-        state = restore_state(resumed[1])
-        for group in groups:
+
+    def __init__(self, task: Task, structure: Structure) -> None:
+        super().__init__(task)
+        self.structure, self.fresh = structure, True
+        self.groups = [_Class(task, structure, place) for place in range(structure.n_classes)]
+
+    def start(self) -> None:
+        self.state = self.task.start.copy() if self.task.start else first_class_state(self.task, self.structure)
+
+    def step(self) -> float:
+        n_tokens, tol = self.task.n_tokens, self.task.settings.tol
+        bound, after = self._step()
+        if self.fresh and self.trace and self.trace[-1] - bound / n_tokens > tol * abs(self.trace[-1]):
+            self.fresh = False
+            bound, after = self._step(again=True)
+        self.state = after
+        self.done += 1
+        return bound / n_tokens
+
+    def _step(self, again: bool = False) -> tuple[float, State]:
+        """The bound, and the next State."""
+        model, backend, state = self.task.model, self.task.backend, self.state
+        weights = model.emission.expect(state.word_topic, backend)
+        word_topic, prior = np.zeros_like(weights), np.zeros(model.n_topics + 1)
+        bound, terms = global_evidence(model, state, backend), DocumentTerms()
+        for group in self.groups:
+            own = np.ascontiguousarray(weights[:, group.columns])
+            given = (model, replace(state, word_topic=own), own, self.task.settings.limits, terms, self.fresh, again)
+            stats = total(group.spread.map(local_step, *given))
+            word_topic[:, group.columns] += stats.word_topic
+            prior += stats.prior
+            bound += stats.bound
+        after = replace(state, word_topic=model.emission.update(state.word_topic, word_topic, 1.0, backend))
+        after.alpha = model.doc_topic_prior.update(state.alpha, prior)
+        return bound, after
+
+    def result(self) -> Fit:
+        return Fit(self.state, self.trace, len(self.trace))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The State, and the Dirichlet parameters of the documents' shares (D, K0 + K1)."""
+        doc_topic = np.empty((len(self.task.batch), self.task.model.n_topics), dtype=np.float32)
+        for group in self.groups:
+            doc_topic[group.rows] = gather(group.spread)
+        return {**self.state.arrays(), "doc_topic": doc_topic}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"fresh": self.fresh}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.fresh, doc_topic = numbers["fresh"], arrays.pop("doc_topic")
+        self.state = restore_state(arrays)
+        for group in self.groups:
             group.spread.map(continue_from, doc_topic[group.rows], 0)
-    else:
-        state = task.start.copy() if task.start else first_class_state(task, structure)
-    n_tokens = task.n_tokens
-    for done in range(first, settings.max_iter):
-        if has_converged(watch.trace, settings.tol):  # first, since a fit may be killed right after its last step
-            break
-        bound, after = _step(task, state, groups, fresh)
-        if fresh and watch.trace and watch.trace[-1] - bound / n_tokens > settings.tol * abs(watch.trace[-1]):
-            fresh = False
-            bound, after = _step(task, state, groups, fresh, again=True)
-        state = after
-        watch.trace.append(bound / n_tokens)
-        watch.step(done + 1, partial(_arrays, task, state, groups), fresh=fresh)
-    return Fit(state, watch.trace, len(watch.trace))
 
 
-def _arrays(task: Task, state: State, groups: list[_Class]) -> dict[str, np.ndarray]:
-    """What it takes to continue: the State, and the Dirichlet parameters of the documents' shares (D, K0 + K1)."""
-    doc_topic = np.empty((len(task.batch), task.model.n_topics), dtype=np.float32)
-    for group in groups:
-        doc_topic[group.rows] = gather(group.spread)
-    return {**state.arrays(), "doc_topic": doc_topic}
-
-
-def _step(task: Task, state: State, groups: list[_Class], fresh: bool, again: bool = False) -> tuple[float, State]:
-    """The bound at `state`, and the next State."""
-    model, backend = task.model, task.backend
-    weights = model.emission.expect(state.word_topic, backend)
-    word_topic, prior = np.zeros_like(weights), np.zeros(model.n_topics + 1)
-    bound, terms = global_evidence(model, state, backend), DocumentTerms()
-    for group in groups:
-        own = np.ascontiguousarray(weights[:, group.columns])
-        given = (model, replace(state, word_topic=own), own, task.settings.limits, terms, fresh, again)
-        stats = total(group.spread.map(local_step, *given))
-        word_topic[:, group.columns] += stats.word_topic
-        prior += stats.prior
-        bound += stats.bound
-    after = replace(state, word_topic=model.emission.update(state.word_topic, word_topic, 1.0, backend))
-    after.alpha = model.doc_topic_prior.update(state.alpha, prior)
-    return bound, after
+def fit_classes(structure: Structure, task: Task, watch: Watch) -> Fit:
+    return ClassEM.fit(task, watch, structure=structure)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ The best result of these turns and of the step before is kept. Coefficients and 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,7 +22,8 @@ from supertopic.backends.base import Backend
 from supertopic.inference.batches import Batch, Block, Locals
 from supertopic.inference.design import Design
 from supertopic.inference.first_topics import first_state
-from supertopic.inference.task import Fit, Task, Watch, has_converged
+from supertopic.inference.loop import EM
+from supertopic.inference.task import Fit, Task
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.local import sum_by_row
 from supertopic.inference.variational.m_step_margin import Duals, MarginStep, fit_margin
@@ -36,30 +37,44 @@ _TURNS = 8  # of a document's topics and multipliers in one step
 _TOLERANCE = 1e-5  # of the M-step's duality gap, relative to the objective
 
 
-def fit_exact(task: Task, watch: Watch) -> Fit:
-    """As `fit_batch`, by exact steps; the shares of all entries are held (entries × K numbers, twice)."""
-    model, settings, step = task.model, task.settings, task.model.coef_step
-    assert isinstance(step, MarginStep)
-    documents = _Documents(model, step.response, task.batch, settings.limits)
-    resumed = watch.resume()
-    first = 0
-    if resumed is not None:
-        about, arrays = resumed
-        first, documents.phi, duals = about["done"], arrays.pop("phi"), step.restore_terms(arrays)
-        state = restore_state(arrays)
-    else:
-        state = task.start.copy() if task.start else first_state(task)
-        warm = task.start_terms
-        duals = warm if isinstance(warm, Duals) else step.document_terms(len(task.batch), model.response.n_columns)
-    for done in range(first, settings.max_iter):
-        if has_converged(watch.trace, settings.tol):  # first: a kill may come right after the last step
-            break
-        weights = model.emission.expect(state.word_topic, task.backend, log=False)
-        value = documents.settle(state, duals, weights, task.backend)
-        watch.trace.append((value + global_evidence(model, state, task.backend)) / task.n_tokens)
-        state, duals = documents.maximise(state, duals, task.backend)
-        watch.step(done + 1, partial(dict, state.arrays(), **duals.arrays(), phi=documents.phi))
-    return Fit(state, watch.trace, len(watch.trace), terms=duals)
+class ExactMarginEM(EM):
+    """As `VariationalEM`, by exact steps; the shares of all entries are held (entries × K numbers, twice)."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task)
+        step = task.model.coef_step
+        assert isinstance(step, MarginStep)
+        self.coef_step = step
+        self.documents = _Documents(task.model, step.response, task.batch, task.settings.limits)
+
+    def start(self) -> None:
+        task, warm = self.task, self.task.start_terms
+        self.state = task.start.copy() if task.start else first_state(task)
+        nothing = self.coef_step.document_terms(len(task.batch), task.model.response.n_columns)
+        self.duals = warm if isinstance(warm, Duals) else nothing
+
+    def step(self) -> float:
+        model, backend, state, duals = self.task.model, self.task.backend, self.state, self.duals
+        weights = model.emission.expect(state.word_topic, backend, log=False)
+        value = self.documents.settle(state, duals, weights, backend)
+        objective = (value + global_evidence(model, state, backend)) / self.task.n_tokens
+        self.state, self.duals = self.documents.maximise(state, duals, backend)
+        self.done += 1
+        return objective
+
+    def result(self) -> Fit:
+        return Fit(self.state, self.trace, len(self.trace), terms=self.duals)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        assert self.documents.phi is not None
+        return {**self.state.arrays(), **self.duals.arrays(), "phi": self.documents.phi}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.documents.phi, self.duals = arrays.pop("phi"), self.coef_step.restore_terms(arrays)
+        self.state = restore_state(arrays)
+
+
+fit_exact = ExactMarginEM.fit
 
 
 @dataclass

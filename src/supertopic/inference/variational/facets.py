@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from supertopic.backends.base import Backend, Spread, reads_only, total
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
 from supertopic.inference.batches import Batch, order_entries
 from supertopic.inference.first_topics import online_counts
+from supertopic.inference.loop import EM
 from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
@@ -287,71 +287,86 @@ def _shares_of(documents: Documents, backend: Backend) -> np.ndarray:
     return documents.doc_topic()
 
 
-def _arrays(now: _Parameters[Any], spread: Spread, last: bool) -> dict[str, np.ndarray]:
-    """What it takes to continue; the last step is done once more."""
-    combinations = zip(*spread.map(_gamma_of, last), strict=True)
-    gamma = [np.concatenate(parts) for parts in combinations]
-    return {**now.arrays(), "gamma": np.concatenate(gamma)}
+class FacetEM(EM, Generic[Labels]):
+    """EM until the bound per token gains less than `tol` of itself. An M-step has one Newton step of every component.
+
+    As in `VariationalEM`, documents start afresh in every E-step until that lets the bound fall; from then on, they
+    start from where they were. The last step has no M-step, so that q(a) and the topic shares belong to the parameters
+    that are returned; a fit that was killed after it takes it once more.
+    """
+
+    def __init__(self, task: Task, labels: Labels, design: CellDesign, prior: FacetPrior) -> None:
+        super().__init__(task)
+        self.labels, self.design, self.prior, self.logs = labels, design, prior, labels.logs()
+        self.spread = task.backend.spread(_Labelled(task.counts, self.logs, design.n_topics, task.settings.limits))
+        self.fresh, self.last = True, False
+
+    def start(self) -> None:
+        self.now = _first_parameters(self.labels, self.design, self.prior, self.task, self.spread)
+
+    def has_ended(self) -> bool:
+        return self.last
+
+    def _would_end(self, trace: list[float]) -> bool:
+        return len(trace) >= self.task.settings.max_iter or has_converged(trace, self.task.settings.tol)
+
+    def step(self) -> float:
+        now, run = self.now, self.task.backend.all
+        given = (now.components.tables(self.design, run), now.alpha, now.labels.logs())
+        evidence = now.labels.log_prior() - self.prior.penalties(now.components.eta, self.design, run)
+        stats = total(self.spread.map(_facet_step, *given, self.fresh))
+        if self.fresh and self.trace and (stats.bound + evidence) / self.task.n_tokens < self.trace[-1]:
+            self.fresh = False
+            stats = total(self.spread.map(_facet_step, *given, self.fresh, True))
+        bound = float((stats.bound + evidence) / self.task.n_tokens)
+        self.done += 1
+        self.last = self._would_end([*self.trace, bound])
+        if not self.last:
+            self._maximise(stats)
+        return bound
+
+    def _maximise(self, stats: _Stats) -> None:
+        """The M-step: components, labels and alpha."""
+        now, alpha, task = self.now, self.now.alpha, self.task
+        components = fit_components(stats.words, self.design, self.prior, task.backend, now.components)
+        if self.done >= _ALPHA_AFTER:
+            alpha = task.model.doc_topic_prior.update(alpha, np.append(stats.log_theta, len(task.batch)))
+        self.now = _Parameters(components, now.labels.update(_of_all(self.spread, _posterior_of)), alpha)
+
+    def result(self) -> FacetedFit[Labels]:
+        now = self.now
+        topics = np.ascontiguousarray(now.components.topics(self.design).T, dtype=np.float32)
+        state = replace(State.first(self.task.model, topics), alpha=now.alpha)
+        return FacetedFit(
+            state, self.trace, len(self.trace), components=now.components, labels=now.labels,
+            doc_topic=_of_all(self.spread, _shares_of), posterior=_of_all(self.spread, _posterior_of),
+        )  # fmt: skip
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        combinations = zip(*self.spread.map(_gamma_of, self.last), strict=True)
+        gamma = [np.concatenate(parts) for parts in combinations]
+        return {**self.now.arrays(), "gamma": np.concatenate(gamma)}
+
+    def numbers(self) -> dict[str, Any]:
+        return {"fresh": self.fresh}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.fresh = numbers["fresh"]
+        self.spread.map(_take_gamma, arrays.pop("gamma"), (self.logs > -np.inf).sum(axis=0).tolist())
+        self.now = _Parameters.restore(self.labels, arrays)
+        if self._would_end(self.trace):
+            self.done -= 1
+            self.trace.pop()
 
 
 def fit_faceted(labels: Labels, design: CellDesign, prior: FacetPrior, task: Task, watch: Watch) -> FacetedFit[Labels]:
-    """EM until the bound per token gains less than `tol` of itself. An M-step has one Newton step of every component.
-
-    As in `supertopic.inference.variational.batch`, documents start afresh in every E-step until that lets the bound
-    fall; from then on, they start from where they were. The last step has no M-step, so that q(a) and the topic shares
-    belong to the parameters that are returned.
-    """
-    settings, logs = task.settings, labels.logs()
-    spread = task.backend.spread(_Labelled(task.counts, logs, design.n_topics, settings.limits))
-    n_tokens = task.n_tokens
-    first, fresh, resumed = 0, True, watch.resume()
-    if resumed is not None:
-        first, fresh = resumed[0]["done"], resumed[0]["fresh"]
-        spread.map(_take_gamma, resumed[1].pop("gamma"), (logs > -np.inf).sum(axis=0).tolist())
-        now = _Parameters.restore(labels, resumed[1])
-        if _is_last(watch.trace, settings):  # the kill came after the last step, which is then done once more
-            first, _ = first - 1, watch.trace.pop()
-    else:
-        now = _first_parameters(labels, design, prior, task, spread)
-    for done in range(first, settings.max_iter):
-        given = (now.components.tables(design, task.backend.all), now.alpha, now.labels.logs())
-        evidence = now.labels.log_prior() - prior.penalties(now.components.eta, design, task.backend.all)
-        stats = total(spread.map(_facet_step, *given, fresh))
-        if fresh and watch.trace and (stats.bound + evidence) / n_tokens < watch.trace[-1]:
-            fresh = False
-            stats = total(spread.map(_facet_step, *given, fresh, True))
-        watch.trace.append((stats.bound + evidence) / n_tokens)
-        last = _is_last(watch.trace, settings)
-        if not last:
-            now = _maximise(now, stats, spread, design, prior, task, learn_alpha=done + 1 >= _ALPHA_AFTER)
-        watch.step(done + 1, partial(_arrays, now, spread, last), fresh=fresh)
-        if last:
-            break
-    state = State.first(task.model, np.ascontiguousarray(now.components.topics(design).T, dtype=np.float32))
-    return FacetedFit(
-        replace(state, alpha=now.alpha), watch.trace, len(watch.trace), components=now.components, labels=now.labels,
-        doc_topic=_of_all(spread, _shares_of), posterior=_of_all(spread, _posterior_of),
-    )  # fmt: skip
+    found = FacetEM.fit(task, watch, labels=labels, design=design, prior=prior)
+    assert isinstance(found, FacetedFit)
+    return found
 
 
 def _of_all(spread: Spread, function: Callable[..., np.ndarray]) -> np.ndarray:
     return np.concatenate(list(spread.map(function)))
-
-
-def _is_last(trace: list[float], settings: Any) -> bool:
-    return len(trace) >= settings.max_iter or has_converged(trace, settings.tol)
-
-
-def _maximise(
-    now: _Parameters[Labels], stats: _Stats, spread: Spread, design: CellDesign, prior: FacetPrior, task: Task,
-    learn_alpha: bool,
-) -> _Parameters[Labels]:  # fmt: skip
-    """The M-step: components, labels and alpha."""
-    alpha = now.alpha
-    components = fit_components(stats.words, design, prior, task.backend, now.components)
-    if learn_alpha:
-        alpha = task.model.doc_topic_prior.update(alpha, np.append(stats.log_theta, len(task.batch)))
-    return _Parameters(components, now.labels.update(_of_all(spread, _posterior_of)), alpha)
 
 
 def _first_parameters(

@@ -18,14 +18,16 @@ so that L never falls. a = b = 0 is maximum likelihood. The paper's alpha and et
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
 from supertopic.inference.first_topics import online_counts
-from supertopic.inference.task import Fit, Task, Watch, has_converged, require_one_process
+from supertopic.inference.loop import EM
+from supertopic.inference.requirements import one_process
+from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.sentences import infer_sentences, likelihood_after
 from supertopic.model import SentenceState, State, restore_state
@@ -119,49 +121,67 @@ def completion(
     return logs, np.asarray(n_tokens, dtype=np.float64).ravel()
 
 
-def fit_sentences(first: np.ndarray, epsilon: float | None, task: Task, watch: Watch) -> Fit:
-    """EM until the objective per token rises by less than `tol` of itself. eps is learned if `epsilon` is None.
+class SentenceEM(EM):
+    """EM until the objective per token rises by less than `tol` of itself.
 
-    The rows of `task.counts` are sentences, those of document d at [first_d, first_{d+1}). The priors of `task.model`
-    are a and b.
+    The rows of the task's counts are sentences. The priors of its model are a and b.
     """
-    require_one_process(task, "a model of sentences")
-    model, settings, sentences = task.model, task.settings, Sentences(task.counts, first)
-    doc_topic, done = None, 0
-    resumed = watch.resume()
-    if resumed is not None:
-        done, doc_topic = resumed[0]["done"], resumed[1].pop("doc_topic")
-        state = restore_state(resumed[1])
-    elif task.start:
-        state = task.start.copy()
-    else:
-        alpha = model.doc_topic_prior.start
-        counts = online_counts(sentences.by_document, model.n_topics, alpha, task.seed, task.backend)
+
+    requires = (one_process("a model of sentences"),)
+
+    def __init__(self, task: Task, first: np.ndarray, epsilon: float | None) -> None:
+        """first : (D + 1,) the sentences of document d are at [first_d, first_{d+1}); epsilon : learned if None"""
+        super().__init__(task)
+        self.sentences, self.epsilon = Sentences(task.counts, first), epsilon
+        self.doc_topic: np.ndarray | None = None
+        self.later = np.ones(task.counts.shape[0], dtype=bool)  # sentences that are not the first of their document
+        self.later[first[:-1][np.diff(first) > 0]] = False
+
+    def start(self) -> None:
+        task, model = self.task, self.task.model
+        if task.start:
+            self._take(task.start.copy())
+            return
+        given = (model.n_topics, model.doc_topic_prior.start, task.seed, task.backend)
+        counts = online_counts(self.sentences.by_document, *given)
         topics = model.emission.first(counts, task.backend)
-        state = SentenceState.first(model, topics, epsilon=np.array([_START_EPSILON]))
-    assert isinstance(state, SentenceState)
-    if epsilon is not None:
-        state.epsilon = np.array([epsilon])
-    prior = model.doc_topic_prior.start
-    n_tokens = task.n_tokens
-    later = np.ones(task.counts.shape[0], dtype=bool)  # sentences that are not the first of their document
-    later[first[:-1][np.diff(first) > 0]] = False
-    for number in range(done, settings.max_iter):
-        if has_converged(watch.trace, settings.tol):  # first, since a fit may be killed right after its last step
-            break
+        self._take(SentenceState.first(model, topics, epsilon=np.array([_START_EPSILON])))
+
+    def _take(self, state: State) -> None:
+        assert isinstance(state, SentenceState)
+        self.state = state
+        if self.epsilon is not None:
+            self.state.epsilon = np.array([self.epsilon])
+
+    def step(self) -> float:
+        task, state, emission = self.task, self.state, self.task.model.emission
         weights = log_topics(state)
-        given = (prior, float(state.epsilon[0]), task.backend, settings.limits, doc_topic)
-        found = infer_posterior(sentences, weights, *given)
+        given = (task.model.doc_topic_prior.start, float(state.epsilon[0]), task.backend, task.settings.limits)
+        found = infer_posterior(self.sentences, weights, *given, self.doc_topic)
         # log prior of the topics; the prior of the emission is the pseudo-count b
-        smoothing = getattr(model.emission, "prior", 0.0) * float(weights.sum(dtype=np.float64))
-        watch.trace.append((float(found.objective.sum()) + smoothing) / n_tokens)
+        smoothing = getattr(emission, "prior", 0.0) * float(weights.sum(dtype=np.float64))
         counts = np.ascontiguousarray(task.counts.T @ found.posterior, dtype=np.float32)
-        state = replace(state, word_topic=model.emission.update(state.word_topic, counts, 1.0, task.backend))
-        if epsilon is None and later.any():
-            state.epsilon = np.array([max(float(found.fresh[later].mean()), _LEAST_EPSILON)])
-        doc_topic = found.doc_topic
-        watch.step(number + 1, partial(dict, state.arrays(), doc_topic=doc_topic))
-    return Fit(state, watch.trace, len(watch.trace))
+        self.state = replace(state, word_topic=emission.update(state.word_topic, counts, 1.0, task.backend))
+        if self.epsilon is None and self.later.any():
+            self.state.epsilon = np.array([max(float(found.fresh[self.later].mean()), _LEAST_EPSILON)])
+        self.doc_topic = found.doc_topic
+        self.done += 1
+        return (float(found.objective.sum()) + smoothing) / task.n_tokens
+
+    def result(self) -> Fit:
+        return Fit(self.state, self.trace, len(self.trace))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        assert self.doc_topic is not None
+        return {**self.state.arrays(), "doc_topic": self.doc_topic}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self.doc_topic = arrays.pop("doc_topic")
+        self._take(restore_state(arrays))
+
+
+def fit_sentences(first: np.ndarray, epsilon: float | None, task: Task, watch: Watch) -> Fit:
+    return SentenceEM.fit(task, watch, first=first, epsilon=epsilon)
 
 
 def log_topics(state: State) -> np.ndarray:
