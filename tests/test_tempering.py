@@ -89,6 +89,18 @@ def test_the_temperature_is_kept(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize("n_rare", [1, 6])
+def test_a_rare_class_leaves_the_others_tempered(kind, n_rare):
+    """Its documents are in every fold's fit, or in the folds: the temperature is that of the many, nearly."""
+    X, y = bursty(600)
+    rare = y.copy()
+    rare[:n_rare] = 7
+    found, without = (CLASSIFIERS[kind]().fit(X, labels).temperature_ for labels in (rare, y))
+    heats = [one.level * 60**one.power for one in (found, without)]
+    assert min(heats) > 1.5 and heats[0] == pytest.approx(heats[1], rel=0.6)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_few_documents_and_bad_folds(kind):
     X, y = bursty(30)
     assert CLASSIFIERS[kind](cross_fit=10).fit(X, y).temperature_ == (

@@ -26,7 +26,7 @@ from supertopic.documents.corpus import Corpus
 
 _LIMITS = ((np.log(0.05), np.log(1e4)), (0.0, 1.0))  # of the level's logarithm, and of the power
 _STARTS = (0.0, 0.5)  # powers that two searches begin at
-_LEAST = 5  # documents that the smallest class needs for every fold
+_LEAST = 5  # labelled documents in a fold
 
 
 class Temperature(NamedTuple):
@@ -72,26 +72,31 @@ class Evidence(NamedTuple):
 
 
 def cross_fitted_temperature(estimator: Any, corpus: Corpus, codes: np.ndarray, **beside: np.ndarray) -> Temperature:
-    """The temperature of an estimator, by fits without a fold of the documents; 1 where a class is too small.
+    """The temperature of an estimator, by fits without a fold of the documents; 1 where these are too few.
+
+    Documents of a class with fewer than one for each fold are in all fits: the others tell the temperature.
 
     codes : (D,) places of the labels among the classes, NaN where missing
     beside : what else `fit` takes for every document
     """
     n_folds, known = int(estimator.cross_fit), np.flatnonzero(~np.isnan(codes))
     places = codes[known].astype(np.intp)
-    if not n_folds or np.bincount(places).min() < _LEAST * n_folds:
+    told = np.flatnonzero(np.bincount(places)[places] >= n_folds)
+    if not n_folds or len(told) < _LEAST * n_folds:
         return Temperature()
-    found = np.empty((len(known), len(estimator.classes_)))
+    found = np.empty((len(told), len(estimator.classes_)))
     own = estimator.get_params(deep=False)
     alone = {"cross_fit": 0, "vectorizer": None, "verbose": 0, "checkpoint": None, "warm_start": False}
-    for rest, out in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(places, places):
+    for _, out in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(told, places[told]):
+        rest = np.delete(np.arange(len(known)), told[out])
         other = clone(estimator).set_params(**{name: value for name, value in alone.items() if name in own})
         more = {name: values[known[rest]] for name, values in beside.items()}
         other.fit(corpus.counts[known[rest]], places[rest], **more)
-        evidence = other._evidence(Corpus(corpus.counts[known[out]]))
+        evidence = other._evidence(Corpus(corpus.counts[known[told[out]]]))
         found[out] = evidence.log_words
     with estimator._backend() as backend:
-        return fit_temperature(Evidence(found, evidence.log_shares, lengths_of(corpus)[known]), places, backend.all)
+        sizes = lengths_of(corpus)[known[told]]
+        return fit_temperature(Evidence(found, evidence.log_shares, sizes), places[told], backend.all)
 
 
 def lengths_of(corpus: Corpus) -> np.ndarray:
