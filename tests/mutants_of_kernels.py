@@ -23,8 +23,8 @@ MUTANTS = [
     *mutants_of(
         "kernels/e_step_words.py",
         (
-            "prior[:] = alpha[row]\n            _gammas_of",
-            "prior[:] = alpha[0]\n            _gammas_of",
+            "prior, gamma[d], rows)\n        count, ratios",
+            "alpha[0], gamma[d], rows)\n        count, ratios",
             _ROWS + "[0-False-False]",
         ),
         (
@@ -77,7 +77,7 @@ MUTANTS = [
             "ratio[j] = _TINY",
             _WORDS + "test_leaps_and_topics_that_settle_among_themselves_save_passes",
         ),
-        ("sums[k] -= total", "sums[k] += total", _WORDS + "test_expected_log_shares_are_summed_as_written_down"),
+        ("found[k] -= total", "found[k] += total", _WORDS + "test_expected_log_shares_are_summed_as_written_down"),
         (
             "_exp_digamma(word_topic[w, k]) * scale[k]",
             "_exp_digamma(word_topic[w, k])",

@@ -43,21 +43,21 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "doc_topic_prior.py",
+        "priors/dirichlet.py",
         (
             "(digamma(sizes + alpha.sum()) - digamma(alpha.sum()))",
             "digamma(sizes + alpha.sum())",
-            "test_doc_topic_prior.py::test_minka_climbs_to_the_maximum",
+            "test_prior_dirichlet.py::test_minka_climbs_to_the_maximum",
         ),
         (
             "(gradient - shift) / diagonal * rate",
             "(gradient - shift) / diagonal",
-            "test_doc_topic_prior.py::test_a_damped_step_is_a_part_of_newtons",
+            "test_prior_dirichlet.py::test_a_damped_step_is_a_part_of_newtons",
         ),
         (
             "n_topics * (digamma(n_topics * a) - digamma(a)) + total_log",
             "n_topics * (digamma(a) - digamma(n_topics * a)) + total_log",
-            "test_doc_topic_prior.py::test_newton_finds_the_maximum_of_real_statistics",
+            "test_prior_dirichlet.py::test_newton_finds_the_maximum_of_real_statistics",
         ),
     ),
     *mutants_of(

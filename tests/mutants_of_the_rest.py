@@ -233,7 +233,7 @@ MUTANTS = [
     *mutants_of(
         "inference/after/prediction.py",
         (
-            "np.maximum(shares[some] * longer[some, None] - inverse[some, None] * alpha, 0.0)",
+            "np.maximum(shares[some] * longer[some, None] - inverse[some, None] * own, 0.0)",
             "shares[some] * longer[some, None]",
             "test_slda_estimators.py::test_training_documents_are_inferred_once_after_a_fit",
         ),
