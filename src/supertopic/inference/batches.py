@@ -185,6 +185,7 @@ class Locals:
     score: np.ndarray  # (D, C) E[s] of each response column
     moment: np.ndarray  # (D, C) E[s²], or E[exp s] of a product column
     prior: Rows | None = None  # the alpha that the step was given
+    log_theta: np.ndarray | None = None  # (R, K) sum of E[log theta] over the documents of each of its rows
     labelled: Any = None  # these documents as a regression sees them, once an M-step has asked
 
     @classmethod
@@ -193,7 +194,7 @@ class Locals:
         return cls(doc_topic, np.zeros((n_documents, n_columns)), np.zeros((n_documents, n_columns)))
 
     def copy(self) -> Locals:
-        return Locals(self.doc_topic.copy(), self.score.copy(), self.moment.copy(), self.prior)
+        return Locals(self.doc_topic.copy(), self.score.copy(), self.moment.copy(), self.prior, self.log_theta)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "labelled": None}  # it can be made again

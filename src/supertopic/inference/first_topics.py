@@ -162,7 +162,7 @@ def first_state(task: Task) -> State:
     if init == "uniform":
         counts = near_uniform_counts(task.counts, model.n_topics, task.seed)
     else:
-        prior = model.doc_topic_prior.start
+        prior = model.doc_topic_prior.mean(model.doc_topic_prior.start)
         counts = online_counts(task.counts, model.n_topics, prior, task.seed, task.backend, task.n_documents)
     topics = model.emission.first(counts, task.backend)
     if model.one_topic:

@@ -8,13 +8,16 @@ documents, so that threads, mini-batches, streams and clusters need no more than
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import gammaln
+
+Found = TypeVar("Found")
 
 _PIECE = 512  # documents whose statistics are added up in one go
 
@@ -79,6 +82,14 @@ class Rows:
         return float(self.sizes @ norms + (self.alpha * log_theta).sum())
 
 
+def remembered(documents: Described, key: Any, find: Callable[[], Found]) -> Found:
+    """What `find` finds of documents; kept with them, for one key at a time."""
+    kept = vars(documents).get("_remembered")
+    if kept is None or kept[0] != key:
+        kept = vars(documents)["_remembered"] = (key, find())
+    return kept[1]
+
+
 class Described(Protocol):
     """Documents, and what is known of them beside their words."""
 
@@ -92,7 +103,6 @@ class SharePrior(ABC):
     """A prior on topic shares; `alpha` are its parameters (`State.alpha`)."""
 
     start: np.ndarray  # the parameters before the first step
-    turns: int = 1  # of summarise and update in an M-step that sees all documents
 
     @property
     @abstractmethod
@@ -116,10 +126,21 @@ class SharePrior(ABC):
 
     @abstractmethod
     def update(self, alpha: np.ndarray, stats: np.ndarray, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
-        """The parameters after an M-step; with a rate below one (mini-batches), after one damped step.
+        """The parameters after a step; with a rate below one (mini-batches), after a damped one.
 
         stats : of documents that stand for `scale` times as many
         """
+
+    def maximise(self, alpha: np.ndarray, stats: np.ndarray, again: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """The parameters after an M-step on all documents.
+
+        stats : at `alpha`; again : the statistics of the same documents at other parameters
+        """
+        return self.update(alpha, stats)
+
+    def change(self, before: np.ndarray, after: np.ndarray) -> float:
+        """How far a step has gone, relative to the parameters."""
+        return float(np.max(np.abs(after - before) / before))
 
     @abstractmethod
     def update_from_counts(self, alpha: np.ndarray, histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:

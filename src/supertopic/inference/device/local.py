@@ -73,7 +73,8 @@ def local_step_on_device(
     if model.collapsed and shares.learns:
         gamma, prior = gamma.copy(), Prior.of(state.alpha, False)
         infer_documents(documents, rows, prior, limits, False, gamma, found)
-    stats.prior = shares.summarise(state.alpha, batch, given, sum_log_theta(gamma, prior, found)[None])
+    partition.found.log_theta = sum_log_theta(gamma, prior, found)[None]
+    stats.prior = shares.summarise(state.alpha, batch, given, partition.found.log_theta)
     if not isinstance(weights, Matrix):
         stats.word_topic = np.asarray(kept)
     return stats

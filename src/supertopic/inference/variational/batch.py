@@ -68,7 +68,8 @@ class VariationalEM(Engine):
             bound = (stats.bound + evidence) / self.task.n_tokens
         self.state, self.terms = global_step(model, state, stats, self.spread, self.terms, backend)
         self.done += 1
-        if self.done <= self.settled and np.max(np.abs(self.state.alpha - state.alpha) / state.alpha) < SETTLED:
+        moved = model.doc_topic_prior.change(state.alpha, self.state.alpha)
+        if self.done <= self.settled and moved < SETTLED:
             self.settled = self.done
         self._spare = weights
         return bound

@@ -166,9 +166,11 @@ class _Documents:
         state = replace(before, word_topic=topics)
         state, duals = self._move_coefficients(state, duals, self._design(state, gamma))
         log_theta = sum_by_row(shares, gamma.astype(np.float32), backend)
-        moved = replace(
-            state, alpha=prior.update(state.alpha, prior.summarise(state.alpha, self.batch, shares, log_theta))
-        )
+
+        def summarise(alpha: np.ndarray) -> np.ndarray:
+            return prior.summarise(alpha, self.batch, prior.rows(alpha, self.batch), log_theta)
+
+        moved = replace(state, alpha=prior.maximise(state.alpha, summarise(state.alpha), summarise))
 
         def evidence(state: State) -> float:
             return self._prior(state).log_density(log_theta) + prior.evidence(state.alpha)

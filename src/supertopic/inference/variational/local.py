@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma
 
-from supertopic.backends.base import Backend, Room
+from supertopic.backends.base import Backend, Room, reads_only
 from supertopic.inference.batches import EntryOrder, Locals, Partition
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.e_step_words import add_word_blocks, variational_shares
@@ -13,7 +13,7 @@ from supertopic.kernels.e_step_words import WEIGHT_OFFSET, sum_log_theta
 from supertopic.kernels.one_topic import share_documents
 from supertopic.kernels.word_sums import add_by_word, add_shares_by_word
 from supertopic.model import DocumentTerms, MixtureState, Model, State, Stats
-from supertopic.priors.base import Rows
+from supertopic.priors.base import Rows, SharePrior
 
 
 def local_step(
@@ -58,8 +58,17 @@ def local_step(
         # a mode has no evidence, and its counts are too soft: alpha is learned from the variational bound
         # (`supertopic.priors.dirichlet`)
         gamma = variational_shares(batch, weights, rows, limits.max_passes, limits.tol, gamma, backend)
-    stats.prior = prior.summarise(state.alpha, batch, rows, sum_by_row(rows, gamma, backend))
+    found.log_theta = sum_by_row(rows, gamma, backend)
+    stats.prior = prior.summarise(state.alpha, batch, rows, found.log_theta)
     return stats
+
+
+@reads_only
+def summarise_step(partition: Partition, backend: Backend, prior: SharePrior, alpha: np.ndarray) -> np.ndarray:
+    """What documents would say about other parameters of the prior, at the shares that the last step found."""
+    batch, found = partition.batch, partition.found
+    assert found is not None and found.log_theta is not None
+    return prior.summarise(alpha, batch, prior.rows(alpha, batch), found.log_theta)
 
 
 def remember(partition: Partition, again: bool) -> None:

@@ -16,8 +16,9 @@ from scipy.special import digamma, gammaln
 from supertopic.backends.base import Backend, Spread, total
 from supertopic.inference.batches import Batch
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.local import local_step
+from supertopic.inference.variational.local import local_step, summarise_step
 from supertopic.model import DocumentTerms, MixtureState, Model, State, Stats
+from supertopic.priors.base import SharePrior
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,19 @@ def global_step(
     if isinstance(after, MixtureState):
         after.shares = (1.0 - rate) * after.shares + rate * (state.alpha + scale * stats.prior)
     else:
-        after.alpha = model.doc_topic_prior.update(state.alpha, stats.prior, scale, rate)
+        after.alpha = _move_prior(model.doc_topic_prior, state.alpha, stats.prior, spread, scale, rate)
     return model.coef_step.update(model, state, after, stats, spread, terms, backend, scale, rate)
+
+
+def _move_prior(
+    prior: SharePrior, alpha: np.ndarray, stats: np.ndarray, spread: Spread, scale: float, rate: float
+) -> np.ndarray:
+    """The parameters of the prior on topic shares after a step."""
+    if not prior.learns:
+        return alpha
+    if scale != 1.0 or rate != 1.0:
+        return prior.update(alpha, stats, scale, rate)
+    return prior.maximise(alpha, stats, lambda other: total(spread.map(summarise_step, prior, other)))
 
 
 def global_evidence(model: Model, state: State, backend: Backend) -> float:
