@@ -21,7 +21,7 @@ LONG = {
     "test_faceted", "test_facets", "test_faults", "test_fuzz", "test_grid", "test_habits", "test_honest", "test_house",
     "test_invalid_input", "test_kernels_e_step_words", "test_kernels_gibbs", "test_kernels_gibbs_documents",
     "test_killed_parts", "test_labelled_streams", "test_medlda", "test_medlda_estimators", "test_medlda_gibbs",
-    "test_metrics_heldout", "test_mutants", "test_new_response", "test_notebook", "test_page_address",
+    "test_metrics_heldout", "test_mutants", "test_new_response", "test_notebook", "test_page_address", "test_page_fit",
     "test_page_groups", "test_page_hostile", "test_page_payload", "test_page_predictions", "test_page_print",
     "test_page_sizes", "test_page_views", "test_pages", "test_parity", "test_plain_python", "test_plots",
     "test_plots_predictions", "test_prediction_constrained", "test_prediction_stream", "test_regression",

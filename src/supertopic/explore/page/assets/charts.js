@@ -81,12 +81,21 @@ function scale(low, high, from, to) {
   return Object.assign(place, { low, high, from, to });
 }
 
+/* The same by a logarithm, with round numbers of its own. */
+function logScale(log, low, high, from, to) {
+  const place = scale(log(low), log(high), from, to);
+  const powers = Array.from({ length: 24 }, (_, i) => 10 ** (i - 8));
+  const round = [0, ...powers.flatMap((n) => [n, 3 * n])].filter((n) => n >= low && n <= high);
+  const wanted = round.length > 7 ? round.filter((n) => n === 0 || powers.includes(n)) : round;
+  return Object.assign((value) => place(log(value)), { low, high, from, to, ticks: wanted });
+}
+
 function bottomAxis(x, y, height, form = number) {
   const wanted = Math.max(2, Math.min(7, Math.floor(Math.abs(x.to - x.from) / 70)));
   return svg(
     "g",
     {},
-    ticks(x.low, x.high, wanted)
+    (x.ticks ?? ticks(x.low, x.high, wanted))
       .map((value) => [
         segment(x(value), y - height, x(value), y, paint("line")),
         label(x(value), y + 16, form(value), { "text-anchor": "middle", "font-size": 11, fill: paint("muted") }),
@@ -99,7 +108,7 @@ function leftAxis(y, x, width, form = number) {
   return svg(
     "g",
     {},
-    ticks(y.low, y.high, 5)
+    (y.ticks ?? ticks(y.low, y.high, 5))
       .map((value) => [
         segment(x, y(value), x + width, y(value), paint("line")),
         label(x - 6, y(value) + 4, form(value), { "text-anchor": "end", "font-size": 11, fill: paint("muted") }),

@@ -14,7 +14,8 @@ function drawFitted(place) {
       : Array.from({ length: nDocuments() }, (_, d) => d).filter(
           (d) => !Number.isNaN(app.data.arrays[`y_${i}`].data[d]),
         );
-  const parts = [columnChooser()];
+  const several = app.data.outcomes.length > 1 || app.data.arrays.inclusion;
+  const parts = [several ? columnChooser() : null];
   if (i < 0) parts.push(el("p", { class: "note" }, "This model has no response, so that there is nothing to predict."));
   else if (!known.length)
     parts.push(
@@ -47,7 +48,7 @@ function fitParts(i, known) {
   return [
     flag,
     measures(classMeasures(i, known)),
-    el("div", { class: "two even" }, confusionFigure(i, known), more),
+    el("div", { class: outcome.classes.length > 12 ? "" : "two even" }, confusionFigure(i, known), more),
     calibrated ? reliabilityFigure(i, known) : null,
   ];
 }
@@ -111,16 +112,50 @@ function classMeasures(i, known) {
   return found;
 }
 
-/* Tenths of the predictions: [{predicted, seen, n}]. */
+/* Tenths of the predictions: [{predicted, seen, error, n}]. */
 function tenths(pairs, n = 10) {
   const order = [...pairs].sort((a, b) => a[0] - b[0]);
-  const found = [];
-  for (let b = 0; b < n; b++) {
-    const part = order.slice(Math.floor((b * order.length) / n), Math.floor(((b + 1) * order.length) / n));
-    if (part.length)
-      found.push({ predicted: mean(part.map(([p]) => p)), seen: mean(part.map(([, y]) => y)), n: part.length });
-  }
-  return found;
+  return Array.from({ length: n }, (_, b) =>
+    order.slice(Math.floor((b * order.length) / n), Math.floor(((b + 1) * order.length) / n)),
+  )
+    .filter((part) => part.length)
+    .map((part) => {
+      const seen = mean(part.map(([, y]) => y));
+      const variance = mean(part.map(([, y]) => (y - seen) ** 2));
+      const error = part.length > 1 ? Math.sqrt(variance / (part.length - 1)) : NaN;
+      return { predicted: mean(part.map(([p]) => p)), seen, error, n: part.length };
+    });
+}
+
+/* Points of tenths with 90 % intervals, joined by a line. */
+function tenthMarks(groups, x, y, color, [lowest, highest]) {
+  const clip = (value) => Math.max(lowest, Math.min(highest, value));
+  const bars = groups.map(({ predicted, seen, error, n }) =>
+    n > 1
+      ? segment(x(predicted), y(clip(seen - Z90 * error)), x(predicted), y(clip(seen + Z90 * error)), color, {
+          "stroke-width": 1.5,
+        })
+      : null,
+  );
+  const dots = groups.map((g) => circle(x(g.predicted), y(g.seen), 4.5, { fill: color, stroke: paint("surface") }));
+  return svg("g", {}, [
+    ...bars,
+    curve(
+      groups.map((g) => [x(g.predicted), y(g.seen)]),
+      color,
+    ),
+    ...dots,
+  ]);
+}
+
+const TENTH_HEAD = ["predicted", "seen", "std_error", "documents"];
+const tenthRow = (g) => [g.predicted, g.seen, g.error, g.n];
+
+/* Counts and other numbers above zero have logarithmic axes where they spread over orders of magnitude. */
+function numberScale(i, low, high) {
+  const { lowest, grain } = app.data.outcomes[i].parts[0];
+  if (lowest < 0 || high < 20 * Math.max(low, grain || 1e-12)) return scale;
+  return (...ends) => logScale(grain ? Math.log1p : Math.log, ...ends);
 }
 
 function scatterFigure(i, known) {
@@ -128,30 +163,23 @@ function scatterFigure(i, known) {
     const { y, mean: p } = answerOf(i, d);
     return [p, y, d];
   });
-  const [low, high] = range(pairs.flatMap(([p, y]) => [p, y]));
-  const draw = (width) => {
+  const ends = range(pairs.flatMap(([p, y]) => [p, y]));
+  const groups = tenths(pairs);
+  const shape = (width) => {
     const size = Math.min(width, 460);
-    const x = scale(low, high, 54, size - 12);
-    const y = scale(low, high, size - 54, 12);
-    const dots = pointImage(
-      pairs.map(([p, value]) => [x(p), y(value), paint("accent")]),
-      size,
-      size,
-      pairs.length > 3000 ? 1.5 : 2.5,
-      0.35,
-    );
-    const groups = tenths(pairs);
+    const make = numberScale(i, ...ends);
+    return { size, x: make(...ends, 54, size - 12), y: make(...ends, size - 54, 12) };
+  };
+  const draw = (width) => {
+    const { size, x, y } = shape(width);
+    const dots = pairs.map(([p, value]) => [x(p), y(value), paint("accent")]);
     return {
       parts: [
         bottomAxis(x, size - 54, size - 66),
         leftAxis(y, 54, size - 66),
-        dots,
-        segment(x(low), y(low), x(high), y(high), paint("muted"), { "stroke-dasharray": "4 4" }),
-        curve(
-          groups.map((g) => [x(g.predicted), y(g.seen)]),
-          paint("down"),
-        ),
-        ...groups.map((g) => circle(x(g.predicted), y(g.seen), 4.5, { fill: paint("down"), stroke: paint("surface") })),
+        pointImage(dots, size, size, pairs.length > 3000 ? 1.5 : 2.5, 0.35),
+        segment(x(ends[0]), y(ends[0]), x(ends[1]), y(ends[1]), paint("muted"), { "stroke-dasharray": "4 4" }),
+        tenthMarks(groups, x, y, paint("down"), ends),
         axisTitle(size / 2, size - 16, "predicted"),
         axisTitle(14, size / 2, "true", true),
       ],
@@ -161,15 +189,13 @@ function scatterFigure(i, known) {
   const made = figure(
     "calibration",
     "Predicted and true",
-    "Orange: the mean truth of ten groups of predictions. On the dashed line predictions are neither too bold " +
-      "nor too flat. Choose a point to open its document.",
+    `Orange: the mean truth in ten groups of about ${whole(groups[0].n)} documents, with 90 % intervals. On the dashed ` +
+      "line predictions are neither overconfident nor too flat. Choose a point to open its document.",
     draw,
     () => [["row", "predicted", "true"], ...pairs.map(([p, y, d]) => [d, p, y])],
   );
   openNearest(made, (width) => {
-    const size = Math.min(width, 460);
-    const x = scale(low, high, 54, size - 12);
-    const y = scale(low, high, size - 54, 12);
+    const { x, y } = shape(width);
     return pairs.map(([p, value, d]) => [x(p), y(value), d]);
   });
   return made;
@@ -242,85 +268,128 @@ function residualFigure(i, known) {
   );
 }
 
-/* Coverage by tenth of the predictions. */
+/* Wilson's 90 % interval of a share. */
+function shareInterval(share, n) {
+  const z2 = Z90 * Z90;
+  const centre = (share + z2 / (2 * n)) / (1 + z2 / n);
+  const reach = (Z90 * Math.sqrt((share * (1 - share)) / n + z2 / (4 * n * n))) / (1 + z2 / n);
+  return { value: share, low: centre - reach, high: centre + reach };
+}
+
+/* Coverage by tenth of the predictions, beside the 90 % that are promised. */
 function coverageFigure(i, known) {
-  const order = [...known].sort((a, b) => answerOf(i, a).mean - answerOf(i, b).mean);
-  const parts = Array.from({ length: 10 }, (_, b) =>
-    order.slice(Math.floor((b * order.length) / 10), Math.floor(((b + 1) * order.length) / 10)),
-  ).filter((part) => part.length);
-  const items = parts.map((part) => ({
-    name: `predictions near ${number(mean(part.map((d) => answerOf(i, d).mean)))}`,
-    value: mean(part.map((d) => (isWrong(i, d) ? 0 : 1))),
-  }));
+  const inside = (d) => (isWrong(i, d) ? 0 : 1);
+  const groups = tenths(known.map((d) => [answerOf(i, d).mean, inside(d)]));
+  const all = shareInterval(mean(known.map(inside)), known.length);
+  const items = [
+    { name: `all (${whole(known.length)})`, ...all },
+    ...groups.map(({ predicted, seen, n }) => ({
+      name: `near ${number(predicted)} (${whole(n)})`,
+      near: number(predicted),
+      ...shareInterval(seen, n),
+    })),
+  ].map((item) => ({ ...item, color: paint(item.high < 0.9 ? "down" : "accent") }));
+  const short = items.filter(({ near, high }) => near && high < 0.9);
+  const said1 = short.length
+    ? ` They fall short near predictions of ${short.map(({ near, value }) => `${near} (${percent(value)})`).join(", ")}.`
+    : " No group falls clearly short.";
   return figure(
     "coverage",
     "How often intervals hold the truth",
-    "They should hold 90 % everywhere.",
-    (width) => bars(width, items, { form: percent, low: 0, high: 1 }),
-    () => [["group", "coverage"], ...items.map(({ name, value }) => [name, value])],
+    `By the prediction, with the number of documents. The dashed line is the promised 90 %; lines are 90 % intervals.${said1}`,
+    (width) => intervals(width, items, { form: percent, mark: 0.9, high: 1 }),
+    () => [
+      ["group", "coverage", "low_90", "high_90"],
+      ...items.map((item) => [item.name, item.value, item.low, item.high]),
+    ],
   );
 }
 
+/* Classes in an order in which those that are taken for each other stand side by side. */
+function likeOrder(table) {
+  const sizes = table.map((row) => row.reduce((sum, n) => sum + n, 0));
+  const like = (a, b) => (table[a][b] + table[b][a]) / Math.max(sizes[a] + sizes[b], 1);
+  const order = [sizes.indexOf(Math.max(...sizes))];
+  while (order.length < table.length) {
+    const last = order[order.length - 1];
+    const rest = table.map((_, c) => c).filter((c) => !order.includes(c));
+    order.push(rest.reduce((best, c) => (like(last, c) > like(last, best) ? c : best)));
+  }
+  return order;
+}
+
 function confusionFigure(i, known) {
-  const { classes } = app.data.outcomes[i];
+  const { classes, parts: responses } = app.data.outcomes[i];
   const table = classes.map(() => new Float64Array(classes.length));
   for (const d of known) {
     const { y, decided } = answerOf(i, d);
     table[y][decided] += 1;
   }
+  const graded = responses.some(({ response }) => response === "ordinal");
+  const order = graded || classes.length < 4 ? classes.map((_, c) => c) : likeOrder(table);
+  const sizes = table.map((row) =>
+    Math.max(
+      row.reduce((sum, n) => sum + n, 0),
+      1,
+    ),
+  );
   const draw = (width) => {
-    const left = Math.round(Math.min(130, width * 0.3));
+    const left = Math.round(Math.min(150, width * 0.3));
     const top = 84;
-    const cell = Math.max(16, Math.min(64, (width - left - 8) / classes.length));
+    const cell = Math.max(10, Math.min(64, (width - left - 8) / classes.length));
     const parts = [
       label(left, 12, "predicted →", { fill: paint("muted"), "font-size": 11 }),
       label(left - 6, top - 6, "true ↓", { "text-anchor": "end", fill: paint("muted"), "font-size": 11 }),
     ];
-    classes.forEach((name, c) => {
-      const x = left + (c + 0.4) * cell;
-      parts.push(
-        label(x, top - 8, fitText(name, 84, 11), { "font-size": 11, transform: `rotate(-40 ${x} ${top - 8})` }),
-      );
-      parts.push(label(left - 6, top + (c + 0.5) * cell + 4, fitText(name, left - 10, 12), { "text-anchor": "end" }));
-      const total = Math.max(
-        table[c].reduce((sum, n) => sum + n, 0),
-        1,
-      );
-      table[c].forEach((count, p) => {
-        const share = count / total;
-        const shade =
-          c === p
-            ? blend(paint("surface"), paint("up"), 0.75 * share)
-            : blend(paint("surface"), paint("down"), 0.75 * share);
-        parts.push(
-          pressable(
-            `True ${name}, predicted ${classes[p]}: ${count} documents`,
-            () => showClass(c, p),
-            {},
-            box(left + p * cell + 1, top + c * cell + 1, cell - 2, cell - 2, shade, {
-              stroke: paint("line"),
-              class: "cell",
-            }),
-            cell > 22
-              ? label(left + (p + 0.5) * cell, top + (c + 0.5) * cell + 4, count ? whole(count) : "·", {
-                  "text-anchor": "middle",
-                  "font-size": cell > 40 ? 12 : 10,
-                })
-              : null,
-          ),
-        );
+    order.forEach((c, r) => {
+      const x = left + (r + 0.5) * cell;
+      const turned = { "font-size": 11, transform: `rotate(-50 ${x} ${top - 8})` };
+      parts.push(label(x, top - 8, fitText(classes[c], 84, 11), turned));
+      const name = fitText(`${classes[c]} (${whole(sizes[c])})`, left - 10, 11);
+      parts.push(label(left - 6, top + (r + 0.5) * cell + 4, name, { "text-anchor": "end", "font-size": 11 }));
+      order.forEach((p, q) => {
+        const share = table[c][p] / sizes[c];
+        const place = [left + q * cell + 1, top + r * cell + 1, cell - 2, cell - 2];
+        const color = blend(paint("surface"), paint(c === p ? "up" : "down"), 0.75 * share);
+        const centred = { "text-anchor": "middle", "font-size": cell > 40 ? 12 : 10 };
+        const text = share ? `${Math.round(100 * share)}` : "·";
+        const spoken = `True ${classes[c]}, predicted ${classes[p]}: ${table[c][p]} documents`;
+        const tip = svg("title", {}, `${spoken}, ${percent(share)} of the class`);
+        const mark = box(...place, color, { stroke: paint("line"), class: "cell" });
+        const shown = cell > 19 ? label(left + (q + 0.5) * cell, top + (r + 0.5) * cell + 4, text, centred) : null;
+        parts.push(pressable(spoken, () => showClass(c, p), {}, mark, shown, tip));
       });
     });
     return { parts, height: top + classes.length * cell + 10 };
   };
-  return figure(
+  const made = figure(
     "confusion",
     "True and predicted classes",
-    "Numbers of documents. Choose a cell to see them.",
+    "Percent of the documents of each true class; in brackets how many there are. Choose a cell to see them.",
     draw,
-    () => [["true \\ predicted", ...classes], ...classes.map((name, c) => [name, ...table[c]])],
+    () => [
+      ["true \\ predicted", ...order.map((c) => classes[c])],
+      ...order.map((c) => [classes[c], ...order.map((p) => table[c][p])]),
+    ],
     { role: "group" },
   );
+  if (classes.length > 2) made.append(...confusions(classes, table, sizes));
+  return made;
+}
+
+/* The pairs of classes that are most often taken for each other. */
+function confusions(classes, table, sizes) {
+  const pairs = table
+    .flatMap((row, c) => Array.from(row, (n, p) => ({ c, p, n })))
+    .filter(({ c, p, n }) => c !== p && n > 0)
+    .sort((a, b) => b.n - a.n);
+  const item = ({ c, p, n }) => {
+    const names = [said(cut(classes[c], 40)), " taken for ", said(cut(classes[p], 40))];
+    const open = el("button", { type: "button", class: "link", onclick: () => showClass(c, p) }, names);
+    return el("li", {}, open, `: ${whole(n)} documents, ${percent(n / sizes[c])} of the class`);
+  };
+  if (!pairs.length) return [];
+  return [el("h4", {}, "Most frequent mistakes"), el("ol", { class: "mistakes" }, pairs.slice(0, 10).map(item))];
 }
 
 function showClass(truth, decided) {
@@ -330,16 +399,17 @@ function showClass(truth, decided) {
   go("documents");
 }
 
-/* How often a class is true where it has a given probability. */
+/* How often predictions are right, by the probability they are given; of two classes, how often the second is true. */
 function reliabilityFigure(i, known) {
   const { classes } = app.data.outcomes[i];
-  const { code } = outcomeOfColumn(app.column);
-  const shown = code >= 0 ? code : classes.length - 1;
+  const two = classes.length === 2;
   const pairs = known.map((d) => {
-    const { y, chances, probabilities } = answerOf(i, d);
-    return [(probabilities || chances)[shown], y === shown ? 1 : 0];
+    const { y, chances, probabilities = chances, decided } = answerOf(i, d);
+    return two ? [probabilities[1], y] : [probabilities[decided], y === decided ? 1 : 0];
   });
   const groups = tenths(pairs);
+  const off = groups.reduce((sum, g) => sum + (g.n / known.length) * Math.abs(g.predicted - g.seen), 0);
+  const what = two ? `${cut(classes[1], 40)} is true` : "the predicted class is right";
   const draw = (width) => {
     const size = Math.min(width, 400);
     const x = scale(0, 1, 54, size - 12);
@@ -349,22 +419,19 @@ function reliabilityFigure(i, known) {
         bottomAxis(x, size - 54, size - 66, percent),
         leftAxis(y, 54, size - 66, percent),
         segment(x(0), y(0), x(1), y(1), paint("muted"), { "stroke-dasharray": "4 4" }),
-        curve(
-          groups.map((g) => [x(g.predicted), y(g.seen)]),
-          paint("accent"),
-        ),
-        ...groups.map((g) => circle(x(g.predicted), y(g.seen), 5, { fill: paint("accent") })),
-        label(size / 2, size - 16, "predicted probability", { "text-anchor": "middle", fill: paint("muted") }),
+        tenthMarks(groups, x, y, paint("accent"), [0, 1]),
+        axisTitle(size / 2, size - 16, "predicted probability"),
       ],
       height: size,
     };
   };
   return figure(
     "reliability",
-    `Are probabilities of ${cut(classes[shown], 40)} right?`,
-    "How often the class is true, by its predicted probability. On the dashed line they agree.",
+    "Are probabilities right?",
+    `How often ${what}, by its predicted probability: ten groups of about ${whole(groups[0].n)} documents, with 90 % ` +
+      `intervals. On the dashed line they agree; on average they are ${percent(off)} apart.`,
     draw,
-    () => [["predicted", "seen", "documents"], ...groups.map((g) => [g.predicted, g.seen, g.n])],
+    () => [TENTH_HEAD, ...groups.map(tenthRow)],
   );
 }
 
