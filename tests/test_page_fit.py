@@ -25,9 +25,7 @@ def test_coverage_stands_beside_what_is_promised(pages, watched):
         assert float(row[3]) - float(row[2]) == pytest.approx(2 * reach, rel=1e-5)
     line = page.locator("[data-figure=coverage] line[stroke-dasharray='4 3']")
     assert line.count() == 1
-    tick = page.evaluate(
-        "[...document.querySelectorAll('[data-figure=coverage] text')].find(t => t.textContent === '90 %').getAttribute('x')"
-    )
+    tick = page.locator("[data-figure=coverage] text:text-is('90 %')[text-anchor=middle]").get_attribute("x")
     assert float(line.get_attribute("x1")) == pytest.approx(float(tick))
 
 
