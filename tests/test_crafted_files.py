@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from safetensors.numpy import load_file
 
 from supertopic import LDA, Vectorizer, load
 from supertopic.persistence import read_model, to_json, write_model
@@ -224,8 +225,15 @@ def test_deeply_nested_values_are_refused(tmp_path):
 def test_the_same_checks_stand_before_a_save(tmp_path):
     model = LDA(2, max_iter=2).fit(sp.csr_matrix(np.eye(4)))
     model._state.alpha[0] = np.nan
-    with pytest.raises(ValueError, match=r"the model cannot be saved: state\.alpha holds NaN"):
+    with pytest.raises(ValueError, match=r"the model cannot be saved: state\.alpha holds NaN.*kept in .*m\.rescue"):
         model.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+    kept = load_file(tmp_path / "m.rescue")
+    np.testing.assert_array_equal(kept["state.word_topic"], model._state.word_topic)
+    np.testing.assert_array_equal(kept["doc_topic_"], model.doc_topic_)
+    with pytest.raises(ValueError, match="what was kept of a fit that could not be saved, not a model"):
+        load(tmp_path / "m.rescue")
+    (tmp_path / "m.rescue").unlink()
     model.fit(sp.csr_matrix(np.eye(4))).set_params(n_topics=3)
     with pytest.raises(ValueError, match="cannot be saved: n_topics: got 3, but the model was fitted with 2"):
         model.save(tmp_path / "m")

@@ -18,6 +18,7 @@ from supertopic import (
     SLDARegressor,
     SSTMClassifier,
     SSTMRegressor,
+    load,
 )
 from tests.fuzz.inputs import finite
 
@@ -132,3 +133,35 @@ def test_classes_that_one_word_separates(name):
     X = np.hstack([USUAL, 5.0 * np.column_stack([y, 1 - y])])
     model = fit(name, X, y=y)
     assert np.isfinite(getattr(model, "coef_", 0.0)).all() and set(model.predict(X)) <= {0, 1}
+
+
+def _one(base, value):
+    return np.concatenate([base[:-1], [value]])
+
+
+_COUNTS = RNG.poisson(3.0, 20) + 1.0
+_SHAPES = np.exp(RNG.normal(size=20))
+EXTREME = [
+    *(("poisson", np.round(_SHAPES * size) + 1) for size in (1e9, 1e11, 1e14)),
+    *((response, _one(_COUNTS, 1e14)) for response in ("poisson", "negative_binomial", "gamma", "weibull", "gaussian")),
+    *((response, np.full(20, 3.0)) for response in ("weibull", "gamma", "inverse_gaussian", "negative_binomial")),
+    *((response, _SHAPES * size) for response in ("gamma", "weibull", "gaussian") for size in (1e-90, 1e14)),
+    ("inverse_gaussian", _one(_SHAPES, 1e-100)),
+]
+
+
+@pytest.mark.parametrize("engine", ["vb", "gibbs", "pc"])
+@pytest.mark.parametrize(
+    ("response", "y"), EXTREME, ids=lambda part: part if isinstance(part, str) else f"{part[-1]:g}"
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_can_be_fitted_can_be_saved(engine, response, y, tmp_path):
+    model = SLDARegressor(2, response=response, inference=engine, cross_fit=0, max_iter=4)
+    model.fit(USUAL, y).save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(USUAL), model.predict(USUAL))
+
+
+def test_numbers_too_small_for_their_response_are_refused_before_the_fit():
+    for response in ("gamma", "weibull"):
+        with pytest.raises(ValueError, match=r"dispersion of .*, expected 1e-100 to 2e"):
+            SLDARegressor(2, response=response, cross_fit=0).fit(USUAL, _SHAPES * 1e-120)

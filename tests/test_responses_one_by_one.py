@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.special import gammaln, log_ndtr, softmax
+from scipy.special import gammaincc, gammaln, log_ndtr, softmax
 
 from supertopic.responses.base import registry
+from supertopic.responses.counts import poisson_quantile
 from supertopic.responses.positive import CanonicalGamma
 from supertopic.responses.several import Several
 from tests.naive_responses import EXAMPLES, VARIANCE, build, moments, simulated
@@ -195,3 +196,45 @@ def test_several_are_each_alone_side_by_side():
     y[1, 4] = -2.0
     with pytest.raises(ValueError, match="y holds -2, but response='poisson' needs counts"):
         together.check(y)
+
+
+LINKS = [(name, link) for name, kind in registry().items() if kind.ranges for link in getattr(kind, "links", (None,))]
+
+
+@pytest.mark.parametrize(("name", "link"), [("poisson", None), *LINKS])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # predictions that overflow are cut
+def test_whatever_a_dispersion_may_be_there_are_intervals(name, link):
+    """Fits keep dispersions within `ranges`, and a model file may hold no other."""
+    response, rng = registry()[name](0, **({} if link is None else {"link": link})), np.random.default_rng(0)
+    for _ in range(100):
+        dispersion = np.array([_between(least, most, rng) for least, most in response.ranges])
+        response.check_dispersion(dispersion)
+        score = rng.normal(size=(50, 1)) * 10 ** rng.uniform(-3, 2)
+        score = np.abs(score) if link == "canonical" else score
+        variance = rng.choice([0.0, 1.0]) * rng.exponential(size=(50, 1)) * 10 ** rng.uniform(-12, 2)
+        moment = np.exp(np.minimum(score + variance / 2, 300)) if response.is_product[0] else score**2 + variance
+        low, high = response.interval(score, moment, dispersion, 0.9)
+        assert (low <= high).all() and np.isfinite(response.predict(score, moment, dispersion)).all()
+    for place, (least, most) in enumerate(response.ranges):
+        for wrong in (np.nan, most * 1.1, least * (0.9 if least > 0 else 1.1)):
+            beyond = np.where(np.arange(len(dispersion)) == place, wrong, dispersion)
+            with pytest.raises(
+                ValueError, match=f"the dispersion of response='{name}' is .* in place {place}, expected"
+            ):
+                response.check_dispersion(beyond)
+
+
+def _between(least, most, rng):
+    """A number of a range; of a positive one by its logarithm."""
+    if least <= 0:
+        return rng.uniform(least, most) * 10.0 ** -rng.integers(0, 30)
+    return np.exp(rng.uniform(np.log(least), np.log(most)))
+
+
+@pytest.mark.parametrize("mean", [0.3, 40.0, 1e6, 9e8, 3e9, 1e11, 1e15])
+def test_quantiles_of_large_counts(mean):
+    """SciPy's own search fails from 1e10 on."""
+    for share in (0.001, 0.05, 0.5, 0.95, 0.999):
+        found = float(poisson_quantile(share, np.array([mean]))[0])
+        below, above = gammaincc(found - 0.5, mean), gammaincc(found + 1.5, mean)  # P(Y <= found -+ 1)
+        assert (below < share or found < 1) and above > share

@@ -33,10 +33,12 @@ _DTYPE_CODES = {
     "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
     "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8",
 }  # fmt: skip
-_WRONG_KIND = {
-    "model": "{path} is a checkpoint of an unfinished fit, not a model: fit again with checkpoint={path!r}"
+_KINDS = {  # of files, and what to do where another kind is expected
+    "checkpoint": "{path} is a checkpoint of an unfinished fit, not a {kind}: fit again with checkpoint={path!r}"
     " to finish it, then save the model",
-    "checkpoint": "{path} is a saved model, not a checkpoint: choose another path for checkpoint",
+    "model": "{path} is a saved model, not a {kind}: choose another path for checkpoint",
+    "rescue": "{path} is what was kept of a fit that could not be saved, not a {kind}: safetensors.numpy.load_file"
+    " reads its arrays",
 }
 
 
@@ -128,7 +130,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
 def write_file(
     path: str | os.PathLike[str], kind: str, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Write a file of a `kind`: "model" or "checkpoint" (see `write_model`)."""
+    """Write a file of a `kind`: "model", "checkpoint" or "rescue" (see `write_model`)."""
     if manifest.get("kind", kind) != kind:
         raise ValueError(f"manifest: the key 'kind' is reserved, got {manifest['kind']!r}, expected {kind!r}")
     stamp = {
@@ -164,7 +166,7 @@ def read_file(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], 
         raise _in_one_sentence(error, "read", shown) from error
     _check_version(shown, manifest)
     if manifest["kind"] != kind:
-        raise ValueError(_WRONG_KIND[kind].format(path=shown))
+        raise ValueError(_KINDS[manifest["kind"]].format(path=shown, kind=kind))
     return manifest, arrays
 
 
@@ -190,7 +192,7 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def kind_of_file(path: str | os.PathLike[str]) -> str | None:
-    """Return "model" or "checkpoint" for a file of ours, None for any other one; reads its header only."""
+    """Return "model", "checkpoint" or "rescue" for a file of ours, None for any other one; reads its header only."""
     try:
         _check_opening(os.fspath(path))
         with open(path, "rb") as file:
@@ -199,7 +201,7 @@ def kind_of_file(path: str | os.PathLike[str]) -> str | None:
         kind = json.loads(json.loads(header)["__metadata__"]["manifest"])["kind"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError, struct.error):
         return None
-    return kind if kind in ("model", "checkpoint") else None
+    return kind if kind in list(_KINDS) else None
 
 
 def to_json(value: Any) -> str:
@@ -267,7 +269,7 @@ def _check_opening(path: str) -> None:
 
 
 def _check_manifest(manifest: Any) -> None:
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or "kind" not in manifest:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or manifest.get("kind") not in list(_KINDS):
         raise SafetensorError("its manifest is not one of supertopic")
     version = manifest.get("format_version")
     if type(version) is not int or version < 1:

@@ -14,8 +14,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 
 from supertopic.checks import is_text
-from supertopic.responses.base import Response, registry
-from supertopic.responses.choice import LARGEST_LABEL, choose_response
+from supertopic.responses.base import LARGEST_LABEL, Response, registry
+from supertopic.responses.choice import choose_response
 
 _MOST_VALUES = 10_000  # distinct values of a column that are kept: more are numbers, whatever they are
 

@@ -159,6 +159,7 @@ def first_state(task: Task) -> State:
     model, response, init = task.model, task.model.response, task.settings.init
     labels = response.describe(task.y, task.weight) if task.labels is None else task.labels
     dispersion = response.start(labels)
+    response.check_dispersion(dispersion)
     if init == "uniform":
         counts = near_uniform_counts(task.counts, model.n_topics, task.seed)
     else:

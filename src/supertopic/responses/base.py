@@ -26,7 +26,8 @@ It overrides these attributes and methods:
 
 With a dispersion of P numbers, it overrides these as well:
 
-    n_dispersion, start           P; the first dispersion, from a summary of the labels (`describe`)
+    n_dispersion, ranges          P; the least and the largest value of each, in fits and in files
+    start                         the first dispersion, from a summary of the labels (`describe`)
     n_summary, summarise, update  the dispersion that fits best, from sums over documents
 
 The other methods have defaults that serve most responses. A Gibbs sampler needs `sampled = True`, `augment` and, with
@@ -43,7 +44,9 @@ import numpy as np
 
 from supertopic.responses.label_summary import LabelSummary
 
+_ROUNDING = 1e-6  # of a number at the end of its range
 _REGISTRY: dict[str, type[Response]] = {}
+LARGEST_LABEL = 1e15  # responses square y and sum the squares; a larger y belongs in another unit
 LOG_SPREAD = 2.0  # samplers have the prior log x ~ N(0, LOG_SPREAD²) on a positive dispersion x (not on a variance)
 
 
@@ -76,10 +79,14 @@ class Draws(Protocol):
     def slice(self, log_density: Callable[[float], float], start: float) -> float: ...
 
 
-def draw_log_normal(draw: Draws, log_likelihood: Callable[[float], float], start: float) -> float:
-    """One step of a slice sampler in log x, for a positive x with the prior log x ~ N(0, LOG_SPREAD²)."""
+def draw_log_normal(
+    draw: Draws, log_likelihood: Callable[[float], float], start: float, least: float, most: float
+) -> float:
+    """One step of a slice sampler in log x, for x from `least` to `most` with the prior log x ~ N(0, LOG_SPREAD²)."""
 
     def log_density(log_x: float) -> float:
+        if not np.log(least) <= log_x <= np.log(most):
+            return -np.inf
         return log_likelihood(float(np.exp(log_x))) - 0.5 * (log_x / LOG_SPREAD) ** 2
 
     return float(np.exp(draw.slice(log_density, float(np.log(start)))))
@@ -118,6 +125,7 @@ class Response:
     grain: ClassVar[float] = 0.0  # … and how far two of them are apart at least
     uses_moments: ClassVar[bool] = True  # whether predictions need second moments of the linear predictor
     n_dispersion: ClassVar[int] = 0  # P
+    ranges: ClassVar[tuple[tuple[float, float], ...]] = ()  # of the dispersion, from the least to the largest value
     n_summary: ClassVar[int] = 0  # the length of what `summarise` returns
     sampled: bool = False  # whether a Gibbs sampler can take it …
     whole_weights: ClassVar[bool] = False  # … only with weights of labels that are whole numbers
@@ -177,6 +185,18 @@ class Response:
     def start(self, labels: LabelSummary) -> np.ndarray:
         """(P,) the first dispersion."""
         return np.zeros(0)
+
+    def check_dispersion(self, dispersion: np.ndarray) -> None:
+        """ValueError in one sentence when these numbers (..., P) are beyond their ranges."""
+        for place, (least, most) in enumerate(self.ranges):
+            numbers = np.atleast_1d(dispersion[..., place])
+            low, high = least - _ROUNDING * abs(least), most + _ROUNDING * abs(most)
+            wrong = numbers[~((numbers >= low) & (numbers <= high))]
+            if len(wrong):
+                raise ValueError(
+                    f"the dispersion of response={self.name!r} is {wrong[0]:g} in place {place}, "
+                    f"expected {least:g} to {most:g}; give y in another unit"
+                )
 
     def start_coef(self, labels: LabelSummary, dispersion: np.ndarray) -> np.ndarray:
         """(C,) the first coefficient, the same for all topics: the one that fits y best, or zero where that will do."""

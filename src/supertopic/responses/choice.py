@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from supertopic.responses import base
+from supertopic.responses.base import LARGEST_LABEL
 
 FEW = 20  # up to this number of distinct whole numbers may be ids of classes
-LARGEST_LABEL = 1e15  # responses square y and sum the squares; a larger y belongs in another unit
 LONGEST_SCALE = 11  # largest number of values of a rating scale: 0 to 10
 
 

@@ -214,7 +214,7 @@ class Ordinal(Response):
                 others = np.concatenate([gaps[:place], [gap], gaps[place + 1 :]])
                 return self.log_likelihood(y, score, weight, dispersion[0] + np.cumsum([0.0, *others]))
 
-            gaps[place] = draw_log_normal(draw, likelihood, gaps[place])
+            gaps[place] = draw_log_normal(draw, likelihood, gaps[place], 1e-30, 1e30)
         return dispersion[0] + np.cumsum([0.0, *gaps])
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from supertopic.responses.base import Draws, Response, only_known, only_labelled
+from supertopic.responses.base import LARGEST_LABEL, Draws, Response, only_known, only_labelled
 from supertopic.responses.label_summary import LabelSummary
 
 VARIANCE_PRIOR = (2.0, 0.2)  # shape and scale of a sampler's inverse gamma: four observations, of variance 0.1
@@ -24,6 +24,7 @@ class Gaussian(Response):
     least_squares = True
     follows_means = True
     n_dispersion = 3
+    ranges = ((1e-30, 1e30), (-2 * LARGEST_LABEL, 2 * LARGEST_LABEL), (1e-100, 2 * LARGEST_LABEL))
     n_summary = 2
     sampled = True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, gammaln
+from scipy.special import expit, gammaln, ndtri
 from scipy.stats import gamma, nbinom, poisson
 
 from supertopic.responses.base import (
@@ -23,6 +23,7 @@ from supertopic.responses.search import N_POINTS, highest_of_values, part_of_the
 
 _MOST = float(np.exp(300.0))  # whatever the coefficients, predictions are numbers
 _LARGE = 1e12  # counts of this size are as good as continuous, and a search among them can take minutes
+_COUNTABLE = 1e9  # the largest mean of a Poisson distribution whose quantiles SciPy finds
 
 
 def quantile(share: float, r: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -30,6 +31,13 @@ def quantile(share: float, r: np.ndarray, mean: np.ndarray) -> np.ndarray:
     searched = np.minimum(mean, _LARGE)
     found = nbinom.ppf(share, r, r / (r + searched))
     return np.asarray(np.where(mean > _LARGE, gamma.ppf(share, r) / r * mean, found))
+
+
+def poisson_quantile(share: float, mean: np.ndarray) -> np.ndarray:
+    """Of a Poisson distribution; where its mean is large, by the Cornish-Fisher expansion around the normal."""
+    z = ndtri(share)
+    expanded = np.rint(mean + z * np.sqrt(mean) + (z**2 - 1) / 6)
+    return np.asarray(np.where(mean > _COUNTABLE, expanded, poisson.ppf(share, np.minimum(mean, _COUNTABLE))))
 
 
 class Count(Response):
@@ -82,9 +90,7 @@ class Poisson(Count):
         )
         r = 1.0 / np.maximum(doubt, 1e-9)
         ends = [
-            np.where(
-                (doubt > 1e-9) | (mean > _LARGE), quantile(tail, r, mean), poisson.ppf(tail, np.minimum(mean, _LARGE))
-            )
+            np.where(doubt > 1e-9, quantile(tail, r, mean), poisson_quantile(tail, mean))
             for tail in (0.5 * (1 - probability), 0.5 * (1 + probability))
         ]
         return ends[0], ends[1]
@@ -101,6 +107,7 @@ class NegativeBinomial(Count):
     name = "negative_binomial"
     is_product = np.zeros(1, dtype=bool)
     n_dispersion = 1
+    ranges = ((1e-3, 1e4),)
     n_summary = 1 + N_POINTS
     sampled = True
 
@@ -132,7 +139,7 @@ class NegativeBinomial(Count):
         def likelihood(r: float) -> float:
             return self.log_likelihood(y, score, weight, np.array([r]))
 
-        return np.array([draw_log_normal(draw, likelihood, dispersion[0])])
+        return np.array([draw_log_normal(draw, likelihood, dispersion[0], *self.ranges[0])])
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         r = dispersion[0]
@@ -185,7 +192,7 @@ class NegativeBinomial(Count):
         if summary[0] == 0:
             return dispersion
         best = highest_of_values(summary[1:] / summary[0], dispersion[0])
-        return np.array([part_of_the_way(dispersion[0], best, rate, 1e-3, 1e4)])
+        return np.array([part_of_the_way(dispersion[0], best, rate, *self.ranges[0])])
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)

@@ -17,6 +17,7 @@ from scipy.special import gammaln
 from scipy.stats import gamma, invgauss
 
 from supertopic.responses.base import (
+    LARGEST_LABEL,
     Draws,
     Response,
     draw_log_normal,
@@ -30,6 +31,7 @@ from supertopic.responses.label_summary import LabelSummary
 from supertopic.responses.search import N_POINTS, highest, part_of_the_way, points_around, zero_of_values
 
 _FLOOR = 0.03  # of labels whose logarithm topics are trained for, as a part of their mean
+_LEAST_MEAN = 1e-250  # of a prediction that intervals are made for
 
 
 class Positive(Response):
@@ -45,6 +47,7 @@ class Positive(Response):
     kind = "number"
     lowest = 0.0
     n_dispersion = 2
+    ranges = ((1e-4, 1e6), (1e-100, 2 * LARGEST_LABEL))
     n_summary = 2
     links: ClassVar[tuple[str, ...]] = ("log",)
 
@@ -100,7 +103,7 @@ class Positive(Response):
         if summary[0] == 0:
             return dispersion
         best = self._best_log_shape(summary / summary[0], dispersion[0])
-        return np.array([part_of_the_way(dispersion[0], best, rate, 1e-4, 1e6), dispersion[1]])
+        return np.array([part_of_the_way(dispersion[0], best, rate, *self.ranges[0]), dispersion[1]])
 
     def _best_log_shape(self, mean: np.ndarray, now: float) -> float:
         """From the summary per unit of weight; no farther from `now` than a search reaches."""
@@ -114,7 +117,7 @@ class Positive(Response):
         def likelihood(shape: float) -> float:
             return self.log_likelihood(y, score, weight, np.array([shape, dispersion[1]]))
 
-        return np.array([draw_log_normal(draw, likelihood, dispersion[0]), dispersion[1]])
+        return np.array([draw_log_normal(draw, likelihood, dispersion[0], *self.ranges[0]), dispersion[1]])
 
 
 class _Delta(Positive):
@@ -194,7 +197,7 @@ class Gamma(Positive):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        mean = self.predict(score, moment, dispersion)
+        mean = np.maximum(self.predict(score, moment, dispersion), _LEAST_MEAN)
         shape = 1.0 / ((1 + 1 / dispersion[0]) * (1 + self._doubt(score[:, 0], moment[:, 0])) - 1)  # E[y²] is right
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
         return gamma.ppf(low, shape, scale=mean / shape), gamma.ppf(high, shape, scale=mean / shape)
@@ -301,7 +304,8 @@ class InverseGaussian(_Delta):
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        mean, doubt = self.predict(score, moment, dispersion), self._doubt(score[:, 0], moment[:, 0])
+        mean = np.maximum(self.predict(score, moment, dispersion), _LEAST_MEAN)
+        doubt = self._doubt(score[:, 0], moment[:, 0])
         ratio = mean / (dispersion[0] * dispersion[1]) * (1 + doubt) ** 3 + doubt  # y's variance over its squared mean
         shape = mean / ratio
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
@@ -338,6 +342,7 @@ class Weibull(Positive):
     """
 
     name = "weibull"
+    ranges = ((1e-2, 1e6), Positive.ranges[1])  # smaller shapes have means beyond any number
     n_summary = 3 + 2 * N_POINTS
     is_product = np.ones(1, dtype=bool)
     constant_slopes = True
@@ -379,10 +384,11 @@ class Weibull(Positive):
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """From the Weibull distribution with the variance that log y has when s is uncertain."""
-        center = dispersion[1] * np.exp(-score[:, 0] / dispersion[0])
+        center = np.log(dispersion[1]) - score[:, 0] / dispersion[0]
         shape = dispersion[0] / np.sqrt(1 + 6 / np.pi**2 * product_variance(score, moment)[:, 0])
-        low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
-        return center * (-np.log1p(-low)) ** (1 / shape), center * (-np.log1p(-high)) ** (1 / shape)
+        tails = 0.5 * (1 - probability), 0.5 * (1 + probability)
+        low, high = (np.exp(np.minimum(center + np.log(-np.log1p(-tail)) / shape, 690.0)) for tail in tails)
+        return low, high
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.log(dispersion[1]) - coef / dispersion[0], deviation / dispersion[0]

@@ -70,6 +70,10 @@ class Several(Response):
     def start(self, labels: LabelSummaries) -> np.ndarray:  # type: ignore[override]
         return np.concatenate([part.response.start(labels[part.label]) for part in self.parts()])
 
+    def check_dispersion(self, dispersion: np.ndarray) -> None:
+        for part in self.parts():
+            part.response.check_dispersion(dispersion[..., part.numbers])
+
     def start_coef(self, labels: LabelSummaries, dispersion: np.ndarray) -> np.ndarray:  # type: ignore[override]
         return np.concatenate(
             [part.response.start_coef(labels[part.label], dispersion[part.numbers]) for part in self.parts()]

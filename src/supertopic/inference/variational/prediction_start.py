@@ -82,6 +82,7 @@ def first_prediction_state(task: Task) -> State:
     model, response = task.model, task.model.response
     labels = response.describe(task.y, task.weight) if task.labels is None else task.labels
     dispersion = response.start(labels)
+    response.check_dispersion(dispersion)
     state = State.first(model, np.zeros((0, model.n_topics), dtype=np.float32), dispersion=dispersion)
     state.coef[:, : model.n_topics] = response.start_coef(labels, dispersion)[:, None]
     return state

@@ -36,27 +36,29 @@ class Spec:
     shape: str
     types: tuple[str, ...] = ("float64",)
     least: float = -LARGEST
+    most: float = LARGEST
     sums: bool = False  # whether rows sum to one
     finite: bool = True
     needed: bool = True
 
 
 _SINGLE, _EITHER, _WHOLE = ("float32",), ("float32", "float64"), ("int32", "int64")
+_SUMS = Spec("CNN", least=-1e200, most=1e200)  # over documents, of numbers up to exp(300)
 
 STATE = {
     "word_topic": Spec("VW", _SINGLE),
     "alpha": Spec("K", least=SMALLEST),
     "coef": Spec("CN", _SINGLE),
     "coef_cov": Spec("cKK", _SINGLE),
-    "gram": Spec("CNN"),
-    "cross": Spec("CN"),
-    "information": Spec("CNN"),
+    "gram": _SUMS,
+    "cross": Spec("CN", least=-1e200, most=1e200),
+    "information": _SUMS,
     "dispersion": Spec("Q"),
     "shares": Spec("K", least=SMALLEST),
     "epsilon": Spec("1", least=SMALLEST),
 }
 KEPT = {
-    "bound_": Spec("i", finite=False),
+    "bound_": Spec("i", least=-np.inf, finite=False),
     "doc_topic_": Spec("DT", _EITHER, least=0.0, sums=True, needed=False),
     "_average": Spec("K", least=0.0, needed=False),
     "_word_coef": Spec("CV", _EITHER, needed=False),
@@ -91,7 +93,7 @@ DRAWS = {
     "dispersion": Spec("dQ"),
     "inclusion": Spec("CN", least=0.0),
     "best_inclusion": Spec("CN", least=0.0),
-    "log_joint": Spec("j", finite=False),
+    "log_joint": Spec("j", least=-np.inf, finite=False),
 }
 _UNKNOWN = Spec("*", ("float64", "float32", "int64", "int32", "bool"), needed=False)
 
@@ -146,7 +148,10 @@ def check_response(estimator: Any, model: Model) -> None:
     state = estimator._state
     score = state.coef[:, : model.n_topics].T.astype(np.float64)
     moment = np.where(model.response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
+    drawn = estimator.draws_.get("dispersion", state.dispersion)
     for part in parts_of(model.response):
+        for dispersion in (state.dispersion, drawn):
+            part.response.check_dispersion(dispersion[..., part.numbers])
         given = (score[:, part.columns], moment[:, part.columns], state.dispersion[part.numbers])
         with np.errstate(all="ignore"):
             found = np.asarray(part.response.predict(*given))
@@ -278,8 +283,8 @@ def _check(name: str, array: np.ndarray, spec: Spec, sizes: dict[str, int]) -> N
     if not array.size or array.dtype.kind == "b":
         return
     low, high = float(array.min()), float(array.max())  # NaN where one is in the array
-    if spec.finite and not (low >= -LARGEST and high <= LARGEST):
-        raise ValueError(f"{name} holds NaN, infinity or a number beyond {LARGEST:g}")
+    if spec.finite and not (low >= -spec.most and high <= spec.most):
+        raise ValueError(f"{name} holds NaN, infinity or a number beyond {spec.most:g}")
     if low < spec.least:
         raise ValueError(f"{name} holds {low:g}, expected numbers of at least {spec.least:g}")
     if spec.sums and np.abs(array.sum(axis=-1, dtype=np.float64) - 1.0).max() > _SUM_TOLERANCE:

@@ -15,7 +15,7 @@ from supertopic.documents.names import read_labels
 from supertopic.documents.vectorizer import Vectorizer
 from supertopic.estimators.shared.files import file_checks
 from supertopic.model import Model, State, restore_state
-from supertopic.persistence import is_storable, read_model, write_model
+from supertopic.persistence import is_storable, read_model, write_file, write_model
 from supertopic.plain_values import decode, encode
 
 ESTIMATORS: dict[str, type] = {}  # by class name; `TopicEstimator` enters its subclasses
@@ -35,25 +35,31 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to one file; a full disk leaves the old file as it was.
 
     All parameters come back as they are, except `checkpoint`, which belongs to one fit on one machine. A parameter that
-    cannot be written is refused before anything is.
+    cannot be written is refused before anything is; where it is the fit itself, its arrays are left in a rescue file.
     """
     check_is_fitted(estimator, "_state")
     params, arrays = _encode_params(estimator)
+    fitted = {f"state.{name}": value for name, value in estimator._state.arrays().items()}
+    fitted |= {f"draws.{name}": value for name, value in estimator.draws_.items()}
     names = getattr(estimator, "feature_names_in_", None)
     vectorizer = estimator.vectorizer_
     if vectorizer is not None and not hasattr(vectorizer, "to_dict"):
-        raise ValueError(
-            f"vectorizer: a model with a {type(vectorizer).__name__} cannot be saved; use supertopic.Vectorizer"
+        raise _rescued(
+            estimator,
+            fitted,
+            path,
+            f"vectorizer: a model with a {type(vectorizer).__name__} cannot be saved; use supertopic.Vectorizer",
         )
     try:
         _check_settings(estimator)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"the model cannot be saved: {error}") from error
+    try:
         model = estimator._model()
         kept = _kept_arrays(estimator, model)
         _check_numbers(estimator, model, kept)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ValueError(f"the model cannot be saved: {error}") from error
-    arrays |= {f"state.{name}": value for name, value in estimator._state.arrays().items()}
-    arrays |= {**kept, **{f"draws.{name}": value for name, value in estimator.draws_.items()}}
+        raise _rescued(estimator, fitted, path, f"the model cannot be saved: {error}") from error
     manifest = {
         "estimator": type(estimator).__name__,
         "params": params,
@@ -65,7 +71,26 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "topic_labels": getattr(estimator, "topic_labels_", None),
         **estimator._saved(),
     }
-    write_model(path, manifest, arrays)
+    write_model(path, manifest, {**arrays, **fitted, **kept})
+
+
+def _rescued(estimator: Any, fitted: dict[str, np.ndarray], path: str | os.PathLike[str], why: str) -> ValueError:
+    """Leave the arrays of a fit that cannot be saved beside the target; return the refusal, which says where."""
+    own = {name: np.asarray(getattr(estimator, name, ())) for name in _own(estimator)}
+    words = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    beside = f"{os.fspath(path)}.rescue"
+    manifest = {"estimator": type(estimator).__name__, "refused": why, "words": words}
+    try:
+        kept = {name: array for name, array in {**fitted, **own}.items() if is_storable(array)}
+        write_file(beside, "rescue", manifest, kept)
+    except (OSError, ValueError):  # no room, or words beyond what a header holds
+        return ValueError(why)
+    return ValueError(f"{why}. Its arrays are kept in {beside}, which any safetensors reader opens")
+
+
+def _own(estimator: Any) -> tuple[str, ...]:
+    """The names of fitted arrays that are not part of the State."""
+    return (*_KEPT, *getattr(estimator, "_kept_arrays", ()))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -86,8 +111,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _kept_arrays(estimator: Any, model: Model) -> dict[str, np.ndarray]:
-    names = (*_KEPT, *getattr(estimator, "_kept_arrays", ()))
-    kept = {name: np.asarray(getattr(estimator, name)) for name in names if hasattr(estimator, name)}
+    kept = {name: np.asarray(getattr(estimator, name)) for name in _own(estimator) if hasattr(estimator, name)}
     shares = kept.get("doc_topic_")
     if shares is not None and shares.shape[1:] != (file_checks.n_doc_topics(estimator, model),):
         del kept["doc_topic_"]  # of an earlier fit with another number of topics, before one of a stream
@@ -160,7 +184,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     estimator.vectorizer_ = None if state is None else _read_vectorizer(state)
     if state is not None and words is not None and state["vocabulary"] != words:
         raise ValueError("the words are not those of the vectorizer's vocabulary")
-    own = (*_KEPT, *getattr(estimator, "_kept_arrays", ()))
+    own = _own(estimator)
     for name, value in grouped[""].items():
         if name in own:  # others are refused below; none of them may take the place of a method
             setattr(estimator, name, value)
