@@ -133,26 +133,6 @@ def test_unknown_tokens_are_counted_without_stop_and_common_words():
     assert corpus.lengths.tolist() == [1.0, 0.0]
 
 
-OTHER_LANGUAGES = {
-    "german": "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Ich war am Abend in der Stadt, so dass",
-    "french": "Tous les êtres humains naissent libres et égaux en dignité et en droits. On me dit que la fin de la",
-    "spanish": "Todos los seres humanos nacen libres e iguales en dignidad. He de decir que no me gusta la casa de mi",
-    "portuguese": "Todos os seres humanos nascem livres e iguais em dignidade. As casas do povo de Lisboa, no fim do",
-    "italian": "Tutti gli esseri umani nascono liberi ed eguali in dignità. Non so per quale motivo me lo dici con un",
-    "dutch": "Alle mensen worden vrij en gelijk in waardigheid geboren. Het is in de stad over het water dat we hem",
-    "danish": "Alle mennesker er født frie og lige i værdighed. Vi har for os at se, at de som er her, har det godt",
-    "russian": "Все люди рождаются свободными и равными в своем достоинстве и правах",
-}
-
-
-@pytest.mark.parametrize("language", OTHER_LANGUAGES)
-def test_texts_of_other_languages_keep_all_their_words(language):
-    texts = [OTHER_LANGUAGES[language]] * 3
-    vectorizer = Vectorizer().fit(texts)
-    assert vectorizer.stop_words_ == frozenset()
-    assert vectorizer.vocabulary_ == Vectorizer(stop_words=None).fit(texts).vocabulary_
-
-
 @pytest.mark.parametrize("ngram_range", [(1, 1), (1, 2)])
 def test_english_texts_lose_their_stop_words_by_default(ngram_range):
     texts = ["Solve a pair of equations for the unknown", "the mean of a sample", "Markets fell as stocks closed", ""]
@@ -179,9 +159,6 @@ def test_saved_vectorizers_keep_the_stop_words_that_they_had():
     again = Vectorizer.from_dict(json.loads(json.dumps(english.to_dict())))
     assert again.stop_words == "auto" and again.stop_words_ == english.stop_words_
     assert again.count(["the cats"])[1] == 0  # a stop word is not unknown
-    older = {**english.to_dict(), "stop_words": []}
-    older["params"] = {**older["params"], "stop_words": None}  # as files of before hold it
-    assert Vectorizer.from_dict(older).stop_words_ == frozenset()
 
 
 def test_english_stop_words_hold_contractions():
@@ -255,7 +232,7 @@ def test_clone_pickle_and_series():
         ({"max_features": 0}, "max_features is 0"),
         ({"ngram_range": (2, 1)}, r"ngram_range is \(2, 1\)"),
         ({"ngram_range": 2}, "ngram_range is 2"),
-        ({"stop_words": "german"}, "stop_words is 'german'"),
+        ({"stop_words": "klingon"}, "stop_words is 'klingon'"),
         ({"stop_words": [1]}, "stop_words holds something that is no string"),
         ({"token_pattern": "("}, "no regular expression"),
         ({"token_pattern": "(a)b"}, "without capturing groups"),

@@ -151,7 +151,7 @@ class Trials:
         """Counts words, without the usual ones of docstrings and the names of the packages."""
         from supertopic import Vectorizer
         from supertopic.cli.demo_words import DOCSTRING_WORDS
-        from supertopic.documents.stop_words import ENGLISH
+        from supertopic.documents.languages import ENGLISH
 
         return Vectorizer(stop_words=sorted({*ENGLISH, *DOCSTRING_WORDS.split(), *self.texts.package}))
 

@@ -16,7 +16,6 @@ from supertopic.cli.options import Json
 from supertopic.cli.outcomes import Outcome, outcomes_of, predict_frame
 from supertopic.cli.response import contributions, covariate_effects, plain, shares_by_word, topics_are_classes
 from supertopic.cli.show import COLOURS, note, say, say_json, show
-from supertopic.documents.word_patterns import word_pattern
 
 
 def explain(
@@ -192,8 +191,7 @@ def _coloured(model: Any, text: str, topic_of: dict[str, int], colour: dict[int,
     reader = model.vectorizer_
     shown = Text(text.strip(), style="dim")
     plain = shown.plain.replace("\u2019", "'")
-    for start, stop in word_pattern(reader.token_pattern).spans(plain):
-        word = plain[start:stop].lower() if reader.lowercase else plain[start:stop]
+    for word, start, stop in reader.located(plain):
         style = colour.get(topic_of.get(word, -1))
         if style:
             shown.stylize(f"not dim {style}", start, stop)

@@ -42,8 +42,8 @@ Topics = Annotated[
 StopWords = Annotated[
     str,
     typer.Option(
-        metavar="auto|english|none|FILE",
-        help="Words to leave out; auto: English stop words of English texts; a file has one per line.",
+        metavar="auto|none|LANGUAGE|FILE",
+        help="Words to leave out; auto: the stop words of the texts' language; a file has one per line.",
         rich_help_panel=WORDS,
     ),
 ]
@@ -193,8 +193,10 @@ def word_params(stop_words: str, min_df: str, max_df: str, max_features: int | N
 
 
 def _read_stop_words(value: str) -> str | list[str] | None:
-    """Return 'auto', 'english', None, or the list of words in a file."""
-    if value in ("auto", "english", "none"):
+    """Return 'auto', a language, None, or the list of words in a file."""
+    from supertopic.documents.languages import NAMES
+
+    if value in ("auto", "none") or value in NAMES or value.capitalize() in NAMES.values():
         return None if value == "none" else value
     try:
         with open(value, encoding="utf-8-sig") as file:
@@ -202,6 +204,6 @@ def _read_stop_words(value: str) -> str | list[str] | None:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text file in UTF-8"
         raise typer.BadParameter(
-            f"{value!r} is neither auto, english nor none, and no file that can be read: {reason}.",
+            f"{value!r} is neither auto, none nor a language such as german, and no file that can be read: {reason}.",
             param_hint="--stop-words",
         ) from None

@@ -13,10 +13,12 @@ from supertopic.cli.show import facts, say, show
 
 def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[str, Any]:
     """Return the figures of a fit by name, for JSON."""
-    from supertopic.documents.stop_words import DEFAULT, ENGLISH
+    from supertopic.documents.languages import NAMES, code_of
 
     tally, engines = estimator.vectorizer_, list(estimator.engines)
     inference = estimator._inference() if engines else None
+    asked = tally.stop_words
+    language = tally.language_ if asked == "auto" else code_of(asked, "stop_words") if isinstance(asked, str) else None
     figures = {
         "model": type(estimator).__name__,
         "inference": inference,  # None without latent topics
@@ -26,7 +28,7 @@ def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[
         "empty_documents": tally.n_empty if tally.n_tallied == tally.n_documents_ else None,
         "vocabulary": estimator.n_features_in_,
         "frequent_words": len(tally.ignored_),
-        "stop_words": "english" if tally.stop_words_ in (DEFAULT, ENGLISH) else len(tally.stop_words_),
+        "stop_words": NAMES[language].lower() if language and tally.stop_words_ else len(tally.stop_words_),
         "tokens": int(tally.n_tokens),
         "counts": getattr(estimator, "counts_", "raw"),
         "iterations": estimator.n_iter_,
@@ -45,9 +47,8 @@ def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] 
     say(f"Fitted {name} with {n:,} {many} in {figures['seconds']:.1f} s.\n")
     ended = {None: "", True: " until converged", False: ", not yet converged: more with --iterations"}
     empty, stop_words = figures["empty_documents"], figures["stop_words"]
-    left_out = {"english": ", English stop words left out (--stop-words none keeps them)", 0: ""}.get(
-        stop_words, f", {stop_words} stop words left out"
-    )
+    left_out = f", {str(stop_words).capitalize()} stop words left out" if stop_words else ""
+    left_out += " (--stop-words none keeps them)" if isinstance(stop_words, str) else ""
     if frequent := figures["frequent_words"]:
         these, them = ("word", "it") if frequent == 1 else ("words", "them")
         left_out += f", and {frequent:,} {these} that too many documents have (--max-df 1.0 keeps {them})"

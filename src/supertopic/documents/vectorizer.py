@@ -21,9 +21,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.corpus import WORDS, as_texts
-from supertopic.documents.stop_words import DEFAULT, are_english, stop_words_of
+from supertopic.documents.languages import (
+    NAMES,
+    guess_language,
+    spaceless_script,
+    stemmer,
+    stop_words_of,
+    usual_stop_words,
+)
 from supertopic.documents.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
-from supertopic.documents.word_patterns import TOKEN_PATTERN, word_pattern
+from supertopic.documents.tokenizers import check_tokenizer, make_tokenizer
+from supertopic.documents.word_patterns import TOKEN_PATTERN, WordPattern
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
 
@@ -34,11 +42,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     Parameters
     ----------
     lowercase : bool
-    stop_words : "auto", "english", None or list of str
-        Words to leave out. "auto" leaves out English stop words if the texts are English (seen by how often words
-        such as "the" and "of" occur in 200 of the documents, or of the first batch of a stream), and none otherwise.
-        "english" is scikit-learn's list and the usual contractions ("auto" keeps a few of them that have a meaning of
-        their own, such as "serious"); None keeps all words.
+    stop_words : "auto", None, a language or list of str
+        Words to leave out. "auto" leaves out those of the language that the texts are in, as 200 of the documents show
+        (or of the first batch of a stream), and none where no language is seen; of English it keeps a few words that
+        have a meaning of their own, such as "serious". A language is a name or code, such as "german" or "de"; None
+        keeps all words.
     min_df : "auto", int or float
         Smallest number (or share) of documents that a word must occur in. "auto" is 1 below 50 documents, 2 below
         1,000 and 5 otherwise: a word that occurs in one document does not inform a topic, but a small corpus has few
@@ -56,6 +64,14 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Regular expression of a word, without groups. The default is a letter followed by at least one character, with
         inner digits, apostrophes and underscores. Other patterns are searched by the package `regex`, so ``\\p{L}`` is
         any letter; a pattern that takes too long on a text is refused.
+    tokenizer : "unicode", "jieba", "icu", "icu:th", "spacy:de" or "package.module:function"
+        What finds words. "unicode": those of `token_pattern`; where a script has no spaces between words, as Chinese,
+        every two neighbouring characters are taken for a word, and a warning says so. "jieba" finds words of Chinese
+        texts, "icu" those of Thai and others, "spacy:de" those of a language or pipeline of spaCy; these are packages
+        to be installed. A function of one's own takes a text and returns a list of words.
+    stem : bool or str
+        Whether words are cut to their stems, by `snowballstemmer`: of the language that the texts are in, or of the one
+        that is named. Stop words are left out before.
 
     Attributes
     ----------
@@ -63,8 +79,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Column of each word, in alphabetical order.
     ignored_ : frozenset of str
         Words removed by `max_df`; they are not counted as unknown.
+    language_ : str or None
+        The code of the language that the texts are in, such as "de"; None where none is seen.
     stop_words_ : frozenset of str
-        The words that were left out; empty if "auto" found texts of another language.
+        The words that were left out; empty where "auto" saw no language.
     n_documents_ : int
         Number of documents that the vocabulary was chosen from.
     n_pruned_ : int
@@ -83,6 +101,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         max_features: int | None = None,
         ngram_range: tuple[int, int] = (1, 1),
         token_pattern: str = TOKEN_PATTERN,
+        tokenizer: str = "unicode",
+        stem: bool | str = False,
     ):
         self.lowercase = lowercase
         self.stop_words = stop_words
@@ -91,6 +111,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.max_features = max_features
         self.ngram_range = ngram_range
         self.token_pattern = token_pattern
+        self.tokenizer = tokenizer
+        self.stem = stem
 
     def fit(self, X: Any, y: Any = None) -> Vectorizer:
         """Choose the vocabulary of a list, Series or column of strings."""
@@ -100,7 +122,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """Choose the vocabulary and return the counts, reading the text once."""
         self._check_params()
         table, texts = TermTable(limit=None), as_texts(X)[0]
-        self._choose_stop_words(texts)
+        self._look_at(texts)
         blocks = list(table.add(texts, self._tokenizer()))
         new_id = self._choose(table)
         counts = sp.vstack([renumber(block, new_id, len(self.vocabulary_)) for block in blocks], format="csr")
@@ -119,7 +141,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             self._reset()
         texts = as_texts(X)[0]
         if not len(self._table):  # the first batch with a word decides
-            self._choose_stop_words(texts)
+            self._look_at(texts)
         for _ in self._table.add(texts, self._tokenizer()):
             pass
         return self
@@ -181,6 +203,16 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         check_is_fitted(self, "vocabulary_")
         return Counter(word for word in self._tokenizer()(text) if word in self.ignored_)
 
+    def located(self, text: str) -> list[tuple[str, int, int]]:
+        """The words of a text as the vocabulary has them, and where each starts and ends."""
+        check_is_fitted(self, "vocabulary_")
+        plain, stem = text.replace("\u2019", "'"), stemmer(self._stemmed())
+        found = []
+        for start, stop in self.word_finder().spans(plain):
+            word = plain[start:stop].lower() if self.lowercase else plain[start:stop]
+            found.append((stem(word) if stem else word, start, stop))
+        return found
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The words, in the order of the columns."""
         check_is_fitted(self, "vocabulary_")
@@ -199,18 +231,25 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             "vocabulary": list(self.vocabulary_),
             "ignored": sorted(self.ignored_),
             "stop_words": sorted(self.stop_words_),
+            "language": self.language_,
             "n_documents": self.n_documents_,
             "n_pruned": self.n_pruned_,
         }
 
     @classmethod
+    def of_file(cls, params: dict[str, Any]) -> Vectorizer:
+        """A vectorizer with the parameters of a file, which may not name functions that the user did not name."""
+        self = cls(**{**params, "ngram_range": tuple(params["ngram_range"])})
+        self._check_params(of_file=True)
+        return self
+
+    @classmethod
     def from_dict(cls, state: dict[str, Any]) -> Vectorizer:
         """Return the fitted vectorizer from the output of `to_dict`."""
-        params = dict(state["params"])
-        params["ngram_range"] = tuple(params["ngram_range"])
-        self = cls(**params)
-        self._check_params()
-        self.stop_words_ = frozenset(state["stop_words"])
+        self = cls.of_file(state["params"])
+        self.stop_words_, self.language_ = frozenset(state["stop_words"]), state["language"]
+        if self.language_ is not None and self.language_ not in {*NAMES, "lo", "km", "my"}:
+            raise ValueError(f"language is {self.language_!r:.40}, which is none that is known")
         self._set_vocabulary(state["vocabulary"], state["ignored"], state["n_documents"], state["n_pruned"])
         return self
 
@@ -223,14 +262,37 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self._check_params()
         self._table = TermTable(limit=self.table_limit)
 
-    def _choose_stop_words(self, texts: list[str]) -> None:
-        """Take English stop words if `stop_words` is "auto" and the texts are English."""
+    def _look_at(self, texts: list[str]) -> None:
+        """See which language the texts are in, and what follows from that."""
+        self.language_ = guess_language(texts, self._words())
         if isinstance(self.stop_words, str) and self.stop_words == "auto":
-            self.stop_words_ = DEFAULT if are_english(texts, self._words()) else frozenset()
+            self.stop_words_ = usual_stop_words(self.language_)
+        own = self.tokenizer == "unicode" and self.token_pattern == TOKEN_PATTERN
+        if own and (code := spaceless_script(texts[:: max(len(texts) // 200, 1)])) is not None:
+            language = NAMES.get(code, "this script")
+            better = "jieba" if code == "zh" else f"icu:{code}"
+            warnings.warn(
+                f"The texts have no spaces between words ({language}): every two neighbouring characters are taken for "
+                f"a word; tokenizer={better!r} finds words.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _finder_name(self) -> str:
+        by_pattern = self.tokenizer == "unicode"
+        return f"token_pattern={self.token_pattern!r}" if by_pattern else f"tokenizer={self.tokenizer!r}"
+
+    def _stemmed(self) -> Any:
+        """The language whose words are cut to their stems, if any."""
+        return self.language_ if self.stem is True else self.stem
+
+    def word_finder(self) -> WordPattern:
+        """What finds the words of a text, and where they stand."""
+        return make_tokenizer(self.tokenizer, self.token_pattern)
 
     def _words(self) -> Callable[[str], list[str]]:
         """The function that splits a text into words, stop words among them."""
-        find, lowercase = word_pattern(self.token_pattern).words, self.lowercase
+        find, lowercase = self.word_finder().words, self.lowercase
 
         def split(text: str) -> list[str]:
             text = text.replace("\u2019", "'")
@@ -240,11 +302,14 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _tokenizer(self) -> Callable[[str], list[str]]:
         split, stop, (low, high) = self._words(), self.stop_words_, self.ngram_range
+        stem = stemmer(self._stemmed())
 
         def tokenise(text: str) -> list[str]:
             words = split(text)
             if stop:
                 words = [word for word in words if word not in stop]
+            if stem:
+                words = list(map(stem, words))
             if high == 1:
                 return words
             runs = (zip(*(words[i:] for i in range(n)), strict=False) for n in range(low, high + 1))
@@ -257,7 +322,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         df, n_documents = table.df[: len(table)], table.n_documents
         if not len(table):
             raise ValueError(
-                f"The {n_documents} documents hold no word: token_pattern={self.token_pattern!r} found none"
+                f"The {n_documents} documents hold no word: {self._finder_name()} found none"
                 + (" that is no stop word; stop_words=None keeps all words." if self.stop_words_ else ".")
             )
         low = _limit("min_df", self.min_df, n_documents, 1 if n_documents < 50 else 2 if n_documents < 1000 else 5)
@@ -290,7 +355,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.n_documents_, self.n_pruned_ = n_documents, n_pruned
         self._lookup = {**self.vocabulary_, **dict.fromkeys(self.ignored_, -2)}
 
-    def _check_params(self) -> None:
+    def _check_params(self, of_file: bool = False) -> None:
         _limit("min_df", self.min_df, 1, 1)
         _limit("max_df", self.max_df, 1, 1)
         if self.max_features is not None and not (_is_int(self.max_features) and self.max_features > 0):
@@ -302,8 +367,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             fine = False
         if not fine:
             raise ValueError(f"ngram_range is {self.ngram_range!r}; expected two integers 1 <= low <= high.")
-        word_pattern(self.token_pattern)
-        self.stop_words_ = stop_words_of(self.stop_words)
+        check_tokenizer(self.tokenizer, of_file=of_file)
+        self.word_finder()
+        self.stop_words_, self.language_ = stop_words_of(self.stop_words), None
+        if not isinstance(self.stem, bool):
+            stemmer(self.stem)
 
 
 def _limit(name: str, value: Any, n_documents: int, automatic: float) -> float:

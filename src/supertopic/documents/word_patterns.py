@@ -13,9 +13,16 @@ from typing import Protocol
 
 import regex
 
+from supertopic.documents.languages import SPACELESS
+
 # A word starts with a letter and has at least two characters. It may contain digits, inner apostrophes and underscores
 # (don't, mp3, n_samples). A possessive 's is removed (film's -> film), and numbers (1999, 20th) are not words.
 TOKEN_PATTERN = r"(?<![^\W_])[^\W\d_](?:'(?!s\b))?\w+(?<!_)(?:'(?!s\b)\w+(?<!_))*"
+
+# In scripts without spaces between words, every two neighbouring characters are one. Marks belong to their letters.
+SPACELESS_RUN = rf"[{SPACELESS}][{SPACELESS}\p{{M}}]*"
+_WORD, _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{SPACELESS}]]", rf"[[\p{{L}}\p{{M}}\p{{Nl}}\p{{No}}]--[{SPACELESS}]]"
+_UNICODE = TOKEN_PATTERN.replace(r"[^\W_]", f"[{_WORD}--_]").replace(r"[^\W\d_]", _LETTER).replace(r"\w", _WORD)
 
 _LONGEST = 500  # characters of a pattern
 _SECONDS, _SECONDS_PER_CHARACTER = 0.3, 1e-5  # fifty times what usual patterns take
@@ -30,17 +37,37 @@ class WordPattern(Protocol):
 def word_pattern(pattern: str) -> WordPattern:
     """The pattern, ready to search; a ValueError in one sentence if it is no regular expression of words."""
     if pattern == TOKEN_PATTERN:
-        return _Linear(pattern)
+        return _Own()
     return _Bounded(pattern)
 
 
-class _Linear:
-    def __init__(self, pattern: str) -> None:
-        compiled = re.compile(pattern)
-        self.words, self._matches = compiled.findall, compiled.finditer
+class _Own:
+    """Our own pattern: by `re`, which is quick, in texts of Latin letters without separate marks; else by `regex`."""
+
+    _quick, _any = re.compile(TOKEN_PATTERN), regex.compile(f"({SPACELESS_RUN})|{_UNICODE}", regex.V1)
+    _foreign = re.compile(
+        "[\u0300-\u1fff\u20d0-\u20ff\u2c00-\ud7ff\uf900-\ufffd\U00010000-\U0001efff\U0001fb00-\U0010ffff]"
+    )
+    _character = regex.compile(r"\P{M}\p{M}*")
+
+    def words(self, text: str) -> list[str]:
+        if text.isascii() or not self._foreign.search(text):
+            return self._quick.findall(text)
+        return [text[start:stop] for start, stop in self._spans(text)]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        return [match.span() for match in self._matches(text)]
+        if text.isascii() or not self._foreign.search(text):
+            return [match.span() for match in self._quick.finditer(text)]
+        return list(self._spans(text))
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        for match in self._any.finditer(text):
+            if match[1] is None:
+                yield match.span()
+                continue
+            starts = [one.start() for one in self._character.finditer(text, *match.span())]
+            ends = [*starts[2:], match.end()]
+            yield from zip(starts, ends, strict=False)
 
 
 class _Bounded:

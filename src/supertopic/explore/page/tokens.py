@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from supertopic.documents.languages import SPACELESS
 from supertopic.documents.vectorizer import Vectorizer
-from supertopic.documents.word_patterns import TOKEN_PATTERN
+from supertopic.documents.word_patterns import SPACELESS_RUN, TOKEN_PATTERN
 
-# The classes of JavaScript cover ASCII only. `\w` is that of `re` for our own pattern, that of `regex` for others.
-_OWN_WORD, _WORD = r"\p{L}\p{N}_", r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"
+# The classes of JavaScript cover ASCII only. `\w` is that of `regex`, but for our own pattern.
+_OWN_WORD, _WORD = rf"[\p{{L}}\p{{M}}\p{{N}}_]--[{SPACELESS}]", r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"
 _OUTSIDE = {"A": r"(?<![\s\S])", "Z": r"(?![\s\S])"}
 _BRACES = re.compile(r"\{(\d*)(,?)(\d*)\}(?!\+)")
 _SAME = set("nrtfv")  # escapes that mean the same in both
@@ -23,7 +24,7 @@ def describe_tokens(vectorizer: Any) -> dict[str, Any] | None:
     A model that was fitted to counts has no vectorizer: then the page splits by the default rules.
     """
     own = Vectorizer() if vectorizer is None else vectorizer
-    if not isinstance(own, Vectorizer):
+    if not isinstance(own, Vectorizer) or own.tokenizer != "unicode" or own.stem:
         return None
     try:
         pattern = to_javascript(own.token_pattern)
@@ -39,8 +40,16 @@ def describe_tokens(vectorizer: Any) -> dict[str, Any] | None:
 
 
 def to_javascript(pattern: str) -> str:
-    """The regular expression of JavaScript (flags "gv") that finds what Python finds in a str; ValueError if unsure."""
-    word = _OWN_WORD if pattern == TOKEN_PATTERN else _WORD
+    """The regular expression of JavaScript (flags "gv") that finds what Python finds in a str; ValueError if unsure.
+
+    The first group of our own holds characters of a script without spaces, of which every two neighbours are a word.
+    """
+    if pattern == TOKEN_PATTERN:
+        return f"({SPACELESS_RUN})|{_translated(pattern, _OWN_WORD)}"
+    return _translated(pattern, _WORD)
+
+
+def _translated(pattern: str, word: str) -> str:
     classes = {"w": word, "d": r"\p{Nd}", "s": r"\p{White_Space}"}
     found: list[str] = []
     place = 0

@@ -136,7 +136,7 @@ def _encode_params(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray
 
 def _decode_param(value: Any) -> Any:
     if isinstance(value, dict) and list(value) == [_VECTORIZER]:
-        return Vectorizer(**decode(value[_VECTORIZER]))
+        return Vectorizer.of_file(decode(value[_VECTORIZER]))
     return decode(value)
 
 

@@ -14,11 +14,20 @@ function findWords(tokenizer, given) {
   const text = lower.length === given.length ? given : lower;
   const found = [];
   for (const match of lower.matchAll(tokenizer.pattern)) {
-    if (match[0] && !tokenizer.stop.has(match[0])) {
-      found.push({ word: match[0], start: match.index, end: match.index + match[0].length });
+    const places = match[1] ? pairs(match[1]) : [[0, match[0].length]];
+    for (const [from, to] of places) {
+      const word = match[0].slice(from, to);
+      if (word && !tokenizer.stop.has(word)) found.push({ word, start: match.index + from, end: match.index + to });
     }
   }
   return { text, found };
+}
+
+/* Where every two neighbouring characters stand in text without spaces; a single one stands alone. */
+function pairs(run) {
+  const starts = [...run.matchAll(/\P{M}\p{M}*/gu)].map((match) => match.index);
+  const ends = [...starts.slice(2), run.length];
+  return ends.map((end, place) => [starts[place], end]);
 }
 
 /* Every term of a text: {id (-1 if unknown), first, last}, where first and last are places among its words. */
