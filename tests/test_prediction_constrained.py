@@ -141,7 +141,7 @@ def test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest(fitted, monke
     assert fitted.n_iter_ < 40 or fitted.bound_.argmax() == 39
     whole = SLDARegressor(8, inference="pc", cross_fit=0).fit(X, PLAIN[0])
     with monkeypatch.context() as patch:
-        patch.setattr(prediction_constrained, "_finish", lambda course, _: course.best)
+        patch.setattr(prediction_constrained.Course, "_trained_on_all", lambda course: course.best)
         best = SLDARegressor(8, inference="pc", cross_fit=0).fit(X, PLAIN[0])
     held = np.random.default_rng([0, 6]).permutation(len(Y))[: round(len(Y) / 8)]
     assert best.dispersion_ == pytest.approx(np.mean((best.predict(X) - PLAIN[0])[held] ** 2), rel=0.1)

@@ -36,8 +36,9 @@ from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.calibration import told_apart
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather, labelled
+from supertopic.inference.loop import Engine
 from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, regress, scores
-from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.task import Fit, Task
 from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.m_step_glm import GLMStep
@@ -199,50 +200,162 @@ class Trainer:
         return {**self.state.arrays(), **kept, **self.climb.arrays(), **shares}
 
 
-@dataclass
-class Course:
-    """How far a fit is: what a checkpoint keeps beside the arrays."""
-
-    trainer: Trainer
-    best: State  # of the epochs so far; before the first, the start
-    value: float  # how well the best predicts the labels held out
-    done: int = 0  # epochs
-    best_at: int = 0  # epochs done at the best
-    last: int = 0  # of the epochs over all documents; 0 while some are held out
-
-    def searched(self) -> np.ndarray:
-        """b (V, K) of the best epoch."""
-        return self.trainer.task.model.emission.probabilities(self.best.word_topic, by_word=True)
-
-    def watch(self, watch: Watch) -> None:
-        numbers = {"value": self.value, "best_at": self.best_at, "last": self.last, "steps": self.trainer.climb.steps}
-        watch.step(self.done, partial(self.trainer.arrays, self.best), **numbers)
+def check_task(task: Task) -> None:
+    """Refuse what this engine cannot train."""
+    model = task.model
+    if type(model.emission) is not DirichletTopics:
+        raise ValueError(
+            f"inference: got 'pc', which needs Dirichlet topics, but the emission is {model.emission.name!r}"
+        )
+    if model.doc_topic_prior.learns:
+        raise ValueError("doc_topic_prior: inference='pc' does not learn it; expected a number, or one per topic")
+    if model.per_token:
+        raise ValueError("per_token: got True, but inference='pc' infers topics without y; expected False")
 
 
-def fit_prediction(task: Task, watch: Watch) -> Fit:
+class Course(Engine):
     """Epochs until several in a row predict the labels held out no better, and a few last ones over all documents.
 
     The trace has what the former predicted. If none of them predicts better than the topics that they start from, these
     are the result, and the trace has their value. Without documents held out, the last epoch is, and the trace has the
     objective.
     """
-    own, rows = task.model.response, _split(task)
-    response, y = own.trained_as(task.y, task.weight)
-    training = replace(task, model=replace(task.model, response=response), batch=replace(task.batch, y=y))
-    train, held = (task.batch.rows(some) for some in rows)
-    seen, unseen = (replace(part, y=y[some]) for part, some in zip((train, held), rows, strict=True))
-    followed = _followed(training, seen, unseen, penalties := dict(task.settings.penalties))
 
-    def make(state: State, climb: Climb) -> Trainer:
-        stride = task.settings.stride
+    requires = (check_task,)
+    unit = "per_label"
+    trainer: Trainer
+    train: Batch  # which the topics start from
+    best: State  # of the epochs so far; before the first, the start
+    value = 0.0  # how well the best predicts the labels held out
+    best_at = 0  # epochs done at the best
+    last = 0  # of the epochs over all documents; 0 while some are held out
+
+    def make(self, state: State, climb: Climb) -> Trainer:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        topics, state = first_topics(self.task, self.train), first_prediction_state(self.task)
+        trainer = self.trainer = self.make(state, self.task.backend.form(Climb).of(topics))
+        topics = trainer.topics()
+        first = state = trainer.solve(topics, first=True)
+        if len(trainer.held):  # the topics that it starts from may already be the best
+            self.value, state = trainer.judge(topics, state)
+        trainer.state = first
+        self.best = trainer.result(topics, state)
+
+    @property
+    def _asks(self) -> bool:
+        """Whether epochs are judged by documents held out; not where another fit has found the best epoch."""
+        return len(self.trainer.held) > 0 and self.task.settings.best_epoch is None
+
+    @property
+    def _longest(self) -> int:
+        """Epochs of the search at most."""
+        known = self.task.settings.best_epoch
+        return self.task.settings.max_iter if known is None else known
+
+    def _has_searched(self) -> bool:
+        return self.done >= self._longest or (self._asks and self.done - self.best_at >= SETTINGS.patience)
+
+    def has_ended(self) -> bool:
+        if self.last:
+            return self.last > _n_last(self.best_at)
+        return self._has_searched() and not (self.best_at and len(self.trainer.held))
+
+    def step(self) -> float | None:
+        if self.last or self._has_searched():
+            self._train_on_all()
+            return None
+        trainer = self.trainer
+        value = trainer.epoch(self.done, trainer.topics())
+        self.done += 1
+        if self._asks or self.done == self._longest:
+            topics = trainer.averaged()
+            state = trainer.solve(topics)
+            if len(trainer.held):
+                value, state = trainer.judge(topics, state)
+            if not self._asks or value > self.value:
+                self.best, self.value, self.best_at = trainer.result(topics, state), value, self.done
+        return value
+
+    def _train_on_all(self) -> None:
+        """One of the last epochs; the dispersion stays that of the documents that were held out."""
+        if not self.last:
+            self.trainer, self.last = self._over_all(), 1
+        self.trainer.epoch(self.done, self.trainer.topics())
+        self.trainer.state = self.trainer.keep_dispersion(self.trainer.state, self.best)
+        self.done, self.last = self.done + 1, self.last + 1
+
+    def _over_all(self) -> Trainer:
+        """A Trainer of all documents that goes on from the best epoch."""
+        best, rate = self.best, max(1.0 - self.best_at / self.trainer.n_epochs, SETTINGS.last_rate)
+        climb = self.task.backend.form(Climb).of(self._searched())
+        state = replace(best, word_topic=best.word_topic[:0])
+        trainer = self.trainer.over_all(state, climb, self.trainer.rate * rate, _n_last(self.best_at))
+        trainer.state = trainer.keep_dispersion(trainer.solve(trainer.topics(), first=True), best)
+        return trainer
+
+    def _searched(self) -> np.ndarray:
+        """b (V, K) of the best epoch."""
+        return self.task.model.emission.probabilities(self.best.word_topic, by_word=True)
+
+    def result(self) -> Fit:
+        trace = self.trace[: self.best_at] or [self.value]
+        searched = Searched(self._searched(), self.best_at)
+        return Fit(self._trained_on_all() if self.last else self.best, trace, len(trace), terms=searched)
+
+    def _trained_on_all(self) -> State:
+        topics = self.trainer.averaged()
+        return self.trainer.result(topics, self.trainer.keep_dispersion(self.trainer.solve(topics), self.best))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return self.trainer.arrays(self.best)
+
+    def numbers(self) -> dict[str, Any]:
+        steps = self.trainer.climb.steps
+        return {"value": self.value, "best_at": self.best_at, "last": self.last, "steps": steps}
+
+    def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        shares, held_shares = arrays.pop("shares"), arrays.pop("held_shares")
+        climb = self.task.backend.form(Climb).restore(arrays, numbers["steps"])
+        kept = {name.removeprefix("best_"): arrays.pop(name) for name in list(arrays) if name.startswith("best_")}
+        self.best = restore_state(kept)
+        self.value, self.best_at, self.last = (numbers[name] for name in ("value", "best_at", "last"))
+        self.trainer = self.make(restore_state(arrays), climb)
+        if self.last:
+            state = self.trainer.state
+            self.trainer = self._over_all()
+            self.trainer.state, self.trainer.climb = state, climb
+        self.trainer.spread.map(continue_from, shares, 0)
+        self.trainer.held_spread.map(continue_from, held_shares, 0)
+
+
+class PredictionConstrained(Course):
+    """A fit of documents that are held whole."""
+
+    def __init__(self, task: Task) -> None:
+        own, rows = task.model.response, _split(task)
+        response, y = own.trained_as(task.y, task.weight)
+        super().__init__(replace(task, model=replace(task.model, response=response), batch=replace(task.batch, y=y)))
+        self.given, self.penalties = task, dict(task.settings.penalties)
+        self.train, self.held = (task.batch.rows(some) for some in rows)
+        seen, unseen = (replace(part, y=y[some]) for part, some in zip((self.train, self.held), rows, strict=True))
+        self.followed = _followed(self.task, seen, unseen, self.penalties)
+
+    def make(self, state: State, climb: Climb) -> Trainer:
+        task, stride = self.task, self.task.settings.stride
         rate, n_epochs = SETTINGS.rate * stride, task.settings.max_iter / stride
-        return Trainer(training, *followed, state, climb, rate, n_epochs, penalties=penalties)
+        return Trainer(task, *self.followed, state, climb, rate, n_epochs, penalties=self.penalties)
 
-    found = fit_course(training, watch, train, make)
-    cast(Searched, found.terms).penalties = penalties
-    if response is own and not followed_columns(own, task.batch):
-        return found
-    return replace(found, state=_of_labels(task, train, held, found))
+    def result(self) -> Fit:
+        found, task, train, held = super().result(), self.given, self.train, self.held
+        cast(Searched, found.terms).penalties = self.penalties
+        if self.task.model.response is task.model.response and not followed_columns(task.model.response, task.batch):
+            return found
+        return replace(found, state=_of_labels(task, train, held, found))
+
+
+fit_prediction = PredictionConstrained.fit
 
 
 def _followed(task: Task, train: Batch, held: Batch, penalties: dict[int, int]) -> tuple[Batch, Batch]:
@@ -274,114 +387,8 @@ def _of_labels(task: Task, train: Batch, held: Batch, found: Fit) -> State:
     return replace(solved, word_topic=found.state.word_topic)
 
 
-def fit_course(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb], Trainer]) -> Fit:
-    """A fit with the Trainer that `make` makes; the topics start from those of `train`."""
-    check_task(task)
-    watch.unit = "per_label"
-    course = _start(task, watch, train, make)
-    if not course.last:
-        known = task.settings.best_epoch
-        _search(course, watch, task.settings.max_iter, known)
-        if course.best_at and len(course.trainer.held):
-            course.trainer, course.last = _over_all(course), 1
-    searched, trace = Searched(course.searched(), course.best_at), watch.trace[: course.best_at] or [course.value]
-    result = _finish(course, watch) if course.last else course.best
-    return Fit(result, trace, len(trace), terms=searched)
-
-
-def _search(course: Course, watch: Watch, max_iter: int, known: int | None) -> None:
-    """Find the epoch that predicts the labels held out best; without any, it is the last.
-
-    known : the best epoch, if another fit has found it. The documents held out are then asked at its end only.
-    """
-    trainer, last = course.trainer, max_iter if known is None else known
-    searching = len(trainer.held) > 0 and known is None
-    while course.done < last:
-        if searching and course.done - course.best_at >= SETTINGS.patience:
-            break  # first, since a fit may be killed right after its last step
-        value = trainer.epoch(course.done, trainer.topics())
-        course.done += 1
-        if searching or course.done == last:
-            topics = trainer.averaged()
-            state = trainer.solve(topics)
-            if len(trainer.held):
-                value, state = trainer.judge(topics, state)
-            if not searching or value > course.value:
-                course.best, course.value, course.best_at = trainer.result(topics, state), value, course.done
-        watch.trace.append(value)
-        course.watch(watch)
-
-
-def _over_all(course: Course) -> Trainer:
-    """A Trainer of all documents that goes on from the best epoch."""
-    task, best = course.trainer.task, course.best
-    rate = course.trainer.rate * max(1.0 - course.best_at / course.trainer.n_epochs, SETTINGS.last_rate)
-    climb = task.backend.form(Climb).of(course.searched())
-    state = replace(best, word_topic=best.word_topic[:0])
-    trainer = course.trainer.over_all(state, climb, rate, _n_last(course.best_at))
-    trainer.state = trainer.keep_dispersion(trainer.solve(trainer.topics(), first=True), best)
-    return trainer
-
-
 def _n_last(best_at: int) -> int:
     return max(1, round(SETTINGS.last_epochs * best_at))
-
-
-def _finish(course: Course, watch: Watch) -> State:
-    """The State after the last epochs; the dispersion stays that of the documents that were held out."""
-    trainer, best = course.trainer, course.best
-    while course.last <= _n_last(course.best_at):
-        trainer.epoch(course.done, trainer.topics())
-        trainer.state = trainer.keep_dispersion(trainer.state, best)
-        course.done, course.last = course.done + 1, course.last + 1
-        course.watch(watch)
-    topics = trainer.averaged()
-    return trainer.result(topics, trainer.keep_dispersion(trainer.solve(topics), best))
-
-
-def check_task(task: Task) -> None:
-    """Refuse what this engine cannot train."""
-    model = task.model
-    if type(model.emission) is not DirichletTopics:
-        raise ValueError(
-            f"inference: got 'pc', which needs Dirichlet topics, but the emission is {model.emission.name!r}"
-        )
-    if model.doc_topic_prior.learns:
-        raise ValueError("doc_topic_prior: inference='pc' does not learn it; expected a number, or one per topic")
-    if model.per_token:
-        raise ValueError("per_token: got True, but inference='pc' infers topics without y; expected False")
-
-
-def _start(task: Task, watch: Watch, train: Batch, make: Callable[[State, Climb], Trainer]) -> Course:
-    """Of a killed fit, or of a new one."""
-    resumed = watch.resume()
-    if resumed is None:
-        topics, state = first_topics(task, train), first_prediction_state(task)
-        trainer = make(state, task.backend.form(Climb).of(topics))
-        return _first(trainer)
-    about, arrays = resumed
-    shares, held_shares = arrays.pop("shares"), arrays.pop("held_shares")
-    climb = task.backend.form(Climb).restore(arrays, about["steps"])
-    kept = {name.removeprefix("best_"): arrays.pop(name) for name in list(arrays) if name.startswith("best_")}
-    progress = (restore_state(kept), about["value"], about["done"], about["best_at"], about["last"])
-    trainer = make(restore_state(arrays), climb)
-    if about["last"]:
-        state = trainer.state
-        trainer = _over_all(Course(trainer, *progress))
-        trainer.state, trainer.climb = state, climb
-    trainer.spread.map(continue_from, shares, 0)
-    trainer.held_spread.map(continue_from, held_shares, 0)
-    return Course(trainer, *progress)
-
-
-def _first(trainer: Trainer) -> Course:
-    """Of a new fit: the topics that it starts from may already be the best."""
-    topics, value = trainer.topics(), 0.0
-    first = state = trainer.solve(topics, first=True)
-    if len(trainer.held):
-        value, state = trainer.judge(topics, state)
-    trainer.state = first
-    return Course(trainer, trainer.result(topics, state), value)
 
 
 def _split(task: Task) -> tuple[np.ndarray, np.ndarray]:

@@ -18,14 +18,14 @@ import scipy.sparse as sp
 from supertopic.backends.base import Spread, total
 from supertopic.inference.batches import Batch, gather, labelled
 from supertopic.inference.regression import dispersion_summary, equations
-from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.task import Task
 from supertopic.inference.variational.climb import SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.prediction_constrained import (
     ADJOINT,
+    Course,
     Trainer,
     check_task,
-    fit_course,
     mini_batches,
     over_shares,
     topic_prior,
@@ -70,20 +70,6 @@ def _join(batches: list[Batch]) -> Batch:
     return Batch(sp.vstack([batch.counts for batch in batches], format="csr"), y, weight, first.n_topics)
 
 
-def fit_prediction_stream(
-    task: Task, watch: Watch, epoch: Callable[[int], Iterable[Batch]], n_documents: int, n_tokens: float
-) -> Fit:
-    """As `fit_prediction`, over the batches of `epoch(0)`, `epoch(1)`, …"""
-    held_out = min(task.settings.validation_fraction, _SAMPLE / n_documents)
-    source = Source(epoch, n_documents, held_out, task.seed)
-    train, held = source.samples()
-
-    def make(state: State, climb: Climb) -> Trainer:
-        return StreamTrainer(task, train, held, state, climb, SETTINGS.rate, task.settings.max_iter, source)
-
-    return fit_course(task, watch, train, make)
-
-
 @dataclass
 class StreamTrainer(Trainer):
     """A fit of a stream under way; `train` is a sample."""
@@ -113,6 +99,23 @@ class StreamTrainer(Trainer):
         nobody = self.held.rows(np.zeros(0, dtype=np.int64))
         source = replace(self.source, held_out=0.0)
         return StreamTrainer(self.task, self.train, nobody, state, climb, rate, n_epochs, source)
+
+
+class PredictionStream(Course):
+    """As `PredictionConstrained`, over the batches of `epoch(0)`, `epoch(1)`, …"""
+
+    def __init__(self, task: Task, epoch: Callable[[int], Iterable[Batch]], n_documents: int, n_tokens: float) -> None:
+        super().__init__(task)
+        held_out = min(task.settings.validation_fraction, _SAMPLE / n_documents)
+        self.source = Source(epoch, n_documents, held_out, task.seed)
+        self.train, self.held = self.source.samples()
+
+    def make(self, state: State, climb: Climb) -> Trainer:
+        task, parts = self.task, (self.train, self.held)
+        return StreamTrainer(task, *parts, state, climb, SETTINGS.rate, task.settings.max_iter, self.source)
+
+
+fit_prediction_stream = PredictionStream.fit
 
 
 def mini_batch_size(task: Task, n_documents: int) -> int:
