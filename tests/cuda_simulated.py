@@ -19,6 +19,7 @@ from supertopic.backends.cuda import documents as documents_module
 from supertopic.backends.cuda import memory
 from supertopic.backends.cuda.arrays import Matrix, padded
 from supertopic.backends.cuda.documents import Documents
+from supertopic.backends.cuda.emission import DeviceTopics
 from supertopic.backends.cuda.kernels import gibbs
 from supertopic.backends.cuda.kernels.map_shares import adjoint
 from supertopic.backends.cuda.kernels.passes import lanes_of
@@ -29,7 +30,6 @@ from supertopic.inference.batches import Batch
 from supertopic.inference.design import Design
 from supertopic.inference.device.design import DeviceDesign
 from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
-from supertopic.inference.device.emission import DeviceTopics
 from supertopic.inference.device.gibbs import key_of
 from supertopic.inference.first_topics import Learner
 from supertopic.inference.gibbs.sampler import Sampler
@@ -430,8 +430,7 @@ def check_first_topics():
 
 def check_refusals():
     """One sentence each, before any work is done."""
-    from supertopic.inference.device.models import check_model
-
+    check_model = CUDA.ops.check
     good = model_of(Gaussian())
     bad = {"one topic each": {"one_topic": True}, "per_token=True": {"per_token": True}}
     bad |= {"beside a margin": {"response": EpsilonInsensitive(0)}, "1024 topics": {"n_topics": 2000}}

@@ -82,11 +82,30 @@ class Room:
         return self.array if fits else np.empty_like(other)  # type: ignore[return-value]
 
 
+class LocalOps(Protocol):
+    """What engines do with documents and topics, where these lie.
+
+    Arrays of a row per word or document are the backend's own. They have a shape, and NumPy can copy them.
+    """
+
+    def check(self, model: Any) -> None:
+        """Refuse a model that cannot be fitted there, in one sentence."""
+        ...
+
+    def emission(self, emission: Any) -> Any:
+        """The emission with its parameters there."""
+        ...
+
+
 class Backend(Protocol):
     """Where kernels run: a context manager."""
 
     n_threads: int
     remote: bool  # whether partitions lie in other processes
+    on_device: bool  # whether documents lie on a GPU
+
+    @property
+    def ops(self) -> LocalOps: ...
 
     def __enter__(self) -> Self: ...
 

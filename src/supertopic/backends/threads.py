@@ -23,6 +23,7 @@ from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 from supertopic.backends.base import Partitioned, RangeFunction, in_turn
+from supertopic.backends.cpu.ops import CpuOps
 from supertopic.cores import most_threads
 
 _MANY_PARTS = 32  # of a range; more only where every thread would have fewer than two
@@ -82,7 +83,7 @@ class Threads:
     Inside, matrix products keep to one thread: theirs would fight with these for the cores.
     """
 
-    remote = False
+    remote = on_device = False
 
     def __init__(self, n_jobs: int | None = None) -> None:
         if n_jobs is not None and (not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0):
@@ -175,6 +176,10 @@ class Threads:
     def spread(self, documents: Partitioned) -> OnePartition:
         """All documents in one partition: threads share memory, and kernels cut it into ranges themselves."""
         return OnePartition(documents.split(1)[0], self)
+
+    @property
+    def ops(self) -> CpuOps:
+        return CpuOps(self)
 
     def form(self, original: Any) -> Any:
         """A function or class as it is."""

@@ -59,6 +59,7 @@ class Engine:
         """A whole fit of a task."""
         for requirement in cls.requires:
             requirement(task)
+        task.backend.ops.check(task.model)
         return iterate(cls(task, **more), watch)
 
 
@@ -83,4 +84,6 @@ def iterate(engine: Engine, watch: Watch) -> Fit:
         if objective is not None:
             engine.trace.append(objective)
         watch.step(engine.done, engine.arrays, **engine.numbers())
-    return engine.result()
+    found = engine.result()
+    found.state.word_topic = np.asarray(found.state.word_topic)  # which may lie on a GPU
+    return found

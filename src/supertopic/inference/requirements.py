@@ -13,6 +13,16 @@ def one_process(what: str) -> Requirement:
     return lambda task: require_one_process(task, what)
 
 
+def on_the_cpu(what: str) -> Requirement:
+    """No GPU: `what` has no operations there."""
+
+    def require(task: Task) -> None:
+        if task.backend.on_device:
+            raise ValueError(f"backend: got 'cuda', but {what} does not run on a GPU; expected 'threads'")
+
+    return require
+
+
 def whole_counts(task: Task) -> None:
     """A sampler draws a topic for every token."""
     require_whole_counts(task.counts)

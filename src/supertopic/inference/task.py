@@ -104,7 +104,8 @@ class Watch:
             raise Stopped
         self._report(done, **({self.unit: self.trace[-1]} if self.trace else {}))
         if self._checkpoint is not None and self._checkpoint.due():
-            self._checkpoint.save({"done": done, "trace": self.trace, **more}, arrays())
+            kept = {name: np.asarray(value) for name, value in arrays().items()}  # some may lie on a GPU
+            self._checkpoint.save({"done": done, "trace": self.trace, **more}, kept)
 
     def fork(self, place: int) -> Watch:
         """The watch of one of several fits that run at once: with a file of its own; the first one reports."""
@@ -123,7 +124,6 @@ def run(engine: Callable[[Task, Watch], Fit], task: Task, name: str, *, more_fol
     later start goes on there. Where more work follows a single fit, its caller removes the checkpoint after that.
     """
     fits, watches = [], []
-    engine = task.backend.form(engine)
     n_init, checkpoint = task.settings.n_init, task.checkpoint
     for start in range(n_init):
         own = checkpoint.part(start, "start") if checkpoint is not None and n_init > 1 else checkpoint

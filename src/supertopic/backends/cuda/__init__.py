@@ -9,14 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from supertopic.backends.base import Partitioned
 from supertopic.backends.threads import Threads
 
+if TYPE_CHECKING:
+    from supertopic.backends.cuda.ops import CudaOps
+
 
 class Cuda(Threads):
     """The first GPU that numba finds, and `n_jobs` threads beside it. The same fit gives the same numbers again."""
+
+    on_device = True
 
     def __init__(self, n_jobs: int | None = None) -> None:
         require_gpu()
@@ -27,6 +32,12 @@ class Cuda(Threads):
 
         forget()
         super().__exit__(*error)
+
+    @property
+    def ops(self) -> CudaOps:  # type: ignore[override]
+        from supertopic.backends.cuda.ops import CudaOps  # it needs numba-cuda
+
+        return CudaOps(self)
 
     def form(self, original: Any) -> Any:
         from supertopic.backends.cuda.forms import find_form

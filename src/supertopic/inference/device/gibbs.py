@@ -7,29 +7,18 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.cuda.arrays import Matrix, padded, warps
-from supertopic.backends.cuda.forms import form_of, no_form
+from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import gibbs as kernels
 from supertopic.backends.cuda.memory import sent
 from supertopic.emissions.dirichlet import integrable_prior
-from supertopic.inference.device.engines import DeviceWatch
-from supertopic.inference.device.models import check_model
 from supertopic.inference.device.prediction_local import distributions
 from supertopic.inference.first_topics import online_counts
-from supertopic.inference.gibbs.lda import fit_gibbs
 from supertopic.inference.gibbs.sampler import Sampler
-from supertopic.inference.task import Fit, Task, Watch
+from supertopic.inference.task import Task
 
 _MASK = (1 << 64) - 1
 _START_SWEEPS = 1 << 40  # the numbers of the start's sweeps begin here, so that no other sweep has their random numbers
 _THREADS = 128
-
-
-@form_of(fit_gibbs)
-def fit_gibbs_on_device(task: Task, watch: Watch) -> Fit:
-    check_model(task.model)
-    if task.settings.collapsed:
-        raise no_form("sampler='collapsed' (use sampler='partial')")
-    return fit_gibbs(task, DeviceWatch(watch))
 
 
 def key_of(seed: int, sweep: int) -> Any:

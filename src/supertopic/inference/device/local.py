@@ -24,7 +24,6 @@ from supertopic.inference.device.documents import (
     sum_log_theta,
     weights_of,
 )
-from supertopic.inference.device.models import check_model
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.local import local_step, no_stats, remember
 from supertopic.model import DocumentTerms, Model, State, Stats
@@ -49,7 +48,6 @@ def local_step_on_device(
     terms: DocumentTerms, fresh: bool = True, again: bool = False, out: Any = None,
 ) -> Stats:  # fmt: skip
     """As `local_step`; the word counts are where the weights are, on the device or on the host."""
-    check_model(model)
     batch, n_columns, shares = partition.batch, model.response.n_columns, model.doc_topic_prior
     documents, rows, prior = documents_of(batch), weights_of(weights), Prior.of(state.alpha, model.collapsed)
     remember(partition, again)

@@ -18,16 +18,17 @@ from supertopic.inference.task import Fit, Task
 from supertopic.model import State
 
 
-def partial_on_clusters(task: Task) -> None:
-    """Given the topics, documents do not depend on one another."""
-    if task.backend.remote and task.settings.collapsed:
-        raise ValueError("sampler: got 'collapsed', which draws in one process; expected 'partial' for a Dask client")
+def partial_elsewhere(task: Task) -> None:
+    """Only given the topics do documents not depend on one another."""
+    if task.settings.collapsed and (task.backend.remote or task.backend.on_device):
+        where = "a Dask client" if task.backend.remote else "a GPU"
+        raise ValueError(f"sampler: got 'collapsed', which draws in one process; expected 'partial' for {where}")
 
 
 class GibbsLDA(Sampling):
     """The mean over the sweeps that are kept."""
 
-    requires = (partial_on_clusters, whole_counts, integrable_topics)
+    requires = (partial_elsewhere, whole_counts, integrable_topics)
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)

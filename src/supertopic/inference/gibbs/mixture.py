@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.gibbs.sampling import Sampling
-from supertopic.inference.requirements import integrable_topics, one_process, whole_counts
+from supertopic.inference.requirements import integrable_topics, on_the_cpu, one_process, whole_counts
 from supertopic.inference.task import Fit, Task
 from supertopic.kernels.one_topic import sweep_documents
 from supertopic.model import MixtureState
@@ -18,7 +18,7 @@ from supertopic.model import MixtureState
 class GibbsMixture(Sampling):
     """Topics and shares are means over the sweeps that are kept. The state is the topic of every document."""
 
-    requires = (one_process("this sampler"), whole_counts, integrable_topics)
+    requires = (one_process("this sampler"), on_the_cpu("this sampler"), whole_counts, integrable_topics)
     every = 1
 
     def __init__(self, task: Task) -> None:

@@ -46,7 +46,7 @@ from supertopic.inference.gibbs.coefficients import (
 )
 from supertopic.inference.gibbs.groups import sweep_groups
 from supertopic.inference.gibbs.sampling import FIRST_ALPHA, Sampling
-from supertopic.inference.requirements import integrable_topics, one_process, whole_counts
+from supertopic.inference.requirements import integrable_topics, on_the_cpu, one_process, whole_counts
 from supertopic.inference.task import Fit, Task
 from supertopic.kernels import gibbs_documents, gibbs_likelihood
 from supertopic.kernels import gibbs_layout as layout
@@ -90,7 +90,10 @@ class SupervisedGibbs(Sampling):
     all other variables, is not.
     """
 
-    requires = (one_process("this sampler"), whole_counts, response_can_be_sampled, integrable_topics)
+    requires = (
+        one_process("this sampler"), on_the_cpu("this sampler"), whole_counts, response_can_be_sampled,
+        integrable_topics,
+    )  # fmt: skip
 
     def __init__(self, task: Task, options: SamplerOptions = PLAIN) -> None:
         super().__init__(task)

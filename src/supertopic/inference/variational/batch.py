@@ -32,7 +32,7 @@ class VariationalEM(Engine):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        model = self.model = task.model
+        model = self.model = replace(task.model, emission=task.backend.ops.emission(task.model.emission))
         self.spread = task.backend.spread(task.batch)
         self.fresh = True  # documents start afresh
         learns = model.collapsed and model.doc_topic_prior.learns

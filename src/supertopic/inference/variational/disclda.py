@@ -25,6 +25,7 @@ from supertopic.inference.after import prediction
 from supertopic.inference.batches import continue_from, gather
 from supertopic.inference.first_topics import near_uniform_counts, online_counts
 from supertopic.inference.loop import EM
+from supertopic.inference.requirements import on_the_cpu
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
@@ -88,6 +89,8 @@ class ClassEM(EM):
     The task's model is the model of one class, with K0 + K1 topics; all classes have the same alpha. Its y holds the
     numbers of the classes. As in `VariationalEM`, documents start afresh in every E-step until the bound would fall.
     """
+
+    requires = (on_the_cpu("a model with topics of single classes"),)
 
     def __init__(self, task: Task, structure: Structure) -> None:
         super().__init__(task)

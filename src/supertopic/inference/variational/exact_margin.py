@@ -23,6 +23,7 @@ from supertopic.inference.batches import Batch, Block, Locals
 from supertopic.inference.design import Design
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.loop import EM
+from supertopic.inference.requirements import on_the_cpu
 from supertopic.inference.task import Fit, Task
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.local import sum_by_row
@@ -39,6 +40,8 @@ _TOLERANCE = 1e-5  # of the M-step's duality gap, relative to the objective
 
 class ExactMarginEM(EM):
     """As `VariationalEM`, by exact steps; the shares of all entries are held (entries × K numbers, twice)."""
+
+    requires = (on_the_cpu("an exact fit"),)
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)

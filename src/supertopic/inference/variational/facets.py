@@ -25,6 +25,7 @@ from supertopic.emissions.facets import CellDesign, Components, FacetPrior, firs
 from supertopic.inference.batches import Batch, order_entries
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.loop import EM
+from supertopic.inference.requirements import on_the_cpu
 from supertopic.inference.task import Fit, Task, Watch, has_converged
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
@@ -294,6 +295,8 @@ class FacetEM(EM, Generic[Labels]):
     start from where they were. The last step has no M-step, so that q(a) and the topic shares belong to the parameters
     that are returned; a fit that was killed after it takes it once more.
     """
+
+    requires = (on_the_cpu("a model of facets"),)
 
     def __init__(self, task: Task, labels: Labels, design: CellDesign, prior: FacetPrior) -> None:
         super().__init__(task)

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from supertopic.backends.base import Backend
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.loop import EM
-from supertopic.inference.requirements import one_process
+from supertopic.inference.requirements import on_the_cpu, one_process
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.sentences import infer_sentences, likelihood_after
@@ -127,7 +127,7 @@ class SentenceEM(EM):
     The rows of the task's counts are sentences. The priors of its model are a and b.
     """
 
-    requires = (one_process("a model of sentences"),)
+    requires = (one_process("a model of sentences"), on_the_cpu("a model of sentences"))
 
     def __init__(self, task: Task, first: np.ndarray, epsilon: float | None) -> None:
         """first : (D + 1,) the sentences of document d are at [first_d, first_{d+1}); epsilon : learned if None"""

@@ -73,7 +73,7 @@ def _margin_topics(task: Task, train: Batch) -> np.ndarray:
     n_steps = _MARGIN_STEPS_OF_FOLDS if task.settings.of_fold else _MARGIN_STEPS
     settings = EMSettings(max_iter=n_steps, tol=1e-3, doc_tol=5e-2)
     own = replace(task, model=model, batch=batch, settings=settings, labels=None, start_terms=None, checkpoint=None)
-    found = task.backend.form(fit_batch)(own, Watch(lambda *_, **__: None, None))
+    found = fit_batch(own, Watch(lambda *_, **__: None, None))
     return model.emission.probabilities(found.state.word_topic, by_word=True)
 
 

@@ -30,7 +30,9 @@ class StochasticVI(Engine):
         n_tokens: float | None = None,
     ) -> None:  # fmt: skip
         """epoch : `epoch(0)`, `epoch(1)`, … are batches of n_documents and n_tokens in all; of the task, by default"""
-        super().__init__(task)
+        super().__init__(
+            replace(task, model=replace(task.model, emission=task.backend.ops.emission(task.model.emission)))
+        )
         self.epoch = epoch or self._mini_batches
         self.n_documents = n_documents or len(task.batch)
         self.n_tokens = n_tokens or task.n_tokens

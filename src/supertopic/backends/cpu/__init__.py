@@ -1,0 +1,1 @@
+"""Operations on documents and topics that lie in the memory of this process."""
