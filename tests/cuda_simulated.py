@@ -24,13 +24,13 @@ from supertopic.backends.cuda.kernels import gibbs
 from supertopic.backends.cuda.kernels.map_shares import adjoint
 from supertopic.backends.cuda.kernels.passes import lanes_of
 from supertopic.backends.cuda.memory import empty, sent
+from supertopic.backends.cuda.tokens import key_of
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.design import Design
 from supertopic.inference.device.design import DeviceDesign
 from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
-from supertopic.inference.device.gibbs import key_of
 from supertopic.inference.first_topics import Learner
 from supertopic.inference.gibbs.sampler import Sampler
 from supertopic.inference.task import Task
@@ -375,7 +375,7 @@ def check_gibbs():
     counts, _, alpha = data()
     prior = DirichletPrior(alpha, "nothing")
     task = Task(Model(N_TOPICS, DirichletTopics(0.1), prior), unlabelled(counts), None, 5, CUDA)
-    sampler = CUDA.form(Sampler).of(task)
+    sampler = Sampler.of(task).tokens
     topics = np.random.default_rng(9).dirichlet(np.full(N_WORDS, 0.5), N_TOPICS).T.astype(np.float32)
     words, lengths = np.repeat(counts.indices, counts.data.astype(int)), counts.sum(axis=1).A1.astype(int)
     first = np.random.default_rng(10).integers(0, N_TOPICS, len(words)).astype(np.uint16)
@@ -386,14 +386,14 @@ def check_gibbs():
         weights = ((others + alpha) * topics[words[t]])[by_lanes]
         topic[t] = by_lanes[naive_gibbs.pick(weights, naive_gibbs.sweep_uniform(5, 3, t) * weights.sum())]
     sampler.take(first)
-    sampler.sweep(3, Matrix.of(topics))
-    np.testing.assert_array_equal(sampler.topic, topic)
+    sampler.draw(3, alpha, 0.1, topics)
+    np.testing.assert_array_equal(sampler.topic(), topic)
     expected = np.zeros((N_WORDS, N_TOPICS), dtype=int)
     np.add.at(expected, (words, topic), 1)
     np.testing.assert_array_equal(sampler.word_topic, expected)
     held = np.zeros((3, N_TOPICS), dtype=int)
     np.add.at(held, (doc, topic), 1)
-    histogram = sampler.topic_histogram()
+    histogram = sampler.histogram()
     for k in range(N_TOPICS):
         np.testing.assert_array_equal(histogram[k], np.bincount(held[:, k], minlength=lengths.max() + 1))
 

@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import betaln, log_ndtr
 
+from supertopic.backends.cpu.groups import sweep_groups
 from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.gibbs.augmentation import SweepDraws
 from supertopic.inference.gibbs.coefficients import draw_inclusion, draw_log_linear, draw_support
-from supertopic.inference.gibbs.groups import sweep_groups
 from supertopic.inference.gibbs.supervised import SamplerOptions, prior_precision
 from supertopic.kernels import gibbs_layout, gibbs_likelihood
 from supertopic.responses import base

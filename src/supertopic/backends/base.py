@@ -82,6 +82,52 @@ class Room:
         return self.array if fits else np.empty_like(other)  # type: ignore[return-value]
 
 
+class TokenTopics(Protocol):
+    """The topics of all tokens of a corpus, and the counts that follow from them: the state of a Gibbs sampler."""
+
+    n_topics: int
+    n_tokens: int
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(D,) tokens."""
+        ...
+
+    @property
+    def word_topic(self) -> np.ndarray:
+        """(V, K) int32 counts of words by topic."""
+        ...
+
+    @property
+    def topic_count(self) -> np.ndarray:
+        """(K,) int64 tokens of each topic."""
+        ...
+
+    def of_topics(self, n_topics: int) -> TokenTopics:
+        """The same tokens with another number of topics."""
+        ...
+
+    def take(self, topic: np.ndarray) -> None:
+        """Set the topics (N,) uint16, and count."""
+        ...
+
+    def topic(self) -> np.ndarray:
+        """(N,) uint16."""
+        ...
+
+    def draw(self, number: int, alpha: np.ndarray, prior: float, topics: Any = None) -> None:
+        """Draw every token once, with the random numbers of this sweep; topics (V, K) are integrated out, or given."""
+        ...
+
+    def draw_topics(self, number: int, prior: float) -> Any:
+        """phi_k ~ Dirichlet(prior + n_.k), (V, K)."""
+        ...
+
+    def histogram(self) -> np.ndarray:
+        """(K, L): documents that hold topic k exactly n times."""
+        ...
+
+
 class LocalOps(Protocol):
     """What engines do with documents and topics, where these lie.
 
@@ -94,6 +140,10 @@ class LocalOps(Protocol):
 
     def emission(self, emission: Any) -> Any:
         """The emission with its parameters there."""
+        ...
+
+    def tokens(self, counts: Any, n_topics: int, seed: int) -> TokenTopics:
+        """All tokens, before they have topics."""
         ...
 
 

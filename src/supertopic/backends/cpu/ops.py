@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import scipy.sparse as sp
+
+from supertopic.backends.cpu.tokens import HostTokens
+
 if TYPE_CHECKING:
     from supertopic.backends.base import Backend
 
@@ -20,3 +24,6 @@ class CpuOps:
 
     def emission(self, emission: Any) -> Any:
         return emission
+
+    def tokens(self, counts: sp.csr_matrix, n_topics: int, seed: int) -> HostTokens:
+        return HostTokens.of(counts, n_topics, seed, self.backend)

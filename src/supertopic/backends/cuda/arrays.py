@@ -139,3 +139,17 @@ class Matrix:
             self._packed_is_new = True
             topics.pack[self.n_parts, size](self.shape[0], self.flat, self.width, n_lanes, self._packed)
         return self._packed
+
+
+def distributions(logits: Any) -> Matrix:
+    """b (V, K), columns sum to one."""
+    found = Matrix.empty(*logits.shape)
+    parts = empty(logits.n_parts * logits.width)
+    logits.by_topic(topics.max_topics, logits.flat, logits.width, parts)
+    most = np.asarray(parts.copy_to_host()).reshape(logits.n_parts, logits.width).max(axis=0)
+    totals = logits.sums(
+        topics.exp_topics, logits.shape[1], logits.flat, sent(most, np.float32), logits.width, found.flat
+    )
+    by_topic = sent(padded(totals, dtype=np.float64), np.float64)
+    found.by_topic(topics.divide_topics, by_topic, logits.width, found.flat)
+    return found

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import scipy.sparse as sp
+
 from supertopic.backends.cuda.arrays import MOST_TOPICS
 from supertopic.backends.cuda.emission import DeviceTopics
 from supertopic.backends.cuda.forms import no_form
+from supertopic.backends.cuda.tokens import DeviceTokens
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.responses.margin import MaxMargin
 
@@ -35,3 +38,6 @@ class CudaOps:
 
     def emission(self, emission: DirichletTopics) -> DeviceTopics:
         return DeviceTopics(emission.prior, emission.at_mean)
+
+    def tokens(self, counts: sp.csr_matrix, n_topics: int, seed: int) -> DeviceTokens:
+        return DeviceTokens(counts, n_topics, seed)

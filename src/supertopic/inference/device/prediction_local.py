@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend, Run, in_turn
-from supertopic.backends.cuda.arrays import Matrix, padded
+from supertopic.backends.cuda.arrays import Matrix, distributions, padded
 from supertopic.backends.cuda.documents import Documents
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import topics
@@ -171,17 +171,3 @@ class DeviceClimb(Climb):
         given.by_topic(topics.divide_topics, totals, *by, given.flat)
         given.changed()
         return given
-
-
-def distributions(logits: Any) -> Matrix:
-    """b (V, K), columns sum to one."""
-    found = Matrix.empty(*logits.shape)
-    parts = empty(logits.n_parts * logits.width)
-    logits.by_topic(topics.max_topics, logits.flat, logits.width, parts)
-    most = np.asarray(parts.copy_to_host()).reshape(logits.n_parts, logits.width).max(axis=0)
-    totals = logits.sums(
-        topics.exp_topics, logits.shape[1], logits.flat, sent(most, np.float32), logits.width, found.flat
-    )
-    by_topic = sent(padded(totals, dtype=np.float64), np.float64)
-    found.by_topic(topics.divide_topics, by_topic, logits.width, found.flat)
-    return found

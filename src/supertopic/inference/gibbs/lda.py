@@ -12,7 +12,6 @@ import numpy as np
 
 from supertopic.inference.gibbs.sampler import Sampler
 from supertopic.inference.gibbs.sampling import FIRST_ALPHA, Sampling
-from supertopic.inference.gibbs.spread import SpreadSampler
 from supertopic.inference.requirements import integrable_topics, whole_counts
 from supertopic.inference.task import Fit, Task
 from supertopic.model import State
@@ -32,9 +31,8 @@ class GibbsLDA(Sampling):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
-        kind = SpreadSampler if task.backend.remote else task.backend.form(Sampler)
-        self.sampler: Sampler = kind.of(task)
-        self.sums = np.empty(self.sampler.word_topic.shape, dtype=np.float32)
+        self.sampler = Sampler.of(task)
+        self.sums = np.empty((task.counts.shape[1], task.model.n_topics), dtype=np.float32)
         self.n_samples = 0
         self.alphas: list[list[float]] = []
 
@@ -43,15 +41,15 @@ class GibbsLDA(Sampling):
         self.sums[:] = 0.0
 
     def sweep(self, number: int) -> None:
-        self.sampler.sweep(number, None if self.task.settings.collapsed else self.sampler.draw_topics(number))
+        self.sampler.sweep(number, self.task.settings.collapsed)
 
     def look(self, number: int) -> float:
-        sampler, histogram = self.sampler, self.sampler.topic_histogram()
+        sampler, histogram = self.sampler, self.sampler.tokens.histogram()
         if number >= FIRST_ALPHA:
             learn = self.task.model.doc_topic_prior.update_from_counts
-            sampler.alpha = learn(sampler.alpha, histogram, sampler.lengths)
+            sampler.alpha = learn(sampler.alpha, histogram, sampler.tokens.lengths)
         self.alphas.append(sampler.alpha.tolist())
-        return sampler.log_joint(histogram) / max(sampler.n_tokens, 1)
+        return sampler.log_joint(histogram) / max(sampler.tokens.n_tokens, 1)
 
     def keep(self) -> None:
         self.sampler.add_words(self.sums)
@@ -65,7 +63,7 @@ class GibbsLDA(Sampling):
         return Fit(state, self.trace, self.done, draws)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"topic": self.sampler.token_topics(), "sums": self.sums, "alpha": self.sampler.alpha}
+        return {"topic": self.sampler.tokens.topic(), "sums": self.sums, "alpha": self.sampler.alpha}
 
     def numbers(self) -> dict[str, Any]:
         return {"n_samples": self.n_samples, "alphas": self.alphas}
@@ -73,7 +71,7 @@ class GibbsLDA(Sampling):
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self.n_samples, self.alphas = numbers["n_samples"], numbers["alphas"]
         self.sums, self.sampler.alpha = arrays["sums"], arrays["alpha"]
-        self.sampler.take(arrays["topic"])
+        self.sampler.tokens.take(arrays["topic"])
 
 
 fit_gibbs = GibbsLDA.fit

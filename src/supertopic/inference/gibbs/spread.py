@@ -2,7 +2,7 @@
 
 Given the topics, which are drawn once per sweep, documents do not depend on one another. A partition is a group of
 documents of the sampler's layout. It keeps the topics of its tokens, and each sweep gives its counts of words by topic,
-which add up. A token has the same random numbers as in `supertopic.inference.gibbs.sampler`, and so the same draws.
+which add up. A token has the same random numbers as in `HostTokens`, and so the same draws.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, reads_only, total
-from supertopic.inference.gibbs.sampler import Sampler, padded_alpha, topic_histogram
+from supertopic.backends.cpu.tokens import HostTokens, padded_alpha, topic_histogram
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.kernels.gibbs_words import sweep_task
 
@@ -117,25 +118,39 @@ def _add_padded(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return long + np.pad(short, ((0, 0), (0, long.shape[1] - short.shape[1])))
 
 
-class SpreadSampler(Sampler):
-    """A sampler whose tokens lie in partitions; its topics are always given."""
+class SpreadTokens:
+    """As `TokenTopics`, in partitions; topics are always given."""
 
-    def __init__(self, tokens: layout.Tokens, n_topics: int, *given: object) -> None:
-        super().__init__(tokens, n_topics, *given)  # type: ignore[arg-type]
-        self._spread = self.backend.spread(TokenGroups(tokens, n_topics))
+    def __init__(self, tokens: layout.Tokens, n_topics: int, seed: int, backend: Backend) -> None:
+        self.tokens, self.n_topics, self.seed, self.backend = tokens, n_topics, seed, backend
+        self.lengths, self.n_tokens = tokens.doc_length, len(tokens.doc)
+        self._spread = backend.spread(TokenGroups(tokens, n_topics))
+        self._here = self.of_topics(n_topics)  # for what concerns no document
+        self._count(self._here.word_topic)
+
+    def of_topics(self, n_topics: int) -> HostTokens:
+        return HostTokens(self.tokens, n_topics, self.seed, self.backend)
 
     def take(self, topic: np.ndarray) -> None:
         self._count(total(self._spread.map(take_topics, topic)))
 
-    def sweep(self, number: int, topics: np.ndarray | None = None) -> None:
-        given = (topics, padded_alpha(self.alpha), self.seed, number)
-        self._count(total(self._spread.map(draw_step, *given)))
+    def topic(self) -> np.ndarray:
+        return np.concatenate(list(self._spread.map(topics_of)))
+
+    def draw(self, number: int, alpha: np.ndarray, prior: float, topics: np.ndarray | None = None) -> None:
+        self._count(total(self._spread.map(draw_step, topics, padded_alpha(alpha), self.seed, number)))
+
+    def draw_topics(self, number: int, prior: float) -> np.ndarray:
+        self._here.word_topic, self._here.topic_count = self.word_topic, self.topic_count
+        return self._here.draw_topics(number, prior)
+
+    def histogram(self) -> np.ndarray:
+        return np.asarray(total(self._spread.map(histogram_of), _add_padded))
 
     def _count(self, word_topic: np.ndarray) -> None:
         self.word_topic, self.topic_count = word_topic, word_topic.sum(axis=0, dtype=np.int64)
 
-    def token_topics(self) -> np.ndarray:
-        return np.concatenate(list(self._spread.map(topics_of)))
 
-    def topic_histogram(self) -> np.ndarray:
-        return np.asarray(total(self._spread.map(histogram_of), _add_padded))
+def spread_tokens(counts: sp.csr_matrix, n_topics: int, seed: int, backend: Backend) -> SpreadTokens:
+    tokens = layout.lay_out(counts.indptr, counts.indices, counts.data, counts.shape[1])
+    return SpreadTokens(tokens, n_topics, seed, backend)

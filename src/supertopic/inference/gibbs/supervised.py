@@ -32,6 +32,7 @@ from scipy.special import betaln, digamma, gammaln
 
 from supertopic.backends import make_backend
 from supertopic.backends.base import Backend
+from supertopic.backends.cpu.groups import sweep_groups
 from supertopic.coefficients import CoefPrior
 from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.first_topics import first_state
@@ -44,7 +45,6 @@ from supertopic.inference.gibbs.coefficients import (
     draw_log_linear,
     draw_support,
 )
-from supertopic.inference.gibbs.groups import sweep_groups
 from supertopic.inference.gibbs.sampling import FIRST_ALPHA, Sampling
 from supertopic.inference.requirements import integrable_topics, on_the_cpu, one_process, whole_counts
 from supertopic.inference.task import Fit, Task

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend
+if TYPE_CHECKING:
+    from supertopic.backends.base import Backend
 
 
 def sweep_groups(
