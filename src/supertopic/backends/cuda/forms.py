@@ -38,10 +38,8 @@ def find_form(original: Any) -> Any:
     if isinstance(original, partial):
         return partial(find_form(original.func), *original.args, **original.keywords)
     if original not in _FORMS:
-        name = getattr(original, "__self__", original).__qualname__
-        raise ValueError(
-            f"backend: got 'cuda', but this model or its inference has no form on a GPU ({name}); expected 'threads'"
-        )
+        what = f"this model or its inference has no form on a GPU ({original.__qualname__})"
+        raise ValueError(f"backend: got 'cuda', but {what}; expected 'threads'")
     return _FORMS[original]
 
 

@@ -182,8 +182,9 @@ def of_labelled_on_device(
     partition: Partition, backend: Backend, combine: Combine, function: Callable[..., Any], *arguments: Any
 ) -> Any:
     found, batch = partition.found, partition.batch
-    assert found is not None and found.prior is not None
+    assert found is not None
     if found.labelled is None:
+        assert found.prior is not None
         design = DeviceDesign.of(found.doc_topic, found.prior.alpha[0], batch.lengths, batch.extra)
         found.labelled = Labelled(design, batch.y, batch.weight)
     return function(found.labelled, *arguments)

@@ -112,8 +112,9 @@ def _of_labelled(
 def labelled(partition: Partition) -> Labelled:
     """The documents of a partition as a regression sees them; made once for every local step."""
     found, batch = partition.found, partition.batch
-    assert found is not None and found.prior is not None
-    if found.labelled is None:
+    assert found is not None
+    if found.labelled is None:  # "pc" has made them, of shares that are known
+        assert found.prior is not None
         alpha = found.prior.by_document(found.prior.alpha)
         design = Design.of(found.doc_topic, alpha, batch.lengths, batch.extra)
         found.labelled = Labelled(design, batch.y, batch.weight)
