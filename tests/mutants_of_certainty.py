@@ -93,6 +93,58 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/after/sandwich.py",
+        (
+            "slope / np.maximum(1.0 - leverage, _LEAST_LEFT)",
+            "slope",
+            "test_sandwich.py::test_errors_of_least_squares_are_those_of_statsmodels",
+        ),
+        (
+            "n_groups / (n_groups - 1) * (n - 1) / max(n - k, 1) * ",
+            "",
+            "test_sandwich.py::test_errors_of_least_squares_are_those_of_statsmodels",
+        ),
+        (
+            "rest = whole - (columns[own] * curvature[own, None]).T @ columns[own]",
+            "rest = whole",
+            "test_sandwich.py::test_the_jackknife_leaves_out_each_group_in_turn",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/splits.py",
+        (
+            "np.argmin(filled @ table[one])",
+            "np.argmin(filled.sum(axis=1))",
+            "test_splits.py::test_groups_of_classes_are_spread_over_the_parts",
+        ),
+        (
+            "cuts = np.unique(cuts[cuts > own[0]])",
+            "cuts = np.unique(cuts)",
+            "test_splits.py::test_rows_of_one_time_and_without_labels_have_their_place_in_time",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/group_levels.py",
+        (
+            "1.0 / ((n_groups + 1) * size[code[order]])",
+            "1.0 / (n_groups * size[code[order]])",
+            "test_group_levels.py::test_a_large_group_weighs_as_much_as_a_small_one",
+        ),
+        (
+            "1.0 / ((n_groups + 1) * size[code[order]])",
+            "np.full(len(order), n_groups / ((n_groups + 1) * len(order)))",
+            "test_group_levels.py::test_a_large_group_weighs_as_much_as_a_small_one",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/interval_scale.py",
+        (
+            "- basis @ values)[:, None]",
+            ")[:, None]",
+            "test_interval_scale.py::test_the_scale_is_found",
+        ),
+    ),
+    *mutants_of(
         "inference/after/interval_levels.py",
         (
             "(len(found) + 1) * probability",

@@ -1,0 +1,95 @@
+"""Intervals that are wider where noise is larger."""
+
+import numpy as np
+import pytest
+from crepes import ConformalRegressor
+from scipy.stats import norm
+
+from supertopic.inference.after.interval_levels import WIDEST, level_of
+from supertopic.inference.after.interval_scale import Scale, cross_fitted, distances, fit_scale, levels_at
+
+
+def documents(rng, n, shape="both"):
+    """Features (n, 2) and distances whose scale depends on both, on none, or on the middle of the first."""
+    features = rng.normal(size=(n, 2))
+    log_scale = {"both": 0.5 * features[:, 0] - 0.4 * features[:, 1], "none": 0.0 * features[:, 0]}.get(
+        shape, -np.abs(features[:, 0])
+    )
+    return features, np.abs(rng.normal(size=n)) * np.exp(log_scale)
+
+
+def test_distances_and_levels_are_inverse():
+    found = np.array([0.0, 0.2, 0.9, WIDEST, 1.0, 1.5, 7.0])
+    again = levels_at(distances(found))
+    np.testing.assert_allclose(np.delete(again, 4), np.delete(found, 4), atol=1e-12)
+    assert again[4] == WIDEST and distances(np.array([0.9]))[0] == pytest.approx(norm.ppf(0.95))
+    assert (np.diff(distances(np.linspace(0, 3, 500))) >= 0).all()
+
+
+@pytest.mark.parametrize("shape", ["both", "middle"])
+def test_the_scale_is_found(shape):
+    rng = np.random.default_rng(0)
+    features, distance = documents(rng, 6000, shape)
+    scale = fit_scale(features, distance).of(features)
+    true = np.exp(0.5 * features[:, 0] - 0.4 * features[:, 1]) if shape == "both" else np.exp(-np.abs(features[:, 0]))
+    assert np.corrcoef(np.log(scale), np.log(true))[0, 1] > 0.95
+    assert np.log(scale).mean() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_intervals_hold_in_every_tenth_of_the_documents():
+    """One level for all holds 0.9 on average, and far less where noise is large."""
+    rng = np.random.default_rng(1)
+    features, distance = documents(rng, 24_000)
+    known, new = slice(0, 4000), slice(4000, None)
+    scale, over = cross_fitted(features[known], distance[known], 0)
+    q = level_of(np.sort(over), 0.9)
+    held = distance[new] <= q * scale.of(features[new])
+    plain = distance[new] <= level_of(np.sort(distance[known]), 0.9)
+    assert held.mean() == pytest.approx(0.9, abs=0.015)
+    worst = [
+        min(h[tenth == number].mean() for number in range(10))
+        for h in (held, plain)
+        for tenth in (np.argsort(np.argsort(features[new, 0])) * 10 // 20_000,)
+    ]
+    assert worst[0] > 0.865 and worst[1] < 0.8
+
+
+@pytest.mark.parametrize("n", [60, 300, 1000])
+@pytest.mark.parametrize("shape", ["both", "none"])
+def test_the_promise_on_average_is_kept(n, shape):
+    """Over many draws, whatever the scale is worth."""
+    held = []
+    for seed in range(9000 // n):
+        rng = np.random.default_rng(seed)
+        features, distance = documents(rng, n + 1000, shape)
+        scale, over = cross_fitted(features[:n], distance[:n], seed)
+        held.append((distance[n:] <= level_of(np.sort(over), 0.9) * scale.of(features[n:])).mean())
+    assert np.mean(held) == pytest.approx(0.9, abs=0.011)
+
+
+def test_noise_that_is_the_same_everywhere_has_no_scale():
+    found = [cross_fitted(*documents(np.random.default_rng(seed), 1500, "none"), seed)[0].is_one for seed in range(10)]
+    assert np.mean(found) >= 0.8
+
+
+def test_intervals_are_those_of_crepes():
+    """Its normalised conformal regressor, given our scale."""
+    rng = np.random.default_rng(3)
+    features, distance = documents(rng, 2003)
+    scale = fit_scale(*documents(np.random.default_rng(4), 3000))
+    sigma, sign = scale.of(features), np.where(rng.random(2003) < 0.5, -1, 1)
+    theirs = ConformalRegressor().fit(residuals=sign * distance, sigmas=sigma)
+    new, _ = documents(rng, 50)
+    ends = theirs.predict_int(np.zeros(50), sigmas=scale.of(new), confidence=0.9)
+    half = level_of(np.sort(distance / sigma), 0.9) * scale.of(new)
+    np.testing.assert_allclose(ends, np.column_stack([-half, half]), rtol=1e-9)
+
+
+def test_few_documents_and_features_of_one_value_have_no_scale():
+    rng = np.random.default_rng(5)
+    assert fit_scale(*documents(rng, 100)).is_one
+    features, distance = documents(rng, 3000)
+    features[:, 1] = 7.0
+    scale = fit_scale(features, distance)
+    assert np.isfinite(scale.of(features)).all() and not scale.is_one
+    np.testing.assert_array_equal(Scale.none(2).of(features), 1.0)
