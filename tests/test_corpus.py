@@ -76,6 +76,15 @@ def test_unsorted_duplicates_and_zeros_are_cleaned_without_writing_to_the_input(
     np.testing.assert_array_equal(X.indices, [2, 0, 2, 1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_duplicates_are_summed_beyond_2_to_the_24(dtype):
+    """In single precision, 2^24 + 1 is 2^24: a sum of ones would stop there."""
+    counts = sp.csr_matrix(
+        (np.array([2**24, *[1] * 8], dtype=dtype), np.zeros(9, dtype=np.int32), [0, 9]), shape=(1, 1)
+    )
+    assert as_corpus(counts).counts[0, 0] == 2**24 + 8
+
+
 def test_explicit_zeros_go_without_writing_to_the_input():
     X = sp.csr_matrix(DENSE.astype(np.float32))
     X.data[0] = 0

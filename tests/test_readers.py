@@ -336,3 +336,13 @@ def test_a_csv_may_have_semicolons_or_tabs(tmp_path, separator):
     assert frame.to_dict("records") == [{"text": "a cat, a dog", "y": 1}]
     (tmp_path / "one.csv").write_text("text\na; b\n", encoding="utf-8")
     assert read_table(tmp_path / "one.csv")["text"].tolist() == ["a; b"]
+
+
+@pytest.mark.parametrize("content", ['{"text": "%s", "more": ["%s"]}\n', '[{"text": "%s", "more": ["%s"]}]'])
+def test_half_an_emoji_in_json_is_a_replacement_character(tmp_path, content):
+    """Tools that cut texts leave half of a surrogate pair, as an escape in a file of plain ASCII."""
+    file = tmp_path / "cut.json"
+    file.write_text(content % (r"good \ud83d film \ud83d\ude00", r"\udc00"), encoding="ascii")
+    frame = read_table(file)
+    assert frame["text"].tolist() == ["good \ufffd film \U0001f600"] and frame["more"][0] == ["\ufffd"]
+    assert next(iter(read_batches(file, columns=["text"])))["text"][0].startswith("good \ufffd")

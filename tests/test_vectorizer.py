@@ -7,15 +7,17 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 
+from supertopic import LDA
 from supertopic.datasets import load
 from supertopic.documents import terms
-from supertopic.documents.corpus import as_corpus
+from supertopic.documents.corpus import Corpus, as_corpus
 from supertopic.documents.vectorizer import TOKEN_PATTERN, Vectorizer
 
 TEXTS = ["The cat sat on the mat", "the dog sat", "Cats and dogs, cats and dogs", ""]
@@ -274,3 +276,27 @@ def test_five_thousand_terms_of_the_movie_reviews(data_dir):
     counts = Vectorizer(stop_words=None, max_features=5000, min_df=1, max_df=1.0).fit_transform(texts)
     assert counts.shape == (5006, 5000)
     assert 1.55e6 < counts.sum() < 1.75e6
+
+
+def test_half_an_emoji_is_a_replacement_character():
+    """A word that holds half of a surrogate pair could be neither printed nor put into a frame."""
+    texts = ["good \ud83d film", "bad \ud83d\ude00 film", "good film"]
+    vectorizer = Vectorizer(token_pattern=r"\S+", stop_words=None).fit(texts)
+    assert list(vectorizer.vocabulary_) == ["bad", "film", "good", "\ufffd", "\U0001f600"]
+    assert vectorizer.transform(texts).toarray().sum(axis=1).tolist() == [3, 3, 2]
+    model = LDA(2, max_iter=2, vectorizer=clone(vectorizer)).fit(texts)
+    model.set_topic_labels(["half \ud83d", "whole"])
+    for shown in (model.topics(), model.topic_info(), model.explain(texts[0])):
+        assert "\ufffd" in shown.to_csv()
+    assert "\ufffd" in model._repr_html_() and "\ufffd" in str(model.top_words(5))
+
+
+def test_words_that_are_no_text_are_refused():
+    counts = sp.csr_matrix(np.eye(2))
+    with pytest.raises(ValueError, match=r"The vocabulary of X holds '\\ud83d', half of a character; expected words"):
+        as_corpus(Corpus(counts, np.array(["a", "\ud83d"], dtype=object)))
+
+
+def test_a_word_of_more_than_two_to_the_24_tokens():
+    ids = np.zeros(2**24 + 4, dtype=np.int32)
+    assert terms.count_ids(ids, np.array([0, len(ids)]), 1)[0, 0] == 2**24 + 4

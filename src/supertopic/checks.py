@@ -10,7 +10,16 @@ import numpy as np
 
 def is_text(value: str) -> bool:
     """Whether it can be written: half of a surrogate pair is no character."""
-    return not any("\ud800" <= character <= "\udfff" for character in value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def whole_text(value: str) -> str:
+    """The text with U+FFFD for halves of surrogate pairs, which emoji leave where they are cut."""
+    return value if is_text(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def check_whole(name: str, value: Any, *, least: int = 1, or_none: bool = False) -> None:

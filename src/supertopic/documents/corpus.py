@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from supertopic.checks import is_text
 from supertopic.documents.pipelines import words_from_pipeline
 
 __all__ = [
@@ -137,6 +138,10 @@ class Corpus:
         """This corpus, once its matrix is known to be valid: a user may have made it from any matrix."""
         _check_structure(self.counts, "X")
         _check_counts(self.counts, "X")
+        words = () if self.vocabulary is None else self.vocabulary
+        wrong = [word for word in words if not is_text(str(word))]
+        if wrong:
+            raise ValueError(f"The vocabulary of X holds {wrong[0]!r}, half of a character; expected words")
         canonical = _canonical(self.counts)
         same = np.may_share_memory(canonical.data, self.counts.data) and isinstance(self.counts, sp.csr_matrix)
         same = same and np.may_share_memory(canonical.indices, self.counts.indices)
@@ -390,10 +395,11 @@ def _canonical(counts: sp.csr_matrix) -> sp.csr_matrix:
             "indices reach; fit it as a stream of batches."
         )
     indices, indptr = counts.indices.astype(np.int32, copy=False), counts.indptr.astype(np.int32, copy=False)
-    clean = sp.csr_matrix((counts.data.astype(np.float32, copy=False), indices, indptr), shape=counts.shape)
+    clean = sp.csr_matrix((counts.data, indices, indptr), shape=counts.shape)
     if not clean.has_canonical_format:
-        clean = clean.copy()
+        clean = clean.astype(np.float64)  # sums of ones stop at 2^24 in single precision
         clean.sum_duplicates()
+    clean.data = clean.data.astype(np.float32, copy=False)
     if not np.all(clean.data):
         clean = clean.copy()
         clean.eliminate_zeros()

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.checks import whole_text
+
 LONGEST = 200  # characters of a name
 
 
@@ -67,4 +69,4 @@ def _name(label: Any) -> str | None:
         return None
     if not isinstance(label, str):
         raise ValueError(f"labels: got {label!r}, expected a text")
-    return label.strip()[:LONGEST] or None
+    return whole_text(label).strip()[:LONGEST] or None

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from supertopic.checks import whole_text
+
 _FITS = ("fit", "_fit", "fit_transform", "fit_predict")
 _DEEPEST = 40  # calls between an estimator and its Pipeline are about ten
 
@@ -36,4 +38,4 @@ def _names(before: Pipeline, n_words: int) -> np.ndarray | None:
         found = np.asarray(before.get_feature_names_out(), dtype=object)
     except (AttributeError, ValueError, TypeError):  # hashed words have no names, and some steps cannot tell them
         return None
-    return found if len(found) == n_words else None
+    return np.array([whole_text(str(word)) for word in found], dtype=object) if len(found) == n_words else None

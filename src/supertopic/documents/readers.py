@@ -26,6 +26,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
+from supertopic.checks import whole_text
 from supertopic.documents.corpus import EmptyDocumentWarning
 
 __all__ = ["find_column", "read_batches", "read_table", "text_column"]
@@ -242,7 +243,16 @@ def _read_json(handle: IO[str], name: str, size: int | None) -> Iterator[pd.Data
     else:
         records = _json_lines(chain(opening.splitlines(), handle), name)
     while batch := list(islice(records, size)):
-        yield pd.DataFrame(batch)
+        yield pd.DataFrame(_whole(batch))
+
+
+def _whole(value: Any) -> Any:
+    """What JSON holds, with whole characters: a cut emoji is half of one, which no frame can hold."""
+    if isinstance(value, str):
+        return whole_text(value)
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return {whole_text(name): _whole(one) for name, one in value.items()} if isinstance(value, dict) else value
 
 
 def _json_array(text: str, name: str) -> list[dict[str, Any]]:

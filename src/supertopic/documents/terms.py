@@ -82,9 +82,9 @@ def id_blocks(
 
 def count_ids(ids: np.ndarray, indptr: np.ndarray, n_words: int) -> sp.csr_matrix:
     """Return n[d, v] from the term numbers of all tokens; `indptr` holds the start of each document."""
-    counts = sp.csr_matrix((np.ones(len(ids), dtype=np.float32), ids, indptr), shape=(len(indptr) - 1, n_words))
-    counts.sum_duplicates()
-    return counts
+    counts = sp.csr_matrix((np.ones(len(ids), dtype=np.int32), ids, indptr), shape=(len(indptr) - 1, n_words))
+    counts.sum_duplicates()  # as whole numbers: sums of ones stop at 2^24 in single precision
+    return counts.astype(np.float32)
 
 
 def keep_ids(kept: np.ndarray, ids: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from supertopic.checks import whole_text
 from supertopic.documents.corpus import WORDS, as_texts
 from supertopic.documents.languages import (
     NAMES,
@@ -295,7 +296,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         find, lowercase = self.word_finder().words, self.lowercase
 
         def split(text: str) -> list[str]:
-            text = text.replace("\u2019", "'")
+            text = whole_text(text).replace("\u2019", "'")
             return find(text.lower() if lowercase else text)
 
         return split
