@@ -181,6 +181,21 @@ def test_options_reach_the_model(tmp_path, data):
     assert (fitted.vectorizer_.min_df, fitted.vectorizer_.max_df) == (2, 0.9)
 
 
+def test_words_are_found_as_in_python(tmp_path):
+    rows = [f"the front desk of {word} and the {word} desks" for word in ANIMALS.split()] * 5
+    pd.DataFrame({"text": rows}).to_csv(tmp_path / "data.csv", index=False)
+    options = ("--tokenizer", "tests.test_languages:cut_at_spaces", "--phrases", "--stem", "--max-df", "1.0")
+    fit = ("fit", tmp_path / "data.csv", "-k", 2, "--iterations", 2, "-o", tmp_path / "m.supertopic")
+    done = run(*fit, *options)
+    assert done.exit_code == 0, done.output
+    words = supertopic.Vectorizer(tokenizer=options[1], phrases=True, stem=True, max_df=1.0)
+    assert f"{len(rows):,}" in done.stdout and f"{words.fit_transform(rows).sum():,.0f}" in done.stdout
+    fitted = supertopic.load(tmp_path / "m.supertopic")
+    assert fitted.feature_names_in_.tolist() == list(words.vocabulary_) and "front desk" in words.vocabulary_
+    failed = run(*fit, "--tokenizer", "klingon", "--force")
+    assert failed.exit_code == 1 and "tokenizer: got 'klingon', expected 'unicode'" in failed.output
+
+
 def test_one_topic_is_a_model_too(tmp_path, data):
     assert run("fit", data, "--text", "body", "-k", 1, "-o", tmp_path / "m.supertopic").exit_code == 0
     assert np.isfinite(supertopic.load(tmp_path / "m.supertopic").components_).all()

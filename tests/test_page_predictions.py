@@ -196,6 +196,19 @@ def test_tokens_are_those_of_the_vectorizer(pattern, watched, tmp_path):
         assert found["counts"] == row.data.tolist(), text
 
 
+def test_phrases_are_those_of_the_vectorizer(watched, tmp_path):
+    texts = ["the front desk was kind", "a desk at the front desk", "front the desk", "front desk front desk desk"] * 12
+    vectorizer = Vectorizer(phrases=0.1, stop_words=["the"], min_df=1, max_df=1.0)
+    model = SLDARegressor(2, cross_fit=0, max_iter=2, vectorizer=vectorizer).fit(texts, np.arange(len(texts)) % 4 + 0.5)
+    assert "front desk" in model.feature_names_in_
+    model.report(tmp_path / "report.html", texts)
+    page = watched.open(tmp_path / "report.html")
+    for text in [*texts[:4], "Front Desk. kind desk the front desk", "front"]:
+        found = page.evaluate("text => supertopic.countsOfText(text)", text)
+        row = model.vectorizer_.transform([text]).sorted_indices()
+        assert (found["ids"], found["counts"]) == (row.indices.tolist(), row.data.tolist()), text
+
+
 def test_special_functions(watched, tmp_path):
     model, frame = fitted("gaussian"), reviews()
     file = tmp_path / "report.html"

@@ -58,6 +58,9 @@ def fit(
     min_df: opt.MinDf = "auto",
     max_df: opt.MaxDf = "auto",
     max_features: opt.MaxFeatures = None,
+    tokenizer: opt.Tokenizer = "unicode",
+    phrases: opt.Phrases = False,
+    stem: opt.Stem = False,
     inference: opt.Inference = None,
     iterations: opt.Iterations = None,
     supervision: opt.Supervision = None,
@@ -106,8 +109,9 @@ def fit(
     check_options(model, options)
     if checkpoint is not None:
         options["--checkpoint"] = _checkpoint(checkpoint, checkpoint_every, out)
+    vocabulary = opt.word_params(stop_words, min_df, max_df, max_features, tokenizer, phrases, stem)
     more: dict[str, Any] = {
-        "vectorizer": tallying_vectorizer(**opt.word_params(stop_words, min_df, max_df, max_features)),
+        "vectorizer": tallying_vectorizer(**vocabulary),
         "verbose": 0 if quiet else 2 if verbose else 1,
     }
     check_writable(out, inputs=[data], force=force, model=True)

@@ -56,6 +56,19 @@ MaxFeatures = Annotated[
     int | None,
     typer.Option(min=1, help="Keep so many words, by tf-idf.", show_default=False, rich_help_panel=WORDS),
 ]
+Tokenizer = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What finds words: unicode, jieba (Chinese), icu:th, spacy:de or package.module:function.",
+        rich_help_panel=WORDS,
+    ),
+]
+Phrases = Annotated[
+    bool,
+    typer.Option("--phrases", help='Read neighbours such as "front desk" as one word.', rich_help_panel=WORDS),
+]
+Stem = Annotated[bool, typer.Option("--stem", help="Cut words to their stems.", rich_help_panel=WORDS)]
 Inference = Annotated[
     str | None,
     typer.Option(
@@ -182,13 +195,18 @@ CheckpointEvery = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same topics.", rich_help_panel=FITTING)]
 
 
-def word_params(stop_words: str, min_df: str, max_df: str, max_features: int | None) -> dict[str, Any]:
+def word_params(
+    stop_words: str, min_df: str, max_df: str, max_features: int | None, tokenizer: str, phrases: bool, stem: bool
+) -> dict[str, Any]:
     """Convert the options to parameters of the Vectorizer."""
     return {
         "stop_words": _read_stop_words(stop_words),
         "min_df": number_or_word("--min-df", min_df, ("auto",)),
         "max_df": number_or_word("--max-df", max_df, ("auto",)),
         "max_features": max_features,
+        "tokenizer": tokenizer,
+        "phrases": phrases,
+        "stem": stem,
     }
 
 

@@ -27,10 +27,13 @@ from supertopic.cli.options import (
     MaxFeatures,
     MinDf,
     ModelName,
+    Phrases,
     Quiet,
     Seed,
+    Stem,
     StopWords,
     Supervision,
+    Tokenizer,
     WordsBeside,
     word_params,
 )
@@ -70,6 +73,9 @@ def select(
     min_df: MinDf = "auto",
     max_df: MaxDf = "auto",
     max_features: MaxFeatures = None,
+    tokenizer: Tokenizer = "unicode",
+    phrases: Phrases = False,
+    stem: Stem = False,
     inference: Inference = None,
     iterations: Iterations = None,
     supervision: Supervision = None,
@@ -99,7 +105,7 @@ def select(
         "--supervision": number_or_word("--supervision", supervision, ("auto",)), "--words": words,
     }  # fmt: skip
     check_options(model, options)
-    vocabulary = word_params(stop_words, min_df, max_df, max_features)
+    vocabulary = word_params(stop_words, min_df, max_df, max_features, tokenizer, phrases, stem)
     for option, path in (("--out", out), ("--plot", plot)):
         if path is not None:
             check_writable(path, option, inputs=[data], force=force)

@@ -85,7 +85,8 @@ def tallying_vectorizer(**params: Any) -> Any:
 
         def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
             counts = super().fit_transform(X, y, **fit_params)
-            self._tally(counts)
+            if not self.n_tallied:
+                self._tally(counts)
             return counts
 
         def count(self, texts: Iterable[str]) -> tuple[Any, int]:

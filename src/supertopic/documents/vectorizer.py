@@ -30,6 +30,7 @@ from supertopic.documents.languages import (
     stop_words_of,
     usual_stop_words,
 )
+from supertopic.documents.phrases import Phrases, choose_pairs, counts_outside, threshold_of, with_pairs
 from supertopic.documents.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
 from supertopic.documents.tokenizers import check_tokenizer, make_tokenizer
 from supertopic.documents.word_patterns import TOKEN_PATTERN, WordPattern
@@ -61,6 +62,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         broken alphabetically.
     ngram_range : (int, int)
         Smallest and largest number of words in a term.
+    phrases : bool or float
+        Whether two neighbouring words that stand together more often than chance explains, such as "front desk", are
+        read as one. A number is the least normalised mutual information of such a pair, True stands for 0.5.
     token_pattern : str
         Regular expression of a word, without groups. The default is a letter followed by at least one character, with
         inner digits, apostrophes and underscores. Other patterns are searched by the package `regex`, so ``\\p{L}`` is
@@ -82,6 +86,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Words removed by `max_df`; they are not counted as unknown.
     language_ : str or None
         The code of the language that the texts are in, such as "de"; None where none is seen.
+    phrases_ : frozenset of str
+        The phrases among the words.
     stop_words_ : frozenset of str
         The words that were left out; empty where "auto" saw no language.
     n_documents_ : int
@@ -104,6 +110,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         token_pattern: str = TOKEN_PATTERN,
         tokenizer: str = "unicode",
         stem: bool | str = False,
+        phrases: bool | float = False,
     ):
         self.lowercase = lowercase
         self.stop_words = stop_words
@@ -114,6 +121,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.token_pattern = token_pattern
         self.tokenizer = tokenizer
         self.stem = stem
+        self.phrases = phrases
 
     def fit(self, X: Any, y: Any = None) -> Vectorizer:
         """Choose the vocabulary of a list, Series or column of strings."""
@@ -124,8 +132,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self._check_params()
         table, texts = TermTable(limit=None), as_texts(X)[0]
         self._look_at(texts)
-        blocks = list(table.add(texts, self._tokenizer()))
+        blocks = list(table.add(texts, self._candidates()))
         new_id = self._choose(table)
+        if self.phrases:  # their words are counted apart
+            return self._output(self.count(texts)[0], X)
         counts = sp.vstack([renumber(block, new_id, len(self.vocabulary_)) for block in blocks], format="csr")
         return self._output(counts, X)
 
@@ -143,7 +153,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         texts = as_texts(X)[0]
         if not len(self._table):  # the first batch with a word decides
             self._look_at(texts)
-        for _ in self._table.add(texts, self._tokenizer()):
+        for _ in self._table.add(texts, self._candidates()):
             pass
         return self
 
@@ -205,14 +215,13 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return Counter(word for word in self._tokenizer()(text) if word in self.ignored_)
 
     def located(self, text: str) -> list[tuple[str, int, int]]:
-        """The words of a text as the vocabulary has them, and where each starts and ends."""
+        """The words and phrases of a text as the vocabulary has them, and where each starts and ends."""
         check_is_fitted(self, "vocabulary_")
-        plain, stem = text.replace("\u2019", "'"), stemmer(self._stemmed())
-        found = []
-        for start, stop in self.word_finder().spans(plain):
-            word = plain[start:stop].lower() if self.lowercase else plain[start:stop]
-            found.append((stem(word) if stem else word, start, stop))
-        return found
+        plain, stem, stop = text.replace("\u2019", "'"), stemmer(self._stemmed()), self.stop_words_
+        spans = self.word_finder().spans(plain)
+        words = [plain[start:end].lower() if self.lowercase else plain[start:end] for start, end in spans]
+        kept = [None if word in stop else stem(word) if stem else word for word in words]
+        return [(term, spans[first][0], spans[last][1]) for term, first, last in self._phrases.joined(kept)]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The words, in the order of the columns."""
@@ -233,6 +242,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             "ignored": sorted(self.ignored_),
             "stop_words": sorted(self.stop_words_),
             "language": self.language_,
+            "phrases": sorted(self.phrases_),
             "n_documents": self.n_documents_,
             "n_pruned": self.n_pruned_,
         }
@@ -251,6 +261,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.stop_words_, self.language_ = frozenset(state["stop_words"]), state["language"]
         if self.language_ is not None and self.language_ not in {*NAMES, "lo", "km", "my"}:
             raise ValueError(f"language is {self.language_!r:.40}, which is none that is known")
+        self._set_phrases(state["phrases"])
         self._set_vocabulary(state["vocabulary"], state["ignored"], state["n_documents"], state["n_pruned"])
         return self
 
@@ -301,16 +312,29 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
         return split
 
+    def _sequence(self) -> Callable[[str], list[str | None]]:
+        """The function that gives the words of a text as the vocabulary has them, None where a stop word stands."""
+        split, stop, stem = self._words(), self.stop_words_, stemmer(self._stemmed())
+
+        def sequence(text: str) -> list[str | None]:
+            words = split(text)
+            return [None if word in stop else stem(word) if stem else word for word in words]
+
+        return sequence
+
+    def _candidates(self) -> Callable[[str], list[str]]:
+        """The function that gives all terms that may enter the vocabulary."""
+        sequence = self._sequence()
+        return (lambda text: with_pairs(sequence(text))) if self.phrases else self._tokenizer()
+
     def _tokenizer(self) -> Callable[[str], list[str]]:
-        split, stop, (low, high) = self._words(), self.stop_words_, self.ngram_range
-        stem = stemmer(self._stemmed())
+        """The function that gives the terms of a text: words, n-grams of them, or words and phrases."""
+        sequence, phrases, (low, high) = self._sequence(), self._phrases, self.ngram_range
 
         def tokenise(text: str) -> list[str]:
-            words = split(text)
-            if stop:
-                words = [word for word in words if word not in stop]
-            if stem:
-                words = list(map(stem, words))
+            if phrases.names:
+                return [term for term, _, _ in phrases.joined(sequence(text))]
+            words = [word for word in sequence(text) if word is not None]
             if high == 1:
                 return words
             runs = (zip(*(words[i:] for i in range(n)), strict=False) for n in range(low, high + 1))
@@ -320,7 +344,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _choose(self, table: TermTable) -> np.ndarray:
         """Set the vocabulary; return the new column of each term of the table, -1 if it is left out."""
-        df, n_documents = table.df[: len(table)], table.n_documents
+        df, tf, n_documents = table.df[: len(table)], table.tf[: len(table)], table.n_documents
         if not len(table):
             raise ValueError(
                 f"The {n_documents} documents hold no word: {self._finder_name()} found none"
@@ -328,24 +352,33 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             )
         low = _limit("min_df", self.min_df, n_documents, 1 if n_documents < 50 else 2 if n_documents < 1000 else 5)
         high = _limit("max_df", self.max_df, n_documents, 1.0 if n_documents < 50 else 0.5)
-        if not np.any((df >= low) & (df <= high)):
+        terms = np.array(list(table.ids), dtype=object)
+        names: dict[int, str] = {}
+        if (threshold := threshold_of(self.phrases)) is not None:
+            names = choose_pairs(terms, tf, df, low, threshold)
+            tf = counts_outside(terms, tf, names)
+        possible = tf > 0
+        if not np.any(possible & (df >= low) & (df <= high)):
             low = 1 if self.min_df == "auto" else low
             high = n_documents if self.max_df == "auto" else high
-        kept = (df >= low) & (df <= high)
+        kept = possible & (df >= low) & (df <= high)
+        kept &= tf >= low if names else True
         if not kept.any():
             raise ValueError(
                 f"No word is left of {len(table):,}: with min_df={self.min_df} and max_df={self.max_df} a "
                 f"word must stand in {low:g} to {high:g} of the {n_documents} documents; lower min_df or "
                 "raise max_df."
             )
-        terms = np.array(list(table.ids), dtype=object)
+        too_frequent = terms[possible & (df > high)]
+        terms[list(names)] = list(names.values())
         chosen = np.flatnonzero(kept)
         chosen = chosen[np.argsort(terms[chosen], kind="stable")]
         if self.max_features is not None and len(chosen) > self.max_features:
-            score = table.tf[chosen] * np.log(n_documents / df[chosen])
+            score = tf[chosen] * np.log(n_documents / df[chosen])
             # the terms are in alphabetical order, so a stable sort breaks ties alphabetically
             chosen = chosen[np.sort(np.argsort(-score, kind="stable")[: self.max_features])]
-        self._set_vocabulary(terms[chosen].tolist(), terms[df > high], n_documents, table.n_pruned)
+        self._set_phrases(names[number] for number in chosen.tolist() if number in names)
+        self._set_vocabulary(terms[chosen].tolist(), too_frequent, n_documents, table.n_pruned)
         new_id = np.full(len(table), -1, dtype=np.int32)
         new_id[chosen] = np.arange(len(chosen), dtype=np.int32)
         return new_id
@@ -355,6 +388,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.ignored_ = frozenset(ignored)
         self.n_documents_, self.n_pruned_ = n_documents, n_pruned
         self._lookup = {**self.vocabulary_, **dict.fromkeys(self.ignored_, -2)}
+
+    def _set_phrases(self, names: Iterable[str]) -> None:
+        self._phrases = Phrases(names)
+        self.phrases_ = self._phrases.names
 
     def _check_params(self, of_file: bool = False) -> None:
         _limit("min_df", self.min_df, 1, 1)
@@ -368,6 +405,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             fine = False
         if not fine:
             raise ValueError(f"ngram_range is {self.ngram_range!r}; expected two integers 1 <= low <= high.")
+        if threshold_of(self.phrases) is not None and tuple(self.ngram_range) != (1, 1):
+            raise ValueError(f"phrases: got {self.phrases!r} beside ngram_range={self.ngram_range!r}, expected (1, 1)")
+        self._set_phrases(())
         check_tokenizer(self.tokenizer, of_file=of_file)
         self.word_finder()
         self.stop_words_, self.language_ = stop_words_of(self.stop_words), None

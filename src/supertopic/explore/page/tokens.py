@@ -35,6 +35,7 @@ def describe_tokens(vectorizer: Any) -> dict[str, Any] | None:
         "lowercase": bool(own.lowercase),
         "ngrams": [int(n) for n in own.ngram_range],
         "stop_words": sorted(getattr(own, "stop_words_", ())),
+        "phrases": sorted(getattr(own, "phrases_", ())),
         "is_default": vectorizer is None,
     }
 

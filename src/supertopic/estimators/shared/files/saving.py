@@ -146,7 +146,7 @@ def _vectorizer_to_dict(vectorizer: Any) -> dict[str, Any]:
 
 
 def _read_vectorizer(state: Any) -> Vectorizer:
-    for name in ("vocabulary", "ignored", "stop_words"):
+    for name in ("vocabulary", "ignored", "stop_words", "phrases"):
         if not isinstance(state[name], list) or not all(isinstance(word, str) for word in state[name]):
             raise ValueError(f"{name} of the vectorizer is no list of words")
     if len(set(state["vocabulary"])) < len(state["vocabulary"]):

@@ -3,21 +3,26 @@
 function makeTokenizer(rules, words) {
   const places = new Map(words.map((word, place) => [word, place]));
   const stop = new Set(rules.stop_words);
+  const phrases = new Set(rules.phrases);
   const pattern = new RegExp(rules.pattern, "gv");
-  return { rules, places, stop, pattern };
+  return { rules, places, stop, phrases, pattern };
 }
 
-/* The words of a text with their places in it; `text` is the text that the places belong to. */
+/* The words of a text with their places in it; `text` is the text that the places belong to. A word `follows` the one
+   before it unless a stop word stands between. */
 function findWords(tokenizer, given) {
   const plain = given.replaceAll("\u2019", "'");
   const lower = tokenizer.rules.lowercase ? plain.toLowerCase() : plain;
   const text = lower.length === given.length ? given : lower;
   const found = [];
+  let follows = false;
   for (const match of lower.matchAll(tokenizer.pattern)) {
     const places = match[1] ? pairs(match[1]) : [[0, match[0].length]];
     for (const [from, to] of places) {
       const word = match[0].slice(from, to);
-      if (word && !tokenizer.stop.has(word)) found.push({ word, start: match.index + from, end: match.index + to });
+      const isStop = tokenizer.stop.has(word);
+      if (word && !isStop) found.push({ word, start: match.index + from, end: match.index + to, follows });
+      if (word) follows = !isStop;
     }
   }
   return { text, found };
@@ -34,6 +39,7 @@ function pairs(run) {
 function findTerms(tokenizer, found) {
   const [low, high] = tokenizer.rules.ngrams;
   const terms = [];
+  if (tokenizer.phrases.size) return findPhrases(tokenizer, found);
   for (let n = low; n <= high; n++) {
     for (let i = 0; i + n <= found.length; i++) {
       let term = found[i].word;
@@ -41,6 +47,20 @@ function findTerms(tokenizer, found) {
       const id = tokenizer.places.get(term);
       terms.push({ id: id === undefined ? -1 : id, first: i, last: i + n - 1 });
     }
+  }
+  return terms;
+}
+
+/* Words and phrases, from left to right. */
+function findPhrases(tokenizer, found) {
+  const terms = [];
+  for (let i = 0; i < found.length; i++) {
+    const next = found[i + 1];
+    const phrase = next && next.follows ? `${found[i].word} ${next.word}` : "";
+    const [term, last] = tokenizer.phrases.has(phrase) ? [phrase, i + 1] : [found[i].word, i];
+    const id = tokenizer.places.get(term);
+    terms.push({ id: id === undefined ? -1 : id, first: i, last });
+    i = last;
   }
   return terms;
 }
