@@ -17,8 +17,8 @@ KERNELS := $(addprefix tests/test_,$(addsuffix .py,kernels_e_step_mean kernels_e
 	kernels_gibbs kernels_gibbs_documents deviations mixture margin coefficients draws metrics_heldout collapsed facets htmm \
 	first_topics supervised_gibbs))
 
-# One process for each core; a file's tests stay together; a process that dies ends the run.
-SPREAD := -n auto --maxprocesses 8 --dist loadfile --max-worker-restart 0
+# One process for each core; a file's tests stay together, in the order of tests/conftest.py; a process that dies ends the run.
+SPREAD := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 COUNTED = OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/kernels COVERAGE_FILE=$(CURDIR)/$(VENV)/coverage/lines \
 	$(BIN)/python -m coverage run -m pytest -q
 

@@ -30,6 +30,11 @@ LONG = {
     "test_supervised_gibbs_estimators", "test_supervised_gibbs_groups", "test_tempering", "test_vectorizer",
     "test_warm_up",
 }  # fmt: skip
+# These take longest and start first, so that no core waits for the other at the end.
+LONGEST = (
+    "test_cuda", "test_prediction_constrained", "test_cluster", "test_samplers", "test_fuzz", "test_cross_fit",
+    "test_grid", "test_slda", "test_page_views", "test_kernels_e_step_words", "test_metrics_heldout",
+)  # fmt: skip
 # What may be missing unless it is required, by words of the reasons of skips. scikit-learn skips its check of other
 # array libraries if they are not enabled; we support none.
 OPTIONAL = {"gpu": "gpu|cuda|array_api", "browser": "needs a browser"}
@@ -117,6 +122,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in LONG:
             item.add_marker("long")
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (place.get(item.path.stem, len(place)), item.path.stem not in LONG))
 
 
 def not_to_be_skipped(config: pytest.Config) -> list[str]:

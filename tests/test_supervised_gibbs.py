@@ -277,6 +277,7 @@ def test_the_support_follows_its_enumerated_posterior():
 
 
 @pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("name", NAMES)
 def test_truth_ranks_evenly_among_the_draws(name, monkeypatch):
     monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
