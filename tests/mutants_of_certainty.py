@@ -11,8 +11,8 @@ MUTANTS = [
             "test_cross_fit.py::test_moments_of_a_calibrated_predictor",
         ),
         (
-            "best[:-1] - steepness * level",
-            "best[:-1]",
+            "best[:n_columns] - steepness * level",
+            "best[:n_columns]",
             "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
         ),
     ),
