@@ -100,7 +100,7 @@ def test_topics_stand_at_their_coefficients_with_their_intervals(numbers):
         shown = words.split(", ")
         assert shown == list(numbers.top_words(10).query("topic == @k")["word"])[: len(shown)] and len(shown) >= 3
     assert "coefficient for stars" in written(ax)
-    assert ax.figure.get_size_inches()[0] == pytest.approx(3.4)
+    assert ax.figure.get_size_inches()[0] == pytest.approx(3.3)
     ticks = ax.get_xticks()
     assert 0 in ticks and abs(ticks).max() <= 1.6 * np.abs(table.coef).max()
     assert_readable(ax)
@@ -129,7 +129,7 @@ def test_twenty_topics_and_five_classes_fit(many):
     model, _, _ = many
     ax = plot_topics(model)
     assert_readable(ax)
-    assert ax.figure.get_size_inches()[0] == pytest.approx(3.4)
+    assert ax.figure.get_size_inches()[0] == pytest.approx(3.3)
     names = [text.get_text() for text in texts(ax) if text.get_rotation() == 45]
     assert names == ["business and econ…", "entertainment", "politics", "science", "sport"]
     coef = coefficients_of(model).coef

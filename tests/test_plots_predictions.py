@@ -21,6 +21,7 @@ from supertopic.explore import (
     plot_trace,
 )
 from supertopic.explore.plots.class_profiles import groups
+from supertopic.explore.plots.residuals import like_order
 from supertopic.metrics import topic_distance
 from supertopic.selection import TopicSelection
 from tests.plot_tools import assert_readable, at_rows, texts, written
@@ -173,15 +174,45 @@ def test_classes_have_a_confusion_matrix(classes, data, labels):
     from sklearn.metrics import confusion_matrix
 
     ax = plot_residuals(classes, data.counts, labels)
-    expected = confusion_matrix(labels, classes.predict(data.counts))
-    found = np.zeros((5, 5), dtype=int)
+    drawn = [text.get_text() for text in ax.get_xticklabels()]
+    order = [next(name for name in classes.classes_ if str(name).startswith(one.rstrip("…"))) for one in drawn]
+    expected = confusion_matrix(labels, classes.predict(data.counts), labels=order)
+    found = np.zeros((5, 5))
     for text in texts(ax):
         column, row = text.get_position()
         found[int(row), int(column)] = int(text.get_text())
-    np.testing.assert_array_equal(found, expected)
+    share = 100 * expected / expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, share, atol=0.5)
+    totals = [f"{name} ({total})" for name, total in zip(drawn, expected.sum(axis=1), strict=True)]
+    assert [text.get_text() for text in ax.get_yticklabels()] == totals
     assert ax.yaxis_inverted()
     assert ax.get_title(loc="left") == f"{100 * np.trace(expected) / 500:.0f} % right of 500"
     assert_readable(ax)
+
+
+def test_classes_that_are_confused_stand_side_by_side():
+    counts = np.diag([90, 80, 70, 60, 50])
+    counts[0, 3] = counts[3, 1] = counts[1, 4] = counts[4, 2] = 20
+    assert like_order(counts).tolist() == [0, 3, 1, 4, 2]
+
+
+def test_letters_in_files_are_type_42(classes, data, labels, tmp_path):
+    plot_residuals(classes, data.counts, labels).figure.savefig(tmp_path / "a.pdf")
+    assert b"/FontType 42" in (tmp_path / "a.pdf").read_bytes() or b"/CIDFontType2" in (tmp_path / "a.pdf").read_bytes()
+    assert b"/Type3" not in (tmp_path / "a.pdf").read_bytes()
+    with plt.rc_context({"pdf.fonttype": 3}):  # what users chose since stays
+        plot_residuals(classes, data.counts, labels)
+        assert plt.rcParams["pdf.fonttype"] == 3
+
+
+@pytest.mark.parametrize(("n_classes", "width"), [(5, 3.3), (20, 7.0)])
+def test_figures_are_as_wide_as_a_column_or_a_page(n_classes, width):
+    found = simulate(n_documents=300, n_topics=6, n_words=60, response="softmax", n_classes=n_classes)
+    names = np.array([f"class {c}" for c in range(n_classes)])[found.y]
+    model = SLDAClassifier(6, inference="vb", max_iter=2, cross_fit=0).fit(found.counts.counts, names)
+    for ax in (model.plot.class_profiles(names), model.plot.residuals(found.counts.counts, names), model.plot.topics()):
+        assert ax.figure.get_size_inches()[0] == pytest.approx(width)
+        assert_readable(ax, 3.5)
 
 
 def test_one_of_several_responses_is_drawn(data, stars, labels):
@@ -191,7 +222,7 @@ def test_one_of_several_responses_is_drawn(data, stars, labels):
     guess = model.predict(data.counts)["stars"].to_numpy()
     np.testing.assert_allclose(np.asarray(ax.collections[0].get_offsets())[:, 1], stars - guess, rtol=1e-6)
     assert ax.get_xlabel() == "prediction of stars"
-    assert plot_residuals(model, data.counts, labels, target="kind").get_xlabel() == "predicted"
+    assert plot_residuals(model, data.counts, labels, target="kind").get_xlabel().startswith("predicted")
     assert len(curves(plot_calibration(model, data.counts, y, target="kind"))) == 5
     refused("target: got None, expected one of 'stars', 'kind'", plot_residuals, model, data.counts, y)
     two = SLDARegressor(4, max_iter=2, cross_fit=0).fit(data.counts, pd.DataFrame({"a": stars, "b": -stars}))
@@ -312,7 +343,7 @@ def selection():
 
 def test_four_measures_two_by_two():
     axes = plot_select(selection())
-    assert axes.shape == (2, 2) and axes[0, 0].figure.get_size_inches()[0] == pytest.approx(3.4)
+    assert axes.shape == (2, 2) and axes[0, 0].figure.get_size_inches()[0] == pytest.approx(3.3)
     titles = [ax.get_title(loc="left") for ax in axes.ravel()]
     assert titles == ["R² ↑", "held-out nats per token ↓", "NPMI coherence ↑", "stability over seeds ↑"]
     assert axes[0, 0].title.get_fontweight() != "bold" and axes[0, 0]._left_title.get_fontweight() == "bold"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,66 @@ class TopicFrame(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         return frame_html(self) + "".join(f"<div>{escape(line)}</div>" for line in _below(self))
+
+    def to_latex(self, buf: Any = None, *, caption: str | None = None, label: str | None = None) -> str | None:
+        """The table in LaTeX that needs no package: missing cells are blank, and the lines below are notes.
+
+        buf : a path or an open file to write to; None returns the text
+        caption, label : of a table environment; without them it is a tabular alone
+        """
+        text = latex_table(self, caption, label)
+        if buf is None:
+            return text
+        if hasattr(buf, "write"):
+            buf.write(text)
+        else:
+            Path(buf).write_text(text, encoding="utf-8")
+        return None
+
+
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}", "−": "$-$", "±": r"$\pm$", "×": r"$\times$", "<": "$<$", ">": "$>$",
+    }
+)  # fmt: skip
+
+
+def latex_table(frame: pd.DataFrame, caption: str | None = None, label: str | None = None) -> str:
+    """A frame as LaTeX; numbers stand to the right, words to the left."""
+    form, text = _formatters(frame), _as_text(frame)
+    names = [str(name) for name in frame.columns]
+    columns = [[_latex_cell(value, form.get(name)) for value in text[name]] for name in frame.columns]
+    right = [pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) for dtype in frame.dtypes]
+    for level in reversed(range(frame.index.nlevels)):
+        if frame.index.names[level] is not None or frame.index.nlevels > 1:
+            values = frame.index.get_level_values(level)
+            names.insert(0, str(frame.index.names[level] or ""))
+            columns.insert(0, [_latex_cell(value, None) for value in values])
+            right.insert(0, pd.api.types.is_numeric_dtype(values.dtype))
+    lines = [rf"\begin{{tabular}}{{{''.join('r' if one else 'l' for one in right)}}}", r"\hline"]
+    lines += [" & ".join(name.translate(_LATEX) for name in names) + r" \\", r"\hline"]
+    lines += [" & ".join(cells) + r" \\" for cells in zip(*columns, strict=True)]
+    lines += [r"\hline"]
+    lines += [rf"\multicolumn{{{len(names)}}}{{l}}{{{line.translate(_LATEX)}}} \\" for line in _below(frame)]
+    lines += [r"\end{tabular}"]
+    if caption is not None or label is not None:
+        head = [r"\begin{table}", r"\centering"]
+        head += [] if caption is None else [rf"\caption{{{caption.translate(_LATEX)}}}"]
+        head += [] if label is None else [rf"\label{{{label}}}"]
+        lines = [*head, *lines, r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def _latex_cell(value: Any, form: Callable[[float], str] | None) -> str:
+    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+        return ""
+    if isinstance(value, (list, tuple)):
+        value = ", ".join(map(str, value))
+    text = str(value) if form is None or isinstance(value, str) else form(value)
+    if re.fullmatch(r"-[\d.]+", text):
+        text = f"−{text[1:]}"
+    return _UNPRINTABLE.sub(" ", text).translate(_LATEX)
 
 
 def _formatters(frame: pd.DataFrame) -> dict[str, Callable[[float], str]]:

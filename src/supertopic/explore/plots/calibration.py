@@ -20,7 +20,7 @@ def plot_calibration(model: Any, X: Any, y: Any, *, target: Any = None, covariat
 
     Classes: the share of documents of a class against its predicted probability, in bins of equally many documents;
     of two classes, the second. Numbers: the share of documents inside of their intervals against the intervals'
-    probability. Bars are 95 % intervals of these shares (Wilson).
+    probability. Bars are 90 % intervals of these shares (Wilson).
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def plot_calibration(model: Any, X: Any, y: Any, *, target: Any = None, covariat
 
 def _axis_names(found: Predicted) -> tuple[str, str]:
     if found.classes is None:
-        return "probability of the interval", "share of documents inside"
+        return "probability of the interval", "share of documents inside (90 % intervals)"
     which = style.shown(found.classes[1], 14) if len(found.classes) == 2 else "the class"
-    return f"predicted probability of {which}", "share of documents"
+    return f"predicted probability of {which}", "share of documents (90 % intervals)"
 
 
 def _class_curves(
@@ -110,7 +110,7 @@ def _coverage(
     return {"": (_LEVELS, np.array(inside), np.full(len(_LEVELS), len(found.y)))}
 
 
-def wilson(hits: np.ndarray, total: np.ndarray, z: float = 1.96) -> tuple[np.ndarray, np.ndarray]:
+def wilson(hits: np.ndarray, total: np.ndarray, z: float = style.Z90) -> tuple[np.ndarray, np.ndarray]:
     """Ends of Wilson's intervals of shares."""
     share = hits / total
     centre = (share + z**2 / (2 * total)) / (1 + z**2 / total)

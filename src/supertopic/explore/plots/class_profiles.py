@@ -46,7 +46,7 @@ def plot_class_profiles(model: Any, y: Any, X: Any = None, *, n: int = 10, n_bin
     order = np.lexsort((-above.max(axis=0), above.argmax(axis=0)))
     texts = style.all_shown(names, 18)
     longest = max(style.text_width(text, style.SMALL) for text in texts)
-    width = max(style.COLUMN, 1.6 + len(names) * _CELL / 72)
+    width = style.print_width(1.3 + 0.7 * len(names) * _CELL / 72)
     ax = style.new_sheet(ax, _ROW * means.shape[1], width, top=0.1 + (0.72 * longest + 6) / 72, bottom=0.22)
     _cells(ax, means[:, order], texts)
     _labels(ax, words, style.named(model), order, len(names))

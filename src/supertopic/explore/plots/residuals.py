@@ -10,15 +10,16 @@ from supertopic.explore.plots import style
 from supertopic.explore.plots.predictions import Predicted, predicted
 
 _BINS = 10
+_FEW_CLASSES = 4  # that keep their order in a confusion matrix
 _FEW = 40  # documents of a bin at least, where there are enough
 
 
 def plot_residuals(model: Any, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Any = None) -> Any:
     """Draw the residuals y - prediction against the prediction, or the confusion matrix of classes.
 
-    The line joins mean residuals of bins of equally many documents, with two standard errors: where it leaves zero,
-    predictions are too low or too high. A cell of a confusion matrix holds the number of documents; its shade is their
-    share of the true class.
+    The line joins mean residuals of bins of equally many documents, with 90 % intervals: where it leaves zero,
+    predictions are too low or too high. A cell of a confusion matrix is the percentage of the true class, whose
+    documents are counted beside its name; classes that are taken for each other stand side by side.
 
     Parameters
     ----------
@@ -47,10 +48,10 @@ def _scatter(ax: Any, found: Predicted) -> Any:
     ax.scatter(found.guess, residual, s=6 if few else 3, color=style.MORE, alpha=0.5 if few else 0.25, linewidths=0,
                rasterized=not few, zorder=0)  # fmt: skip
     place, mean, error = binned(found.guess, residual)
-    ax.errorbar(place, mean, 2 * error, color=style.LESS, marker="o", markersize=2.5, linewidth=1, elinewidth=0.8,
-                zorder=2)  # fmt: skip
+    reach = style.Z90 * error
+    ax.errorbar(place, mean, reach, color=style.LESS, marker="o", markersize=2.5, linewidth=1, elinewidth=0.8, zorder=2)
     of = f" of {style.shown(found.name)}" if found.name else ""
-    return style.finish(ax, f"prediction{of}", "y − prediction")
+    return style.finish(ax, f"prediction{of}", "y − prediction (means: 90 %)")
 
 
 def binned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -66,20 +67,38 @@ def _confusion(ax: Any, found: Predicted) -> Any:
     n = len(found.classes)
     counts = np.zeros((n, n), dtype=int)
     np.add.at(counts, (found.y, found.guess), 1)
+    order = np.arange(n) if n < _FEW_CLASSES else like_order(counts)
+    counts = counts[order][:, order]
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    side = max(style.COLUMN, 0.22 * n + 1.0)
+    side = style.print_width(0.22 * n + 1.4)
     ax = style.new_axes(ax, min(side, 0.24 * n + 1.15), side)
     ax.pcolormesh(np.arange(n + 1) - 0.5, np.arange(n + 1) - 0.5, share, cmap="Blues", vmin=0, vmax=1.15,
                   edgecolors="white", linewidth=0.6)  # fmt: skip
     size = min(style.SMALL, 44 / n + 2)
     for row, column in zip(*np.nonzero(counts), strict=True):
         colour = "white" if share[row, column] > 0.6 else style.INK
-        ax.text(column, row, str(counts[row, column]), ha="center", va="center", fontsize=size, color=colour)
-    names = style.all_shown(list(found.classes), 16)
+        if share[row, column] >= 0.005:
+            text = f"{100 * share[row, column]:.0f}"
+            ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)
+    names = style.all_shown(list(found.classes[order]), 16)
+    totals = counts.sum(axis=1)
     ax.set_xticks(range(n), names, rotation=45, ha="right", rotation_mode="anchor")
-    ax.set_yticks(range(n), names)
+    ax.set_yticks(range(n), [f"{name} ({total:,})" for name, total in zip(names, totals, strict=True)])
     ax.invert_yaxis()
     right = np.trace(counts) / counts.sum()
-    style.finish(ax, "predicted", "true", f"{style.percent(right)} right of {counts.sum():,}")
+    style.finish(
+        ax, "predicted, percent of the true class", "true", f"{style.percent(right)} right of {counts.sum():,}"
+    )
     style.bare(ax)
     return ax
+
+
+def like_order(counts: np.ndarray) -> np.ndarray:
+    """Classes from the largest one on, each followed by the one that is most often confused with it."""
+    sizes = counts.sum(axis=1)
+    like = (counts + counts.T) / np.maximum(sizes[:, None] + sizes, 1)
+    order, rest = [int(sizes.argmax())], set(range(len(counts))) - {int(sizes.argmax())}
+    while rest:
+        order.append(max(sorted(rest), key=lambda c: like[order[-1], c]))
+        rest.remove(order[-1])
+    return np.array(order)

@@ -54,7 +54,7 @@ def plot_topics(
     ends, words = table.ends(interval), topic_words(model, n, by)
     columns = [table.column(target)] if target is not None or len(table.names) == 1 else list(range(len(table.names)))
     several, n_topics = len(columns) > 1, table.coef.shape[1]
-    width = max(style.COLUMN, 1.8 + 1.12 * len(columns) * _NARROWEST / 72) if several else style.COLUMN
+    width = style.print_width(1.8 + 1.12 * len(columns) * _NARROWEST / 72 if several else 0.0)
     names = style.all_shown([table.names[c] for c in columns], _NAME)
     longest = max(style.text_width(name, style.SMALL) for name in names)
     top = 0.08 + (0.72 * longest + 6) / 72 if several else 0.06
