@@ -48,13 +48,15 @@ class Checkpoint:
         *,
         fingerprint: Mapping[str, Any] | None = None,
     ) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.path.realpath(path)  # the file that a link leads to is written and removed, and the link stays
         if not os.path.isdir(os.path.dirname(self.path)):
             raise ValueError(f"checkpoint: the folder of {os.fspath(path)} does not exist: create it first")
         if not os.access(os.path.dirname(self.path), os.W_OK):
             raise ValueError(
                 f"checkpoint: nothing can be written to the folder of {os.fspath(path)}: choose another one"
             )
+        if os.path.exists(self.path) and not os.path.isfile(self.path):
+            raise ValueError(f"checkpoint: {os.fspath(path)} is a folder, a pipe or a device, expected a file")
         if not isinstance(every_seconds, int | float | np.number) or not every_seconds >= 0:
             raise ValueError(f"every_seconds: got {every_seconds!r}, expected a number of seconds >= 0")
         self.every_seconds = every_seconds

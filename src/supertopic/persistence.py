@@ -259,9 +259,10 @@ def _checksum(manifest_json: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _check_opening(path: str) -> None:
-    """Raise if the path is a folder or a file of another format, before anything is parsed."""
-    if os.path.isdir(path):
-        raise ValueError(f"{path} is a folder: expected a file that supertopic has saved")
+    """Raise if the path is no file or one of another format, before anything is parsed."""
+    if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for somebody to write
+        what = "folder" if os.path.isdir(path) else "pipe or a device"
+        raise ValueError(f"{path} is a {what}: expected a file that supertopic has saved")
     with open(path, "rb") as file:
         opening = file.read(8 + len(_OPENING))
     if opening[8:] != _OPENING:

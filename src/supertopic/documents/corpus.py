@@ -328,6 +328,8 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
     elif isinstance(X, (list, tuple)) and len(X) == 0:
         raise ValueError(f"{name} holds no documents (0 sample(s)); expected at least 1.")
     if sp.issparse(X):
+        if X.ndim != 2:
+            raise ValueError(f"{name} is a sparse array of {X.ndim} dimension(s); expected documents by words.")
         _check_structure(X, name)
     try:
         counts = check_array(

@@ -20,6 +20,8 @@ __all__ = ["Known"]
 
 _PLAIN, _COLUMNS = ("covariates", "weight", "embeddings"), ("groups", "times")  # fields that are arrays, and columns
 
+LARGEST_WEIGHT = 1e9  # of a document: sums of squares stay numbers
+
 
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -178,6 +180,8 @@ def _weight(given: Any, n_documents: int) -> np.ndarray | None:
         raise ValueError(f"sample_weight: got shape {weight.shape}, expected ({n_documents},)")
     if not (np.isfinite(weight) & (weight >= 0)).all():
         raise ValueError("sample_weight: got NaN, infinity or a negative number, expected finite numbers >= 0")
+    if weight.max(initial=0.0) > LARGEST_WEIGHT:
+        raise ValueError(f"sample_weight: got {weight.max():g}, expected numbers of at most {LARGEST_WEIGHT:g}")
     return weight
 
 

@@ -102,6 +102,9 @@ def guess_response(column: np.ndarray, name: str, who: str, kinds: Sequence[str]
         found = choose_response(column[~missing(column)], kinds)
     except ValueError as error:
         raise ValueError(f"{name} {error}") from None
+    if found.kind not in kinds:
+        other = who.replace("Regressor", "Classifier") if "number" in kinds else who.replace("Classifier", "Regressor")
+        raise ValueError(f"{name} {found.what}; for these use {other} instead of {who}")
     if found.guessed:
         others = [f"response={other!r} takes {use}" for other, use in found.others]
         others += ["SLDAClassifier takes classes and ratings"] if "class" not in kinds else []
@@ -120,6 +123,8 @@ def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "ordered", None) and hasattr(y, "cat"):  # an ordered categorical: its codes are its order
         y = y.cat.codes.where(y.cat.codes >= 0, np.nan)
+    if hasattr(y, "to_pylist") and not hasattr(y, "columns"):  # an array of Arrow, which NumPy copies only at times
+        y = np.array(y.to_pylist(), dtype=object)
     mixed = isinstance(y, (list, tuple)) and any(isinstance(value, str) for value in y)
     table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y, dtype=object if mixed else None)
     if np.iscomplexobj(table):
@@ -159,7 +164,7 @@ def as_numbers(column: np.ndarray, who: str) -> np.ndarray:
     except (TypeError, ValueError):
         wrong = next(value for value in column[~missing(column)] if not _is_number(value))
         raise ValueError(
-            f"y holds {wrong!r}, which is no number; for labels use {who.replace('Regressor', 'Classifier')} "
+            f"y holds {wrong!r:.60}, which is no number; for labels use {who.replace('Regressor', 'Classifier')} "
             f"instead of {who}"
         ) from None
     if np.isinf(numbers).any():

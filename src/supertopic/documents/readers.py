@@ -122,6 +122,8 @@ def find_files(source: Source) -> list[Path]:
     else:
         raise ValueError(f"The file {name!r} does not exist.")
     for file in files:
+        if not file.is_file():
+            raise ValueError(f"{_name(file)} is a pipe or a device, not a file; '-' reads standard input.")
         if _suffix(file) not in KNOWN:
             raise ValueError(
                 f"{_name(file)} has an unknown extension {file.suffix!r}; expected one of {', '.join(KNOWN)}."
@@ -258,8 +260,8 @@ def _whole(value: Any) -> Any:
 def _json_array(text: str, name: str) -> list[dict[str, Any]]:
     try:
         records = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{name} is broken JSON in line {error.lineno}: {error.msg}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(_broken_json(error, name)) from error
     if not all(isinstance(record, dict) for record in records):
         raise ValueError(f"{name} holds an array of other things than JSON objects.")
     return records
@@ -271,11 +273,19 @@ def _json_lines(lines: Iterable[str], name: str) -> Iterator[dict[str, Any]]:
             continue
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{name} is broken JSON in line {number}: {error.msg}.") from error
+        except (ValueError, RecursionError) as error:
+            raise ValueError(_broken_json(error, name, number)) from error
         if not isinstance(record, dict):
             raise ValueError(f"{name} holds no JSON object in line {number}.")
         yield record
+
+
+def _broken_json(error: Exception, name: str, line: int | None = None) -> str:
+    """The sentence for what `json.loads` raises; `line` is that of the text, where it is one line of a file."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{name} is broken JSON in line {line or error.lineno}: {error.msg}."
+    what = "values nested too deeply" if isinstance(error, RecursionError) else "a number of thousands of digits"
+    return f"{name} holds {what}{f' in line {line}' if line else ''}."
 
 
 TEXT_READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
@@ -336,12 +346,23 @@ def _open(file: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
                 yield io.TextIOWrapper(raw, decoder, newline="")
     except UnicodeError as error:
         where = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
-        other = "latin-1" if encoding.lower().startswith("utf") else "utf-8"
         raise ValueError(
-            f"{_name(file)} is not encoded in {encoding}{where}; save it as UTF-8 or pass encoding={other!r}."
+            f"{_name(file)} is not encoded in {encoding}{where}; save it as UTF-8 or pass "
+            f"encoding={_likely_encoding(file, encoding)!r}."
         ) from error
     except (OSError, EOFError) as error:
         raise ValueError(f"{_name(file)} cannot be read: {error}.") from error
+
+
+def _likely_encoding(file: Path, encoding: str) -> str:
+    """Another encoding that a file may have; one of 16 bits starts with a mark."""
+    opening = b""
+    if file != _STDIN:
+        with gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as raw:
+            opening = raw.read(2)
+    if opening in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    return "latin-1" if encoding.lower().startswith("utf") else "utf-8"
 
 
 def _require_columns(there: Iterable[str], wanted: Iterable[str], where: str) -> None:

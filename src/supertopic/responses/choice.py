@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -140,7 +141,7 @@ def _plain(value: Any) -> Any:
         return bool(value)
     if isinstance(value, Integral):
         return int(value)
-    if isinstance(value, Real):
+    if isinstance(value, Real | Decimal):
         number = float(value)
         return int(number) if number.is_integer() else number
     return str(value)

@@ -46,6 +46,7 @@ def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: An
     -------
     Axes
     """
+    style.pyplot()  # says what is missing
     model = style.fitted(model, "map")
     words, table = topic_words(model, n), coefficients_of(model)
     shares, (places, kept) = model._average_shares(), scaled_distances(model.components_)

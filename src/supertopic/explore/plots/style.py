@@ -125,6 +125,7 @@ def all_shown(names: Sequence[Any], longest: int) -> list[str]:
 @lru_cache(maxsize=20_000)
 def text_width(text: str, size: float) -> float:
     """The width of a text in points."""
+    pyplot()  # says what is missing
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
