@@ -60,6 +60,7 @@ class ColumnValues:
 
     name: str
     values: np.ndarray
+    dates: bool = False  # which are taken as years
 
     @classmethod
     def of(cls, column: pd.Series, name: str) -> ColumnValues:
@@ -70,6 +71,12 @@ class ColumnValues:
         known = [value for value in cells if value is not None]
         if not known:
             raise ValueError(f"column {name!r} is empty in all {len(cells):,} rows: there is nothing to learn from")
+        from supertopic.dates import are_dates, years_of
+
+        if dates := are_dates(known):
+            years = iter(years_of(known, f"column {name!r}").tolist())
+            cells = [None if value is None else next(years) for value in cells]
+            known = [value for value in cells if value is not None]
         wrong = next((value for value in known if not isinstance(value, str | Real)), None)
         if wrong is not None:
             what = type(wrong).__name__
@@ -78,7 +85,7 @@ class ColumnValues:
             cells = _same_type(cells)
         values = np.empty(len(cells), dtype=object)
         values[:] = cells
-        return cls(name, values)
+        return cls(name, values, dates)
 
     @cached_property
     def known(self) -> list[Any]:
@@ -185,6 +192,8 @@ def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | No
 
     if target.is_text:
         _refuse_prose(target)
+    if target.dates:
+        return Choice("gaussian", "number", f"Column {target.name!r} holds dates: taken as years, such as 2008.25.")
     try:
         found = choose_response(target.known)
     except ValueError as error:

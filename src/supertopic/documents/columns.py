@@ -14,10 +14,11 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
 
+from supertopic.dates import are_dates, days_of
+
 __all__ = ["Column", "as_categories", "listed", "read_columns"]
 
 KINDS = ("number", "category", "date", "identifier")
-_ISO = re.compile(r"[12]\d{3}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)?")
 _DISTINCT, _FEW = 0.95, 20  # share of values that differ, from so many documents on, of what only tells documents apart
 _NAMES_OF_IDS = re.compile(r"(?:.*_)?(?:id|index|uuid|rowid|row|url|number|nr|no)|unnamed: 0", re.I)
 
@@ -50,7 +51,7 @@ class Column:
             kind = "identifier" if tells_apart(name, len(distinct), len(known), text=True) else kind
             return cls._of_levels(name, kind, values, missing, distinct)
         full = np.full(len(values), np.nan)
-        full[~missing] = known = _days(known, where) if kind == "date" else known.astype(np.float64)
+        full[~missing] = known = days_of(known, where) if kind == "date" else known.astype(np.float64)
         if np.isinf(known).any():
             raise ValueError(f"{where} has infinity, expected finite numbers")
         if kind == "number" and tells_apart(name, len(np.unique(known)), len(known), text=False):
@@ -243,18 +244,9 @@ def _kind_of(known: np.ndarray, where: str) -> str:
     if len(found) > 1:
         some, other = list(found.values())[:2]
         raise ValueError(f"{where} holds {some!r:.40} and {other!r:.40}, expected one kind of values")
-    if "date" in found or ("text" in found and all(map(_ISO.fullmatch, known))):
+    if are_dates(known):
         return "date"
     return "category" if "text" in found else "number"
-
-
-def _days(known: np.ndarray, where: str) -> np.ndarray:
-    """Days since 1970; times of a zone are those of UTC."""
-    try:
-        found = pd.to_datetime(pd.Series(known), utc=True, format="ISO8601")
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"{where} holds a date that does not exist: {' '.join(str(error).split())[:80]}") from None
-    return (found - pd.Timestamp("1970-01-01", tz="UTC")).dt.total_seconds().to_numpy() / 86400.0
 
 
 def _dates(days: np.ndarray) -> np.ndarray:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+
+from supertopic.dates import are_dates, years_of
+from supertopic.documents.columns import listed, tells_apart
 
 _CONSTANT = 1e-9  # deviation of a column relative to its largest value, below which it is rounding
 _DEPENDENT = 1e-8  # eigenvalue of the correlations, below which columns depend on one another
@@ -38,11 +40,13 @@ class Columns:
     """What the covariates of a fit are called, and how those that are no numbers become numbers.
 
     A column of text or categories becomes dummies, one for each category but the first, which is the reference: in
-    alphabetical order, or in the order of a pandas categorical. True and False are 1 and 0.
+    alphabetical order, or in the order of a pandas categorical. True and False are 1 and 0. Dates are years, such as
+    2008.25. A column of texts of which hardly two are the same, such as an address, is refused.
     """
 
     names: tuple[str, ...] = ()  # of a frame's columns; none for other tables
     categories: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # of columns that are no numbers
+    dates: tuple[str, ...] = ()  # columns of dates, which are taken as years
 
     @classmethod
     def of(cls, covariates: Any) -> Self:
@@ -59,8 +63,9 @@ class Columns:
 
     @classmethod
     def _of_series(cls, series: dict[str, Any]) -> Self:
-        categories = {name: _categories(name, one) for name, one in series.items()}
-        return cls(tuple(series), {name: found for name, found in categories.items() if found is not None})
+        dates = tuple(name for name, one in series.items() if are_dates(_known(one)))
+        categories = {name: None if name in dates else _categories(name, one) for name, one in series.items()}
+        return cls(tuple(series), {name: found for name, found in categories.items() if found is not None}, dates)
 
     @property
     def labels(self) -> list[str]:
@@ -79,7 +84,7 @@ class Columns:
     def encode(self, covariates: Any, n_documents: int) -> np.ndarray:
         """(D, P) numbers, in the order of the fit; refuses columns and categories that were not there."""
         if covariates is None and self.names:
-            raise ValueError(f"covariates: got none, expected {_listed(self.names)} as in fit")
+            raise ValueError(f"covariates: got none, expected {listed(self.names)} as in fit")
         if not self.names:
             return as_covariates(covariates, n_documents)
         if hasattr(covariates, "columns"):
@@ -89,13 +94,13 @@ class Columns:
         elif len(self.names) == 1 and np.ndim(covariates) == 1:
             series = [covariates]
         elif self.categories:
-            raise ValueError(f"covariates: got no frame, expected one with the columns {_listed(self.names)} as in fit")
+            raise ValueError(f"covariates: got no frame, expected one with the columns {listed(self.names)} as in fit")
         else:
             return as_covariates(covariates, n_documents)
         return np.hstack([self._numbers(name, one, n_documents) for name, one in zip(self.names, series, strict=True)])
 
     def _check_names(self, given: list[str]) -> None:
-        expected = f"expected {_listed(self.names)} as in fit"
+        expected = f"expected {listed(self.names)} as in fit"
         gone = [name for name in self.names if name not in given]
         if gone:
             raise ValueError(f"covariates: the column {gone[0]!r} is missing; {expected}")
@@ -105,6 +110,8 @@ class Columns:
 
     def _numbers(self, name: str, column: Any, n_documents: int) -> np.ndarray:
         """(D, 1) a column of numbers, or its dummies."""
+        if name in self.dates and are_dates(values := _values(name, column)):
+            column = years_of(values, f"covariates: column {name!r}")
         if name not in self.categories:
             try:
                 return as_covariates(np.asarray(column), n_documents)
@@ -116,7 +123,7 @@ class Columns:
         place = {value: number for number, value in enumerate(self.categories[name])}
         new = next((value for value in values if value not in place), None)
         if new is not None:
-            known = _listed(self.categories[name])
+            known = listed(self.categories[name])
             raise ValueError(
                 f"covariates: column {name!r} has {new!r:.60}, which was not there in fit; expected {known}"
             )
@@ -124,18 +131,19 @@ class Columns:
         return (codes[:, None] == np.arange(1, len(place))).astype(np.float64)
 
     def saved(self) -> dict[str, Any]:
-        return {"names": list(self.names), "categories": {name: list(found) for name, found in self.categories.items()}}
+        categories = {name: list(found) for name, found in self.categories.items()}
+        return {"names": list(self.names), "categories": categories, "dates": list(self.dates)}
 
     @classmethod
     def restore(cls, saved: Any) -> Self:
         """What `saved` gave; files of earlier versions have none."""
         if saved is None:
             return cls()
-        names, categories = saved["names"], saved["categories"]
+        names, categories, dates = saved["names"], saved["categories"], saved["dates"]
         plain = all(isinstance(value, str | int | float) for found in categories.values() for value in found)
-        if not all(isinstance(name, str) for name in names) or not set(categories) <= set(names) or not plain:
+        if not all(isinstance(name, str) for name in names) or not {*categories, *dates} <= set(names) or not plain:
             raise ValueError("the names of the covariates are no texts, or their categories no texts or numbers")
-        return cls(tuple(names), {name: tuple(found) for name, found in categories.items()})
+        return cls(tuple(names), {name: tuple(found) for name, found in categories.items()}, tuple(dates))
 
 
 def given_by_name(columns: Columns, mean: Any, given: dict[str, Any]) -> Any:
@@ -145,11 +153,11 @@ def given_by_name(columns: Columns, mean: Any, given: dict[str, Any]) -> Any:
     the covariates had none.
     """
     if not np.size(mean):
-        raise ValueError(f"covariates: got {_listed(given)}, but the model was fitted without covariates")
+        raise ValueError(f"covariates: got {listed(given)}, but the model was fitted without covariates")
     usual = _usual(columns, [float(value) for value in np.ravel(mean)])
     wrong = next((name for name in map(str, given) if name not in usual), None)
     if wrong is not None:
-        raise ValueError(f"covariates: got {wrong!r}, expected some of {_listed(usual)}")
+        raise ValueError(f"covariates: got {wrong!r}, expected some of {listed(usual)}")
     usual |= {str(name): value for name, value in given.items()}
     return pd.DataFrame({name: [value] for name, value in usual.items()}) if columns.names else [[*usual.values()]]
 
@@ -171,7 +179,7 @@ def _usual(columns: Columns, mean: list[float]) -> dict[str, Any]:
 
 def _values(name: str, column: Any) -> list[Any]:
     """The values of a column as plain Python values; refuses missing ones."""
-    values = column.tolist() if hasattr(column, "tolist") else list(column)
+    values = list(column) if are_dates(_known(column)) or not hasattr(column, "tolist") else column.tolist()
     if any(value is None or value != value for value in values):
         raise ValueError(f"covariates: column {name!r} has missing values, expected a category in every row")
     return values
@@ -185,12 +193,21 @@ def _categories(name: str, column: Any) -> tuple[Any, ...] | None:
     first = next((value for value in column if value is not None and value == value), 0.0)
     if not isinstance(first, str):
         return None
-    return tuple(sorted(map(str, set(_values(name, column)))))
+    values = _values(name, column)
+    found = tuple(sorted(map(str, set(values))))
+    if tells_apart(name, len(found), len(values), text=True):
+        raise ValueError(
+            f"covariates: column {name!r} has {len(found)} different texts in {len(values)} documents, such as "
+            f"{found[0]!r:.40}, which only tell documents apart; expected categories that come again"
+        )
+    return found
 
 
-def _listed(names: Iterable[Any]) -> str:
-    names = list(names)
-    return ", ".join(map(repr, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+def _known(column: Any) -> list[Any]:
+    """The values of a column without missing ones; none of columns of numbers."""
+    if getattr(getattr(column, "dtype", None), "kind", "O") in "iufb":
+        return []
+    return [value for value in column if value is not None and value == value]
 
 
 @dataclass(frozen=True)

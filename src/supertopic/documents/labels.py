@@ -14,8 +14,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 
 from supertopic.checks import is_text
+from supertopic.dates import are_dates, years_of
 from supertopic.responses.base import LARGEST_LABEL, Response, registry
-from supertopic.responses.choice import choose_response
+from supertopic.responses.choice import FEW, choose_response
 
 _MOST_VALUES = 10_000  # distinct values of a column that are kept: more are numbers, whatever they are
 
@@ -145,6 +146,8 @@ def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]
             f"y has {len(table)}"
         )
     names = names or (["y"] if table.shape[1] == 1 else [f"y{i}" for i in range(table.shape[1])])
+    if table.dtype.kind == "M":  # which would become plain numbers
+        table = pd.DataFrame(table)
     table = np.array(table, dtype=object)
     table[missing(table)] = None  # pandas' own missing value is not even equal to itself
     return table, names
@@ -156,7 +159,10 @@ def missing(column: np.ndarray) -> np.ndarray:
 
 
 def as_numbers(column: np.ndarray, who: str) -> np.ndarray:
-    """A column as numbers, NaN where missing."""
+    """A column as numbers, NaN where missing; dates as years."""
+    if are_dates(known := column[~missing(column)]):
+        column = np.array(column, dtype=object)
+        column[~missing(column)] = years_of(known, "y")
     try:
         numbers = np.where(missing(column), np.nan, column).astype(np.float64)
     except OverflowError:  # a whole number that no float can hold
@@ -179,6 +185,11 @@ def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) ->
     """(codes, classes) of a column of labels: 0, 1, … and NaN where missing; `classes` are those known before."""
     given = ~missing(column)
     known = column[given]
+    if classes is None and len(days := set(known)) > FEW and are_dates(known):
+        raise ValueError(
+            f"y holds {len(days)} different dates, which are no classes; "
+            f"{who.replace('Classifier', 'Regressor')} takes them as years"
+        )
     known = known.astype(str) if any(isinstance(value, str) for value in known) else np.array(known.tolist())
     if known.dtype.kind in "Oc" or (known.dtype.kind == "f" and np.isinf(known).any()):
         raise ValueError(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.dates import are_dates
 from supertopic.responses import base
 from supertopic.responses.base import LARGEST_LABEL
 
@@ -42,6 +43,10 @@ def choose_response(values: Iterable[Any], kinds: Sequence[str] = ("number", "cl
     if not known:
         raise ValueError("holds no value at all, expected some labels")
     distinct = set(known)
+    if are_dates(distinct) and ("number" in kinds or len(distinct) > FEW):
+        if "number" not in kinds:
+            raise ValueError(f"holds {len(distinct):,} different dates, which are no classes")
+        return Choice("gaussian", "number", "holds dates: taken as years, such as 2008.25 (gaussian)", guessed=True)
     if any(isinstance(value, str) for value in known):
         return _classes(len(distinct), f"holds {len({str(value) for value in distinct}):,} distinct texts")
     if all(isinstance(value, bool) for value in known):

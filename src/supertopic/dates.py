@@ -1,0 +1,43 @@
+"""Dates among the values that users give: texts such as "2008-01-31", timestamps, Python's dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_ISO = re.compile(r"[12]\d{3}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)?")
+_DAYS_OF_A_YEAR = 365.2425
+
+
+def is_date(value: Any) -> bool:
+    """Whether a value is a date, or a text that says one from the year on."""
+    return isinstance(value, (date, np.datetime64)) or (isinstance(value, str) and _ISO.fullmatch(value) is not None)
+
+
+def are_dates(values: Iterable[Any]) -> bool:
+    """Whether all values are dates; not if there are none."""
+    found = False
+    for value in values:
+        if not is_date(value):
+            return False
+        found = True
+    return found
+
+
+def days_of(values: Any, where: str) -> np.ndarray:
+    """Days since 1970 of dates without missing ones; times of a zone are those of UTC."""
+    try:
+        found = pd.to_datetime(pd.Series(values), utc=True, format="ISO8601")
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{where} holds a date that does not exist: {' '.join(str(error).split())[:80]}") from None
+    return (found - pd.Timestamp("1970-01-01", tz="UTC")).dt.total_seconds().to_numpy() / 86400.0
+
+
+def years_of(values: Any, where: str) -> np.ndarray:
+    """Dates as years, such as 2008.25 for the first of April: the numbers that a regression takes."""
+    return 1970.0 + days_of(values, where) / _DAYS_OF_A_YEAR
