@@ -1,11 +1,7 @@
 """The GPU's kernels in numba's CUDA simulator (`cuda_simulated`), and what is said where there is no GPU."""
 
 import ctypes
-import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,34 +12,18 @@ from supertopic import LDA, load
 from supertopic.backends import make_backend
 from supertopic.backends.cuda.kernels import launch
 from tests.device_sources import CHECKED, digest
+from tests.simulator import in_the_simulator
 
 ROOT = Path(__file__).parent.parent
 CHECKS = re.findall(r"^def check_(\w+)\(\)", (ROOT / "tests" / "cuda_simulated.py").read_text(), re.MULTILINE)
 LONG = {  # run before a release, and when kernels have changed (tests/device_sources.py)
     "prediction", "quadratic_response", "shares_and_gradient", "climb", "order", "words_by_any_number_of_lanes",
 }  # fmt: skip
-FITS = re.findall(r'^    "(\w+)": \(\w+, \{', (ROOT / "tests" / "cuda_fits.py").read_text(), re.MULTILINE)
-
-
-def in_the_simulator(module, request):
-    """What a module prints last, run in a process that has the simulator, for the tests that ask for it."""
-    asking = [item for item in request.session.items if request.fixturename in getattr(item, "fixturenames", ())]
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", module, *(item.callspec.params["name"] for item in asking)]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture(name="results", scope="module")
 def _results(request):
     return in_the_simulator("tests.cuda_simulated", request)
-
-
-@pytest.fixture(name="fits", scope="module")
-def _fits(request):
-    return in_the_simulator("tests.cuda_fits", request)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.release] * (name in LONG)) for name in CHECKS])
@@ -54,20 +34,6 @@ def test_in_the_simulator(results, name):
 def test_long_checks_passed():
     assert set(CHECKS) > LONG
     assert digest() == CHECKED, "kernels of the GPU have changed: `make test-device` runs the long checks, and notes it"
-
-
-@pytest.mark.parametrize("name", FITS)
-def test_whole_fits_in_the_simulator(fits, name):
-    """The same as by threads, but for half precision; a sampler draws another chain of the same distribution."""
-    assert "error" not in fits[name], fits[name]["error"]
-    ours, theirs = ({what: np.array(value) for what, value in fits[name][by].items()} for by in ("cuda", "threads"))
-    if "gibbs" in name:
-        np.testing.assert_allclose(ours["topics"].sum(axis=1), 1.0, rtol=1e-5)
-        np.testing.assert_allclose(ours["shares"].sum(axis=1), 1.0, rtol=1e-5)
-        np.testing.assert_allclose(ours["bound"].mean(), theirs["bound"].mean(), atol=0.4)
-        return
-    for what, value in theirs.items():
-        np.testing.assert_allclose(ours[what], value, rtol=5e-3, atol=0.08 if what == "shares" else 0.01, err_msg=what)
 
 
 def test_a_model_of_a_gpu_is_read_without_one(tmp_path, monkeypatch):
