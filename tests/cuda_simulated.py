@@ -19,6 +19,7 @@ from supertopic.backends.cuda import documents as documents_module
 from supertopic.backends.cuda import memory
 from supertopic.backends.cuda.arrays import Matrix, padded
 from supertopic.backends.cuda.documents import Documents
+from supertopic.backends.cuda.e_step import Inferred, Prior, documents_of, infer_documents, weights_of
 from supertopic.backends.cuda.emission import DeviceTopics
 from supertopic.backends.cuda.kernels import gibbs
 from supertopic.backends.cuda.kernels.map_shares import adjoint
@@ -30,8 +31,6 @@ from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.design import Design
 from supertopic.inference.device.design import DeviceDesign
-from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
-from supertopic.inference.first_topics import Learner
 from supertopic.inference.gibbs.sampler import Sampler
 from supertopic.inference.task import Task
 from supertopic.inference.variational.climb import Climb
@@ -282,15 +281,15 @@ def check_climb():
     rng = np.random.default_rng(6)
     topics = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32)
     gradient = rng.normal(size=topics.shape).astype(np.float32)
-    slow, quick = Climb.of(topics), CUDA.form(Climb).of(topics)
-    there, here = quick.topics(), slow.topics()
+    slow, quick = Climb.of(topics), Climb.of(topics).on(CUDA.ops)
+    there, here = quick.topics(CUDA.ops), slow.topics(THREADS.ops)
     for _ in range(2):
-        here = slow.step(here, gradient.copy(), 0.01, 0.05, THREADS)
-        there = quick.step(there, Matrix.of(gradient), 0.01, 0.05, CUDA)
+        here = slow.step(here, gradient.copy(), 0.01, 0.05, THREADS.ops)
+        there = quick.step(there, Matrix.of(gradient), 0.01, 0.05, CUDA.ops)
     np.testing.assert_allclose(there, here, rtol=2e-4)
     for name, value in slow.arrays().items():
         np.testing.assert_allclose(quick.arrays()[name], value, rtol=2e-4, atol=1e-6, err_msg=name)
-    np.testing.assert_allclose(quick.averaged(), slow.averaged(), rtol=1e-4)
+    np.testing.assert_allclose(quick.averaged(CUDA.ops), slow.averaged(THREADS.ops), rtol=1e-4)
 
 
 def check_order():
@@ -420,7 +419,7 @@ def check_first_topics():
     found = []
     for backend in (THREADS, CUDA):
         batches = [np.array([2, 0]), np.array([1, 0])]
-        learner = backend.form(Learner)(counts, start.copy(), alpha, batches, 0.01, 2, backend)
+        learner = backend.ops.learner(counts, start.copy(), alpha, batches, 0.01, 2)
         for rate in (0.5, 0.3):
             learner.step(rate)
         found.append((np.asarray(learner.word_topic), np.ravel(learner.topic_count), learner.scale))

@@ -98,7 +98,7 @@ def fit(name, backend="threads", n_jobs=None):
 def take_few_passes():
     """The simulator takes a second for what a GPU does in ten microseconds."""
     first_topics.SETTINGS = first_topics.SETTINGS._replace(epochs=1, steps=2, passes=2)
-    prediction.LIMITS = FEW
+    prediction.LIMITS = LocalLimits(12, 1e-4)
     prediction_constrained._SHARES = prediction_constrained._SETTLED = prediction_constrained.ADJOINT = FEW
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from supertopic.backends.cpu.first_topics import Learner
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
-from supertopic.inference.first_topics import Learner, online_counts
+from supertopic.inference.first_topics import online_counts
 from supertopic.metrics import align_topics
 
 RNG = np.random.default_rng(0)

@@ -18,10 +18,10 @@ def test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads():
     ends = []
     for n_jobs in (1, 2):
         climb = Climb.of(start.astype(np.float32))
-        topics = climb.topics()
         with Threads(n_jobs) as threads:
+            topics = climb.topics(threads.ops)
             for gradient, rate in zip(gradients, rates, strict=True):
-                topics = climb.step(topics, gradient.astype(np.float32), 0.02, rate, threads)
+                topics = climb.step(topics, gradient.astype(np.float32), 0.02, rate, threads.ops)
         ends.append([topics, *climb.arrays().values()])
     for one, other in zip(*ends, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -29,7 +29,7 @@ def test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads():
     np.testing.assert_allclose(climb.logits, logits, atol=2e-4)
     np.testing.assert_allclose(climb.mean, mean, atol=1e-4 * np.abs(mean).max())
     np.testing.assert_allclose(climb.square, square, atol=1e-4 * square.max())
-    np.testing.assert_allclose(topics, climb.topics(), rtol=2e-5)
+    np.testing.assert_allclose(topics, climb.topics(Threads(1).ops), rtol=2e-5)
     np.testing.assert_allclose(topics.sum(axis=0), 1.0, rtol=1e-5)
     assert np.abs(climb.average - logits).max() < np.abs(np.log(start) - logits).max()
 

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from numba import njit
 from scipy.special import digamma, gammaln
 
+from supertopic.backends.cpu.entries import order_entries
 from supertopic.backends.threads import Threads
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.inference.batches import order_entries
 from supertopic.inference.variational.local import sum_by_row
 from supertopic.kernels import e_step_words as kernel
 from supertopic.kernels.e_step_token import infer_documents_token

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from supertopic.inference.batches import order_entries
+from supertopic.backends.cpu.entries import order_entries
 from supertopic.kernels import map_shares
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from tests import naive_pc

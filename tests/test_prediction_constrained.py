@@ -92,9 +92,9 @@ def test_gradient_is_that_of_differences_of_the_whole_objective(response):
 def test_a_step_goes_uphill_and_topics_stay_distributions():
     topics = np.random.default_rng(0).dirichlet(np.ones(9), 2).T.astype(np.float32)
     climb, gradient = Climb.of(topics), np.zeros_like(topics)
-    np.testing.assert_allclose(climb.topics(), topics, rtol=1e-4)
+    np.testing.assert_allclose(climb.topics(Threads(1).ops), topics, rtol=1e-4)
     gradient[3, 1] = 1.0
-    after = climb.step(topics.copy(), gradient, 0.0, 0.1, Threads(1))
+    after = climb.step(topics.copy(), gradient, 0.0, 0.1, Threads(1).ops)
     assert after[3, 1] > topics[3, 1] and (np.delete(after[:, 1], 3) < np.delete(topics[:, 1], 3)).all()
     np.testing.assert_allclose(after[:, 0], topics[:, 0], rtol=1e-4)
 

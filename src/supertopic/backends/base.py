@@ -142,6 +142,48 @@ class LocalOps(Protocol):
         """The emission with its parameters there."""
         ...
 
+    def place(self, values: Any) -> Any:
+        """An array of a row per word or document, there; itself, if it is there."""
+        ...
+
+    def take(self, matrix: Any, rows: np.ndarray, counts: Any) -> Any:
+        """The rows of these documents; `counts` are theirs, of `thinned`."""
+        ...
+
+    def put(self, matrix: Any, rows: np.ndarray, counts: Any, values: Any) -> None:
+        """Overwrite the rows of these documents."""
+        ...
+
+    def thinned(self, counts: Any, batches: list[np.ndarray], dropped: float, key: int) -> Iterable[Any]:
+        """The counts of batches of documents, given their rows, without a share of their entries that is drawn."""
+        ...
+
+    def learner(
+        self,
+        counts: Any,
+        word_topic: np.ndarray,
+        alpha: np.ndarray,
+        batches: list[np.ndarray],
+        beta: float,
+        passes: int,
+    ) -> Any:
+        """Steps of stochastic collapsed inference: `step(rate)`, expected counts `word_topic` times `scale`."""
+        ...
+
+    def distributions(self, logits: Any) -> Any:
+        """exp of the logits (V, K), columns sum to one."""
+        ...
+
+    def climb(
+        self, topics: Any, gradient: Any, prior: float, rates: Sequence[float], kept: tuple[Any, Any, Any, Any]
+    ) -> Any:
+        """A step of Adam on log b along the gradient of an objective + prior·sum log b; the topics b after it.
+
+        topics, gradient : (V, K); they are overwritten
+        rates : how far the step goes (`Rates`); kept : log b, Adam's moments and the average of log b, which move
+        """
+        ...
+
     def tokens(self, counts: Any, n_topics: int, seed: int) -> TokenTopics:
         """All tokens, before they have topics."""
         ...

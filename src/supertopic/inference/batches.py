@@ -16,10 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, Spread, reads_only
+from supertopic.backends.cpu.entries import order_entries, thin
 from supertopic.documents.corpus import lengths_of
 from supertopic.documents.known import Known
-from supertopic.kernels.thinning import copy_kept, count_kept
-from supertopic.kernels.word_sums import order_by_word
 from supertopic.priors.base import Rows
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
@@ -33,25 +32,6 @@ class Block(NamedTuple):
 
     start: int
     stop: int
-
-
-class ByWord(NamedTuple):
-    """The entries of some documents in the order of their words."""
-
-    words: np.ndarray  # distinct words
-    start: np.ndarray  # where each word begins in the next two, and the end
-    entry: np.ndarray  # entries, counted over these documents
-    doc: np.ndarray  # which of these documents
-
-
-def order_entries(documents: np.ndarray, counts: sp.csr_matrix) -> ByWord:
-    """Entries of the documents named, by word: quick enough to be done each time, and never kept."""
-    n_entries = int((counts.indptr[documents + 1] - counts.indptr[documents]).sum(dtype=np.int64))
-    most = min(n_entries, counts.shape[1])
-    words, start, entry, doc = (np.empty(n, dtype=np.int32) for n in (most, most + 1, n_entries, n_entries))
-    place = np.zeros(counts.shape[1], dtype=np.int32)
-    n_words = order_by_word(documents, counts.indptr, counts.indices, place, words, start, entry, doc)
-    return ByWord(words[:n_words], start[: n_words + 1], entry, doc)
 
 
 def rows_of(known: Any, rows: slice | np.ndarray) -> Any:
@@ -95,24 +75,15 @@ class Batch:
         cuts[0], cuts[-1] = 0, len(self)
         return [Partition(self.rows(slice(a, b)), slice(a, b)) for a, b in pairwise(cuts.tolist())]
 
-    def rows(self, rows: slice | np.ndarray) -> Batch:
-        """Some of the documents."""
+    def rows(self, rows: slice | np.ndarray, counts: Any = None) -> Batch:
+        """Some of the documents; their counts, where these are others."""
         covariates = None if self.covariates is None else self.covariates[rows]
-        known = rows_of(self.known, rows)
-        return Batch(self.counts[rows], self.y[rows], self.weight[rows], self.n_topics, covariates, known)
+        counts, known = self.counts[rows] if counts is None else counts, rows_of(self.known, rows)
+        return Batch(counts, self.y[rows], self.weight[rows], self.n_topics, covariates, known)
 
     def thinned(self, rows: np.ndarray, dropped: float, key: int) -> Batch:
         """Some of the documents, without a share of their entries that is drawn; the key decides which."""
-        counts, drawn = self.counts, (np.uint64(key), np.float32(dropped))
-        indptr = np.zeros(len(rows) + 1, dtype=counts.indptr.dtype)
-        count_kept(rows, counts.indptr, *drawn, indptr[1:])
-        np.cumsum(indptr, out=indptr)
-        indices, data = (np.empty(indptr[-1], dtype=old.dtype) for old in (counts.indices, counts.data))
-        copy_kept(rows, counts.indptr, counts.indices, counts.data, *drawn, indptr, indices, data)
-        covariates = None if self.covariates is None else self.covariates[rows]
-        thin = sp.csr_matrix((data, indices, indptr), shape=(len(rows), counts.shape[1]))
-        known = rows_of(self.known, rows)
-        return Batch(thin, self.y[rows], self.weight[rows], self.n_topics, covariates, known)
+        return self.rows(rows, thin(self.counts, rows, dropped, key))
 
     @cached_property
     def extra(self) -> np.ndarray:
@@ -221,20 +192,21 @@ class Partition:
 
 @reads_only
 def doc_topic_of(partition: Partition, backend: Backend) -> np.ndarray:
-    """(D, K) what the last local step found."""
+    """(D, K) what the last local step found, where it lies."""
     assert partition.found is not None
     return partition.found.doc_topic
 
 
 def gather(spread: Spread) -> np.ndarray:
-    """(D, K) `doc_topic` of all documents."""
+    """(D, K) `doc_topic` of all documents; of a single partition, where it lies."""
     parts = list(spread.map(doc_topic_of))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def continue_from(partition: Partition, backend: Backend, doc_topic: np.ndarray, n_columns: int) -> None:
     """Let the next step start its documents from `doc_topic` (D, K) of the whole batch."""
-    own = doc_topic[partition.rows]
+    whole = len(doc_topic) == len(partition.batch)
+    own = backend.ops.place(doc_topic if whole else doc_topic[partition.rows])
     partition.found = Locals(own, np.zeros((len(own), n_columns)), np.zeros((len(own), n_columns)))
 
 

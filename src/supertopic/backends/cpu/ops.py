@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy.sparse as sp
 
+from supertopic.backends.cpu.climb import climb, distributions
+from supertopic.backends.cpu.entries import thinned
+from supertopic.backends.cpu.first_topics import Learner
 from supertopic.backends.cpu.tokens import HostTokens
 
 if TYPE_CHECKING:
@@ -24,6 +29,35 @@ class CpuOps:
 
     def emission(self, emission: Any) -> Any:
         return emission
+
+    def place(self, values: np.ndarray) -> np.ndarray:
+        return values
+
+    def take(self, matrix: np.ndarray, rows: np.ndarray, counts: Any) -> np.ndarray:
+        return matrix[rows]
+
+    def put(self, matrix: np.ndarray, rows: np.ndarray, counts: Any, values: np.ndarray) -> None:
+        matrix[rows] = values
+
+    def thinned(
+        self, counts: sp.csr_matrix, batches: list[np.ndarray], dropped: float, key: int
+    ) -> Iterator[sp.csr_matrix]:
+        return thinned(counts, batches, dropped, key, self.backend)
+
+    def learner(
+        self, counts: sp.csr_matrix, word_topic: np.ndarray, alpha: np.ndarray, batches: list[np.ndarray], beta: float,
+        passes: int,
+    ) -> Learner:  # fmt: skip
+        return Learner(counts, word_topic, alpha, batches, beta, passes, self.backend)
+
+    def distributions(self, logits: np.ndarray) -> np.ndarray:
+        return distributions(logits, self.backend.all)
+
+    def climb(
+        self, topics: np.ndarray, gradient: np.ndarray, prior: float, rates: Sequence[float],
+        kept: tuple[Any, Any, Any, Any],
+    ) -> np.ndarray:  # fmt: skip
+        return climb(topics, gradient, prior, rates, kept, self.backend)
 
     def tokens(self, counts: sp.csr_matrix, n_topics: int, seed: int) -> HostTokens:
         return HostTokens.of(counts, n_topics, seed, self.backend)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy.sparse as sp
 
-from supertopic.backends.cuda.arrays import MOST_TOPICS
+from supertopic.backends.cuda.arrays import MOST_TOPICS, Matrix, distributions
+from supertopic.backends.cuda.climb import climb
+from supertopic.backends.cuda.e_step import CountsOnDevice, counts_on_device
 from supertopic.backends.cuda.emission import DeviceTopics
+from supertopic.backends.cuda.first_topics import DeviceLearner
 from supertopic.backends.cuda.forms import no_form
+from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.tokens import DeviceTokens
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.responses.margin import MaxMargin
@@ -38,6 +44,37 @@ class CudaOps:
 
     def emission(self, emission: DirichletTopics) -> DeviceTopics:
         return DeviceTopics(emission.prior, emission.at_mean)
+
+    def place(self, values: Any) -> Matrix:
+        return Matrix.of(values)
+
+    def take(self, matrix: Matrix, rows: np.ndarray, counts: Any) -> Matrix:
+        found = Matrix.empty(len(rows), matrix.shape[1])
+        found.by_topic(topics.take_rows, counts_on_device(counts).rows, matrix.flat, found.width, found.flat)
+        return found
+
+    def put(self, matrix: Matrix, rows: np.ndarray, counts: Any, values: Matrix) -> None:
+        values.by_topic(topics.put_rows, counts_on_device(counts).rows, values.flat, values.width, matrix.flat)
+
+    def thinned(
+        self, counts: sp.csr_matrix, batches: list[np.ndarray], dropped: float, key: int
+    ) -> Iterator[CountsOnDevice]:
+        """As on the CPU; the documents of a batch are made on the device from all documents, which lie there."""
+        return map(CountsOnDevice, counts_on_device(counts).in_batches(batches, dropped, key))
+
+    def learner(
+        self, counts: sp.csr_matrix, word_topic: np.ndarray, alpha: np.ndarray, batches: list[np.ndarray], beta: float,
+        passes: int,
+    ) -> DeviceLearner:  # fmt: skip
+        return DeviceLearner(counts, word_topic, alpha, batches, beta, passes)
+
+    def distributions(self, logits: Matrix) -> Matrix:
+        return distributions(logits)
+
+    def climb(
+        self, topics: Any, gradient: Any, prior: float, rates: Sequence[float], kept: tuple[Any, Any, Any, Any]
+    ) -> Matrix:
+        return climb(topics, gradient, prior, rates, kept)
 
     def tokens(self, counts: sp.csr_matrix, n_topics: int, seed: int) -> DeviceTokens:
         return DeviceTokens(counts, n_topics, seed)

@@ -4,4 +4,4 @@ A form takes and returns what its original does. Where the original has an array
 has a `Matrix` of the device, which stays there from step to step.
 """
 
-from supertopic.inference.device import design, first_topics, local, prediction, prediction_local  # noqa: F401
+from supertopic.inference.device import design, local, prediction, prediction_local  # noqa: F401

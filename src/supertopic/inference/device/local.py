@@ -9,13 +9,7 @@ import numpy as np
 
 from supertopic.backends.base import Backend
 from supertopic.backends.cuda.arrays import Matrix, padded, warps
-from supertopic.backends.cuda.forms import form_of
-from supertopic.backends.cuda.kernels.e_step_mean import UNSET, infer_mean
-from supertopic.backends.cuda.memory import empty, sent
-from supertopic.inference.batches import Locals, Partition, continue_from, doc_topic_of
-from supertopic.inference.design import Design
-from supertopic.inference.device.design import DeviceDesign
-from supertopic.inference.device.documents import (
+from supertopic.backends.cuda.e_step import (
     Inferred,
     Prior,
     add_terms,
@@ -24,22 +18,18 @@ from supertopic.inference.device.documents import (
     sum_log_theta,
     weights_of,
 )
+from supertopic.backends.cuda.forms import form_of
+from supertopic.backends.cuda.kernels.e_step_mean import UNSET, infer_mean
+from supertopic.backends.cuda.memory import empty, sent
+from supertopic.inference.batches import Locals, Partition, continue_from, doc_topic_of
+from supertopic.inference.design import Design
+from supertopic.inference.device.design import DeviceDesign
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
 from supertopic.inference.variational.local import local_step, no_stats, remember
 from supertopic.model import DocumentTerms, Model, State, Stats
 
-
-@form_of(doc_topic_of)
-def doc_topic_on_host(partition: Partition, backend: Backend) -> np.ndarray:
-    assert partition.found is not None
-    return np.asarray(partition.found.doc_topic)
-
-
-@form_of(continue_from)
-def continue_on_device(partition: Partition, backend: Backend, doc_topic: np.ndarray, n_columns: int) -> None:
-    continue_from(partition, backend, doc_topic, n_columns)
-    assert partition.found is not None
-    partition.found.doc_topic = Matrix.of(partition.found.doc_topic)
+form_of(doc_topic_of)(doc_topic_of)
+form_of(continue_from)(continue_from)
 
 
 @form_of(local_step)

@@ -7,13 +7,13 @@ import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
 from supertopic.backends.cuda.arrays import Matrix, padded, warps
+from supertopic.backends.cuda.e_step import Inferred, Prior, documents_of, infer_documents, weights_of
 from supertopic.backends.cuda.forms import form_of, no_form
 from supertopic.backends.cuda.kernels.e_step_words import divide_rows
 from supertopic.backends.cuda.kernels.token_moments import token_moments
 from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.after.prediction import LIMITS, PointModel, Scores, score_documents, shares_by_documents
 from supertopic.inference.batches import Batch
-from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
 
 
 @form_of(shares_by_documents)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from supertopic.backends.base import Backend, Run, in_turn
-from supertopic.kernels.climb import PART, climb_words, scale_topics, weigh_gradient
-
-_WORDS_AT_ONCE = 1024
+from supertopic.backends.base import LocalOps
 
 
 class Climbing(NamedTuple):
@@ -58,43 +55,34 @@ class Climb:
 
     @classmethod
     def of(cls, topics: np.ndarray) -> Climb:
-        logits = np.log(topics + np.float32(1e-12))
+        logits = np.log(np.asarray(topics) + np.float32(1e-12))
         return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy())
 
-    def topics(self, run: Run = in_turn) -> np.ndarray:
+    def on(self, ops: LocalOps) -> Climb:
+        """With its arrays where these operations are."""
+        logits, mean, square, average = map(ops.place, self._arrays)
+        return Climb(logits, mean, square, average, self.steps)
+
+    @property
+    def _arrays(self) -> tuple[Any, Any, Any, Any]:
+        return self.logits, self.mean, self.square, self.average
+
+    def topics(self, ops: LocalOps) -> Any:
         """b (V, K) where the last step ended, columns sum to one."""
-        return _distributions(self.logits, run)
+        return ops.distributions(self.logits)
 
-    def averaged(self, run: Run = in_turn) -> np.ndarray:
+    def averaged(self, ops: LocalOps) -> Any:
         """b (V, K) of the average over the last steps."""
-        return _distributions(self.average, run)
+        return ops.distributions(self.average)
 
-    def step(self, topics: np.ndarray, gradient: np.ndarray, prior: float, rate: float, backend: Backend) -> np.ndarray:
+    def step(self, topics: Any, gradient: Any, prior: float, rate: float, ops: LocalOps) -> Any:
         """One step of Adam along the gradient of an objective + prior·sum log b; returns the topics after it.
 
         topics : (V, K) where the last step ended; they are overwritten
         gradient : (V, K) that of the objective with respect to b; it is overwritten
         """
         self.steps += 1
-        n_parts = -(-len(topics) // PART)
-        sums = np.empty((n_parts, topics.shape[1]), dtype=np.float32)
-        rates, kept = np.array(self.rates(rate), dtype=np.float32), (self.logits, self.mean, self.square, self.average)
-
-        def weigh(start: int, stop: int) -> None:
-            weigh_gradient(start, stop, topics, np.float32(prior), gradient, sums)
-
-        def climb(start: int, stop: int) -> None:
-            climb_words(start, stop, gradient, totals, rates, topics, *kept, sums)
-
-        def scale(start: int, stop: int) -> None:
-            scale_topics(start, stop, by, topics)
-
-        backend.over_range(n_parts, weigh)
-        totals = sums.sum(axis=0, dtype=np.float64).astype(np.float32)
-        backend.over_range(n_parts, climb)
-        by = (1.0 / sums.sum(axis=0, dtype=np.float64)).astype(np.float32)
-        backend.over_range(n_parts, scale)
-        return topics
+        return ops.climb(topics, gradient, prior, self.rates(rate), self._arrays)
 
     def rates(self, rate: float) -> Rates:
         """How far the step just begun goes."""
@@ -109,21 +97,5 @@ class Climb:
         return cls(logits, mean, square, average, steps)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"logits": self.logits, "mean": self.mean, "square": self.square, "average": self.average}
-
-
-def _distributions(logits: np.ndarray, run: Run) -> np.ndarray:
-    """exp of the logits, columns sum to one. Parts of fixed size are added in their order, whoever makes them."""
-    found, highest = np.empty_like(logits), logits.max(axis=0)
-    parts = [found[first : first + _WORDS_AT_ONCE] for first in range(0, len(found), _WORDS_AT_ONCE)]
-    sums = np.empty((len(parts), logits.shape[1]))
-
-    def exponentiate(place: int) -> None:
-        first, part = place * _WORDS_AT_ONCE, parts[place]
-        np.exp(np.subtract(logits[first : first + len(part)], highest, out=part), out=part)
-        part.sum(axis=0, dtype=np.float64, out=sums[place])
-
-    run([(exponentiate, place) for place in range(len(parts))])
-    total = sums.sum(axis=0).astype(np.float32)
-    run([(np.divide, part, total, part) for part in parts])
-    return found
+        names = ("logits", "mean", "square", "average")
+        return {name: np.asarray(array) for name, array in zip(names, self._arrays, strict=True)}

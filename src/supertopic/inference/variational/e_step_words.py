@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from supertopic.backends.base import Backend
-from supertopic.inference.batches import Batch, Block, ByWord, order_entries
+from supertopic.backends.cpu.entries import ByWord, order_entries
+from supertopic.inference.batches import Batch, Block
 from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
 from supertopic.kernels.word_sums import add_shares_by_word
 from supertopic.model import Stats

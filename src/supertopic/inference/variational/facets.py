@@ -21,8 +21,9 @@ import scipy.sparse as sp
 from scipy.special import digamma, logsumexp
 
 from supertopic.backends.base import Backend, Spread, reads_only, total
+from supertopic.backends.cpu.entries import order_entries
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
-from supertopic.inference.batches import Batch, order_entries
+from supertopic.inference.batches import Batch
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.loop import EM
 from supertopic.inference.requirements import on_the_cpu

@@ -57,7 +57,6 @@ from supertopic.responses.base import Response
 from supertopic.responses.several import parts_of
 
 _SHARES = LocalLimits(20, 1e-3)  # in a step; documents start from where the epoch before left them
-_THINNED_AT_ONCE = 8  # mini-batches, by threads side by side
 _SETTLED = LocalLimits(200, 1e-4)  # of documents held out, as at prediction
 ADJOINT = LocalLimits(12, 3e-2)
 _COEF_TURNS, _COEF_TOL = 50, 1e-6
@@ -101,11 +100,11 @@ class Trainer:
 
     def topics(self) -> np.ndarray:
         """b (V, K) where the last step ended."""
-        return self.climb.topics(self.task.backend.all)
+        return self.climb.topics(self.task.backend.ops)
 
     def averaged(self) -> np.ndarray:
         """b (V, K) of the average over the last steps."""
-        return self.climb.averaged(self.task.backend.all)
+        return self.climb.averaged(self.task.backend.ops)
 
     def solve(self, topics: np.ndarray, first: bool = False) -> State:
         """Settle all training documents; return the State with the coefficients that fit them best."""
@@ -132,18 +131,18 @@ class Trainer:
         so on.
         """
         task, values = self.task, 0.0
-        shares = task.backend.form(EpochShares)(self.spread)
+        shares = EpochShares(self.spread, task.backend.ops)
         n_steps = self.n_epochs * -(-len(self.train) // self.size)
-        for rows, batch in task.backend.form(mini_batches)(self.train, self.size, [task.seed, 7, number], task.backend):
+        for rows, batch in mini_batches(self.train, self.size, [task.seed, 7, number], task.backend):
             scale = len(self.train) / len(batch)
             spread = task.backend.spread(batch)
-            shares.begin(rows, spread)
+            shares.begin(rows, batch.counts, spread)
             scales = Scales(scale / self.n_tokens, scale / self.n_labels, _SHARES, ADJOINT)
             stats = total(spread.map(prediction_step, task.model, self.state, topics, scales))
-            shares.end(rows, spread)
+            shares.end(rows, batch.counts, spread)
             rate = self.rate * (1.0 - self.climb.steps / n_steps)
             prior = topic_prior(task.model) / self.n_tokens
-            topics = self.climb.step(topics, stats.topics, prior, rate, task.backend)
+            topics = self.climb.step(topics, stats.topics, prior, rate, task.backend.ops)
             values += stats.words / self.n_tokens + stats.labels / self.n_labels
         train = self.train
         known = task.backend.form(with_known_shares)(shares.after, train.extra, train.y, train.weight)
@@ -174,7 +173,7 @@ class Trainer:
     def result(self, topics: np.ndarray, state: State) -> State:
         """The State with these topics as pseudo-counts: each topic has as many as the training documents give it."""
         size = np.maximum(total(self.spread.map(topic_sizes)), np.float32(1.0))
-        return replace(state, word_topic=topics * size)
+        return replace(state, word_topic=np.asarray(topics) * size)
 
     def over_all(self, state: State, climb: Climb, rate: float, n_epochs: int) -> Trainer:
         """A Trainer of all documents, none of them held out."""
@@ -235,7 +234,7 @@ class Course(Engine):
 
     def start(self) -> None:
         topics, state = first_topics(self.task, self.train), first_prediction_state(self.task)
-        trainer = self.trainer = self.make(state, self.task.backend.form(Climb).of(topics))
+        trainer = self.trainer = self.make(state, Climb.of(topics).on(self.task.backend.ops))
         topics = trainer.topics()
         first = state = trainer.solve(topics, first=True)
         if len(trainer.held):  # the topics that it starts from may already be the best
@@ -289,7 +288,7 @@ class Course(Engine):
     def _over_all(self) -> Trainer:
         """A Trainer of all documents that goes on from the best epoch."""
         best, rate = self.best, max(1.0 - self.best_at / self.trainer.n_epochs, SETTINGS.last_rate)
-        climb = self.task.backend.form(Climb).of(self._searched())
+        climb = Climb.of(self._searched()).on(self.task.backend.ops)
         state = replace(best, word_topic=best.word_topic[:0])
         trainer = self.trainer.over_all(state, climb, self.trainer.rate * rate, _n_last(self.best_at))
         trainer.state = trainer.keep_dispersion(trainer.solve(trainer.topics(), first=True), best)
@@ -317,7 +316,7 @@ class Course(Engine):
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         shares, held_shares = arrays.pop("shares"), arrays.pop("held_shares")
-        climb = self.task.backend.form(Climb).restore(arrays, numbers["steps"])
+        climb = Climb.restore(arrays, numbers["steps"]).on(self.task.backend.ops)
         kept = {name.removeprefix("best_"): arrays.pop(name) for name in list(arrays) if name.startswith("best_")}
         self.best = restore_state(kept)
         self.value, self.best_at, self.last = (numbers[name] for name in ("value", "best_at", "last"))
@@ -377,7 +376,7 @@ def _of_labels(task: Task, train: Batch, held: Batch, found: Fit) -> State:
         cast(Searched, found.terms).topics,
         task.model.emission.probabilities(found.state.word_topic, by_word=True),
     )
-    state, climb = first_prediction_state(task), task.backend.form(Climb).of(last)
+    state, climb = first_prediction_state(task), Climb.of(last).on(task.backend.ops)
     documents, nobody = _all_of(task)
     whole = Trainer(task, documents, nobody, state, climb, 0.0, 1)
     solved = whole.solve(last, first=True)
@@ -403,20 +402,8 @@ def _split(task: Task) -> tuple[np.ndarray, np.ndarray]:
 def mini_batches(batch: Batch, size: int, seed: list[int], backend: Backend) -> Iterator[tuple[np.ndarray, Batch]]:
     """(rows, documents) of one epoch's batches, without the words that are dropped. The seed decides both."""
     order, key = draw_epoch(len(batch), size, seed)
-    for first in range(0, len(order), _THINNED_AT_ONCE):
-        some = order[first : first + _THINNED_AT_ONCE]
-        yield from zip(some, _thinned(batch, some, key, backend), strict=True)
-
-
-def _thinned(batch: Batch, batches: list[np.ndarray], key: int, backend: Backend) -> list[Batch]:
-    """The documents of several batches, given their rows, without the words that are dropped."""
-    found = [batch] * len(batches)
-
-    def thin(i: int) -> None:
-        found[i] = batch.thinned(batches[i], SETTINGS.dropped, key)
-
-    backend.all([(thin, i) for i in range(len(batches))])
-    return found
+    for rows, counts in zip(order, backend.ops.thinned(batch.counts, order, SETTINGS.dropped, key), strict=True):
+        yield rows, batch.rows(rows, counts)
 
 
 def draw_epoch(n_documents: int, size: int, seed: list[int]) -> tuple[list[np.ndarray], int]:

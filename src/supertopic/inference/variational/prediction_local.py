@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.backends.base import Backend, Combine, Spread, in_turn, reads_only
+from supertopic.backends.base import Backend, Combine, LocalOps, Spread, in_turn, reads_only
+from supertopic.backends.cpu.entries import ByWord
 from supertopic.inference.after.refit import with_known_shares
-from supertopic.inference.batches import Batch, Block, ByWord, EntryOrder, Locals, Partition, continue_from, gather
+from supertopic.inference.batches import Batch, Block, EntryOrder, Locals, Partition, continue_from, gather
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from supertopic.model import Model, State
@@ -86,16 +87,16 @@ def prediction_step(
 class EpochShares:
     """Shares of all documents in an epoch: those that its batches start from, and those that they end with."""
 
-    def __init__(self, spread: Spread) -> None:
-        self.before = gather(spread)
+    def __init__(self, spread: Spread, ops: LocalOps) -> None:
+        self.ops, self.before = ops, gather(spread)
         self.after = np.empty_like(self.before)
 
-    def begin(self, rows: np.ndarray, batch: Spread) -> None:
+    def begin(self, rows: np.ndarray, counts: Any, batch: Spread) -> None:
         """Let the documents of a batch, which are the rows named, start."""
-        batch.map(continue_from, self.before[rows], 0)
+        batch.map(continue_from, self.ops.take(self.before, rows, counts), 0)
 
-    def end(self, rows: np.ndarray, batch: Spread) -> None:
-        self.after[rows] = gather(batch)
+    def end(self, rows: np.ndarray, counts: Any, batch: Spread) -> None:
+        self.ops.put(self.after, rows, counts, gather(batch))
 
 
 @reads_only

@@ -140,7 +140,7 @@ def climb_batch(
     scales = Scales(1.0 / n_tokens, 1.0 / n_labels, _SHARES, ADJOINT)
     stats = total(spread.map(prediction_step, model, state, topics, scales))
     scale = n_documents / len(batch)
-    climb.step(topics, stats.topics, topic_prior(model) / (scale * n_tokens), rate, task.backend)
+    climb.step(topics, stats.topics, topic_prior(model) / (scale * n_tokens), rate, task.backend.ops)
     response, coef = model.response, state.coef.astype(np.float64)
     found = over_shares(spread, equations, response, coef, state.dispersion)
     summary = over_shares(spread, dispersion_summary, response, coef, state.dispersion)
@@ -162,7 +162,8 @@ def fit_partial(
         state = first_prediction_state(task)
     if climb is None:
         climb = Climb.of(first_topics(replace(task, start=state if len(state.word_topic) else None), task.batch))
-    values, size, topics = [], mini_batch_size(task, len(task.batch)), climb.topics(task.backend.all)
+    climb = climb.on(task.backend.ops)
+    values, size, topics = [], mini_batch_size(task, len(task.batch)), climb.topics(task.backend.ops)
     n_steps = -(-n_documents // size)
     for first in range(0, len(task.batch), size):
         batch = task.batch.rows(slice(first, first + size))
@@ -171,5 +172,9 @@ def fit_partial(
         state, stats, spread = climb_batch(task, state, climb, *given)
         values.append(stats.words + stats.labels)
     lengths = np.where(np.isfinite(batch.lengths), batch.lengths, 0.0)
-    counts = np.maximum(lengths @ gather(spread) * (n_documents / len(batch)), 1.0).astype(np.float32)
-    return replace(state, word_topic=climb.averaged(task.backend.all) * counts), climb, float(np.mean(values))
+    counts = np.maximum(lengths @ np.asarray(gather(spread)) * (n_documents / len(batch)), 1.0).astype(np.float32)
+    return (
+        replace(state, word_topic=np.asarray(climb.averaged(task.backend.ops)) * counts),
+        climb,
+        float(np.mean(values)),
+    )

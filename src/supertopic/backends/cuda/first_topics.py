@@ -7,32 +7,28 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic.backends.base import Backend
 from supertopic.backends.cuda.arrays import Matrix, padded
-from supertopic.backends.cuda.forms import form_of
+from supertopic.backends.cuda.e_step import counts_on_device
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.map_shares import TEAM, learn
 from supertopic.backends.cuda.kernels.word_sums import add_runs, grow_words
 from supertopic.backends.cuda.memory import empty, sent
-from supertopic.inference.device.documents import counts_on_device
-from supertopic.inference.first_topics import Learner
 
 
-@form_of(Learner)
-class DeviceLearner(Learner):
-    """Expected counts on the device."""
+class DeviceLearner:
+    """As `Learner`; expected counts are on the device."""
 
     def __init__(
         self, counts: sp.csr_matrix, word_topic: np.ndarray, alpha: np.ndarray, batches: list[np.ndarray], beta: float,
-        passes: int, backend: Backend,
+        passes: int,
     ) -> None:  # fmt: skip
-        super().__init__(counts, word_topic, alpha, [], beta, passes, backend)
-        self._room = float(self.beta) * len(word_topic)
+        self.counts, self.passes, self.beta, self.scale = counts, passes, np.float32(beta), np.float32(1.0)
+        self._room, totals = float(beta) * len(word_topic), word_topic.sum(axis=0, dtype=np.float64).astype(np.float32)
         self._prior, self._inverse = (
-            sent(padded(values), np.float32) for values in (self.alpha, 1.0 / (self.topic_count + self._room))
+            sent(padded(values), np.float32) for values in (alpha.astype(np.float32), 1.0 / (totals + self._room))
         )
         self.word_topic: Any = Matrix.of(word_topic)
-        self.topic_count: Any = Matrix.of(self.topic_count[None])
+        self.topic_count: Any = Matrix.of(totals[None])
         self._rows = Matrix.empty(*word_topic.shape)
         self._documents = counts_on_device(counts).in_batches(batches)
 
