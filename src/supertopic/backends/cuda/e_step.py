@@ -15,11 +15,9 @@ from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.e_step_words import add_prior_terms, infer_words
 from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET
 from supertopic.backends.cuda.memory import empty, keep_with, sent
-from supertopic.inference.batches import Batch
-from supertopic.inference.variational.e_step_response import LocalLimits
 
 
-def documents_of(batch: Batch) -> Documents:
+def documents_of(batch: Any) -> Documents:
     """The documents of a batch on the device."""
     return counts_on_device(batch.counts)
 
@@ -85,7 +83,7 @@ class Inferred:
 
 
 def infer_documents(
-    documents: Documents, weights: Matrix, prior: Prior, limits: LocalLimits, fresh: bool, gamma: Matrix,
+    documents: Documents, weights: Matrix, prior: Prior, limits: Any, fresh: bool, gamma: Matrix,
     found: Inferred,
 ) -> None:  # fmt: skip
     """The E-step of documents without a response."""
