@@ -119,7 +119,7 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
     from supertopic.model import DocumentTerms
 
     start = model_of(n_topics, "cuda", counts)
-    weights, alpha = weights_of(start._weights()), start._state.alpha
+    weights, alpha = weights_of(start.fitted_.weights), start.fitted_.state.alpha
     bandwidth = copy_bandwidth()
     many, labels = repeated(counts, y, options.tokens)
     batch = Batch(many, labels, np.ones(len(labels)), n_topics)
@@ -165,7 +165,7 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
         n_topics, inference="vb", max_iter=3, refit=False, cross_fit=0, random_state=0, backend="cuda"
     )
     labelled.fit(counts, y)
-    model, state = labelled._model(), labelled._state
+    model, state = labelled._model(), labelled.fitted_.state
     partition = make_backend("cuda", 1).spread(batch).partition
     partition.found = Locals(gamma, *np.zeros((2, len(batch), 1)))
     block = DeviceBlock.of_batch(partition, model, state, weights, limits, DocumentTerms(), found, prior)
@@ -259,7 +259,7 @@ def cpu_step(counts: sp.csr_matrix, n_topics: int) -> dict:
         spread, found = backend.spread(batch), []
         for _ in range(4):
             before = time.perf_counter()
-            spread.map(local_step, start._model(), start._state, start._weights(), LocalLimits(), DocumentTerms())
+            spread.map(local_step, start._model(), start.fitted_.state, start.fitted_.weights, LocalLimits(), DocumentTerms())
             found.append(time.perf_counter() - before)
     return {"what": "E-step of LDA", "n_jobs": 2, "K": n_topics, "s": float(np.median(found[1:])),
             "entries": int(counts.nnz), "tokens": float(counts.data.sum(dtype=np.float64))}  # fmt: skip

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from supertopic.estimators.shared.fitting.streaming import unlabelled
 
 from bench import clock
 from bench.corpus import ALPHA, BETA
 from supertopic import LDA
 from supertopic.backends.threads import Threads
 from supertopic.documents.corpus import as_corpus
-from supertopic.estimators.shared.fitting.streaming import unlabelled
 from supertopic.inference.task import Watch
 from supertopic.inference.variational.local import LocalLimits
 from supertopic.inference.variational.step import take_step

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma
+from supertopic.estimators.shared.fitting.streaming import unlabelled
 from threadpoolctl import threadpool_limits
 
 from bench.corpus import ALPHA, BETA, Documents
@@ -26,7 +27,6 @@ from supertopic import LDA, DiscLDAClassifier, SLDAClassifier, SLDARegressor, me
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import as_corpus
-from supertopic.estimators.shared.fitting.streaming import unlabelled
 from supertopic.inference.batches import gather
 from supertopic.inference.variational.local import LocalLimits
 from supertopic.inference.variational.step import global_evidence, take_step

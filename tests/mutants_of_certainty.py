@@ -17,7 +17,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/topic_errors.py",
+        "fitted/certainty/topic_errors.py",
         (
             "jackknife = (n_folds - 1) * moved.var(axis=0)",
             "jackknife = moved.var(axis=0)",
@@ -30,7 +30,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/honest.py",
+        "fitted/certainty/honest.py",
         (
             "given = training.rows(one.rest[aside[one.rest]])",
             "given = training.rows(one.rest)",
@@ -43,7 +43,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/folds.py",
+        "fitted/certainty/folds.py",
         (
             "unit[:, None] * state.coef[:, order]",
             "unit[:, None] * state.coef[:, : len(order)]",
@@ -56,15 +56,15 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/cross_fit.py",
+        "fitted/certainty/cross_fit.py",
         (
-            "own = Calibration(*units(response, one.fit._state.dispersion, dispersion), dispersion)",
+            "own = Calibration(*units(response, one.fit.fitted_.state.dispersion, dispersion), dispersion)",
             "own = Calibration(np.zeros(score.shape[1]), np.ones(score.shape[1]), dispersion)",
             "test_cross_fit.py::test_grades_of_folds_in_the_units_of_the_whole",
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/cross_fit.py",
+        "fitted/certainty/cross_fit.py",
         (
             "topics + fitted.intercept[:, None], fitted.beside",
             "topics + fitted.intercept[:, None], fitted.slope[:, None] * state.coef[:, estimator.n_topics :]",
@@ -176,7 +176,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/softmax_heat.py",
+        "fitted/certainty/softmax_heat.py",
         (
             "cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))",
             "cooled = Calibration(0.0 * zero, slope, np.zeros(0))",
@@ -189,7 +189,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/tempering.py",
+        "fitted/certainty/tempering.py",
         (
             "evidence.log_words / heat[:, None]",
             "evidence.log_words",
@@ -197,7 +197,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/certainty/tempering.py",
+        "fitted/certainty/tempering.py",
         (
             "slope = (mean - evidence.log_words[own])",
             "slope = (evidence.log_words[own] - mean)",

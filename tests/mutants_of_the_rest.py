@@ -278,13 +278,13 @@ MUTANTS = [
     *mutants_of(
         "estimators/shared/supervised.py",
         (
-            "*heated(self, found.score, found.moment), self._state.dispersion)",
-            "found.score, found.moment, self._state.dispersion)",
+            "*heated(self, found.score, found.moment), self.fitted_.state.dispersion)",
+            "found.score, found.moment, self.fitted_.state.dispersion)",
             "test_softmax_heat.py::test_probabilities_densities_and_files_have_it",
         ),
     ),
     *mutants_of(
-        "estimators/shared/files/file_checks.py",
+        "fitted/checks.py",
         ("if spec.finite and not (low >= -LARGEST and high <= LARGEST):", "if False:", _CHECKS),
         ("if low < spec.least:", "if False:", _CHECKS),
         ("if array.ndim != len(expected) or any(", "if False and any(", _CHECKS),

@@ -19,7 +19,7 @@ from supertopic import (
 )
 from supertopic.backends import make_backend
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.fitted.spec import Place
 from tests.process_backend import Processes
 
 TOLERANCE, DUAL_TOLERANCE = 2e-4, 5e-3
@@ -63,7 +63,7 @@ def test_three_processes_equal_threads(name, processes, monkeypatch):
     threads = model.fit(data.counts, y)
     found = {key: np.array(getattr(threads, key)) for key in ("components_", "alpha_", "bound_", "doc_topic_")}
     found |= {key: np.array(getattr(threads, key)) for key in ("coef_", "dispersion_") if hasattr(threads, key)}
-    monkeypatch.setattr(TopicEstimator, "_backend", lambda self, n_jobs=None: processes)
+    monkeypatch.setattr(Place, "open", lambda self, n_jobs=None: processes)
     before = processes.n_calls
     other = model.fit(data.counts, y)
     assert processes.n_calls > before  # the local steps ran there
@@ -94,7 +94,7 @@ def test_a_killed_fit_goes_on_over_another_number_of_partitions(processes, monke
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "due", lambda self: True)
         patch.setattr(Checkpoint, "save", save_and_stop)
-        patch.setattr(TopicEstimator, "_backend", lambda self, n_jobs=None: processes)
+        patch.setattr(Place, "open", lambda self, n_jobs=None: processes)
         with pytest.raises(Stop):
             MedLDAClassifier(checkpoint=tmp_path / "fit", **params).fit(data.counts, data.y)
     resumed = MedLDAClassifier(checkpoint=tmp_path / "fit", **params).fit(data.counts, data.y)

@@ -60,7 +60,7 @@ def test_the_evaluator_agrees_with_the_engines_own_bound(documents):
     fit = ours.lda(3, "vb", 6, doc_tol=1e-3).fit(documents.train)
     before = ours.lda(3, "vb", 5, doc_tol=1e-3).fit(documents.train)
     evaluate = ours.Evaluator(documents.train, 3)
-    assert evaluate(before._state.word_topic) == pytest.approx(fit.bound_[-1], rel=1e-6)
+    assert evaluate(before.fitted_.state.word_topic) == pytest.approx(fit.bound_[-1], rel=1e-6)
 
 
 def test_our_ascent_ends_at_the_peers_passes_or_at_the_goal(documents):

@@ -91,7 +91,7 @@ def test_predictions_keep_every_row(tmp_path, data, model, extension):
     assert list(frame) == ["id", "label", "topic", "tokens", "topic_0", "topic_1"]
     assert frame["id"].tolist() == table["id"].tolist() and frame["label"].tolist() == table["label"].tolist()
     shares = frame[["topic_0", "topic_1"]].to_numpy()
-    np.testing.assert_allclose(shares, fitted.transform(fitted._as_corpus(table["body"].fillna(""))), atol=1e-6)
+    np.testing.assert_allclose(shares, fitted.transform(fitted.fitted_.corpus(table["body"].fillna(""))), atol=1e-6)
     assert frame["tokens"].tolist() == [0 if i in (10, 11) else 12 for i in range(80)]
     assert (frame["topic"] == shares.argmax(axis=1)).all()
     assert frame["topic"].groupby(frame["label"]).agg(lambda t: t[frame["tokens"] > 0].nunique()).tolist() == [1, 1]
@@ -115,7 +115,7 @@ def test_unknown_words_are_counted(tmp_path, model):
 def test_evaluate_agrees_with_the_library(data, model):
     figures = json.loads(run("evaluate", model, data, "--text", "body", "--json").stdout)
     fitted = supertopic.load(model)
-    corpus = fitted._as_corpus(pd.read_csv(data)["body"].fillna(""))
+    corpus = fitted.fitted_.corpus(pd.read_csv(data)["body"].fillna(""))
     assert figures["documents"] == 80 and figures["empty_documents"] == 2 and figures["tokens"] == 936
     assert figures["perplexity"] == pytest.approx(fitted.perplexity(corpus))
     assert figures["nats_per_token"] == pytest.approx(np.log(figures["perplexity"]))

@@ -58,7 +58,7 @@ def test_fit_says_the_response_and_why(folder, number):
     assert "holds 2 distinct texts: taken as classes (logit)" in (folder / "class.txt").read_text(encoding="utf-8")
     model = supertopic.load(number)
     assert (type(model).__name__, model.response, model.n_topics) == ("SLDARegressor", "gaussian", 2)
-    assert [target.name for target in model._targets] == ["price"]  # the page's title names it
+    assert [target.name for target in model.fitted_.spec.schema.targets] == ["price"]  # the page's title names it
 
 
 def test_fit_says_that_repeated_words_count_less(folder, tmp_path):
@@ -108,7 +108,7 @@ def test_a_coefficient_for_every_class():
         coef_ = np.array([[1.0, 0.0, 5.0], [0.0, 3.0, 5.0], [0.0, 1.0, 5.5]])
         classes_, intercept_ = np.array(["x", "y", "z"]), np.array([0.5, 0.6, 0.7])
 
-    del supertopic.estimators.shared.files.saving.ESTIMATORS["Three"]
+    del supertopic.estimators.shared.files.files.ESTIMATORS["Three"]
     model = Three()
     assert list(shown.coefficients(model)) == ["coef_x", "coef_y", "coef_z"]
     columns, order = shown.coefficient_columns(model)

@@ -61,7 +61,7 @@ def check_use(model):
     X = sp.csr_matrix(rng.poisson(0.3, size=(4, model.n_features_in_)))
     more = {}
     if getattr(model, "_n_covariates", 0) and not getattr(model, "_has_intercept", lambda: False)():
-        more = {"covariates": np.zeros((4, model._n_covariates))}
+        more = {"covariates": np.zeros((4, model.fitted_.spec.schema.n_covariates))}
     assert np.isfinite(model.transform(X)).all()
     if hasattr(model, "predict"):
         predicted = model.predict(X, **more)
@@ -224,13 +224,13 @@ def test_deeply_nested_values_are_refused(tmp_path):
 
 def test_the_same_checks_stand_before_a_save(tmp_path):
     model = LDA(2, max_iter=2).fit(sp.csr_matrix(np.eye(4)))
-    model._state.alpha[0] = np.nan
+    model.fitted_.state.alpha[0] = np.nan
     with pytest.raises(ValueError, match=r"the model cannot be saved: state\.alpha holds NaN.*kept in .*m\.rescue"):
         model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
     kept = load_file(tmp_path / "m.rescue")
-    np.testing.assert_array_equal(kept["state.word_topic"], model._state.word_topic)
-    np.testing.assert_array_equal(kept["doc_topic_"], model.doc_topic_)
+    np.testing.assert_array_equal(kept["state.word_topic"], model.fitted_.state.word_topic)
+    np.testing.assert_array_equal(kept["doc_topic"], model.doc_topic_)
     with pytest.raises(ValueError, match="what was kept of a fit that could not be saved, not a model"):
         load(tmp_path / "m.rescue")
     (tmp_path / "m.rescue").unlink()

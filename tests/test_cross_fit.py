@@ -10,7 +10,7 @@ from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import Corpus
-from supertopic.estimators.shared.certainty import cross_fit
+from supertopic.fitted.certainty import cross_fit
 from supertopic.inference.after import calibration
 from supertopic.inference.after.calibration import Calibration, calibrate, told_apart
 from supertopic.inference.after.interval_levels import WIDEST, condense, interval_at, level_of, levels
@@ -388,9 +388,9 @@ def test_folds_of_prediction_constrained_fits_come_as_far_as_the_whole(monkeypat
 
     monkeypatch.setattr(SLDARegressor, "_sibling", watched)
     model = SLDARegressor(3, cross_fit=2, max_iter=5).fit(counts, y)
-    penalties = model._terms.penalties
+    penalties = model.fitted_.terms.penalties
     assert list(penalties) == [0]
-    more = {"best_epoch": model._terms.epochs, "stride": 1.0, "penalties": penalties}
+    more = {"best_epoch": model.fitted_.terms.epochs, "stride": 1.0, "penalties": penalties}
     assert [one["more"] for one in given] == [more] * 2
     given.clear()
     SLDARegressor(3, cross_fit=2, max_iter=15, validation_fraction=0.0).fit(counts, y)
@@ -437,7 +437,7 @@ def test_grades_of_folds_in_the_units_of_the_whole(inference, max_iter, monkeypa
     found, cuts = scores[0]
     for number, other in enumerate(others):
         own = other._scores(Corpus(counts[half == number]), np.zeros((100, 0))).score
-        gaps = np.ptp(cuts) / np.ptp(other._state.dispersion)
+        gaps = np.ptp(cuts) / np.ptp(other.fitted_.state.dispersion)
         assert abs(gaps - 1) > 0.01
         assert np.ptp(found[half == number]) == pytest.approx(gaps * np.ptp(own), rel=1e-5)
 
@@ -457,7 +457,7 @@ def test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it(monke
     again = SLDARegressor(8, cross_fit=0, max_iter=20, random_state=0)
     again._more_settings = {"best_epoch": whole._terms.epochs}
     again.fit(counts, y)
-    assert again._terms.epochs == whole._terms.epochs
+    assert again.fitted_.terms.epochs == whole._terms.epochs
     assert rates == found[:best] + found[-last:]
     np.testing.assert_array_equal(rows[0][1], rows[1][1])
     assert again.dispersion_ == pytest.approx(whole.dispersion_, rel=0.02)  # of the documents held out
@@ -538,7 +538,7 @@ def test_several_responses_have_levels_each():
     grade = np.digitize(y, np.quantile(y, [0.3, 0.6])).astype(float)
     both = np.column_stack([y, grade])
     model = TopicModel(4, response=["gaussian", "ordinal"], cross_fit=3, max_iter=8).fit(counts, both)
-    assert model._conformal.shape[0] == 2 and np.isfinite(model._conformal).any(axis=1).all()
+    assert model.fitted_.certainty.levels.shape[0] == 2 and np.isfinite(model.fitted_.certainty.levels).any(axis=1).all()
 
 
 @pytest.mark.parametrize(
@@ -562,7 +562,7 @@ def test_few_labels_are_cut_into_fewer_folds_or_a_warning_says_so():
     y[24:] = np.nan
     with pytest.warns(UserWarning, match="cross_fit: got 5 with 24 labels, enough for 4 folds only"):
         model = SLDARegressor(2, cross_fit=5, max_iter=3).fit(counts, y)
-    assert np.isfinite(model._conformal).sum() == 24
+    assert np.isfinite(model.fitted_.certainty.levels).sum() == 24
     y[9:] = np.nan
     with pytest.warns(UserWarning, match="cross_fit: got 5 with 9 labels, fewer than the 10 that two folds need"):
         model = SLDARegressor(2, cross_fit=5, max_iter=3).fit(counts, y)

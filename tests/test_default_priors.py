@@ -17,7 +17,7 @@ FAST = {"max_iter": 2, "cross_fit": 0}
 
 def priors(model):
     """(alpha, topic-word prior) of a fitted model."""
-    return float(model.alpha_[0]), model._model().emission.prior
+    return float(model.alpha_[0]), model.fitted_.spec.model.emission.prior
 
 
 def drawn(n_documents=300, n_words=100, length=60, seed=0):

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import LDA, DiscLDAClassifier, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.documents.corpus import as_corpus
+from supertopic.fitted.fit import task_of
 from supertopic.inference.batches import Batch
 from supertopic.inference.variational.disclda import first_class_state
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -97,17 +98,17 @@ def test_em_steps_are_those_of_the_slow_version(shape):
         shape[1], n_shared_topics=shape[2], doc_topic_prior=alpha, topic_word_prior=0.1, max_iter=3, tol=0,
         doc_tol=1e-7, max_doc_iter=2000,
     ).fit(counts, y)  # fmt: skip
-    batch = Batch(as_corpus(counts).counts, y.astype(float), np.ones(len(y)), model._model().n_topics)
-    task = model._task(model._model(), batch, model._engine().read(model))
+    spec = model.fitted_.spec
+    task = task_of(spec, Batch(as_corpus(counts).counts, y.astype(float), np.ones(len(y)), spec.model.n_topics), seed=0)
     with task.backend:
-        word_topic = first_class_state(task, model._structure()).word_topic.astype(np.float64)
+        word_topic = first_class_state(task, model.structure()).word_topic.astype(np.float64)
     documents = [(np.flatnonzero(row), row[row > 0].astype(float)) for row in counts]
     bounds = []
     for _ in range(3):
         bound, word_topic = em_step(documents, y, word_topic, alpha, 0.1, shape)
         bounds.append(bound / counts.sum())
     np.testing.assert_allclose(model.bound_, bounds, rtol=2e-5)
-    np.testing.assert_allclose(model._state.word_topic, word_topic, rtol=2e-3, atol=2e-4)
+    np.testing.assert_allclose(model.fitted_.state.word_topic, word_topic, rtol=2e-3, atol=2e-4)
 
 
 def test_the_bound_never_falls(labelled):
@@ -142,7 +143,7 @@ def test_likelihoods_of_tiny_documents():
             n_own, n_shared_topics=n_shared, doc_topic_prior=0.5, topic_word_prior=0.3, max_iter=20
         ).fit(counts, y)
         with Threads(1) as backend:
-            found = model._class_posterior(as_corpus(counts), backend)
+            found = model._class_posterior(model.fitted_, as_corpus(counts), backend)
         exact, bounds = np.empty((2, 12, 3))
         for row, c in np.ndindex(12, 3):
             words = np.flatnonzero(counts[row])
@@ -177,7 +178,7 @@ def test_words_of_a_class_stay_with_its_topics(labelled):
     counts, y, _ = labelled
     marked = np.column_stack([counts, 3 * (y == "b")])
     model = DiscLDAClassifier(2, n_shared_topics=1, topic_word_prior=0.01, max_iter=10).fit(marked, y)
-    expected = model._state.word_topic.astype(np.float64) - 0.01
+    expected = model.fitted_.state.word_topic.astype(np.float64) - 0.01
     np.testing.assert_allclose(expected.sum(), marked.sum(), rtol=1e-5)
     assert model.topic_classes_.tolist() == ["a", "a", "b", "b", "c", "c", None]
     assert np.abs(expected[-1, [0, 1, 4, 5]]).max() < 1e-6
@@ -338,8 +339,8 @@ def _stop_after(n_steps):
 
 def test_limits_of_a_document_are_passed_on(labelled):
     counts, y, _ = labelled
-    model = DiscLDAClassifier(max_doc_iter=7, doc_tol=0.5)
-    assert model._engine().read(model).limits == LocalLimits(7, 0.5)
+    model = DiscLDAClassifier(max_iter=1, max_doc_iter=7, doc_tol=0.5)
+    assert model.fit(counts, y).fitted_.spec.settings.limits == LocalLimits(7, 0.5)
     rough, fine = (DiscLDAClassifier(max_iter=3, max_doc_iter=n).fit(counts, y).bound_[0] for n in (1, 100))
     assert rough < fine
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from supertopic.fitted.coefficients import effects_covariance, find_effects
 
 from supertopic import (
     LDA,
@@ -19,7 +20,6 @@ from supertopic import (
 )
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.results.effects import effects_covariance, find_effects
 from supertopic.responses.base import registry
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
@@ -37,17 +37,17 @@ def data(response, n_topics=4, n_documents=120, **more):
 
 def linear_predictor(model, counts):
     """(D, C) on the scale of y, as the prediction has it."""
-    score = model._predicted(counts)[1].score
+    score = scores_of(model.fitted_, as_corpus(counts), np.zeros((counts.shape[0], model.fitted_.spec.schema.n_covariates))).score
     parts = [
-        part.response.unscale(score[:, part.columns].T, np.zeros(1), model._state.dispersion[part.numbers])[0].T
-        for _, part in model._parts()
+        part.response.unscale(score[:, part.columns].T, np.zeros(1), model.fitted_.state.dispersion[part.numbers])[0].T
+        for _, part in model.fitted_.spec.parts
     ]
     return np.hstack(parts)
 
 
 def mean_topics(model, counts):
     """What the response is that of: E[Zbar] = (gamma - alpha)/N, or for "pc" theta itself."""
-    if model._engine().at_mode:
+    if model.fitted_.spec.engine.at_mode:
         return model.transform(counts)
     lengths = np.asarray(counts.sum(axis=1)).ravel()[:, None]
     return (model.transform(counts) * (lengths + model.alpha_.sum()) - model.alpha_) / lengths
@@ -133,7 +133,7 @@ def test_zeros_under_a_laplace_prior_are_zeros(response, n_topics, tmp_path):
     model = kind(n_topics, response=response, **given).fit(counts, y)
     coef = np.ravel(model.coef_)
     assert 1 <= np.count_nonzero(coef) < n_topics and np.sum(coef == 0) >= 2
-    raw = model._state.coef[0]
+    raw = model.fitted_.state.coef[0]
     np.testing.assert_allclose(raw[coef == 0], raw[coef == 0][0], rtol=1e-5)  # all at the level, which is the intercept
     found = np.ravel(model.intercept_) + mean_topics(model, counts) @ coef
     expected = linear_predictor(model, counts)[:, 0]

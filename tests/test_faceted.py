@@ -239,11 +239,11 @@ def test_only_combinations_that_occur_have_cells(two_facets):
     counts, frame = two_facets
     frame = frame.assign(year=np.where(frame["party"] == "left", 2001, 2002))
     model = FacetedSAGE(2, facets=["party", "year"], max_iter=3).fit(counts, frame)
-    assert model._combinations.tolist() == [[0, 0], [1, 1]]
+    assert model.fitted_.more["combinations"].tolist() == [[0, 0], [1, 1]]
     never = pd.DataFrame({"party": ["left", None] * 10, "year": [None, 2001] * 5 + [None, 2002] * 5}, dtype=object)
     never.loc[0, "party"] = "right"
     model = FacetedSAGE(2, max_iter=3).fit(counts[:20], never)
-    assert model._combinations.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert model.fitted_.more["combinations"].tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
 
 
 def test_words_and_explanations():
@@ -301,14 +301,14 @@ def test_perplexity_sums_over_the_labels(two_facets):
     counts, frame = two_facets
     model = FacetedSAGE(3, facets=["party", "year"], max_iter=15).fit(counts[:300], frame[:300])
     new, told = counts[300:], frame[300:]
-    tables = model._parts().tables(model._design()).reshape(len(model._combinations), 3, -1)
+    tables = model.fitted_.spec.parts.tables(model._design()).reshape(len(model.fitted_.more["combinations"]), 3, -1)
     given = {"method": "left_to_right", "random_state": 5, "n_particles": 10}
     under = np.stack([log_likelihood(topics.T, model.alpha_, new, **given)[0] for topics in tables], axis=1)
     n_tokens = new.sum()
     expected = np.exp(-logsumexp(under + np.log(model._shares), axis=1).sum() / n_tokens)
     assert model.perplexity(new, **given) == pytest.approx(expected, rel=1e-9)
     assert perplexity(model, new, **given) == pytest.approx(expected, rel=1e-9)
-    values = [model.labels_["party"][model._combinations[:, 0]], model.labels_["year"][model._combinations[:, 1]]]
+    values = [model.labels_["party"][model.fitted_.more["combinations"][:, 0]], model.labels_["year"][model.fitted_.more["combinations"][:, 1]]]
     own = [np.flatnonzero((values[0] == p) & (values[1] == y))[0] for p, y in told[["party", "year"]].to_numpy()]
     known = np.exp(-under[np.arange(len(own)), own].sum() / n_tokens)
     assert model.perplexity(new, labels=told[["party", "year"]], **given) == pytest.approx(known, rel=1e-9)

@@ -336,7 +336,7 @@ def test_saved_and_loaded(tmp_path):
     assert again.epsilon_ == model.epsilon_ and again.get_params() == model.get_params()
     np.testing.assert_array_equal(again.transform(TEXTS), model.transform(TEXTS))
     pd.testing.assert_frame_equal(again.sentences(TEXTS), model.sentences(TEXTS))
-    np.testing.assert_allclose(np.exp(log_topics(model._state)), model.components_.T, rtol=1e-5)
+    np.testing.assert_allclose(np.exp(log_topics(model.fitted_.state)), model.components_.T, rtol=1e-5)
 
 
 def test_explanations():

@@ -167,5 +167,5 @@ def test_many_classes_weigh_their_losses_more(n_classes, given, expected):
     rng = np.random.default_rng(0)
     counts, y = rng.poisson(1.0, (80, 30)), np.arange(80) % n_classes
     model = MedLDAClassifier(4, C=given, max_iter=2).fit(counts, y)
-    weight = model._response().C
+    weight = model.fitted_.spec.response.C
     assert weight == expected and model.get_params()["C"] == given

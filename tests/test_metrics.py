@@ -91,7 +91,7 @@ def test_umass_against_gensim():
         topics=letters_of(model, 6), corpus=[dictionary.doc2bow(t) for t in texts], dictionary=dictionary,
         coherence="u_mass", topn=6,
     ).get_coherence_per_topic()  # fmt: skip
-    counts = model._as_corpus([" ".join(t) for t in texts]).counts
+    counts = model.fitted_.corpus([" ".join(t) for t in texts]).counts
     together, total = count_documents(counts, np.argsort(-model.components_, axis=1)[:, :6])
     rows, columns = np.tril_indices(6, k=-1)
     alone = np.diagonal(together, axis1=1, axis2=2)[:, columns]

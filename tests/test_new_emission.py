@@ -9,7 +9,7 @@ from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
 from supertopic.emissions import base
 from supertopic.emissions.dirichlet import DirichletTopics, integrable_prior
-from supertopic.estimators.shared.files import saving
+from supertopic.fitted import files
 from supertopic.metrics import align_topics
 from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior
@@ -69,7 +69,7 @@ class FrequencyLDA(LDA):
 @pytest.fixture(scope="module", autouse=True)
 def forget():
     yield
-    del base._REGISTRY["frequency"], saving.ESTIMATORS["FrequencyLDA"]
+    del base._REGISTRY["frequency"], files.ESTIMATORS["FrequencyLDA"]
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_it_is_fitted_saved_and_loaded(name, data, tmp_path):
     order = align_topics(data.components, model.components_).order
     assert np.abs(model.components_[order] - data.components).sum(axis=1).max() < 0.3
     assert np.isfinite(model.bound_).all() and model.bound_[-1] > model.bound_[0]
-    kept = model._state.word_topic
+    kept = model.fitted_.state.word_topic
     assert kept.shape == (120, 4) and kept[:, -1].sum() == pytest.approx(PRIOR * 120, rel=1e-4)
     assert np.corrcoef(kept[:, -1], np.asarray(data.counts.counts[train].sum(axis=0)).ravel())[0, 1] > 0.99
     model.save(tmp_path / "m.supertopic")

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 
 from supertopic import HTMM, LDA, MedLDAClassifier, MedLDAClassifierCV, SAGEClassifier, SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 from supertopic.html_tables import TopicFrame, dots_svg, frame_html, number, shown, with_error
 from supertopic.metrics import HeldOut, align_topics, coherence, exclusivity, frex
 from supertopic.selection import TopicSelection
@@ -76,7 +76,7 @@ def test_a_row_per_topic_with_coefficients_errors_and_all_words(numbers):
     page = Page(numbers._repr_html_())
     head, *rows = page.rows
     assert head == ["topic", "share", "coef", "90 % interval", "words"]
-    table, shares = coefficients_of(numbers), numbers._average_shares()
+    table, shares = coefficients_of(numbers), numbers.fitted_.average_shares
     order = np.argsort(-table.coef[0])
     assert [int(row[0]) for row in rows] == order.tolist()
     words = numbers.top_words(10).groupby("topic")["word"].agg(", ".join)

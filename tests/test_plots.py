@@ -12,6 +12,7 @@ import pytest
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 
 from supertopic import (
     LDA,
@@ -27,7 +28,6 @@ from supertopic import (
 )
 from supertopic.datasets import simulate
 from supertopic.emissions.sage import unpack
-from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 from supertopic.explore import (
     plot_deviations,
     plot_document,
@@ -107,7 +107,7 @@ def test_topics_stand_at_their_coefficients_with_their_intervals(numbers):
 
 
 def test_the_average_document_is_the_origin(numbers, data):
-    table, shares = coefficients_of(numbers), numbers._average_shares()
+    table, shares = coefficients_of(numbers), numbers.fitted_.average_shares
     assert table.coef[0] @ shares == pytest.approx(0, abs=0.05)
     assert table.intercept[0] == pytest.approx(numbers.predict(data.counts).mean(), abs=0.05)
 
@@ -115,7 +115,7 @@ def test_the_average_document_is_the_origin(numbers, data):
 def test_areas_are_shares_and_intervals_that_hold_zero_are_grey(numbers):
     ax = plot_topics(numbers, interval=0.5)
     points = next(c for c in ax.collections if type(c).__name__ == "PathCollection")
-    shares = numbers._average_shares()
+    shares = numbers.fitted_.average_shares
     np.testing.assert_array_equal(np.argsort(points.get_sizes()), np.argsort(shares))
     table = coefficients_of(numbers)
     low, high = table.ends(0.5)
@@ -179,7 +179,7 @@ def test_words_have_bars_of_their_probabilities(numbers):
     top = numbers.top_words(3)
     expected = pd.concat([top[top.topic == 4], top[top.topic == 1]])
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], expected["probability"], rtol=1e-6)
-    share = numbers._average_shares()
+    share = numbers.fitted_.average_shares
     assert [text for text in written(ax) if text.startswith("topic")] == [
         f"topic {k} · {100 * share[k]:.0f} %" for k in (4, 1)
     ]
@@ -256,7 +256,7 @@ def test_variation_by_frequency():
     found = variation_by_decile(sage, counts)
     assert list(found.index) == list(range(1, 11)) and found.sum() == pytest.approx(1)
     order = np.argsort(np.asarray(counts.sum(axis=0)).ravel(), kind="stable")
-    variation = np.abs(unpack(sage._state.word_topic)[0]).sum(axis=1)
+    variation = np.abs(unpack(sage.fitted_.state.word_topic)[0]).sum(axis=1)
     assert found[1] == pytest.approx(variation[order[:15]].sum() / variation.sum())
     logs = np.log(lda.components_)
     variation = np.abs(logs - logs.mean(axis=0)).sum(axis=0)

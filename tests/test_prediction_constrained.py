@@ -162,7 +162,7 @@ def test_noise_leaves_the_topics_where_they_started():
     """No epoch predicts noise better than topics that have not seen it."""
     noise = np.random.default_rng(3).normal(size=len(Y))
     model = SLDARegressor(8, inference="pc").fit(X, noise)
-    assert model._terms.epochs == 0 and model.n_iter_ == len(model.bound_) == 1
+    assert model.fitted_.terms.epochs == 0 and model.n_iter_ == len(model.bound_) == 1
     folds = SLDARegressor(8, inference="pc", cross_fit=0).fit(X, noise)
     np.testing.assert_array_equal(folds.components_, model.components_)
     classes = SLDAClassifier(8, inference="pc", cross_fit=0).fit(X, noise > 0)
@@ -281,14 +281,14 @@ def test_words_beside_topics(fitted):
 
 def test_a_warm_start_goes_on_from_topics_that_have_not_seen_the_labels_held_out(monkeypatch):
     model = SLDARegressor(8, inference="pc", warm_start=True, max_iter=3, cross_fit=0).fit(X, PLAIN[0])
-    searched, finished, starts = model._terms.topics, model.components_.T, []
+    searched, finished, starts = model.fitted_.terms.topics, model.components_.T, []
     of = Climb.of
     monkeypatch.setattr(Climb, "of", lambda topics: starts.append(topics) or of(topics))
     assert model.fit(X, PLAIN[0]).score(NEW, PLAIN[1]) > 0.6
     np.testing.assert_array_equal(starts[0], searched)
     assert np.abs(searched - finished).max() > 1e-4
     again = SLDARegressor(8, inference="pc", warm_start=True, max_iter=3, cross_fit=0).fit(X, PLAIN[0])
-    again._terms = DocumentTerms()  # as after `load`
+    again.fitted_.terms = DocumentTerms()  # as after `load`
     starts.clear()
     again.fit(X, PLAIN[0])
     np.testing.assert_allclose(starts[0], finished, rtol=1e-5)
@@ -338,7 +338,7 @@ def test_a_killed_fit_whose_start_is_the_best(tmp_path, monkeypatch):
         with pytest.raises(Stop):
             SLDARegressor(8, checkpoint=path, **params).fit(X, noise)
     again = SLDARegressor(8, checkpoint=path, **params).fit(X, noise)
-    assert again._terms.epochs == whole._terms.epochs == 0
+    assert again.fitted_.terms.epochs == whole._terms.epochs == 0
     np.testing.assert_array_equal(again.coef_, whole.coef_)
 
 

@@ -294,7 +294,7 @@ def test_sage_topics_with_a_response(inference):
     model = SLDARegressor(4, emission="sage", inference=inference, max_iter=20, warm_start=True)
     model.fit(data.counts[:400], data.y[:400])
     assert model.score(data.counts[400:], data.y[400:]) > 0.5
-    assert 0.2 < np.mean(unpack(model._state.word_topic)[0] == 0) < 1
+    assert 0.2 < np.mean(unpack(model.fitted_.state.word_topic)[0] == 0) < 1
     assert model._fits(data.counts)
     model.set_params(emission="dirichlet")
     assert not model._fits(data.counts)
@@ -313,7 +313,7 @@ def test_sage_topics_with_every_response(response, tmp_path):
     is_number = registry()[response].kind == "number"
     kind = SLDARegressor if is_number else SLDAClassifier
     model = kind(3, emission="sage", response=response, max_iter=15).fit(data.counts[:300], data.y[:300])
-    assert 0.1 < np.mean(unpack(model._state.word_topic)[0] == 0) < 1
+    assert 0.1 < np.mean(unpack(model.fitted_.state.word_topic)[0] == 0) < 1
     constant = 0.0 if is_number else np.unique(data.y[300:], return_counts=True)[1].max() / 100
     assert model.score(data.counts[300:], data.y[300:]) > constant
     model.save(tmp_path / "m.supertopic")

@@ -7,21 +7,22 @@ import numpy as np
 import pytest
 
 from supertopic import SLDARegressor
-from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.fitting import side_by_side
-from supertopic.estimators.shared.fitting.side_by_side import fit_side_by_side
+from supertopic.fitted import side_by_side
+from supertopic.fitted.files import arrays_of
+from supertopic.fitted.side_by_side import fit_side_by_side
+from supertopic.fitted.spec import Place
 from supertopic.inference.task import Watch
 
 
-class Owner:
-    """What the parts belong to."""
+class Found:
+    """What a part has found, and where it is used."""
 
-    def __init__(self, n_jobs, backend="threads"):
-        self.n_jobs, self.backend = n_jobs, backend
+    def __init__(self, place):
+        self.place = place
 
-    def _backend(self):
-        return Threads(self.n_jobs)
+    def at(self, place):
+        return Found(place)
 
 
 def parts_that_count(n_parts):
@@ -36,7 +37,7 @@ def parts_that_count(n_parts):
         threading.Event().wait(0.05)
         with lock:
             running[0] -= 1
-        return Owner(n_jobs) if number != "broken" else 1 / 0
+        return Found(Place(n_jobs=n_jobs)) if number != "broken" else 1 / 0
 
     return [lambda n_jobs, number=number: fit(number, n_jobs) for number in range(n_parts)], begun, most, fit
 
@@ -47,22 +48,23 @@ def parts_that_count(n_parts):
 )
 def test_every_fit_has_its_share_of_the_threads(n_jobs, n_parts, threads, at_once):
     parts, begun, most, _ = parts_that_count(n_parts)
-    found = list(fit_side_by_side(Owner(n_jobs), parts, n_entries=10))
+    place = Place(n_jobs=n_jobs)
+    found = list(fit_side_by_side(place, parts, n_entries=10))
     assert sorted(begun) == list(enumerate(threads)) and most == [at_once]
-    assert [fit.n_jobs for fit in found] == [n_jobs] * n_parts
+    assert [fit.place for fit in found] == [place] * n_parts
 
 
 def test_large_documents_and_other_backends_have_one_fit_at_a_time():
-    for owner, n_entries, threads in ((Owner(3), side_by_side._MOST_ENTRIES, 3), (Owner(2, "cuda"), 1, 2)):
+    for place, n_entries in ((Place(n_jobs=3), side_by_side._MOST_ENTRIES), (Place("cuda", 2), 1)):
         parts, begun, most, _ = parts_that_count(2)
-        list(fit_side_by_side(owner, parts, n_entries))
-        assert begun == [(0, threads), (1, threads)] and most == [1]
+        list(fit_side_by_side(place, parts, n_entries))
+        assert begun == [(0, place.n_jobs), (1, place.n_jobs)] and most == [1]
 
 
 def test_an_error_in_one_is_raised():
     parts, _, _, fit = parts_that_count(2)
     with pytest.raises(ZeroDivisionError):
-        list(fit_side_by_side(Owner(3), [*parts, lambda n_jobs: fit("broken", n_jobs)], 10))
+        list(fit_side_by_side(Place(n_jobs=3), [*parts, lambda n_jobs: fit("broken", n_jobs)], 10))
 
 
 def test_when_one_fails_the_others_stop_after_a_step():
@@ -82,7 +84,7 @@ def test_when_one_fails_the_others_stop_after_a_step():
     for error in (ValueError("y"), KeyboardInterrupt()):
         for parts in ([long, partial(broken, error=error)], [partial(broken, error=error), long]):
             with pytest.raises(type(error)):
-                list(fit_side_by_side(Owner(2), parts, 10))
+                list(fit_side_by_side(Place(n_jobs=2), parts, 10))
     assert 4 <= len(steps) < 400
     watch.step(1, dict)
 
@@ -93,6 +95,7 @@ def test_folds_and_members_are_the_same_side_by_side():
     def fit(n_jobs):
         return SLDARegressor(3, ensemble=3, max_iter=3, random_state=0, n_jobs=n_jobs).fit(data.counts, data.y)
 
-    one, two = fit(1), fit(2)
-    for name in ("_member_topics", "_member_coef", "_conformal", "_topic_error", "coef_", "dispersion_"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    one, two = (arrays_of(fit(n_jobs).fitted_) for n_jobs in (1, 2))
+    assert {"members.topics", "members.coef", "certainty.levels", "certainty.topic_error"} <= set(one)
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, two[name], err_msg=name)

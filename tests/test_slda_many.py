@@ -7,9 +7,11 @@ import scipy.sparse as sp
 
 from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.documents.corpus import as_corpus
-from supertopic.estimators.shared.fitting import supervision
-from supertopic.estimators.shared.fitting.training import Training
-from supertopic.estimators.shared.fitting.words_beside import scored
+from supertopic.estimators.shared import supervised
+from supertopic.fitted import finish, supervision
+from supertopic.fitted.predict import shares_without_y
+from supertopic.fitted.training import Training
+from supertopic.inference.after.likelihood_words import LikelihoodWords
 from supertopic.inference.after.words import word_scale
 
 RNG = np.random.default_rng(4)
@@ -146,13 +148,15 @@ def test_a_higher_weight_is_taken_where_it_gains_more_than_noise():
 
 
 def test_choosing_supervision_costs_about_two_fits(monkeypatch):
-    steps, fit = [], SLDARegressor._fit_training
+    steps, fit = [], supervised.fit
 
-    def count(self, training, seed):
-        fit(self, training, seed)
-        steps.append(len(self.bound_) * len(training.y))
+    def count(spec, training, *given, **options):
+        found = fit(spec, training, *given, **options)
+        steps.append(len(found.trace) * len(training.y))
+        return found
 
-    monkeypatch.setattr(SLDARegressor, "_fit_training", count)
+    monkeypatch.setattr(supervised, "fit", count)
+    monkeypatch.setattr(supervision, "fit", count)
     SLDARegressor(K, inference="vb", supervision="auto", max_iter=12, tol=0, cross_fit=0).fit(X, NUMBER)
     assert len(steps) == 16 and sum(steps[:-1]) <= 2 * steps[-1]
     steps.clear()
@@ -167,15 +171,6 @@ def test_restarts_keep_the_highest_bound():
     uniform = SLDARegressor(K, cross_fit=0, init="uniform", max_iter=60).fit(X, NUMBER)
     assert uniform.score(X, NUMBER) > 0.5
     assert uniform.bound_[0] < alone[0].bound_[0]
-
-
-def test_the_former_name_of_per_token_still_works(tmp_path):
-    with pytest.warns(FutureWarning, match="own_terms is called per_token now"):
-        former = SLDARegressor(K, cross_fit=0, max_iter=3, own_terms=True).fit(X, NUMBER)
-    model = SLDARegressor(K, cross_fit=0, max_iter=3, per_token=True).fit(X, NUMBER)
-    np.testing.assert_array_equal(former.coef_, model.coef_)
-    model.save(tmp_path / "model")
-    assert load(tmp_path / "model").per_token is True
 
 
 def test_terms_per_token_are_near_and_no_worse():
@@ -210,7 +205,8 @@ def test_words_join_the_topics(tmp_path):
     model = SLDARegressor(K, cross_fit=0, max_iter=15, words=True).fit(counts[:300], y[:300])
     assert model.score(counts[300:], y[300:]) > plain.score(counts[300:], y[300:]) + 0.15
     assert model.word_coef_.shape == (1, V + 1) and model.word_coef_[0].argmax() == V
-    np.testing.assert_array_equal(model._state.dispersion[1:], plain._state.dispersion[1:])  # not the pilot's units
+    own, without = model.fitted_.state.dispersion, plain.fitted_.state.dispersion
+    np.testing.assert_array_equal(own[1:], without[1:])  # not the pilot's units
     assert model.predict(counts[:300]).mean() == pytest.approx(y[:300].mean(), abs=0.01 * y.std())
     frame = model.explain(counts[0])
     assert model.intercept_ + frame["contribution"].sum() == pytest.approx(model.predict(counts[:1])[0], rel=1e-4)
@@ -236,9 +232,10 @@ def test_linear_predictors_in_the_units_of_another_fit(response):
     pilot = SLDARegressor(K, cross_fit=0, **kind).fit(X, np.where(np.arange(D) % 4, y, np.nan), covariates=LINE)
     whole = SLDARegressor(K, cross_fit=0, **kind).fit(X, y, covariates=LINE)
     training = Training(as_corpus(X), y, np.ones(D), np.asarray(LINE, dtype=float).reshape(D, -1))
-    documents, scale = scored(pilot, training), word_scale(X)
-    own, new = (pilot._word_step()._problem(documents, scale, model._state.dispersion) for model in (pilot, whole))
-    (_, part), none = pilot._parts()[0], np.zeros(D)
+    documents, scale = finish._scored(pilot.fitted_, training), word_scale(X)
+    step = LikelihoodWords(pilot.fitted_.spec.response)
+    own, new = (step._problem(documents, scale, model.fitted_.state.dispersion) for model in (pilot, whole))
+    (_, part), none = pilot.fitted_.spec.parts[0], np.zeros(D)
     users = [
         part.response.unscale((labels.topics + labels.others)[:, 0], none, labels.dispersion)[0]
         for labels in (own, new)
@@ -277,11 +274,13 @@ def test_a_refit_of_few_classes_goes_on_to_the_end(n_classes, inference):
     """The gradient of the posterior is zero there, also where classes are far apart and coefficients are large."""
     y = (LINE > 0).astype(int) if n_classes == 2 else SHARES.argmax(axis=1)
     model = SLDAClassifier(K, response="softmax", inference=inference, max_iter=5, cross_fit=0).fit(X, y)
-    shares = model._shares_without_y(Training(as_corpus(X), y.astype(float), np.ones(D), np.zeros((D, 0))))
-    score = shares @ model._state.coef.T.astype(float)
+    training = Training(as_corpus(X), y.astype(float), np.ones(D), np.zeros((D, 0)))
+    shares, coef = shares_without_y(model.fitted_, training), model.fitted_.state.coef
+    score = shares @ coef.T.astype(float)
     probabilities = np.exp(score - score.max(axis=1, keepdims=True))
     probabilities /= probabilities.sum(axis=1, keepdims=True)
-    gradient = (np.eye(n_classes)[y] - probabilities).T @ shares + model._coef_prior().gradient(model._state.coef)
+    slopes = (np.eye(n_classes)[y] - probabilities).T @ shares
+    gradient = slopes + model.fitted_.spec.model.coef_prior.gradient(coef)
     assert np.abs(gradient).max() < 0.01
     np.testing.assert_allclose(model.coef_.sum(axis=0), 0, atol=1e-6)
     assert np.all(model.coef_std_ > 0)

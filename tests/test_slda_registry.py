@@ -89,7 +89,7 @@ def test_prediction_is_lda_inference_and_the_link(name):
     shares = model.transform(new)
     lengths = np.asarray(new.counts.sum(axis=1)).ravel()
     mean = (shares * (lengths + model.alpha_.sum())[:, None] - model.alpha_) / lengths[:, None]
-    score = mean @ model._state.coef.T.astype(float)
-    expected = EXAMPLES[name].mean(score, model._state.dispersion)
+    score = mean @ model.fitted_.state.coef.T.astype(float)
+    expected = EXAMPLES[name].mean(score, model.fitted_.state.dispersion)
     found = model.predict_proba(new) if registry()[name].kind == "class" else model.predict(new)
     np.testing.assert_allclose(found, expected, rtol=0.02, atol=5e-3)

@@ -1,6 +1,6 @@
 """How sure a softmax is: linear predictors divided by a heat that grows with their spread."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,15 +9,27 @@ from scipy.special import softmax
 
 from supertopic import SLDAClassifier, TopicModel, load
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.certainty.softmax_heat import heated, keep_heat
+from supertopic.documents.labels import Target
+from supertopic.fitted.certainty.softmax_heat import heated, with_heat
 from supertopic.responses.base import registry
-from supertopic.responses.several import Several, parts_of
+from supertopic.responses.several import Several
 
 RNG = np.random.default_rng(0)
+SOFTMAX = registry()["softmax"](4)
 
 
-def estimator_of(response):
-    return SimpleNamespace(_parts=lambda: [(None, part) for part in parts_of(response)])
+@pytest.fixture(scope="module")
+def fitted():
+    """What one fit has found, to be used with other responses."""
+    X, y = classes(60)
+    return SLDAClassifier(2, response="softmax", max_iter=1, cross_fit=0).fit(X, y).fitted_
+
+
+def used_with(fitted, response, *targets):
+    """The same with another response."""
+    spec = fitted.spec
+    schema = replace(spec.schema, targets=targets or spec.schema.targets)
+    return replace(fitted, spec=replace(spec, model=replace(spec.model, response=response), schema=schema))
 
 
 def naive(score, zero, level, power):
@@ -39,52 +51,49 @@ def drawn(level, power, seed=0, n=6000):
 
 
 @pytest.mark.parametrize(("level", "power"), [(0.8, 0.6), (2.0, 0.0), (1.0, 0.9)])
-def test_a_heat_is_found_again(level, power):
+def test_a_heat_is_found_again(level, power, fitted):
     score, y, right = drawn(level, power)
-    model = estimator_of(registry()["softmax"](4))
-    keep_heat(model, y, score)
+    model = with_heat(used_with(fitted, SOFTMAX), y, score)
     found, moment = heated(model, score, np.exp(score))
     assert np.abs(softmax(found, axis=1) - right).mean() < 0.01
     assert np.abs(softmax(score, axis=1) - right).mean() > 0.05
-    expected = naive(score, model._softmax_zero, *model._softmax_heat[0])
+    expected = naive(score, model.certainty.zero, *model.certainty.heat[0])
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     np.testing.assert_allclose(moment, np.exp(expected), rtol=1e-6)  # points have no variance
 
 
-def test_topics_that_say_nothing_leave_the_shares_of_the_classes():
+def test_topics_that_say_nothing_leave_the_shares_of_the_classes(fitted):
     score, y, _ = drawn(0.5, 0.5)
     some = (y > 0) | (RNG.random(len(y)) < 0.3)  # one class is rare
     score, y = score[some], y[some]
-    model = estimator_of(registry()["softmax"](4))
-    keep_heat(model, y, score)
+    model = with_heat(used_with(fitted, SOFTMAX), y, score)
     shares = np.bincount(y.astype(int)) / len(y)
     nothing = np.log(shares)[None] + 3.0
     np.testing.assert_allclose(softmax(heated(model, nothing, np.exp(nothing))[0], axis=1)[0], shares, atol=2e-3)
 
 
-def test_what_is_right_stays_as_it_is_and_an_earlier_fit_is_forgotten():
-    model = estimator_of(registry()["softmax"](4))
+def test_what_is_right_stays_as_it_is_and_an_earlier_fit_is_forgotten(fitted):
     bold, labels, _ = drawn(2.0, 0.5)
-    keep_heat(model, labels, bold)
-    assert hasattr(model, "_softmax_heat")
+    model = with_heat(used_with(fitted, SOFTMAX), labels, bold)
+    assert model.certainty.heat is not None
     score, y, _ = drawn(1.0, 0.0, seed=1)
-    keep_heat(model, y, score)
-    assert not hasattr(model, "_softmax_heat")
+    model = with_heat(model, y, score)
+    assert model.certainty.heat is None and model.certainty.zero is None
     assert heated(model, score, score)[0] is score
 
 
-def test_other_responses_beside_it_do_not_change():
+def test_other_responses_beside_it_do_not_change(fitted):
     score, y, _ = drawn(2.0, 0.5)
-    both = Several([registry()["gaussian"](), registry()["softmax"](4)])
+    both = Several([registry()["gaussian"](), SOFTMAX])
     number = RNG.normal(size=(len(y), 1))
     all_scores, labels = np.hstack([number, score]), np.column_stack([number[:, 0], y])
     labels[::7, 1] = np.nan
-    model = estimator_of(both)
-    keep_heat(model, labels, all_scores)
+    targets = Target("number", "gaussian"), Target("class", "softmax", np.arange(4))
+    model = with_heat(used_with(fitted, both, *targets), labels, all_scores)
     found, moment = heated(model, all_scores, np.hstack([number**2 + 1, np.exp(score)]))
     np.testing.assert_array_equal(found[:, 0], number[:, 0])
     np.testing.assert_array_equal(moment[:, 0], number[:, 0] ** 2 + 1)
-    assert model._softmax_heat[0].tolist() == [1.0, 0.0]
+    assert model.certainty.heat[0].tolist() == [1.0, 0.0]
     assert np.abs(found[:, 1:] - score).max() > 1
 
 
@@ -93,11 +102,17 @@ def classes(n_documents=300):
     return data.counts.counts, data.y
 
 
+def with_given_heat(model, heat):
+    """The model has a heat that no fit has found."""
+    zero = np.zeros(model.fitted_.spec.response.n_columns)
+    model.fitted_ = model.fitted_.with_certainty(heat=np.array(heat), zero=zero)
+
+
 def test_probabilities_densities_and_files_have_it(tmp_path):
     X, y = classes()
     model = SLDAClassifier(4, response="softmax", max_iter=5, cross_fit=2, random_state=0).fit(X, y)
     before = model.predict_proba(X)
-    model._softmax_heat, model._softmax_zero = np.array([[1.5, 0.4]]), np.zeros(len(model.classes_))
+    with_given_heat(model, [[1.5, 0.4]])
     chances = model.predict_proba(X)
     assert np.abs(chances - before).max() > 0.05
     codes = np.searchsorted(model.classes_, y)
@@ -111,15 +126,15 @@ def test_probabilities_densities_and_files_have_it(tmp_path):
 @pytest.mark.parametrize(
     ("heat", "message"),
     [
-        (np.array([[0.0, 0.5]]), "expected a level > 0 and a power from 0 to 1"),
-        (np.array([[1.0, 1.5]]), "expected a level > 0 and a power from 0 to 1"),
-        (np.ones((2, 2)), "_softmax_heat"),
+        ([[0.0, 0.5]], "expected a level > 0 and a power from 0 to 1"),
+        ([[1.0, 1.5]], "expected a level > 0 and a power from 0 to 1"),
+        ([[1.0, 1.0], [1.0, 1.0]], "certainty.heat: got 2 rows, expected 1"),
     ],
 )
 def test_a_file_with_an_impossible_heat_is_refused(heat, message, tmp_path):
     X, y = classes(100)
     model = SLDAClassifier(3, response="softmax", max_iter=2, cross_fit=0, random_state=0).fit(X, y)
-    model._softmax_heat, model._softmax_zero = heat, np.zeros(len(model.classes_))
+    with_given_heat(model, heat)
     with pytest.raises(ValueError, match=message):  # the checks are those of a file that is read
         model.save(tmp_path / "model")
 
@@ -128,8 +143,8 @@ def test_several_responses_of_a_model():
     X, y = classes()
     table = pd.DataFrame({"grade": RNG.normal(size=len(y)), "class": [f"c{int(c)}" for c in y]})
     model = TopicModel(4, response={"grade": "gaussian", "class": "softmax"}, max_iter=5, cross_fit=2).fit(X, table)
-    model._softmax_heat, model._softmax_zero = np.array([[1.0, 0.0], [3.0, 0.0]]), np.zeros(1 + len(set(y)))
+    with_given_heat(model, [[1.0, 0.0], [3.0, 0.0]])
     cooled, number = model.predict_proba(X)["class"], model.predict(X)["grade"]
-    del model._softmax_heat, model._softmax_zero
+    model.fitted_ = model.fitted_.with_certainty(heat=None, zero=None)
     assert (cooled.max(axis=1) < model.predict_proba(X)["class"].max(axis=1)).mean() > 0.95
     np.testing.assert_array_equal(model.predict(X)["grade"], number)

@@ -47,7 +47,7 @@ def test_cross_fitted_documents_are_their_own_pilot(monkeypatch):
 
 
 def test_intervals_come_from_documents_that_neither_topics_nor_words_have_seen(joined):
-    levels = joined._conformal[0]
+    levels = joined.fitted_.certainty.levels[0]
     assert 100 < len(levels) < 200  # a quarter of the documents
     _, lower, upper = joined.predict(X[TEST], return_interval=0.9)
     assert np.mean((lower <= Y[TEST]) & (Y[TEST] <= upper)) == pytest.approx(0.9, abs=0.05)

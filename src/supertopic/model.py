@@ -133,6 +133,10 @@ class DocumentTerms:
         """What a checkpoint keeps of it."""
         return {}
 
+    def again(self, n_documents: int) -> DocumentTerms | None:
+        """What another fit of as many documents may start from."""
+        return None
+
 
 class CoefStep(Protocol):
     """The M-step of the coefficients."""

@@ -255,7 +255,7 @@ class _Trials:
             model, spent = self.fit(k, train, self.seed)
             seconds.append(spent)
             with _quiet():
-                held_out = model._as_corpus(self.documents.take(test))  # counted once
+                held_out = model.fitted_.corpus(self.documents.take(test))  # counted once
                 for name in set(self.wanted) - {"stability"}:
                     found[name].append(_FIGURES[name](self, model, test, held_out))
             done(k)

@@ -267,7 +267,7 @@ def _say_explained(trials: Trials) -> None:
     """Print two of the texts that were set aside, one with a right and one with a wrong answer, and the reasons."""
     texts, model = trials.texts, trials.classifier
     text, name, truth = (trials.test(column) for column in (texts.text, texts.name, texts.package))
-    known = model._as_corpus(text).lengths
+    known = model.fitted_.corpus(text).lengths
     readable = [i for i in range(len(text)) if 200 <= len(text[i]) <= 700 and known[i] >= 15]
     right = next((i for i in readable if trials.guess[i] == truth[i]), None)
     wrong = next((i for i in readable if trials.guess[i] != truth[i]), None)
@@ -302,7 +302,7 @@ def _beginning(text: str) -> str:
 
 def _say_reasons(model: Any, text: str, guess: Any) -> None:
     """Print the words that speak for and against a class."""
-    frame = model._explain_words(text)
+    frame = model.explain_words(text)
     found = contributions(model, frame, guess)
     assert found is not None
     sign = -1 if len(model.classes_) == 2 and guess == model.classes_[0] else 1  # two classes have one predictor

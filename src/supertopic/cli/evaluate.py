@@ -92,7 +92,7 @@ class Trial:
 
     @cached_property
     def corpus(self) -> Any:
-        corpus = self.model._as_corpus(self.documents)
+        corpus = self.model.fitted_.corpus(self.documents)
         if corpus.n_tokens == 0:
             raise ValueError(f"none of the {len(corpus):,} documents holds a word that the model knows")
         return corpus

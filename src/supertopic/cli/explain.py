@@ -71,7 +71,7 @@ def explanation(model: Any, text: str, covariates: Any = None) -> dict[str, Any]
         **told,
         "topics": [{"topic": int(k), "share": float(shares[k]), "words": list(top[k])} for k in order],
         "words": words,
-        "unknown_words": int(model._as_corpus([text]).n_unknown),
+        "unknown_words": int(model.fitted_.corpus([text]).n_unknown),
     }
 
 
@@ -107,7 +107,7 @@ def _say_left_out(model: Any, text: str, n_words: int = 12) -> None:
     """Name the words of a text that have no effect: unknown ones, and those that too many training documents have."""
     from supertopic.estimators.shared.results.explanation import unknown_words
 
-    unknown = list(unknown_words(model, text))
+    unknown = list(unknown_words(model.vectorizer_, text))
     ignored = list(model.vectorizer_.ignored_words(text)) if hasattr(model.vectorizer_, "ignored_words") else []
     if unknown or ignored:
         say()
@@ -180,7 +180,7 @@ def _best(row: Any, names: list[str]) -> dict[str, Any]:
 
 def _shares_and_words(model: Any, text: str) -> tuple[Any, Any]:
     """Return θ, and the topics of all known words of the text."""
-    frame = model._explain_words(text)
+    frame = model.explain_words(text)
     if frame.empty:
         raise ValueError("the text holds no word that the model knows, so there is nothing to explain")
     return model.transform([text])[0], frame

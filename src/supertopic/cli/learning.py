@@ -146,7 +146,7 @@ def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame |
 
 def takes_covariates(model: Any) -> bool:
     """Whether a model was fitted with covariates; a constant of its own is none."""
-    return hasattr(model, "_scaling") and len(model._scaling.mean) > 0
+    return len(model.fitted_.spec.schema.scaling.mean) > 0
 
 
 def covariates_for(model: Any, given: str) -> list[str]:
@@ -156,9 +156,10 @@ def covariates_for(model: Any, given: str) -> list[str]:
         if names:
             raise typer.BadParameter("the model was fitted without covariates.", param_hint="--covariates")
         return []
-    if not names and not model._columns.names:
+    columns = model.fitted_.spec.schema.columns
+    if not names and not columns.names:
         raise typer.BadParameter("the model was fitted with covariates: say which columns with --covariates.")
-    return names or list(model._columns.names)
+    return names or list(columns.names)
 
 
 def covariates_given(model: Any, given: str) -> pd.DataFrame | None:
@@ -173,8 +174,9 @@ def covariates_given(model: Any, given: str) -> pd.DataFrame | None:
         return None
     from supertopic.documents.covariates import given_by_name
 
-    columns, found = model._columns, {}
-    names = columns.names or [str(place) for place in range(len(model._scaling.mean))]
+    schema, found = model.fitted_.spec.schema, {}
+    columns, mean = schema.columns, schema.scaling.mean
+    names = columns.names or [str(place) for place in range(len(mean))]
     for name, equals, value in pairs:
         if not equals or name not in names:
             known = ", ".join(f"{known}=…" for known in names)
@@ -185,4 +187,4 @@ def covariates_given(model: Any, given: str) -> pd.DataFrame | None:
             raise typer.BadParameter(f"{name}: got {value!r}, expected a number.", param_hint="--covariates") from None
     import pandas as pd
 
-    return pd.DataFrame(given_by_name(columns, model._scaling.mean, found))
+    return pd.DataFrame(given_by_name(columns, mean, found))

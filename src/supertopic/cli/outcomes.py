@@ -47,7 +47,7 @@ def outcomes_of(model: Any) -> list[Outcome]:
     if isinstance(model, TopicModel):
         return [
             Outcome(target.name, "number" if target.classes is None else "class", target.response, target.classes)
-            for target in model._targets
+            for target in model.fitted_.spec.schema.targets
         ]
     kind = kind_of(model)
     response = str(getattr(model, "response", ""))

@@ -125,7 +125,7 @@ def rows_of(
 
     for frame in batches:
         texts, missing = texts_of(frame, text)
-        corpus = model._as_corpus(texts)
+        corpus = model.fitted_.corpus(texts)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EmptyDocumentWarning)  # counted over all batches instead
             make = _sentences if asked.sentences else _documents

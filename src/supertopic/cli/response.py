@@ -60,7 +60,7 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
     """
     import numpy as np
 
-    from supertopic.estimators.shared.results.units import raised_class
+    from supertopic.estimators.shared.results.units import second_class
 
     if topics_are_classes(model):
         return {"class": [str(label) for label in model.classes_]}, None
@@ -68,8 +68,8 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
     if frame is None:
         return {}, None
     if "coef" in frame:
-        raised = raised_class(model)
-        header = "coef" if raised is None else f"coef for {raised}"
+        second = second_class(model.fitted_.spec.schema.targets)
+        header = "coef" if second is None else f"coef for {second}"
         digits = _digits(frame["coef_std"].median() if "coef_std" in frame else frame["coef"].std(ddof=0) / 10)
         order = frame["coef"].argsort(kind="stable")[::-1].tolist()
         columns = {header: [f"{value:.{digits}f}" for value in frame["coef"]]}
@@ -89,8 +89,7 @@ def unit_of(model: Any) -> str:
     """Return what the coefficients of the topics mean; empty for a model without them."""
     from supertopic.estimators.shared.results.units import unit_line
 
-    has_meaning = hasattr(model, "coef_") and hasattr(model, "_targets") and not topics_are_classes(model)
-    return unit_line(model) if has_meaning else ""
+    return unit_line(model.fitted_) if model.fitted_.spec.schema.targets else ""
 
 
 def _digits(error: float) -> int:
@@ -116,7 +115,7 @@ def covariate_effects(model: Any, covariates: pd.DataFrame, prediction: Any) -> 
     """Return what each covariate of one document adds to the linear predictor, against its mean, by name and value."""
     from supertopic.estimators.shared.results.word_contributions import covariate_contributions
 
-    found = covariate_contributions(model, covariates).set_index("word")
+    found = covariate_contributions(model.fitted_, covariates).set_index("word")
     wanted = f"contribution {prediction}"
     return found[wanted if wanted in found else found.columns[0]].to_dict()
 

@@ -15,13 +15,13 @@ def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[
     """Return the figures of a fit by name, for JSON."""
     from supertopic.documents.languages import NAMES, code_of
 
-    tally, engines = estimator.vectorizer_, list(estimator.engines)
-    inference = estimator._inference() if engines else None
+    tally = estimator.vectorizer_
+    inference = estimator.fitted_.spec.inference
     asked = tally.stop_words
     language = tally.language_ if asked == "auto" else code_of(asked, "stop_words") if isinstance(asked, str) else None
     figures = {
         "model": type(estimator).__name__,
-        "inference": inference,  # None without latent topics
+        "inference": inference,
         "topics": len(estimator.components_),
         "seconds": round(seconds, 3),
         "documents": tally.n_documents_,
@@ -67,7 +67,7 @@ def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] 
 
 def _converged(estimator: Any, inference: str | None) -> bool | None:
     """Whether the fit ended before its largest number of iterations; None for engines that do all of them."""
-    if inference not in ("vb", "cvb0", None):
+    if inference not in ("vb", "cvb0", "newton"):
         return None
     limit = estimator.max_iter or estimator.engines[inference].max_iter
     return bool(estimator.n_iter_ < limit)

@@ -6,7 +6,7 @@ A corpus is the matrix n of D documents by V words, n[d, v] = number of times th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -287,7 +287,7 @@ def warn_empty(corpus: Corpus, what: str = "get the prior mean") -> None:
         )
 
 
-def require_vocabulary(corpus: Corpus, vocabulary: Sequence[str] | None, *, name: str = "X") -> None:
+def require_vocabulary(corpus: Corpus, vocabulary: np.ndarray | None, *, name: str = "X") -> None:
     """Raise if the named columns of the counts are not the words the model was fitted on, in that order."""
     if corpus.vocabulary is None or vocabulary is None:
         return

@@ -130,15 +130,9 @@ class Columns:
         codes = np.array([place[value] for value in values], dtype=np.intp)
         return (codes[:, None] == np.arange(1, len(place))).astype(np.float64)
 
-    def saved(self) -> dict[str, Any]:
-        categories = {name: list(found) for name, found in self.categories.items()}
-        return {"names": list(self.names), "categories": categories, "dates": list(self.dates)}
-
     @classmethod
     def restore(cls, saved: Any) -> Self:
-        """What `saved` gave; files of earlier versions have none."""
-        if saved is None:
-            return cls()
+        """What a model file says."""
         names, categories, dates = saved["names"], saved["categories"], saved["dates"]
         plain = all(isinstance(value, str | int | float) for found in categories.values() for value in found)
         if not all(isinstance(name, str) for name in names) or not {*categories, *dates} <= set(names) or not plain:
@@ -271,14 +265,9 @@ class Scaling:
         factor[: len(self.factor)] = self.factor
         return coef * factor
 
-    def saved(self) -> dict[str, list[float]]:
-        return {"mean": self.mean.tolist(), "factor": self.factor.tolist()}
-
     @classmethod
-    def restore(cls, saved: dict[str, list[float]] | None, n_covariates: int) -> Self:
-        """What `saved` gave; files of earlier versions have none, and took covariates as they were."""
-        if saved is None:
-            return cls(np.zeros(n_covariates), np.ones(n_covariates))
+    def restore(cls, saved: Any) -> Self:
+        """What a model file says."""
         mean, factor = (np.array(saved[name], dtype=np.float64) for name in ("mean", "factor"))
         if mean.ndim != 1 or mean.shape != factor.shape or not np.isfinite([mean, factor]).all():
             raise ValueError("the scaling of the covariates holds no finite numbers, one pair for each")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,19 @@ class Target:
         if not hasattr(kind, "links"):
             raise ValueError(f"link: got {self.link!r}, but response={self.response!r} has one link only")
         return kind(link=self.link)  # type: ignore[call-arg]
+
+
+class Read(NamedTuple):
+    """y as an estimator reads it."""
+
+    numbers: np.ndarray  # (D, M), NaN where missing
+    targets: tuple[Target, ...]
+    classes: np.ndarray | None = None  # where y is one column of classes
+
+    @property
+    def column(self) -> np.ndarray:
+        """The numbers, (D,) where there is one response."""
+        return self.numbers[:, 0] if len(self.targets) == 1 else self.numbers
 
 
 class LabelSurvey:

@@ -9,11 +9,11 @@ from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.medlda_cv import MedLDAClassifierCV, MedLDARegressorCV
 from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.sage import SAGEClassifier, SAGETopics
-from supertopic.estimators.shared.files.saving import ESTIMATORS, load
 from supertopic.estimators.shared.results.pages import finish_pages
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
 from supertopic.estimators.topic_model import TopicModel
+from supertopic.fitted.files import ESTIMATORS, load
 
 finish_pages([*ESTIMATORS.values(), MedLDAClassifierCV, MedLDARegressorCV])
 

@@ -17,18 +17,23 @@ from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.certainty.tempering import (
+from supertopic.estimators.shared.base import TopicEstimator, word_table
+from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.estimators.shared.results.answers import score_classes
+from supertopic.fitted.certainty.tempering import (
     Evidence,
     Temperature,
     check_folds,
     cross_fitted_temperature,
     lengths_of,
 )
-from supertopic.estimators.shared.reading.checks import require_whole
-from supertopic.estimators.shared.results.answers import score_classes
+from supertopic.fitted.checks import check_temperature
+from supertopic.fitted.fit import kept, task_of
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.spec import Schema, Spec
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
+from supertopic.inference.task import run
 from supertopic.inference.variational.disclda import ClassPosterior, Structure, fit_classes, infer_classes, word_shares
 from supertopic.metrics import completion_split, log_likelihood
 from supertopic.model import Model
@@ -83,6 +88,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     """
 
+    more_arrays: ClassVar[tuple[str, ...]] = ("log_shares",)
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_classes, EMSettings, 100)}
 
     n_class_topics: int = field(default=2, kw_only=False)
@@ -111,81 +117,118 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         X : counts, strings, or a Corpus
         y : (D,) labels; documents whose label is missing (None or NaN) are left out
         """
-        self._check()
-        engine = self._engine()
-        settings = engine.read(self)
-        before = getattr(self, "classes_", ())
-        corpus = self._read(X)
+        self._check_parameters()
+        self._engine().read(self)
+        corpus, vocabulary = self._read(X)
         table, _ = as_table(y, len(corpus), type(self).__name__)
         if table.shape[1] != 1:
             raise ValueError(f"y has {table.shape[1]} columns; {type(self).__name__} takes one column of labels")
-        codes, self.classes_ = as_codes(table[:, 0], type(self).__name__)
+        codes, classes = as_codes(table[:, 0], type(self).__name__)
         known = np.flatnonzero(~np.isnan(codes))
         if len(known) == 0:
             raise ValueError("y is missing for every document; expected some labels")
-        if hasattr(self, "_state") and not np.array_equal(before, self.classes_):
-            del self._state  # other classes: a warm start is not possible
-        model, structure = self._model(), self._structure()
-        n_members = np.bincount(codes[known].astype(np.intp), minlength=len(self.classes_))
-        shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(self.classes_))
-        self._log_shares = np.log(shares / shares.sum())
-        batch = Batch(corpus.counts[known], codes[known], np.ones(len(known)), model.n_topics)
-        task = self._task(model, batch, settings)
-        self._run(replace(engine, fit=partial(fit_classes, structure)), task, corpus)
-        self.temperature_ = cross_fitted_temperature(self, corpus, codes)
+        spec = self._spec(Schema(classes=classes))
+        n_members = np.bincount(codes[known].astype(np.intp), minlength=len(classes))
+        shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(classes))
+        more = {"log_shares": np.log(shares / shares.sum())}
+        batch = Batch(corpus.counts[known], codes[known], np.ones(len(known)), spec.model.n_topics)
+        task = task_of(spec, batch, self._seed_of_fit(), self._start_of(spec, corpus.n_words))
+        with task.backend as backend:
+            found = run(spec.engine.fit, task, spec.name, more_follows=True)
+            fitted = kept(spec, vocabulary, found, n_seen=len(corpus), more=more)
+            fitted = replace(fitted, doc_topic=self._class_posterior(fitted, corpus, backend).doc_topic)
+        if task.checkpoint is not None:
+            task.checkpoint.finish()
+        temperature = cross_fitted_temperature(self, corpus, codes, len(classes))
+        self._take(replace(fitted, notes={"temperature": list(temperature)}))
         warn_empty(corpus)
         return self
 
-    def _check(self) -> None:
+    def _spec(self, schema: Schema) -> Spec:
+        spec = super()._spec(schema)
+        return replace(spec, engine=replace(spec.engine, fit=partial(fit_classes, self._structure(schema.classes))))
+
+    def _start_of(self, spec: Spec, n_words: int) -> Fitted | None:
+        """What a warm start goes on from: a fit with the same words, topics and classes."""
+        start, classes = self._start(), spec.schema.classes
+        shape = (n_words, self._structure(classes).n_topics)
+        if start is None or start.classes is None or classes is None or not np.array_equal(start.classes, classes):
+            return None
+        return start if start.state.word_topic.shape == shape else None
+
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        assert fitted.classes is not None
+        self.classes_ = fitted.classes
+        self.temperature_ = Temperature(*map(float, fitted.notes["temperature"]))
+
+    def check_file(self, fitted: Fitted) -> None:
+        check_temperature(*fitted.notes["temperature"])
+        shares = np.exp(fitted.more["log_shares"])
+        if fitted.classes is None or shares.shape != fitted.classes.shape or not abs(shares.sum() - 1.0) < 1e-3:
+            raise ValueError("log_shares are no shares of the classes")
+
+    def n_topics_of(self, schema: Schema) -> tuple[int, int]:
+        require_whole(self, "n_class_topics")
+        require_whole(self, "n_shared_topics", least=0, or_none=True)
+        n_classes = 0 if schema.classes is None else len(schema.classes)
+        of_class, shared = int(self.n_class_topics), self._n_shared()
+        return of_class + shared, n_classes * of_class + shared
+
+    def _check_parameters(self) -> None:
         """Refuses parameters that make no sense, before any work is done."""
         require_whole(self, "n_class_topics")
         require_whole(self, "n_shared_topics", least=0, or_none=True)
         check_folds(self)
-        self._backend()
+        self._place()
         if self.class_prior not in _CLASS_PRIORS:
             raise ValueError(f"class_prior: got {self.class_prior!r}, expected 'empirical' or 'uniform'")
-        self._model()
+        self._model(Schema())
 
     def _n_shared(self) -> int:
         return 2 * int(self.n_class_topics) if self.n_shared_topics is None else int(self.n_shared_topics)
 
-    def _structure(self) -> Structure:
-        return Structure(len(self.classes_), int(self.n_class_topics), self._n_shared())
+    def _structure(self, classes: Any) -> Structure:
+        return Structure(len(classes), int(self.n_class_topics), self._n_shared())
 
-    def _model(self) -> Model:
+    def structure(self) -> Structure:
+        """Which topics are whose."""
+        check_is_fitted(self, "fitted_")
+        return self._structure(self.fitted_.classes)
+
+    def _model(self, schema: Schema) -> Model:
         """The model of the documents of one class."""
         n_topics = int(self.n_class_topics) + self._n_shared()
         prior = DirichletPrior.parse(self.doc_topic_prior, n_topics)
         return Model(n_topics, DirichletTopics(self.topic_word_prior), prior)
 
-    def _fits(self, batch: Batch) -> bool:
-        state = getattr(self, "_state", None)
-        shape = (batch.counts.shape[1], self._structure().n_topics)
-        return state is not None and state.word_topic.shape == shape and len(state.alpha) == self._model().n_topics
-
     # --- using --------------------------------------------------------------------------------------------------
 
-    def _class_posterior(self, corpus: Corpus, backend: Backend) -> ClassPosterior:
-        given = (self._weights(), self._state.alpha, self._log_shares)
-        return infer_classes(self._structure(), *given, corpus.counts, backend)
+    def _class_posterior(self, fitted: Fitted, corpus: Corpus, backend: Backend) -> ClassPosterior:
+        given = (fitted.weights, fitted.state.alpha, fitted.more["log_shares"])
+        return infer_classes(self._structure(fitted.classes), *given, corpus.counts, backend)
 
-    def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
-        return self._class_posterior(corpus, backend).doc_topic
+    def _shares(self, corpus: Corpus) -> np.ndarray:
+        fitted = self._now
+        with fitted.spec.place.open() as backend:
+            return self._class_posterior(fitted, corpus, backend).doc_topic
 
-    def _evidence(self, corpus: Corpus) -> Evidence:
+    def evidence(self, corpus: Corpus) -> Evidence:
         """What the words of documents say about their classes, by the bound of log p(words | class)."""
-        with self._backend() as backend:
-            return Evidence(self._class_posterior(corpus, backend).bound, self._log_shares, lengths_of(corpus))
+        fitted = self._now
+        with fitted.spec.place.open() as backend:
+            bound = self._class_posterior(fitted, corpus, backend).bound
+        return Evidence(bound, fitted.more["log_shares"], lengths_of(corpus))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.
 
         A document without a known word has the class shares.
         """
-        check_is_fitted(self, "_state")
+        check_is_fitted(self, "fitted_")
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        return self.temperature_.probabilities(self._evidence(corpus))
+        return self.temperature_.probabilities(self.evidence(corpus))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each document."""
@@ -203,38 +246,35 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         """
         corpus = self._as_corpus(X)
         options["random_state"] = options.get("random_state") or 0  # all classes need the same half
-        structure, weights, log_shares = self._structure(), self._weights(), self._log_shares
+        fitted, structure = self._now, self.structure()
+        weights, log_shares = fitted.weights, fitted.more["log_shares"]
         logs, n_tokens = [], np.zeros(len(corpus))
         for place in range(structure.n_classes):
             topics = weights[:, structure.columns(place)]
-            found = log_likelihood(topics, self._state.alpha, corpus.counts, method, **options)
+            found = log_likelihood(topics, fitted.state.alpha, corpus.counts, method, **options)
             logs.append(found.log_likelihood)
             n_tokens = found.n_tokens
         if method == "completion":
             seen = Corpus(completion_split(corpus.counts, options["random_state"])[0])
-            with self._backend() as backend:
-                log_shares = np.log(np.maximum(self._class_posterior(seen, backend).posterior, 1e-300))
+            with fitted.spec.place.open() as backend:
+                log_shares = np.log(np.maximum(self._class_posterior(fitted, seen, backend).posterior, 1e-300))
         return float(np.exp(-logsumexp(np.column_stack(logs) + log_shares, axis=1).sum() / max(n_tokens.sum(), 1.0)))
 
-    def _explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: Any) -> pd.DataFrame:
         """The shares are averaged over the classes, weighted by `predict_proba`."""
-        corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
-        if len(corpus) != 1:
-            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
-        with self._backend(1) as backend:
-            given = (self._structure(), self._weights(), self._state.alpha)
-            posterior = self._class_posterior(corpus, backend).posterior[0]
+        fitted = self._now
+        corpus = fitted.one_document(doc)
+        with fitted.spec.place.open(1) as backend:
+            posterior = self._class_posterior(fitted, corpus, backend).posterior[0]
+            given = (self.structure(), fitted.weights, fitted.state.alpha)
             shares = word_shares(*given, posterior, corpus.counts, backend)
-        frame = pd.DataFrame(shares, columns=[f"topic {k}" for k in range(shares.shape[1])])
-        frame.insert(0, "count", corpus.counts.data.astype(np.float64))
-        frame.insert(0, "word", self._words()[corpus.counts.indices])
-        return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+        return word_table(fitted.vocabulary.words, corpus.counts, shares)
 
     @property
     def topic_classes_(self) -> np.ndarray:
         """The class of each topic; None for a shared one."""
-        check_is_fitted(self, "_state")
-        owners = np.full(self._structure().n_topics, None, dtype=object)
+        check_is_fitted(self, "fitted_")
+        owners = np.full(self.structure().n_topics, None, dtype=object)
         owners[: len(self.classes_) * int(self.n_class_topics)] = np.repeat(self.classes_, int(self.n_class_topics))
         return owners
 
@@ -250,15 +290,6 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         frame = super().topics(n)
         frame.insert(0, "class", pd.Series(self.topic_classes_, index=frame.index, dtype=object))
         return frame
-
-    def _saved(self) -> dict[str, Any]:
-        shares = self._log_shares.tolist()
-        return {"classes": self.classes_.tolist(), "log_shares": shares, "temperature": list(self.temperature_)}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        self.classes_ = np.asarray(saved["classes"])
-        self._log_shares = np.asarray(saved["log_shares"])
-        self.temperature_ = Temperature(*map(float, saved.get("temperature", (1.0, 0.0))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,7 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.documents.corpus import warn_empty
 from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions.facets import CellDesign, Components
-from supertopic.estimators.shared.reading.facets import FacetedEstimator
+from supertopic.estimators.shared.reading.facets import FACETS, FacetedEstimator, facet_parts
+from supertopic.fitted.checks import check_classes
+from supertopic.fitted.fitted import Fitted
 from supertopic.inference.variational.facets import LabelModel
 from supertopic.metrics import perplexity
 
@@ -100,7 +102,11 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         As in `LDA`.
     """
 
-    _kept_arrays: ClassVar[tuple[str, ...]] = (*FacetedEstimator._kept_arrays, "_combinations", "_shares")
+    elsewhere: ClassVar[str] = (
+        "FacetedSAGE has word probabilities for every combination of labels, which are too many for a page. For new "
+        "texts use Python: model.predict_proba([text])."
+    )
+    more_arrays: ClassVar[tuple[str, ...]] = (*FACETS, "combinations", "shares")
 
     n_topics: int = field(default=20, kw_only=False)
     facets: Sequence[str] | None = None
@@ -133,20 +139,42 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         if self.label_prior not in _LABEL_PRIORS:
             expected = " or ".join(map(repr, _LABEL_PRIORS))
             raise ValueError(f"label_prior: got {self.label_prior!r}, expected {expected}")
-        corpus = self._read(X)
+        corpus, vocabulary = self._read(X)
         table, names = _columns(y, len(corpus), self.facets, type(self).__name__)
         found = {name: as_codes(column, type(self).__name__) for name, column in zip(names, table.T, strict=True)}
-        self.labels_ = {name: classes for name, (_, classes) in found.items()}
-        self.interactions_ = _check_interactions(self.interactions, names)
+        values = {name: classes for name, (_, classes) in found.items()}
+        interactions = _check_interactions(self.interactions, names)
         codes = np.stack([codes for codes, _ in found.values()], axis=1)
         for name, column in zip(names, codes.T, strict=True):
             if np.isnan(column).all():
                 raise ValueError(f"y is missing for every document in {name!r}; expected some labels")
-        self._combinations = _combinations(codes, [len(classes) for classes in self.labels_.values()])
-        labels = ObservedLabels.of(codes, self._combinations)
-        self._shares = self._fit_labels(corpus, codes, labels, self._design(), prior).labels.shares
+        combinations = _combinations(codes, [len(classes) for classes in values.values()])
+        design = _design(self.n_topics, values, combinations, interactions)
+        labels = ObservedLabels.of(codes, combinations)
+        fitted, fit = self._fit_labels(corpus, vocabulary, codes, labels, design, prior)
+        more = {**fitted.more, "combinations": combinations, "shares": fit.labels.shares}
+        self._take(replace(fitted, more=more, notes={"labels": values, "interactions": interactions}))
         warn_empty(corpus)
         return self
+
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        self.labels_, self.interactions_ = fitted.notes["labels"], fitted.notes["interactions"]
+
+    def _check_labels(self, fitted: Fitted) -> None:
+        labels, combinations = fitted.notes["labels"], fitted.more["combinations"]
+        for values in labels.values():
+            check_classes(values, least=1)
+        known = ["topic", *labels]
+        for names in fitted.notes["interactions"]:
+            places = [known.index(name) for name in names]  # ValueError where there is no such name
+            if len(places) < 2 or sorted(set(places)) != places:
+                raise ValueError("the interactions are none of the facets")
+        sizes = [len(values) for values in labels.values()]
+        if combinations.shape[1] != len(sizes) or len(combinations) == 0 or np.any(combinations >= sizes):
+            raise ValueError("combinations are none of the facets' labels")
+        if len(np.unique(combinations, axis=0)) < len(combinations):
+            raise ValueError("combinations holds one of them twice")
 
     def predict_proba(
         self, X: Any, facet: str | None = None, labels: Any = None, new: Sequence[str] = ()
@@ -196,8 +224,8 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         if labels is None:
             return super().perplexity(X, method, **options)
         corpus = self._as_corpus(X)
-        told = partial(self._held_out, logs=self._logs_given(labels, len(corpus), self._view([])))
-        return float(perplexity(SimpleNamespace(_held_out=told), corpus, method, **options))
+        told = partial(self.held_out, logs=self._logs_given(labels, len(corpus), self._view([])))
+        return float(perplexity(SimpleNamespace(held_out=told), corpus, method, **options))
 
     def explain(self, doc: Any, facet: str | None = None) -> pd.DataFrame:  # type: ignore[override]
         """The evidence of each word of one document for each label of a facet: columns word, count, and one per label.
@@ -205,26 +233,23 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         The column of a label holds count · log p(word | label), with topics weighted by their shares in the document.
         The mean over the labels is subtracted, since only differences matter.
         """
-        corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
-        if len(corpus) != 1:
-            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
-        place = self._facet(facet)
-        values = self._combinations[:, place]
-        with self._backend(1) as backend:
-            shares = self._infer(corpus, backend)[0].astype(np.float64)
+        fitted = self._now
+        corpus, place = fitted.one_document(doc), self._facet(facet)
+        values = fitted.more["combinations"][:, place]
+        shares, label_logs = self._shares(corpus)[0].astype(np.float64), self._label_logs(fitted)
         words, counts = corpus.counts.indices, corpus.counts.data.astype(np.float64)
-        tables = self._parts().tables(self._design())[:, words].reshape(len(values), self.n_topics, -1)
-        under = np.einsum("k,akw->aw", shares, tables) * np.exp(self._label_logs())[:, None]
+        tables = facet_parts(fitted).tables(self._design(fitted))[:, words].reshape(len(values), self.n_topics, -1)
+        under = np.einsum("k,akw->aw", shares, tables) * np.exp(label_logs)[:, None]
         names = list(self.labels_.values())[place]
         of_label = np.stack([under[values == j].sum(axis=0) for j in range(len(names))])
-        weight = np.array([np.exp(self._label_logs())[values == j].sum() for j in range(len(names))])
+        weight = np.array([np.exp(label_logs)[values == j].sum() for j in range(len(names))])
         evidence = counts * np.log(of_label / weight[:, None])
         frame = pd.DataFrame((evidence - evidence.mean(axis=0)).T, columns=[str(name) for name in names])
         frame.insert(0, "count", counts)
-        frame.insert(0, "word", self._words()[words])
+        frame.insert(0, "word", fitted.vocabulary.words[words])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
-    def _explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: Any) -> pd.DataFrame:
         return self.explain(doc)
 
     @property
@@ -241,13 +266,14 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         if wrong:
             expected = ", ".join(map(repr, self.labels_))
             raise ValueError(f"new: got {wrong[0]!r}, expected a list of some of {expected}")
+        fitted, combinations = self._now, self._now.more["combinations"]
         names = [name for name in self.labels_ if name not in new]
         columns = [list(self.labels_).index(name) for name in names]
-        kept, place = np.unique(self._combinations[:, columns], axis=0, return_inverse=True)
-        shares = np.bincount(place.ravel(), weights=np.exp(self._label_logs()), minlength=len(kept))
+        kept, place = np.unique(combinations[:, columns], axis=0, return_inverse=True)
+        shares = np.bincount(place.ravel(), weights=np.exp(self._label_logs(fitted)), minlength=len(kept))
         sizes = {name: len(self.labels_[name]) for name in names}
         design = CellDesign.of(self.n_topics, sizes, kept, [i for i in self.interactions_ if not set(i) & set(new)])
-        whole, parts = self._design(), self._parts()
+        whole, parts = self._design(fitted), facet_parts(fitted)
         rows = [rows for g, rows in zip(whole.groups, whole.slices, strict=True) if not set(g.factors) & set(new)]
         eta = np.concatenate([parts.eta[part] for part in rows])
         return _View(names, kept, np.log(shares), Components(parts.background, eta).tables(design))
@@ -257,8 +283,9 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         corpus = self._as_corpus(X)
         warn_empty(corpus)
         logs = self._logs_given(labels, len(corpus), view)
-        with self._backend() as backend:
-            return self._infer_labels(corpus, logs, backend, view.tables)[0]
+        fitted = self._now
+        with fitted.spec.place.open() as backend:
+            return self._infer_labels(fitted, corpus, logs, backend, view.tables)[0]
 
     def _logs_given(self, labels: Any, n_documents: int, view: _View) -> np.ndarray:
         """(D, A) log p(a), restricted to the combinations that agree with what is known of the labels."""
@@ -272,7 +299,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         return logs - logsumexp(logs, axis=1, keepdims=True)
 
     def _facet(self, facet: str | None) -> int:
-        check_is_fitted(self, "_state")
+        check_is_fitted(self, "fitted_")
         names = list(self.labels_)
         if facet is None:
             return 0
@@ -280,24 +307,17 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             raise ValueError(f"facet: got {facet!r}, expected one of {', '.join(map(repr, names))}")
         return names.index(facet)
 
-    def _design(self) -> CellDesign:
-        sizes = {name: len(values) for name, values in self.labels_.items()}
-        return CellDesign.of(self.n_topics, sizes, self._combinations, self.interactions_)
+    def _design(self, fitted: Fitted) -> CellDesign:
+        notes = fitted.notes
+        return _design(fitted.n_topics, notes["labels"], fitted.more["combinations"], notes["interactions"])
 
-    def _label_logs(self) -> np.ndarray:
-        shares = self._shares if self.label_prior == "empirical" else np.ones(len(self._combinations))
+    def _label_logs(self, fitted: Fitted) -> np.ndarray:
+        shares = fitted.more["shares"]
+        shares = shares if self.label_prior == "empirical" else np.ones(len(shares))
         return np.log(shares / shares.sum())
 
     def _names(self, factor: str) -> list[Any]:
         return list(range(self.n_topics)) if factor == "topic" else self.labels_[factor].tolist()
-
-    def _saved(self) -> dict[str, Any]:
-        labels = {name: values.tolist() for name, values in self.labels_.items()}
-        return {"labels": labels, "interactions": [list(names) for names in self.interactions_]}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        self.labels_ = {name: np.asarray(values) for name, values in saved["labels"].items()}
-        self.interactions_ = [tuple(names) for names in saved["interactions"]]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -314,6 +334,13 @@ class _View:
     combinations: np.ndarray
     logs: np.ndarray
     tables: np.ndarray
+
+
+def _design(
+    n_topics: int, labels: dict[str, np.ndarray], combinations: np.ndarray, interactions: list[tuple[str, ...]]
+) -> CellDesign:
+    """Which components each combination of labels has."""
+    return CellDesign.of(n_topics, {name: len(values) for name, values in labels.items()}, combinations, interactions)
 
 
 def _columns(y: Any, n_documents: int, facets: Sequence[str] | None, who: str) -> tuple[np.ndarray, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.documents.corpus import warn_empty
 from supertopic.emissions.facets import CellDesign
 from supertopic.estimators.shared.reading.checks import require_number, require_whole
-from supertopic.estimators.shared.reading.facets import FacetedEstimator
+from supertopic.estimators.shared.reading.facets import FACETS, FacetedEstimator
 from supertopic.estimators.shared.reading.regions import Regions, distance_km, nearest_on_average
+from supertopic.fitted.fitted import Fitted
 
 _COLUMNS = ("latitude", "longitude")
 
@@ -51,9 +52,11 @@ class GeoSAGE(FacetedEstimator):
         As in `FacetedSAGE`.
     """
 
-    _kept_arrays: ClassVar[tuple[str, ...]] = (
-        *FacetedEstimator._kept_arrays, "_shares", "_region_mean", "_region_cov", "region_posterior_",
-    )  # fmt: skip
+    elsewhere: ClassVar[str] = (
+        "GeoSAGE has word probabilities for every topic in every region, which are too many for a page. For new texts "
+        "use Python: model.predict([text])."
+    )
+    more_arrays: ClassVar[tuple[str, ...]] = (*FACETS, "region_mean", "region_cov", "region_posterior", "shares")
 
     n_topics: int = field(default=5, kw_only=False)
     n_regions: int | None = None
@@ -87,28 +90,42 @@ class GeoSAGE(FacetedEstimator):
         require_whole(self, "n_regions", or_none=True)
         require_whole(self, "max_regions")
         require_number(self, "word_weight", above_zero=True)
-        corpus = self._read(X)
+        corpus, vocabulary = self._read(X)
         place = _places(y, len(corpus))
         seed = self._seed_of_fit()
         regions = Regions.of(place, self.n_regions, self.max_regions, seed)
-        self._region_mean = regions.mean
-        fit = self._fit_labels(corpus, place, regions, self._design(), prior, seed)
-        self.region_posterior_ = fit.posterior
-        self._shares, self._region_mean, self._region_cov = fit.labels.shares, fit.labels.mean, fit.labels.cov
+        design = self._design_of(len(regions.mean))
+        fitted, fit = self._fit_labels(corpus, vocabulary, place, regions, design, prior, seed)
+        more = {"region_mean": fit.labels.mean, "region_cov": fit.labels.cov, "region_posterior": fit.posterior}
+        self._take(replace(fitted, more={**fitted.more, **more, "shares": fit.labels.shares}))
         warn_empty(corpus)
         return self
 
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        self.region_posterior_ = fitted.more["region_posterior"]
+
+    def _check_labels(self, fitted: Fitted) -> None:
+        mean, cov = fitted.more["region_mean"], fitted.more["region_cov"]
+        if len(mean) == 0 or np.any(np.abs(mean) > (90.0, 180.0)):
+            raise ValueError("region_mean holds a latitude beyond 90 or a longitude beyond 180 degrees")
+        if not np.allclose(cov, np.swapaxes(cov, 1, 2)) or np.linalg.eigvalsh(cov).min() <= 0:
+            raise ValueError("region_cov is no covariance")
+        if abs(fitted.more["shares"].sum() - 1.0) > 1e-3:
+            raise ValueError("shares do not sum to one")
+
     def predict(self, X: Any) -> np.ndarray:
         """(D, 2) latitude and longitude: the place with the least expected distance to the regions' means."""
-        return nearest_on_average(self.predict_region(X), self._region_mean)
+        return nearest_on_average(self.predict_region(X), self.fitted_.more["region_mean"])
 
     def predict_region(self, X: Any) -> np.ndarray:
         """(D, R) posterior over the regions, given the words."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        logs = np.tile(self._label_logs(), (len(corpus), 1))
-        with self._backend() as backend:
-            posterior = self._infer_labels(corpus, logs, backend)[0]
+        fitted = self._now
+        logs = np.tile(self._label_logs(fitted), (len(corpus), 1))
+        with fitted.spec.place.open() as backend:
+            posterior = self._infer_labels(fitted, corpus, logs, backend)[0]
         odds = self.word_weight * (np.log(np.maximum(posterior, 1e-300)) - logs) + logs
         odds = np.exp(odds - odds.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
@@ -125,23 +142,26 @@ class GeoSAGE(FacetedEstimator):
     @property
     def regions_(self) -> pd.DataFrame:
         """Centre, share and size of each region."""
-        check_is_fitted(self, "_state")
-        latitude, longitude = self._region_mean.T
+        check_is_fitted(self, "fitted_")
+        more = self.fitted_.more
+        latitude, longitude = more["region_mean"].T
         shrink = np.cos(np.radians(latitude)) ** 2
-        spread = 111.2 * np.sqrt(self._region_cov[:, 0, 0] + shrink * self._region_cov[:, 1, 1])
-        columns = {"latitude": latitude, "longitude": longitude, "share": self._shares, "spread_km": spread}
+        spread = 111.2 * np.sqrt(more["region_cov"][:, 0, 0] + shrink * more["region_cov"][:, 1, 1])
+        columns = {"latitude": latitude, "longitude": longitude, "share": more["shares"], "spread_km": spread}
         return pd.DataFrame(columns, index=pd.RangeIndex(len(latitude), name="region"))
 
-    def _design(self) -> CellDesign:
-        n_regions = len(self._region_mean)
+    def _design(self, fitted: Fitted) -> CellDesign:
+        return self._design_of(len(fitted.more["region_mean"]))
+
+    def _design_of(self, n_regions: int) -> CellDesign:
         together = [("topic", "region")] if self.interactions else []
         return CellDesign.of(self.n_topics, {"region": n_regions}, np.arange(n_regions)[:, None], together)
 
-    def _label_logs(self) -> np.ndarray:
-        return np.log(self._shares)
+    def _label_logs(self, fitted: Fitted) -> np.ndarray:
+        return np.log(fitted.more["shares"])
 
     def _names(self, factor: str) -> list[int]:
-        return list(range(self.n_topics if factor == "topic" else len(self._region_mean)))
+        return list(range(self.n_topics if factor == "topic" else len(self.fitted_.more["region_mean"])))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -19,6 +19,9 @@ from supertopic.documents.sentences import Rows, gather
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.fitted.fit import kept, task_of
+from supertopic.fitted.fitted import Fitted, Vocabulary
+from supertopic.fitted.spec import Schema
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run
@@ -77,6 +80,10 @@ class HTMM(TopicEstimator):
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     """
 
+    elsewhere: ClassVar[str] = (
+        "HTMM gives each sentence one topic. This page does not split texts into sentences. For new texts use Python: "
+        "model.sentences([text])."
+    )
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_sentences, EMSettings, 100)}
 
     n_topics: int = field(default=20, kw_only=False)
@@ -103,21 +110,21 @@ class HTMM(TopicEstimator):
         X : texts, lists of sentences, or a row per sentence
         documents : (S,) the document of each row, if rows are sentences; the rows of a document stand together
         """
-        self._check()
-        settings = self._engine().read(self)
+        self._check_parameters()
+        self._engine().read(self)
         rows = gather(X, documents)
-        sentences = Sentences(self._read(rows).counts, rows.first)
-        model = self._model()
+        corpus, vocabulary = self._read(rows)
+        sentences, spec = Sentences(corpus.counts, rows.first), self._spec(Schema())
         # part of the checkpoint's fingerprint: the same sentences in other documents are another fit
         owners = np.repeat(np.arange(float(len(sentences))), np.diff(rows.first))
-        batch = Batch(sentences.counts, owners, np.ones(len(owners)), model.n_topics)
-        task = self._task(model, batch, settings)
+        batch = Batch(sentences.counts, owners, np.ones(len(owners)), spec.model.n_topics)
+        task = task_of(spec, batch, self._seed_of_fit(), self._start())
         epsilon = None if self.epsilon == "auto" else float(self.epsilon)
-        with task.backend:
-            fit = run(partial(fit_sentences, rows.first, epsilon), task, type(self).__name__)
-            self._keep(model, fit)
-            self._derive(model)
-            self.doc_topic_ = self._infer_sentences(sentences, task.backend).doc_topic.astype(np.float32)
+        with task.backend as backend:
+            found = run(partial(fit_sentences, rows.first, epsilon), task, spec.name)
+            fitted = kept(spec, vocabulary, found, n_seen=len(sentences))
+            shares = self._infer_sentences(fitted, sentences, backend).doc_topic.astype(np.float32)
+        self._take(replace(fitted, doc_topic=shares))
         warn_empty(Corpus(sentences.by_document))
         return self
 
@@ -125,28 +132,28 @@ class HTMM(TopicEstimator):
         """Fit, and give the topic shares of the training documents."""
         return self.fit(X, y, documents).doc_topic_
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         """Refuses parameters that make no sense, before any work is done."""
         require_whole(self, "n_topics")
-        self._backend()
+        self._place()
         is_number = isinstance(self.epsilon, Real) and not isinstance(self.epsilon, bool)
         if not (is_number and 0 < float(self.epsilon) <= 1) and not (
             isinstance(self.epsilon, str) and self.epsilon == "auto"
         ):
             raise ValueError(f"epsilon: got {self.epsilon!r}, expected 'auto' or a number > 0 and <= 1")
-        self._model()
+        self._model(Schema())
 
-    def _model(self) -> Model:
+    def _model(self, schema: Schema) -> Model:
         prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         if prior.learns:
             raise ValueError(f"doc_topic_prior: got {self.doc_topic_prior!r}, expected a positive number, or K of them")
         return Model(self.n_topics, DirichletTopics(self.topic_word_prior), prior)
 
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        self.alpha_ = 1.0 + self._state.alpha
-        assert isinstance(self._state, SentenceState)
-        self.epsilon_ = float(self._state.epsilon[0])
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        self.alpha_ = 1.0 + fitted.state.alpha
+        assert isinstance(fitted.state, SentenceState)
+        self.epsilon_ = float(fitted.state.epsilon[0])
 
     # --- using --------------------------------------------------------------------------------------------------
 
@@ -154,8 +161,9 @@ class HTMM(TopicEstimator):
         """Topic shares of each document: (D, K), rows sum to one. Shares are equal where no word is known."""
         sentences = self._as_sentences(X, documents)[1]
         warn_empty(Corpus(sentences.by_document))
-        with self._backend() as backend:
-            return self._infer_sentences(sentences, backend).doc_topic.astype(np.float32)
+        fitted = self._now
+        with fitted.spec.place.open() as backend:
+            return self._infer_sentences(fitted, sentences, backend).doc_topic.astype(np.float32)
 
     def sentences(self, X: Any, documents: Any = None) -> pd.DataFrame:
         """The topic of each sentence: columns document, sentence, topic, probability, fresh and, if X is text, text.
@@ -164,8 +172,9 @@ class HTMM(TopicEstimator):
         topic was drawn anew.
         """
         rows, sentences = self._as_sentences(X, documents)
-        with self._backend() as backend:
-            found = self._infer_sentences(sentences, backend)
+        fitted = self._now
+        with fitted.spec.place.open() as backend:
+            found = self._infer_sentences(fitted, sentences, backend)
         lengths = np.diff(sentences.first)
         frame = pd.DataFrame(
             {
@@ -183,8 +192,9 @@ class HTMM(TopicEstimator):
     def perplexity(self, X: Any, documents: Any = None) -> float:  # type: ignore[override]
         """exp(-log-likelihood per token) of the second half of each document's sentences, given the first half."""
         sentences = self._as_sentences(X, documents)[1]
-        with self._backend() as backend:
-            given = (log_topics(self._state), self._state.alpha, self.epsilon_, backend)
+        fitted = self._now
+        with fitted.spec.place.open() as backend:
+            given = (log_topics(fitted.state), fitted.state.alpha, self.epsilon_, backend)
             logs, n_tokens = completion(sentences, *given)
         return float(np.exp(-logs.sum() / max(n_tokens.sum(), 1.0)))
 
@@ -201,41 +211,41 @@ class HTMM(TopicEstimator):
         """
         return super().explain(doc, n_topics)
 
-    def _explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: Any) -> pd.DataFrame:
         """With the sentence of each word."""
         if isinstance(doc, str):
             doc = [doc]
         elif isinstance(doc, (list, tuple)) and doc and all(isinstance(part, str) for part in doc):
             doc = [list(doc)]
-        sentences = self._as_sentences(doc, None)[1]
+        sentences, fitted = self._as_sentences(doc, None)[1], self._now
         if len(sentences) != 1:
             raise ValueError(f"doc: got {len(sentences)} documents, expected one")
-        with self._backend(1) as backend:
-            posterior = self._infer_sentences(sentences, backend).posterior
+        with fitted.spec.place.open(1) as backend:
+            posterior = self._infer_sentences(fitted, sentences, backend).posterior
         place = np.repeat(np.arange(sentences.counts.shape[0]), np.diff(sentences.counts.indptr))
         frame = pd.DataFrame(posterior[place].astype(np.float64), columns=[f"topic {k}" for k in range(self.n_topics)])
         frame.insert(0, "count", sentences.counts.data.astype(np.float64))
-        frame.insert(0, "word", self._words()[sentences.counts.indices])
+        frame.insert(0, "word", fitted.vocabulary.words[sentences.counts.indices])
         frame.insert(0, "sentence", place)
         return frame
 
-    def _infer_sentences(self, sentences: Sentences, backend: Backend) -> Inferred:
-        return infer_posterior(sentences, log_topics(self._state), self._state.alpha, self.epsilon_, backend)
+    def _infer_sentences(self, fitted: Fitted, sentences: Sentences, backend: Backend) -> Inferred:
+        state = fitted.state
+        assert isinstance(state, SentenceState)
+        return infer_posterior(sentences, log_topics(state), state.alpha, float(state.epsilon[0]), backend)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def _read(self, X: Any) -> Corpus:
+    def _read(self, X: Any) -> tuple[Corpus, Vocabulary]:
         """Training sentences. The vocabulary is chosen from the texts of whole documents."""
         if not isinstance(X, Rows) or not X.are_text:
             return super()._read(X.sentences if isinstance(X, Rows) else X)
-        self.vectorizer_ = clone(self._vectorizer()).fit(X.texts())
-        words = np.asarray(self.vectorizer_.get_feature_names_out(), dtype=object)
-        corpus = Corpus(self.vectorizer_.transform(X.sentences), words)
-        self._remember_words(corpus)
-        return corpus
+        vectorizer = clone(self._vectorizer()).fit(X.texts())
+        words = np.asarray(vectorizer.get_feature_names_out(), dtype=object)
+        return Corpus(vectorizer.transform(X.sentences), words), Vocabulary(len(words), words, vectorizer)
 
     def _as_sentences(self, X: Any, documents: Any) -> tuple[Rows, Sentences]:
-        check_is_fitted(self, "_state")
+        check_is_fitted(self, "fitted_")
         rows = gather(X, documents)
         if rows.are_text and not rows.sentences:  # texts without any sentence
             nothing = Corpus(self._as_corpus([""]).counts[:0])

@@ -11,6 +11,7 @@ import numpy as np
 from supertopic.checks import check_choice
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.fitted.spec import Schema
 from supertopic.inference.gibbs.lda import fit_gibbs
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
@@ -122,7 +123,7 @@ class LDA(TopicEstimator):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def _model(self) -> Model:
+    def _model(self, schema: Schema) -> Model:
         check_choice("sampler", self.sampler, ("collapsed", "partial"))
         prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         collapsed = self._engine().collapsed

@@ -12,23 +12,22 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
-from supertopic.documents.labels import Target, as_codes, as_numbers, class_weights
-from supertopic.estimators.shared.certainty.margin_probabilities import fit_scaling, scaled_probabilities
+from supertopic.documents.labels import Read, Target, as_codes, as_numbers, class_weights
 from supertopic.estimators.shared.fitting.priors import default_alpha
-from supertopic.estimators.shared.fitting.training import Training
-from supertopic.estimators.shared.fitting.words_beside import scored
 from supertopic.estimators.shared.reading.checks import check_folds
-from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
+from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.fitted.certainty.margin_probabilities import scaled_probabilities
+from supertopic.fitted.finish import Coefficients
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import users_dispersion
+from supertopic.fitted.spec import Finish, Schema
 from supertopic.inference.after.margin_words import MarginWords
-from supertopic.inference.after.words import ScoredDocuments
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings
-from supertopic.inference.task import Fit
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.exact_margin import fit_exact
 from supertopic.inference.variational.m_step_margin import Duals, MarginStep
-from supertopic.model import Model
 from supertopic.responses.base import Response
 from supertopic.responses.margin import MaxMargin
 
@@ -45,10 +44,6 @@ class MedLDA(SupervisedEstimator):
         "cvb0": Engine(fit_batch, EMSettings, 40, collapsed=True),
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 100),
     }
-    _kept_arrays: ClassVar[tuple[str, ...]] = (
-        *SupervisedEstimator._kept_arrays, "dual_coef_", "_support", "n_support_", "_scaled",
-    )  # fmt: skip
-
     n_topics: int = field(default=20, kw_only=False)
     refit: bool = True
     words: bool = False
@@ -96,51 +91,20 @@ class MedLDA(SupervisedEstimator):
             raise ValueError("exact: got True, which needs inference='vb' and emission='dirichlet'")
         return replace(engine, fit=fit_exact)
 
-    def _margin_step(self) -> MarginStep:
-        return MarginStep(cast(MaxMargin, self._response()))
-
     def _coef_step(self, response: Response) -> MarginStep:
         return MarginStep(cast(MaxMargin, response))
 
-    def _word_step(self) -> MarginWords:
-        return MarginWords(cast(MaxMargin, self._response()))
+    def _word_step(self, response: Response) -> MarginWords:
+        return MarginWords(cast(MaxMargin, response))
 
-    def _fit_pilot(self, training: Training, held_out: np.ndarray, seed: int) -> ScoredDocuments:
-        """All documents scored by a fit without those held out, neither their words nor labels."""
-        return scored(self._sibling(("pilot", 0), training.rows(np.flatnonzero(~held_out)), seed), training)
-
-    def _start_terms(self, n_documents: int) -> Duals | None:
-        """The duals of an earlier fit of as many documents."""
-        dual = getattr(self, "dual_coef_", None)
-        if dual is None or len(dual) != n_documents:
-            return None
-        return replace(self._margin_step().document_terms(*dual.shape), dual=dual)
-
-    def _keep(self, model: Model, fit: Fit) -> None:
-        if not isinstance(fit.terms, Duals):  # a sampler has none
-            n_documents = len(fit.draws["shares"])
-            fit.terms = model.coef_step.document_terms(n_documents, model.response.n_columns)
-        super()._keep(model, fit)
-
-    def _refit(self, training: Training) -> None:
-        super()._refit(training)
-        self._keep_duals()
-
-    def _after_fit(self, training: Training, seed: int) -> None:
-        self._keep_duals()
-        super()._after_fit(training, seed)
-
-    def _keep_duals(self) -> None:
-        """The attributes that tell which documents carry the model."""
-        duals = cast(Duals, self._terms)
-        if len(duals.n_support):
-            self.dual_coef_, self._support, self.n_support_ = duals.dual, duals.support, duals.n_support
-            self.support_ = np.flatnonzero(duals.support)
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        super()._restore(saved)
-        if hasattr(self, "_support"):
-            self.support_ = np.flatnonzero(self._support)
+    def _publish(self, fitted: Fitted) -> None:
+        """With the attributes that tell which documents carry the model."""
+        super()._publish(fitted)
+        terms = fitted.terms
+        known = terms if isinstance(terms, Duals) and len(terms.n_support) else None
+        self._show("dual_coef_", None if known is None else known.dual)
+        self._show("support_", None if known is None else np.flatnonzero(known.support))
+        self._show("n_support_", None if known is None else known.n_support)
 
     def _at_least_zero(self, name: str) -> float:
         value = getattr(self, name)
@@ -228,7 +192,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
     tol: float = 1e-4
     doc_tol: float = 1e-2
 
-    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of numbers")
@@ -239,21 +203,25 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         if self.coef_prior == "laplace" and self.likelihood == "slda":
             raise ValueError("coef_prior: got 'laplace' with likelihood='slda'; expected 'normal', or likelihood='lda'")
         numbers = as_numbers(table[:, 0], who)
-        return numbers[:, None], [Target(names[0], "epsilon_insensitive", options=options)]
+        return Read(numbers[:, None], (Target(names[0], "epsilon_insensitive", options=options),))
 
-    def _alpha(self) -> Any:
-        return default_alpha(self) if self.doc_topic_prior is None else self.doc_topic_prior
+    def _alpha(self, schema: Schema) -> Any:
+        return default_alpha(None, self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
 
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        self.coef_, self.intercept_ = self._columns_coef[0], float(self._columns_intercept[0])
-        if self.likelihood == "slda":
-            self.coef_std_ = self._columns_std[0]
-        self.dispersion_ = users_dispersion(self)
+    def _has_errors(self) -> bool:
+        return self.likelihood == "slda"
+
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        table = self.coefficients_
+        self.coef_, self.intercept_ = table.coef[0], float(table.intercept[0])
+        self._show("coef_std_", None if table.std is None else table.std[0])
+        self.dispersion_ = users_dispersion(fitted)
 
     def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
         """E[y] of new documents (D,); `return_interval=0.9` adds the ends of intervals that hold nine of ten."""
-        return predict_numbers(self, X, return_interval, covariates)
+        found = self._predicted(X, covariates)
+        return predict_numbers(self.fitted_, found, return_interval)
 
     def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
         """Predictive R². Missing values of y are left out."""
@@ -335,7 +303,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     tol: float = 1e-3
     doc_tol: float = 5e-2
 
-    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
@@ -343,38 +311,32 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         check_choice("slack", self.slack, ("n", "1"))
         given = None if self.C is None else self._at_least_zero("C")
         options = {"cost": self._at_least_zero("cost"), "slack": self.slack}
-        codes, self.classes_ = as_codes(table[:, 0], who)
-        options["C"] = max(_C, _C_PER_CLASS * len(self.classes_)) if given is None else given
+        codes, classes = as_codes(table[:, 0], who)
+        options["C"] = max(_C, _C_PER_CLASS * len(classes)) if given is None else given
         name = "hinge_each" if self.inference == "gibbs" else "hinge"
-        return codes[:, None], [Target(names[0], name, classes=self.classes_, options=options)]
+        return Read(codes[:, None], (Target(names[0], name, classes=classes, options=options),), classes)
 
-    def _alpha(self) -> Any:
+    def _alpha(self, schema: Schema) -> Any:
         return _CLASS_ALPHA if self.doc_topic_prior is None else self.doc_topic_prior
 
-    def _label_weight(self, numbers: np.ndarray) -> np.ndarray:
-        return class_weights(self.class_weight, self.classes_, numbers)
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        super()._restore(saved)
-        classes = self._targets[0].classes
+    def _label_weight(self, numbers: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
         assert classes is not None
-        self.classes_ = classes
+        return class_weights(self.class_weight, classes, numbers)
 
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        self.coef_, self.intercept_ = self._columns_coef, self._columns_intercept
+    def _has_errors(self) -> bool:
+        return False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> Self:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_folds(self.cross_fit)
-        return super().fit(X, y, sample_weight, covariates)
 
-    fit.__doc__ = MedLDA.fit.__doc__
+    def _finish(self, schema: Schema) -> Finish:
+        return replace(cast(Coefficients, super()._finish(schema)), margin_folds=int(self.cross_fit))
 
-    def _after_fit(self, training: Training, seed: int) -> None:
-        super()._after_fit(training, seed)
-        self.__dict__.pop("_scaled", None)
-        if self.cross_fit:
-            self._scaled = fit_scaling(self, training, int(self.cross_fit), seed)
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        table, self.classes_ = self.coefficients_, cast(np.ndarray, fitted.classes)
+        self.coef_, self.intercept_ = table.coef, table.intercept
 
     @property
     def predict_proba(self) -> Callable[..., np.ndarray]:
@@ -388,21 +350,21 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
 
     def _predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
         """Probabilities of the classes, (D, M), in the order of `classes_`."""
-        check_is_fitted(self, "_state")
-        if not hasattr(self, "_scaled"):
+        check_is_fitted(self, "fitted_")
+        scaling = self.fitted_.certainty.scaling
+        if scaling is None:
             raise ValueError("predict_proba needs a fit with cross_fit, which this model was loaded or fitted without")
-        return scaled_probabilities(self._scaled, self._predicted(X, covariates)[1].score)
+        return scaled_probabilities(scaling, self._predicted(X, covariates).scores.score)
 
     def decision_function(self, X: Any, covariates: Any = None) -> np.ndarray:
         """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second; with the covariates' part, if any."""
-        (_,), found = self._predicted(X, covariates)
-        return found.score[:, 0] if found.score.shape[1] == 1 else found.score
+        score = self._predicted(X, covariates).scores.score
+        return score[:, 0] if score.shape[1] == 1 else score
 
     def predict(self, X: Any, covariates: Any = None) -> np.ndarray:
         """The class with the largest decision value."""
-        check_is_fitted(self, "_state")
-        (scores,), _ = self._predicted(X, covariates)
-        return self.classes_[scores.argmax(axis=1)]
+        found = self._predicted(X, covariates)
+        return self.classes_[found.means[0].argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""

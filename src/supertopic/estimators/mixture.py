@@ -10,6 +10,7 @@ import numpy as np
 
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.fitted.spec import Schema
 from supertopic.inference.gibbs.mixture import fit_mixture_gibbs
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
@@ -72,7 +73,7 @@ class MixtureOfCategoricals(TopicEstimator):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def _model(self) -> Model:
+    def _model(self, schema: Schema) -> Model:
         prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         if prior.learns:
             raise ValueError(f"doc_topic_prior: got {self.doc_topic_prior!r}, expected a positive number, or K of them")

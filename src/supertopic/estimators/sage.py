@@ -17,25 +17,33 @@ from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
 from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.certainty.tempering import (
+from supertopic.estimators.shared.reading.checks import require_number, require_whole
+from supertopic.estimators.shared.results.answers import score_classes
+from supertopic.estimators.shared.results.topic_info import ranked_words
+from supertopic.fitted.certainty.tempering import (
     Evidence,
     Temperature,
     check_folds,
     cross_fitted_temperature,
     lengths_of,
 )
-from supertopic.estimators.shared.reading.checks import require_number, require_whole
-from supertopic.estimators.shared.results.answers import score_classes
-from supertopic.estimators.shared.results.topic_info import ranked_words
-from supertopic.inference.after.prediction import PointModel
+from supertopic.fitted.checks import check_temperature
+from supertopic.fitted.fit import kept
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.spec import Schema
 from supertopic.inference.settings import EMSettings, Engine, StochasticSettings
-from supertopic.inference.task import Fit
+from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import MixtureState, Model
 from supertopic.priors.dirichlet import DirichletPrior
 
 _CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
+
+
+def no_engine(task: Task, watch: Watch) -> Fit:
+    """Classes are fitted by Newton's method on their summed counts, and need no Task."""
+    raise TypeError("SAGEClassifier fits itself")
 
 
 class _Deviating(TopicEstimator):
@@ -48,26 +56,26 @@ class _Deviating(TopicEstimator):
     @property
     def deviations_(self) -> pd.DataFrame:
         """What each topic or class (rows) adds to the background's log probability of each word (columns)."""
-        check_is_fitted(self, "_state")
-        eta = emissions.unpack(self._state.word_topic)[0].T
+        check_is_fitted(self, "fitted_")
+        eta = emissions.unpack(self.fitted_.state.word_topic)[0].T
         rows = (
             pd.Index(self.classes_, name="class")
             if hasattr(self, "classes_")
             else pd.RangeIndex(len(eta), name="topic")
         )
-        return pd.DataFrame(eta, index=rows, columns=pd.Index(self._words(), name="word"))
+        return pd.DataFrame(eta, index=rows, columns=pd.Index(self.fitted_.vocabulary.words, name="word"))
 
     @property
     def background_(self) -> np.ndarray:
         """(V,) log probabilities of the background."""
-        check_is_fitted(self, "_state")
-        return emissions.unpack(self._state.word_topic)[1].astype(np.float64)
+        check_is_fitted(self, "fitted_")
+        return emissions.unpack(self.fitted_.state.word_topic)[1].astype(np.float64)
 
     @property
     def sparsity_(self) -> float:
         """The share of deviations that are exactly zero."""
-        check_is_fitted(self, "_state")
-        return float((emissions.unpack(self._state.word_topic)[0] == 0).mean())
+        check_is_fitted(self, "fitted_")
+        return float((emissions.unpack(self.fitted_.state.word_topic)[0] == 0).mean())
 
     def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
         """The n words each topic adds most of: columns topic, rank, word, probability, deviation.
@@ -76,13 +84,16 @@ class _Deviating(TopicEstimator):
             Deviation times probability, the word's part in what sets the topic apart; largest deviation, which prefers
             rare words; or most probable as in `LDA`, which shows plain language.
         """
-        check_is_fitted(self, "_state")
-        eta, own = emissions.unpack(self._state.word_topic)[0].T, emissions.own_words(self._state.word_topic).T
+        check_is_fitted(self, "fitted_")
+        eta, own = (
+            emissions.unpack(self.fitted_.state.word_topic)[0].T,
+            emissions.own_words(self.fitted_.state.word_topic).T,
+        )
         ranks = {"deviation": eta, "contribution": eta * own, "probability": own}
         if by not in ranks:
             raise ValueError(f"by: got {by!r}, expected one of {', '.join(map(repr, ranks))}")
         order = np.argsort(-ranks[by], axis=1, kind="stable")[:, :n]
-        return ranked_words(order, self._words(), probability=own, deviation=eta)
+        return ranked_words(order, self.fitted_.vocabulary.words, probability=own, deviation=eta)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -136,7 +147,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     """
 
     membership_ = "single"
-    engines: ClassVar[dict[str, Engine]] = {}
+    engines: ClassVar[dict[str, Engine]] = {"newton": Engine(no_engine, EMSettings, 200)}
 
     prior: str = "jeffreys"
     gamma: float = 0.3
@@ -160,44 +171,55 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         sample_weight : (D,) how often each document counts
         """
         prior = self._check()
-        corpus = self._read(X)
+        corpus, vocabulary = self._read(X)
         table, _ = as_table(y, len(corpus), type(self).__name__)
         if table.shape[1] != 1:
             raise ValueError(f"y has {table.shape[1]} columns; {type(self).__name__} takes one column of labels")
-        codes, self.classes_ = as_codes(table[:, 0], type(self).__name__)
+        codes, classes = as_codes(table[:, 0], type(self).__name__)
         weight = _check_sample_weight(sample_weight, corpus.counts, dtype=np.float64, ensure_non_negative=True)
         known = np.flatnonzero(~np.isnan(codes))
         if len(known) == 0:
             raise ValueError("y is missing for every document; expected some labels")
         place = (codes[known].astype(np.intp), known)
-        members = sp.csr_matrix((weight[known], place), shape=(len(self.classes_), len(corpus)))
+        members = sp.csr_matrix((weight[known], place), shape=(len(classes), len(corpus)))
         counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
-        with self._backend() as backend:
+        spec = self._spec(Schema(classes=classes, counts=str(self.counts)))
+        n_members = np.asarray(members.sum(axis=1)).ravel()
+        with spec.place.open() as backend:
             found = backend.form(fit_deviations)(counts, prior, backend, max_iter=self.max_iter, tol=self.tol)
-            state = self._first_state(emissions.pack(found, counts.T), np.asarray(members.sum(axis=1)).ravel())
+            shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(classes))
+            given = {"alpha": np.ones(len(classes)), "shares": shares}
+            state = MixtureState.first(spec.model, emissions.pack(found, counts.T), **given)
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
-            self._keep(self._model(), Fit(state, trace.tolist(), found.n_iter))
-            self._derive(self._model())
-            self.doc_topic_ = self._infer(corpus, backend)
-        self.temperature_ = cross_fitted_temperature(self, corpus, codes, sample_weight=weight)
+            fitted = kept(spec, vocabulary, Fit(state, trace.tolist(), found.n_iter))
+            fitted = replace(fitted, doc_topic=fitted.infer(corpus, backend))
+        temperature = cross_fitted_temperature(self, corpus, codes, len(classes), sample_weight=weight)
+        self._take(replace(fitted, notes={"temperature": list(temperature)}))
         warn_empty(corpus)
         return self
 
-    def _evidence(self, corpus: Corpus) -> Evidence:
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        assert fitted.classes is not None
+        self.classes_ = fitted.classes
+        self.temperature_ = Temperature(*map(float, fitted.notes["temperature"]))
+
+    def evidence(self, corpus: Corpus) -> Evidence:
         """What the words of documents say about their classes."""
-        assert isinstance(self._state, MixtureState)
-        log_words = self._damped(corpus).counts @ np.log(self._weights().astype(np.float64))
-        return Evidence(log_words, np.log(self._state.shares / self._state.shares.sum()), lengths_of(corpus))
+        fitted = self._now
+        log_words = self._damped(corpus).counts @ np.log(fitted.weights.astype(np.float64))
+        shares = fitted.prior_shares / fitted.prior_shares.sum()
+        return Evidence(log_words, np.log(shares), lengths_of(corpus))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.
 
         A document without a known word has the class shares. `transform` gives the model's own posterior.
         """
-        check_is_fitted(self, "_state")
+        check_is_fitted(self, "fitted_")
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        return self.temperature_.probabilities(self._evidence(corpus))
+        return self.temperature_.probabilities(self.evidence(corpus))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each document."""
@@ -214,19 +236,17 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         A class's column holds count · log p(word | class) / p(word | background); summed, with the log of the class's
         share added, it is the class's score; `predict_proba` is the softmax of tempered scores.
         """
-        corpus = self._damped(self._as_corpus([doc] if isinstance(doc, str) else doc))
-        if len(corpus) != 1:
-            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
+        corpus = self._damped(self._now.one_document(doc))
         words, counts = corpus.counts.indices, corpus.counts.data.astype(np.float64)
         says = counts[:, None] * (
             np.log(self.components_[:, words].T.astype(np.float64)) - self.background_[words, None]
         )
         frame = pd.DataFrame(says, columns=[str(label) for label in self.classes_])
         frame.insert(0, "count", counts)
-        frame.insert(0, "word", self._words()[words])
+        frame.insert(0, "word", self.fitted_.vocabulary.words[words])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
-    def _explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: Any) -> pd.DataFrame:
         return self.explain(doc)
 
     def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:
@@ -244,8 +264,15 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         """Documents as the classes see them: their counts, or the logarithms."""
         return corpus.logs if self.counts == "log" else corpus
 
-    def _point_model(self) -> PointModel:
-        return replace(super()._point_model(), log_counts=self.counts == "log")
+    def n_topics_of(self, schema: Schema) -> tuple[int, int]:
+        n_classes = 0 if schema.classes is None else len(schema.classes)
+        return n_classes, n_classes
+
+    def check_file(self, fitted: Fitted) -> None:
+        check_temperature(*fitted.notes["temperature"])
+
+    def _check_parameters(self) -> None:
+        self._check()
 
     def _check(self) -> SparsePrior:
         """Refuses parameters that make no sense, before any work is done."""
@@ -264,21 +291,10 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         """The emission that the parameters describe."""
         return emissions.SparseClasses(self._sparse_prior(), self.background_share)
 
-    def _first_state(self, word_topic: np.ndarray, n_members: np.ndarray) -> MixtureState:
-        n_classes = len(n_members)
-        shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(n_classes)
-        return MixtureState.first(self._model(), word_topic, alpha=np.ones(n_classes), shares=shares)
-
-    def _model(self) -> Model:
-        n_classes = len(self.classes_)
+    def _model(self, schema: Schema) -> Model:
+        assert schema.classes is not None
+        n_classes = len(schema.classes)
         return Model(n_classes, self._emission_of(), DirichletPrior.parse(1.0, n_classes), one_topic=True)
-
-    def _saved(self) -> dict[str, Any]:
-        return {"classes": self.classes_.tolist(), "temperature": list(self.temperature_)}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        self.classes_ = np.asarray(saved["classes"])
-        self.temperature_ = Temperature(*map(float, saved.get("temperature", (1.0, 0.0))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -349,6 +365,6 @@ class SAGETopics(_Deviating):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def _model(self) -> Model:
+    def _model(self, schema: Schema) -> Model:
         prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         return Model(self.n_topics, emissions.SparseTopics(self._sparse_prior()), prior)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from supertopic.coefficients import CoefPrior
 from supertopic.documents.labels import (
+    Read,
     Target,
     as_codes,
     as_numbers,
@@ -24,26 +22,26 @@ from supertopic.documents.labels import (
     one_each,
     require_order,
 )
-from supertopic.estimators.shared.certainty.chains import diagnose, warn_unmixed
-from supertopic.estimators.shared.certainty.cross_fit import own_levels
 from supertopic.estimators.shared.fitting.counts import check_counts
 from supertopic.estimators.shared.fitting.priors import default_alpha, default_smoothing
-from supertopic.estimators.shared.fitting.streaming import fit_partial_prediction
-from supertopic.estimators.shared.fitting.training import Training
 from supertopic.estimators.shared.reading.checks import check_folds, require_whole
-from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
+from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.fitted.certainty.chains import diagnose
+from supertopic.fitted.certainty.honest import HonestCoefficients
+from supertopic.fitted.certainty.levels import own_levels
+from supertopic.fitted.finish import Coefficients
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import users_dispersion
+from supertopic.fitted.spec import Finish, Schema, Spec
 from supertopic.inference.after.class_sets import classes_within
-from supertopic.inference.after.prediction import PointModel
-from supertopic.inference.batches import Batch
-from supertopic.inference.gibbs.chains import fit_chains
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, PredictionSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.prediction_constrained import PredictionStep, fit_prediction
 from supertopic.inference.variational.stochastic import fit_stochastic
-from supertopic.model import CoefStep, DocumentTerms, Model
+from supertopic.model import CoefStep
 from supertopic.responses.base import Response, registry
 
 
@@ -98,7 +96,6 @@ class SLDA(SupervisedEstimator):
     warm_start: bool = False
     checkpoint: Any = None
     backend: Any = "threads"
-    own_terms: bool | None = None  # the former name of `per_token`
 
     def _n_folds(self) -> int:
         n_folds = check_folds(self.cross_fit)
@@ -113,35 +110,33 @@ class SLDA(SupervisedEstimator):
         if self.inference != "auto":
             return super()._inference()
         learns_alpha = isinstance(self.doc_topic_prior, str)
-        others = learns_alpha or self.emission != "dirichlet" or self.per_token or self.own_terms
+        others = learns_alpha or self.emission != "dirichlet" or self.per_token
         return "vb" if others else "pc"
 
     def _engine(self) -> Engine:
-        """The engine; a sampler in several chains."""
-        require_whole(self, "n_chains")
         engine = super()._engine()
-        check_counts(self, engine.at_mode)
-        if int(self.n_chains) == 1:
-            return engine
-        if self._inference() != "gibbs":
+        check_counts(self.counts, self._inference(), engine.at_mode)
+        require_whole(self, "n_chains")
+        if int(self.n_chains) > 1 and self._inference() != "gibbs":
             raise ValueError(
                 f"n_chains: got {self.n_chains!r} with inference={self.inference!r}; only 'gibbs' has chains"
             )
-        return replace(engine, fit=partial(fit_chains, engine=engine.fit, n_chains=int(self.n_chains)))
+        return engine
 
-    def _point_model(self) -> PointModel:
-        return replace(super()._point_model(), log_counts=self.counts_ == "log")
+    def _spec(self, schema: Schema) -> Spec:
+        return replace(super()._spec(schema), n_chains=int(self.n_chains))
 
-    def _after_fit(self, training: Training, seed: int) -> None:
-        super()._after_fit(training, seed)
-        if "coef" in self.draws_:
-            warn_unmixed(self, self.r_hat_, "draws_ holds draws of different posterior modes, the best chain's first")
+    def _finish(self, schema: Schema) -> Finish:
+        if share := self._honest_share():
+            return HonestCoefficients(share, self._n_folds(), Coefficients(bool(self.refit)))
+        return super()._finish(schema)
 
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        self.inference_ = self._inference()
-        if "coef" in self.draws_:
-            self.r_hat_, self.n_effective_ = diagnose(self)
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        self.inference_ = fitted.spec.inference
+        chains = diagnose(fitted) if "coef" in fitted.draws else (None, None)
+        for name, value in zip(("r_hat_", "n_effective_"), chains, strict=True):
+            self._show(name, value)
 
     def _honest_share(self) -> float:
         if not isinstance(self.honest, Real) or isinstance(self.honest, bool) or not 0 <= float(self.honest) < 1:
@@ -156,30 +151,20 @@ class SLDA(SupervisedEstimator):
         return float(self.honest)
 
     def _per_token(self) -> bool:
-        if self.own_terms is None:
-            return bool(self.per_token)
-        warnings.warn("own_terms is called per_token now, and will be removed", FutureWarning, stacklevel=4)
-        return bool(self.own_terms)
+        return bool(self.per_token)
 
     def _coef_step(self, response: Response) -> CoefStep:
         return PredictionStep() if self._engine().at_mode else GLMStep()
 
-    def _partial_step(self, model: Model, batch: Batch, first: bool) -> Self:
-        if self._engine().at_mode:
-            return fit_partial_prediction(self, model, batch, first)
-        return super()._partial_step(model, batch, first)
-
-    def _start_terms(self, n_documents: int) -> DocumentTerms | None:
-        return getattr(self, "_terms", None) if self._engine().at_mode else None
-
     def _coef_prior(self) -> CoefPrior:
         return CoefPrior.parse(self.coef_prior, self.coef_scale, self.n_topics)
 
-    def _alpha(self) -> Any:
-        return default_alpha(self) if self.doc_topic_prior is None else self.doc_topic_prior
+    def _alpha(self, schema: Schema) -> Any:
+        return default_alpha(schema.tokens, self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
 
-    def _topic_word_prior(self) -> float:
-        return default_smoothing(self) if self.topic_word_prior is None else self.topic_word_prior
+    def _topic_word_prior(self, schema: Schema, response: Response) -> float:
+        given = self.topic_word_prior
+        return default_smoothing(schema.tokens, response) if given is None else given
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -270,8 +255,6 @@ class SLDARegressor(RegressorMixin, SLDA):
     emission : {"dirichlet", "sage"}
         How topics make words: Dirichlet topics, or sparse deviations from a background as in `SAGETopics` (its
         exponential prior; "vb" and "svi" only).
-    own_terms : deprecated
-        The former name of `per_token`.
     max_iter : int, optional
         EM steps (default 60), epochs (10; for "pc" at most 40, and 0 keeps the topics that it starts from) or sweeps
         (500).
@@ -332,7 +315,7 @@ class SLDARegressor(RegressorMixin, SLDA):
 
     link: str = "auto"
 
-    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
         responses = one_each(self.response, names)
         numbers = np.column_stack([as_numbers(column, who) for column in table.T])
@@ -344,16 +327,18 @@ class SLDARegressor(RegressorMixin, SLDA):
             Target(name, find_response(response, ("number",)), self.link)
             for name, response in zip(names, found, strict=True)
         ]
-        return numbers, targets
+        return Read(numbers, tuple(targets))
 
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        single = len(self._targets) == 1
-        self.response_ = self._targets[0].response if single else [target.response for target in self._targets]
-        self.coef_ = self._columns_coef[0] if single else self._columns_coef
-        self.coef_std_ = self._columns_std[0] if single else self._columns_std
-        self.intercept_ = float(self._columns_intercept[0]) if single else self._columns_intercept
-        self.dispersion_ = users_dispersion(self)
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        table, targets = self.coefficients_, fitted.spec.schema.targets
+        assert table.std is not None
+        single = len(targets) == 1
+        self.response_ = targets[0].response if single else [target.response for target in targets]
+        self.coef_ = table.coef[0] if single else table.coef
+        self.coef_std_ = table.std[0] if single else table.std
+        self.intercept_ = float(table.intercept[0]) if single else table.intercept
+        self.dispersion_ = users_dispersion(fitted)
 
     def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
         """E[y] of new documents (D,), or (D, M) for several responses.
@@ -361,7 +346,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         With `return_interval=0.9`, three arrays of this shape: E[y], and the lower and upper ends of intervals that
         hold nine of ten. `covariates` are those of the documents, for a model that was fitted with covariates.
         """
-        return predict_numbers(self, X, return_interval, covariates)
+        found = self._predicted(X, covariates)
+        return predict_numbers(self.fitted_, found, return_interval)
 
     def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
@@ -422,61 +408,58 @@ class SLDAClassifier(ClassifierMixin, SLDA):
 
     class_weight: Mapping[Any, float] | str | None = None
 
-    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels, TopicModel several")
-        codes, self.classes_ = as_codes(table[:, 0], who)
+        codes, classes = as_codes(table[:, 0], who)
         auto = isinstance(self.response, str) and self.response == "auto"
         given = guess_response(table[:, 0], names[0], who, ("class",)) if auto else self.response
         name = find_response(given, ("class",))
         found = registry()[name]
-        if found.two_classes and len(self.classes_) > 2:
+        if found.two_classes and len(classes) > 2:
             raise ValueError(
-                f"response: got {name!r}, which is for two classes, but y holds {len(self.classes_)}; use 'softmax' or "
+                f"response: got {name!r}, which is for two classes, but y holds {len(classes)}; use 'softmax' or "
                 "'ordinal'"
             )
         if found.ordered:
-            require_order(self.classes_, name)
-        return codes[:, None], [Target(names[0], name, classes=self.classes_)]
+            require_order(classes, name)
+        return Read(codes[:, None], (Target(names[0], name, classes=classes),), classes)
 
     def _check_batches(self) -> None:
         super()._check_batches()
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight: got 'balanced', which needs all documents at once; expected weights")
 
-    def _label_weight(self, numbers: np.ndarray) -> np.ndarray:
-        return class_weights(self.class_weight, self.classes_, numbers)
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        super()._restore(saved)
-        classes = self._targets[0].classes
+    def _label_weight(self, numbers: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
         assert classes is not None
-        self.classes_ = classes
+        return class_weights(self.class_weight, classes, numbers)
 
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        self.coef_, self.coef_std_ = self._columns_coef, self._columns_std
-        self.intercept_, self.response_ = self._columns_intercept, self._targets[0].response
-        if model.response.n_dispersion:
-            self.dispersion_ = self.cutpoints_ = model.response.spread(self._state.dispersion)
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        table, (target, *_) = self.coefficients_, fitted.spec.schema.targets
+        assert target.classes is not None
+        self.classes_, self.response_ = target.classes, target.response
+        self.coef_, self.coef_std_, self.intercept_ = table.coef, table.std, table.intercept
+        if fitted.spec.response.n_dispersion:
+            self.dispersion_ = self.cutpoints_ = fitted.spec.response.spread(fitted.state.dispersion)
 
     def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
         """Probabilities of the classes, (D, C), in the order of `classes_`."""
-        return self._predicted(X, covariates)[0][0]
+        return self._predicted(X, covariates).means[0]
 
     def decision_function(self, X: Any, covariates: Any = None) -> np.ndarray:
         """The linear predictor: (D,), positive for the second of two classes; one column per class for "softmax"."""
-        (probabilities,), found = self._predicted(X, covariates)
-        if found.score.shape[1] == 1:
-            return found.score[:, 0]
-        logs = np.log(probabilities)
+        found = self._predicted(X, covariates)
+        if found.scores.score.shape[1] == 1:
+            return found.scores.score[:, 0]
+        logs = np.log(found.means[0])
         return logs if logs.shape[1] > 2 else logs[:, 1] - logs[:, 0]
 
     def predict(self, X: Any, covariates: Any = None) -> np.ndarray:
         """The most probable class of each document; the median class for "ordinal"."""
-        check_is_fitted(self)
-        return self.classes_[self._response().decide(self.predict_proba(X, covariates))]
+        chances = self.predict_proba(X, covariates)
+        return self.classes_[self.fitted_.spec.response.decide(chances)]
 
     def predict_set(self, X: Any, probability: float = 0.9, covariates: Any = None) -> np.ndarray:
         """(D, C) bool: the classes of each document's prediction set, in the order of `classes_`.
@@ -487,9 +470,9 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         if not 0 < probability < 1:
             raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
         chances = self.predict_proba(X, covariates)
-        if not hasattr(self, "_conformal"):
+        if self.fitted_.certainty.levels is None:
             raise ValueError("predict_set needs out-of-fold predictions: fit with cross_fit=5")
-        return classes_within(chances, own_levels(self, 0), probability)
+        return classes_within(chances, own_levels(self.fitted_, 0), probability)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""

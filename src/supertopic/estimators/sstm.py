@@ -12,28 +12,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
 from supertopic.coefficients import CoefPrior
-from supertopic.documents.covariates import Scaling
-from supertopic.documents.labels import Target, as_codes, as_numbers, as_table
-from supertopic.estimators.shared.certainty.chains import by_chain, diagnose, have_mixed, warn_unmixed
-from supertopic.estimators.shared.fitting.training import Training
+from supertopic.documents.labels import Read, Target, as_codes, as_numbers
 from supertopic.estimators.shared.reading.checks import require_whole
-from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers, users_dispersion
-from supertopic.estimators.shared.results.effects import Effects
+from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
-from supertopic.inference.after.sparse_choice import choose_topics
-from supertopic.inference.gibbs.chains import fit_chains
+from supertopic.fitted.certainty.chains import by_chain, diagnose, have_mixed
+from supertopic.fitted.coefficients import CoefficientTable, table_of
+from supertopic.fitted.finish import SparseChoice
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import users_dispersion
+from supertopic.fitted.spec import Finish, Schema, Spec, against_rest
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
 from supertopic.inference.settings import Engine, GibbsSettings
-from supertopic.model import Model
-from supertopic.responses.base import registry
+from supertopic.responses.base import Response, registry
 
 _BUDGET_ALPHA, _BUDGET_SUPERVISION, _BUDGET_SWEEPS = 0.25, 10.0, 200  # where few topics have to tell classes apart
 _FIRST = 0.1  # topic_word_prior before it is learned
@@ -44,8 +42,6 @@ class SSTM(SupervisedEstimator):
     """The parameters that `SSTMRegressor` and `SSTMClassifier` share, and the sparse estimate."""
 
     engines: ClassVar[dict[str, Engine]] = {"gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500)}
-    # what files of earlier versions lack: draws of the best chain come first, and those of the constant stand apart
-    _best_first, _constant_apart = True, True
 
     n_topics: int = field(default=20, kw_only=False)
     coef_prior: str = "spike_slab"
@@ -73,20 +69,27 @@ class SSTM(SupervisedEstimator):
     backend: Any = "threads"
 
     def _engine(self) -> Engine:
-        """The sampler with the options that the parameters describe, in several chains."""
-        budget = self._budget()
+        """The sampler."""
+        self._is_auto("sigma")
+        require_whole(self, "n_chains")
+        return super()._engine()
+
+    def _spec(self, schema: Schema) -> Spec:
+        """With the options that the parameters describe, in several chains."""
+        budget, spec = self._budget(), super()._spec(schema)
         options = SamplerOptions(
             integrate_latents=bool(self.collapsed),
             learn_scale=self._is_auto("coef_scale"),
             learn_topic_prior=self._is_auto("topic_word_prior"),
             budget=budget if self.concentrate else None,
-            late_constant=bool(self.fit_intercept) and self._n_classes() == 2,
+            late_constant=bool(self.fit_intercept) and schema.classes is not None and len(schema.classes) == 2,
             spike=self._has_spike(),
         )
-        self._is_auto("sigma")
-        require_whole(self, "n_chains")
-        chain = partial(fit_supervised_gibbs, options=options)
-        return replace(super()._engine(), fit=partial(fit_chains, engine=chain, n_chains=int(self.n_chains)))
+        engine = replace(spec.engine, fit=partial(fit_supervised_gibbs, options=options))
+        return replace(spec, engine=engine, n_chains=int(self.n_chains), unit=self._sigma())
+
+    def _finish(self, schema: Schema) -> Finish:
+        return SparseChoice(bool(self.refit), self._budget(), self._has_spike(), bool(self.concentrate))
 
     def _has_spike(self) -> bool:
         """Whether the number of topics that have a coefficient is drawn, too."""
@@ -102,10 +105,10 @@ class SSTM(SupervisedEstimator):
             raise ValueError(f"{name}: got {value!r}, expected a number > 0, or 'auto'")
         return False
 
-    def _check_supervision(self) -> None:
+    def _check_parameters(self) -> None:
         if str(self.supervision) == "auto":
             raise ValueError("supervision: got 'auto', expected a number >= 0; GridSearchCV finds one")
-        super()._check_supervision()
+        super()._check_parameters()
 
     def _budget(self) -> int | None:
         """How many topics may have a coefficient other than zero."""
@@ -126,7 +129,7 @@ class SSTM(SupervisedEstimator):
     def _emission_name(self) -> str:
         return "dirichlet"
 
-    def _topic_word_prior(self) -> float:
+    def _topic_word_prior(self, schema: Schema, response: Response) -> float:
         return _FIRST if self._is_auto("topic_word_prior") else float(self.topic_word_prior)
 
     def _coef_prior(self) -> CoefPrior:
@@ -136,121 +139,39 @@ class SSTM(SupervisedEstimator):
         """The unit of the coefficients and of their prior."""
         return 1.0
 
-    def _saved(self) -> dict[str, Any]:
-        return {**super()._saved(), "best_first": self._best_first, "intercept": self._has_intercept()}
+    def _has_constant(self, classes: np.ndarray | None) -> bool:
+        """Each of several classes is rarer than the rest."""
+        return bool(self.fit_intercept) or (classes is not None and len(classes) > 2)
 
-    def _restore(self, saved: dict[str, Any]) -> None:
-        super()._restore(saved)
-        self._best_first = saved.get("best_first") is True
-
-    def _after_fit(self, training: Training, seed: int) -> None:
-        """The sparse estimate; and a warning where chains disagree."""
-        state, scale, extra = self._state, float(self.draws_["coef_scale"].mean()), training.covariates
-        seen = np.hstack([self._mean_shares, extra]).astype(np.float64)
-        unseen = np.hstack([self._shares_without_y(training), extra]) if self.refit else seen
-        empty = np.asarray(training.corpus.counts.sum(axis=1)).ravel() == 0
-        weight = np.where(empty, 0.0, self.supervision_ * training.weight)
-        used = np.stack([self._mostly_used(column) for column in range(len(state.coef))])
-        coef, information, dispersion = choose_topics(
-            self._response(), seen, unseen, training.y, weight, state.dispersion, scale, self.n_topics, self._budget(),
-            used, self.refit,
-        )  # fmt: skip
-        # errors are those of labels that count once, however hard they pull at the topics
-        learned = {"information": information / max(self.supervision_, 1e-12), "dispersion": dispersion}
-        self._state = replace(state, coef=coef.astype(np.float32), **learned)
-        self._derive(self._model())
-        warn_unmixed(
-            self, self.r_hat_, "coef_interval_, coef_mean_ and probabilities are those of the best chain alone"
-        )
-
-    def _mostly_used(self, column: int) -> np.ndarray:
-        """(K + P,) the topics to choose from, and all covariates.
-
-        With a budget, they are the topics that have a coefficient in most draws. Of a spike and slab prior they are
-        those that are in more than half of the draws (the median probability model), of a Laplace prior all.
-        """
-        used = (self.draws_["coef"][:, column] != 0).mean(axis=0)
-        used = np.append(used, np.ones(int(self._has_intercept())))
-        if self._has_spike():
-            return (used > 0.5) | (np.arange(len(used)) >= self.n_topics)
-        rank = np.argsort(np.argsort(-used[: self.n_topics], kind="stable"))
-        used[: self.n_topics] *= rank < (self._budget() or self.n_topics) if self.concentrate else 1
-        return used > 0
-
-    def _has_intercept(self) -> bool:
-        """Whether a constant stands behind the covariates."""
-        return bool(self.fit_intercept) or self._n_classes() > 2  # each of them is rarer than the rest
-
-    def _n_classes(self) -> int:
-        """0 where y holds numbers."""
-        return len(getattr(self, "classes_", ()))
-
-    def _read_covariates(self, covariates: Any, n_documents: int) -> np.ndarray:
-        extra = super()._read_covariates(covariates, n_documents)
-        return np.hstack([extra, np.ones((n_documents, 1))]) if self._has_intercept() else extra
-
-    def _effects(self, coef: np.ndarray, dispersion: np.ndarray, shares: np.ndarray) -> Effects:
-        """As elsewhere, in units of sigma; the coefficient of the constant joins the intercept."""
-        found = super()._effects(coef, dispersion, shares)
-        topics, others = found.topics * self._sigma(), found.others * self._sigma()
-        if not self._has_intercept():
-            return Effects(found.intercept, topics, others)
-        return Effects(found.intercept + others[:, -1], topics, others[:, :-1])
-
-    def _effects_covariance(self) -> np.ndarray:
-        found = super()._effects_covariance() * self._sigma() ** 2
-        if not self._has_intercept():
-            return found
-        order = [found.shape[1] - 1, *range(1, found.shape[1] - 1)]
-        return found[:, order][:, :, order]
-
-    def _centre_draws(self) -> None:
-        """Draws of a file of an earlier version have the level of y apart already."""
-        given = (np.zeros_like(self._state.coef), self._state.dispersion, self._average_shares())
-        level = self._effects(*given).intercept
-        self.draws_ = {**self.draws_, "intercept": np.tile(level, (len(self.draws_["coef"]), 1))}
-
-    def _join_constant(self) -> None:
-        """In files of an earlier version, the draws of the constant stand behind those of the covariates."""
-        if not self._constant_apart:
-            coef, level = self.draws_["coef"], self.draws_["intercept"]
-            self.draws_ = {**self.draws_, "coef": coef[..., :-1], "intercept": level + coef[..., -1]}
-            self._constant_apart = True
-
-    def _coef_ends(
-        self, coef: np.ndarray, errors: np.ndarray | None, probability: float
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Of the draws of the topics' coefficients."""
-        found = super()._coef_ends(coef, errors, probability)
-        if found is not None:
-            ends = np.quantile(self._reported, [0.5 - 0.5 * probability, 0.5 + 0.5 * probability], axis=0)
-            for mine, drawn in zip(found, ends, strict=True):
-                mine[:, 1 : 1 + self.n_topics] = drawn
-        return found
+    def _table(self, fitted: Fitted) -> CoefficientTable:
+        """With the draws that intervals come from: of all chains, or of the best alone, where they disagree."""
+        chains = by_chain(fitted, "coef")[..., : fitted.n_topics]
+        self.pooled_ = have_mixed(fitted, diagnose(fitted)[0])
+        return table_of(fitted, True, chains.reshape(-1, *chains.shape[2:]) if self.pooled_ else chains[0])
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         """Numbers by column of y and topic (…, C, K) as users see them."""
         raise NotImplementedError
 
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        self._join_constant()
-        self.coef_, self.coef_std_ = self._shape(self._columns_coef), self._shape(self._columns_std)
-        r_hat, n_effective = diagnose(self)
-        self.pooled_ = have_mixed(self, r_hat) or not self._best_first
-        chains = by_chain(self, "coef")[..., : self.n_topics]
-        topics = self._reported = chains.reshape(-1, *chains.shape[2:]) if self.pooled_ else chains[0]
-        summaries = {
-            "inclusion_": self.draws_["inclusion" if self.pooled_ else "best_inclusion"][:, : self.n_topics],
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        table, draws = self.coefficients_, fitted.draws
+        topics = table.draws
+        assert topics is not None and table.std is not None
+        r_hat, n_effective = diagnose(fitted)
+        found = {
+            "coef_": table.coef,
+            "coef_std_": table.std,
+            "inclusion_": draws["inclusion" if self.pooled_ else "best_inclusion"][:, : fitted.n_topics],
             "sign_probability_": (topics > 0).mean(axis=0),
             "coef_interval_": np.quantile(topics, [0.05, 0.95], axis=0),
             "coef_mean_": topics.mean(axis=0),
             "r_hat_": r_hat,
             "n_effective_": n_effective,
         }
-        for name, value in summaries.items():
+        for name, value in found.items():
             setattr(self, name, self._shape(value))
-        self.coef_scale_ = float(self.draws_["coef_scale"].mean() * self._sigma())
+        self.coef_scale_ = float(draws["coef_scale"].mean() * fitted.spec.unit)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -320,28 +241,23 @@ class SSTMRegressor(RegressorMixin, SSTM):
         As in `SLDARegressor`.
     """
 
-    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         options = {} if self._is_auto("sigma") else {"sigma": float(self.sigma)}
         numbers = np.column_stack([as_numbers(column, type(self).__name__) for column in table.T])
-        return numbers, [Target(name, "gaussian", options=options) for name in names]
+        return Read(numbers, tuple(Target(name, "gaussian", options=options) for name in names))
 
-    def _restore(self, saved: dict[str, Any]) -> None:
-        super()._restore(saved)
-        if "intercept" not in saved:  # a file of an earlier version
-            self.fit_intercept = False
-
-    def _derive(self, model: Model) -> None:
-        single = len(self._targets) == 1
-        super()._derive(model)
-        self.dispersion_ = users_dispersion(self)
-        self.intercept_ = float(self._columns_intercept[0]) if single else self._columns_intercept
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        self.dispersion_, level = users_dispersion(fitted), self.coefficients_.intercept
+        self.intercept_ = float(level[0]) if len(level) == 1 else level
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
-        return columns[..., 0, :] if len(self._targets) == 1 else columns
+        return columns[..., 0, :] if columns.shape[-2] == 1 else columns
 
     def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
         """E[y] of new documents (D,), or (D, M) for several responses, as in `SLDARegressor`."""
-        return predict_numbers(self, X, return_interval, covariates)
+        found = self._predicted(X, covariates)
+        return predict_numbers(self.fitted_, found, return_interval)
 
     def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
@@ -390,7 +306,7 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         engine = super()._engine()
         return engine if self._budget() is None else replace(engine, max_iter=_BUDGET_SWEEPS)
 
-    def _alpha(self) -> Any:
+    def _alpha(self, schema: Schema) -> Any:
         if self.doc_topic_prior is not None:
             return self.doc_topic_prior
         return 0.1 if self._budget() is None else _BUDGET_ALPHA / self.n_topics
@@ -403,46 +319,27 @@ class SSTMClassifier(ClassifierMixin, SSTM):
     def _sigma(self) -> float:
         return 1.0 if self.sigma == "auto" else float(self.sigma)
 
-    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
         if table.shape[1] != 1:
             raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
-        codes, self.classes_ = as_codes(table[:, 0], who)
-        if len(self.classes_) == 2:
-            return codes[:, None], [Target(names[0], "probit", classes=self.classes_)]
-        return self._one_against_others(codes), [
-            Target(str(label), "probit", classes=np.array([0, 1])) for label in self.classes_
-        ]
+        codes, classes = as_codes(table[:, 0], who)
+        if len(classes) == 2:
+            return Read(codes[:, None], (Target(names[0], "probit", classes=classes),), classes)
+        each = tuple(Target(str(label), "probit", classes=np.array([0, 1])) for label in classes)
+        return Read(against_rest(codes, len(classes)), each, classes)
 
-    def _one_against_others(self, codes: np.ndarray) -> np.ndarray:
-        """(D, C) whether a document is of each class, NaN where its label is missing."""
-        return np.where(np.isnan(codes)[:, None], np.nan, codes[:, None] == np.arange(len(self.classes_)))
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        self.classes_, self.intercept_ = cast(np.ndarray, fitted.classes), self.coefficients_.intercept
 
-    def _new_labels(self, y: Any, n_documents: int) -> np.ndarray:
-        if len(self.classes_) == 2:
-            return super()._new_labels(y, n_documents)
-        table, _ = as_table(y, n_documents, type(self).__name__)
-        return self._one_against_others(as_codes(table[:, 0], type(self).__name__, self.classes_)[0])
-
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        self.intercept_ = self._columns_intercept
-
-    def _saved(self) -> dict[str, Any]:
-        return {**super()._saved(), "classes": self.classes_.tolist()}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        super()._restore(saved)
-        self.classes_ = np.asarray(saved["classes"])
-        self._constant_apart = "intercept" in saved or not self._has_intercept()
-        if any(registry()[target.response].kind != "class" for target in self._targets):
+    def check_file(self, fitted: Fitted) -> None:
+        if fitted.classes is None or any(registry()[t.response].kind != "class" for t in fitted.spec.schema.targets):
             raise ValueError("a target of the classifier is no class")
-        if "scaling" not in saved:  # a file of an earlier version: all covariates but the intercept
-            self._scaling = Scaling.restore(None, self._n_covariates - int(self._has_intercept()))
 
     def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
         """Probabilities of the classes, (D, C): each one's against the rest, made to sum to one."""
-        found = self._predicted(X, covariates)[0]
+        found = self._predicted(X, covariates).means
         if len(found) == 1:
             return found[0]
         each = np.column_stack([one[:, 1] for one in found]) + 1e-300
@@ -450,13 +347,13 @@ class SSTMClassifier(ClassifierMixin, SSTM):
 
     def decision_function(self, X: Any, covariates: Any = None) -> np.ndarray:
         """The linear predictors over sigma: (D,) for two classes, (D, C) for more."""
-        score = self._predicted(X, covariates)[1].score
+        score = self._predicted(X, covariates).scores.score
         return score[:, 0] if score.shape[1] == 1 else score
 
     def predict(self, X: Any, covariates: Any = None) -> np.ndarray:
         """The most probable class of each document."""
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X, covariates).argmax(axis=1)]
+        chances = self.predict_proba(X, covariates)
+        return self.classes_[chances.argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""

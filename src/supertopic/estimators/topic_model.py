@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from supertopic.documents.labels import (
+    Read,
     Target,
     as_codes,
     as_numbers,
@@ -19,9 +20,9 @@ from supertopic.documents.labels import (
     one_each,
     require_order,
 )
-from supertopic.estimators.shared.results.answers import intervals, r2_of_known, share_of_known
+from supertopic.estimators.shared.results.answers import r2_of_known, share_of_known, users_intervals
 from supertopic.estimators.slda import SLDA
-from supertopic.model import Model
+from supertopic.fitted.fitted import Fitted
 from supertopic.responses.base import registry
 
 
@@ -53,7 +54,7 @@ class TopicModel(SLDA):
 
     link: str = "auto"
 
-    def _read_targets(self, table: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[Target]]:
+    def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         columns, targets = [], []
         for column, name, response in zip(table.T, names, one_each(self.response, names), strict=True):
             kinds = ("number", "class")
@@ -71,25 +72,22 @@ class TopicModel(SLDA):
                 raise ValueError(f"response: {found!r} is for two classes, but {name} holds {len(classes)}")
             columns.append(codes)
             targets.append(Target(name, found, classes=classes))
-        return np.column_stack(columns), targets
+        return Read(np.column_stack(columns), tuple(targets))
 
-    def _derive(self, model: Model) -> None:
-        super()._derive(model)
-        names = [name or self._targets[0].name for name in self._column_names()]
-        self.coef_ = pd.DataFrame(self._columns_coef, index=names)
-        self.coef_std_ = pd.DataFrame(self._columns_std, index=names)
-        self.intercept_ = pd.Series(self._columns_intercept, index=names)
-        dispersion = self._state.dispersion
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        table, targets, dispersion = self.coefficients_, fitted.spec.schema.targets, fitted.state.dispersion
+        names = [name or targets[0].name for name in table.names]
+        self.coef_, self.coef_std_ = (pd.DataFrame(one, index=names) for one in (table.coef, table.std))
+        self.intercept_ = pd.Series(table.intercept, index=names)
         self.dispersion_ = {
             target.name: part.response.spread(dispersion[part.numbers])
-            for target, part in self._parts()
+            for target, part in fitted.spec.parts
             if part.response.n_dispersion
         }
-        self.cutpoints_ = {
-            target.name: self.dispersion_[target.name] for target in self._targets if target.response == "ordinal"
-        }
-        self.response_ = {target.name: target.response for target in self._targets}
-        self.classes_ = {target.name: target.classes for target in self._targets if target.classes is not None}
+        self.cutpoints_ = {one.name: self.dispersion_[one.name] for one in targets if one.response == "ordinal"}
+        self.response_ = {target.name: target.response for target in targets}
+        self.classes_ = {target.name: target.classes for target in targets if target.classes is not None}
 
     def predict(self, X: Any, covariates: Any = None, return_interval: float | None = None) -> pd.DataFrame:
         """A column per response: E[y], or the class.
@@ -97,10 +95,11 @@ class TopicModel(SLDA):
         `return_interval=0.9` adds columns `<name> lower` and `<name> upper` to those of numbers, the ends of intervals
         that hold nine of ten.
         """
-        means, found = self._predicted(X, covariates)
-        ends = [None] * len(means) if return_interval is None else intervals(self, found, return_interval)
+        found = self._predicted(X, covariates)
+        means, fitted = found.means, self.fitted_
+        ends = [None] * len(means) if return_interval is None else users_intervals(fitted, found, return_interval)
         columns = {}
-        for (target, part), mean, between in zip(self._parts(), means, ends, strict=True):
+        for (target, part), mean, between in zip(fitted.spec.parts, means, ends, strict=True):
             columns[target.name] = mean if target.classes is None else target.classes[part.response.decide(mean)]
             if between is not None:
                 columns[f"{target.name} lower"], columns[f"{target.name} upper"] = between
@@ -108,10 +107,10 @@ class TopicModel(SLDA):
 
     def predict_proba(self, X: Any, covariates: Any = None) -> dict[str, pd.DataFrame]:
         """Probabilities of the classes, by the name of the response."""
-        means, _ = self._predicted(X, covariates)
+        means = self._predicted(X, covariates).means
         return {
             target.name: pd.DataFrame(mean, columns=target.classes)
-            for target, mean in zip(self._targets, means, strict=True)
+            for target, mean in zip(self.fitted_.spec.schema.targets, means, strict=True)
             if target.classes is not None
         }
 
@@ -127,10 +126,11 @@ class TopicModel(SLDA):
         predicted = self.predict(X, covariates)
         table, names = as_table(y, len(predicted), "TopicModel")
         given = dict(zip(names, table.T, strict=True))
-        if table.shape[1] != len(self._targets):
-            raise ValueError(f"y has {table.shape[1]} columns, expected {len(self._targets)} as in fit")
+        targets = self.fitted_.spec.schema.targets
+        if table.shape[1] != len(targets):
+            raise ValueError(f"y has {table.shape[1]} columns, expected {len(targets)} as in fit")
         found = {}
-        for place, target in enumerate(self._targets):
+        for place, target in enumerate(targets):
             column = given.get(target.name, table[:, place])  # by name where there are names
             if not missing(column).all():
                 both, classes = (column, predicted[target.name].to_numpy()), target.classes

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from supertopic.documents.corpus import Corpus
-from supertopic.estimators.shared.fitting.ensemble import has_members
-from supertopic.estimators.shared.results.coefficient_table import CoefficientTable, coefficients_of
-from supertopic.estimators.shared.results.effects import units_of
+from supertopic.fitted.coefficients import CoefficientTable, units_of, word_effects
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import scores_of
 from supertopic.inference.after import prediction
-from supertopic.inference.after.words import word_features, word_part
+from supertopic.inference.after.words import word_features
 
 
 @dataclass(frozen=True)
@@ -42,49 +42,44 @@ class Contributions:
 
 def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributions:
     """The parts of one document's linear predictor, by a fitted model with coefficients."""
-    table = coefficients_of(model)
+    table: CoefficientTable | None = getattr(model, "coefficients_", None)
     if table is None:
         who = type(model).__name__
         raise ValueError(f"model: got {who}, which has no coefficients; expected one that has, such as SLDARegressor")
-    corpus = model._as_corpus([doc] if isinstance(doc, str) else doc)
-    if len(corpus) != 1:
-        raise ValueError(f"doc: got {len(corpus)} documents, expected one")
-    extra, counts = model._read_covariates(covariates, 1), corpus.counts.data.astype(np.float64)
-    scores = model._scores(corpus, extra)
+    fitted: Fitted = model.fitted_
+    corpus = fitted.one_document(doc)
+    extra, counts = fitted.spec.schema.encode(covariates, 1), corpus.counts.data.astype(np.float64)
+    scores = scores_of(fitted, corpus, extra)
     shares = scores.mean_topics[0].astype(np.float64)
-    point = model._point_model()
-    with model._backend(1) as backend:
-        _, phi = prediction.infer_shares(point, model._weights(), corpus.counts, backend, words=True)
     own = np.zeros((len(table.coef), len(counts)))
-    if hasattr(model, "word_coef_"):
-        features = word_features(corpus.counts, model._word_scale)
-        own = features.data * model.word_coef_[:, features.indices]
+    if fitted.words is not None and (coef := word_effects(fitted)) is not None:
+        features = word_features(corpus.counts, fitted.words.scale)
+        own = features.data * coef[:, features.indices]
     return Contributions(
         table=table,
         shares=shares,
         topics=table.coef * shares,
-        words=list(model._words()[corpus.counts.indices]),
+        words=list(fitted.vocabulary.words[corpus.counts.indices]),
         counts=counts,
-        word_topic=prediction.response_shares(point, phi.astype(np.float64), counts),
+        word_topic=prediction.response_shares(fitted.point, fitted.words_by_topic(corpus.counts), counts),
         own_words=own,
-        covariates=_covariates(model, extra[0], len(table.coef)),
-        other_fits=_other_fits(model, corpus, extra[0], shares, scores.score[0]),
+        covariates=_covariates(fitted, table, extra[0]),
+        other_fits=_other_fits(fitted, corpus, extra[0], shares, scores.score[0]),
     )
 
 
-def _other_fits(model: Any, corpus: Corpus, extra: np.ndarray, shares: np.ndarray, score: np.ndarray) -> np.ndarray:
+def _other_fits(fitted: Fitted, corpus: Corpus, extra: np.ndarray, shares: np.ndarray, score: np.ndarray) -> np.ndarray:
     """(C, 1): predictions of an ensemble are means over fits, and the coefficients are those of the first."""
-    if not has_members(model):
+    if fitted.members is None:
         return np.zeros((len(score), 1))
-    first = model._state.coef.astype(np.float64) @ np.concatenate([shares, extra])
-    more = score - first - word_part(model).score(corpus.counts)
-    for _, part in model._parts():
-        more[..., part.columns] *= units_of(part.response, model._state.dispersion[part.numbers])
+    first = fitted.state.coef.astype(np.float64) @ np.concatenate([shares, extra])
+    more = score - first - (0.0 if fitted.words is None else fitted.words.score(corpus.counts))
+    for _, part in fitted.spec.parts:
+        more[..., part.columns] *= units_of(part.response, fitted.state.dispersion[part.numbers])
     return np.reshape(more, (-1, 1))
 
 
-def _covariates(model: Any, standard: np.ndarray, n_columns: int) -> np.ndarray:
+def _covariates(fitted: Fitted, table: CoefficientTable, standard: np.ndarray) -> np.ndarray:
     """(C, P) covariate_coef times (x - mean), from the covariates as the regression takes them."""
-    coef = np.asarray(getattr(model, "covariate_coef_", np.zeros((n_columns, 0))), dtype=np.float64)
-    factor = model._scaling.factor[: coef.shape[1]]
-    return coef * np.where(factor > 0, standard[: coef.shape[1]] / np.where(factor > 0, factor, 1.0), 0.0)
+    factor = fitted.spec.schema.scaling.factor
+    return table.others * np.where(factor > 0, standard[: len(factor)] / np.where(factor > 0, factor, 1.0), 0.0)

@@ -7,8 +7,8 @@ its default, so that no estimator carries parameters that are not its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 from supertopic.checks import check_choice, check_number, check_whole
 from supertopic.inference.task import Fit
@@ -37,6 +37,9 @@ class EMSettings:
     @property
     def limits(self) -> LocalLimits:
         return LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
+
+    def lasting(self, max_iter: int) -> Self:
+        return replace(self, max_iter=max_iter)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,9 @@ class StochasticSettings:
     def learning(self) -> Schedule:
         return Schedule(self.learning_delay, self.learning_decay)
 
+    def lasting(self, max_iter: int) -> Self:
+        return replace(self, max_iter=max_iter)
+
 
 @dataclass(frozen=True)
 class GibbsSettings:
@@ -98,6 +104,12 @@ class GibbsSettings:
         """Whether topics are integrated out, rather than drawn once per sweep."""
         return self.sampler == "collapsed"
 
+    def lasting(self, max_iter: int) -> Self:
+        """The same with another number of sweeps, of which half are not kept, or as many as before."""
+        half = self.burn_in == int(self.max_iter) // 2
+        burn_in = max_iter // 2 if half else min(self.burn_in, max_iter - 1)
+        return replace(self, max_iter=max_iter, burn_in=burn_in)
+
 
 @dataclass(frozen=True)
 class PredictionSettings:
@@ -112,6 +124,9 @@ class PredictionSettings:
     stride: float = 1.0  # how many times as long as usual steps are: a short fit comes as far as a long one
     penalties: Mapping[int, int] = field(default_factory=dict)  # of regressions to follow, known from another fit
     best_epoch: int | None = None  # known from another fit: documents are held out until then, but not asked
+
+    def lasting(self, max_iter: int) -> Self:
+        return replace(self, max_iter=max_iter)
 
     @property
     def of_fold(self) -> bool:
@@ -156,4 +171,4 @@ class Engine:
         given = {field.name: params[field.name] for field in fields(self.settings) if field.name in params}
         if given.get("max_iter") is None:
             given["max_iter"] = self.max_iter
-        return self.settings(**given, **getattr(estimator, "_more_settings", {}))
+        return self.settings(**given)

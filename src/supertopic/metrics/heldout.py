@@ -80,8 +80,8 @@ def perplexity(
     """
     options: dict[str, Any] = {"n_particles": n_particles, "n_samples": n_samples, "n_jobs": n_jobs}
     options["random_state"] = _seed(random_state)
-    if hasattr(model, "_held_out"):  # a model whose words depend on labels, too
-        return float(np.exp(_nats_per_token(model._held_out(X, method, **options))))
+    if hasattr(model, "held_out"):  # a model whose words depend on labels, too
+        return float(np.exp(_nats_per_token(model.held_out(X, method, **options))))
     word_topic, alpha, counts = _parts(model, X)
     membership = getattr(model, "membership_", "mixed")
     scored = log_likelihood(word_topic, alpha, counts, method, membership=membership, **options)
@@ -301,7 +301,7 @@ def _over_ranges(score: Callable[[int, int], None], cost_so_far: np.ndarray, n_j
 
 def _parts(model: Any, X: Any) -> tuple[np.ndarray, Any, sp.csr_matrix]:
     """(word_topic, alpha, counts) of a fitted model and documents."""
-    return components_of(model).T, model.alpha_, model._as_corpus(X).counts
+    return components_of(model).T, model.alpha_, model.fitted_.corpus(X).counts
 
 
 def _check_topics(word_topic: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,11 +1,10 @@
-"""What every estimator shares: from the user's data and parameters to a Task for an engine, and back to results."""
+"""What every estimator shares: from the user's data and parameters to a Spec, and back to results."""
 
 from __future__ import annotations
 
 import copy
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from inspect import isfunction
@@ -20,42 +19,38 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from supertopic.backends import make_backend, without_client
-from supertopic.backends.base import Backend
-from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
-from supertopic.documents.corpus import Corpus, as_corpus, as_texts, holds_text, require_vocabulary, warn_empty
+from supertopic.checkpoint import Checkpoint, fingerprint_value
+from supertopic.documents.corpus import Corpus, as_corpus, as_texts, holds_text, warn_empty
 from supertopic.documents.names import read_labels, read_words
 from supertopic.documents.streams import Stream
 from supertopic.documents.vectorizer import Vectorizer
-from supertopic.estimators.shared.beside import Beside
-from supertopic.estimators.shared.certainty.chains import to_arviz
-from supertopic.estimators.shared.files import saving
-from supertopic.estimators.shared.fitting.streaming import fit_stream, learns_nothing, unlabelled
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results.by_batches import METHODS, by_batches
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.notebook import model_html
 from supertopic.estimators.shared.results.topic_info import ranked_words, topic_info
+from supertopic.fitted import files
+from supertopic.fitted.certainty.chains import to_arviz
+from supertopic.fitted.fit import fit
+from supertopic.fitted.fitted import Fitted, Vocabulary
+from supertopic.fitted.spec import AsItIs, Finish, Place, Schema, Spec
+from supertopic.fitted.streaming import fit_batch, fit_stream, survey, warned_unknown
+from supertopic.fitted.training import Training
 from supertopic.html_tables import TopicFrame
-from supertopic.inference.after import prediction
-from supertopic.inference.batches import Batch
-from supertopic.inference.first_topics import first_state
 from supertopic.inference.settings import Engine
-from supertopic.inference.task import Fit, Task, run
-from supertopic.inference.variational.step import take_step
 from supertopic.metrics import perplexity
-from supertopic.model import DocumentTerms, MixtureState, Model, State
+from supertopic.model import Model
 from supertopic.plots_of import Plots
 
-# Of fitted estimators: p(word | topic), and the mean of their topic shares, each with what it was made from.
-_TOPICS_BY_WORD, _MEAN_SHARES = Beside(), Beside()
+_NOT_OF_A_FIT = {"backend", "checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}  # do not change numbers
 
 
-def has_stochastic_engine(estimator: Any) -> bool:
+def has_stochastic_engine(estimator: TopicEstimator) -> bool:
     """Whether an estimator learns from batches as they come."""
     return "svi" in estimator.engines
 
 
-def has_sampler(estimator: Any) -> bool:
+def has_sampler(estimator: TopicEstimator) -> bool:
     """Whether an estimator has an engine that keeps draws."""
     return "gibbs" in estimator.engines
 
@@ -65,116 +60,180 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     engines: ClassVar[dict[str, Engine]]  # by the name in `inference=`
 
+    fitted_: Fitted  # everything that a fit has found; the other attributes show parts of it
     n_features_in_: int
     feature_names_in_: np.ndarray
     topic_labels_: list[str | None] | None  # what `set_topic_labels` was given
-    _state: State
-    _n_seen: int = 0  # documents that partial fits have seen
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        saving.ESTIMATORS[cls.__name__] = cls
+        files.ESTIMATORS[cls.__name__] = cls
         for name in METHODS:
             if isfunction(cls.__dict__.get(name)):
                 setattr(cls, name, by_batches(cls.__dict__[name]))
 
-    def _model(self) -> Model:
+    # --- what the parameters describe ---------------------------------------------------------------------------
+
+    def _model(self, schema: Schema) -> Model:
         """The cell of the grid that the parameters describe; refuses parameters that make no sense."""
         raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no sense, before any work is done."""
+
+    def _finish(self, schema: Schema) -> Finish:
+        """What follows the topics."""
+        return AsItIs()
+
+    def _spec(self, schema: Schema) -> Spec:
+        """What is to be fitted."""
+        engine = self._engine()
+        params = self.get_params(deep=False)
+        return Spec(
+            name=type(self).__name__,
+            model=self._model(schema),
+            engine=engine,
+            settings=engine.read(self),
+            inference=self._inference(),
+            schema=schema,
+            finish=self._finish(schema),
+            place=self._place(),
+            identity={name: fingerprint_value(params[name]) for name in sorted(set(params) - _NOT_OF_A_FIT)},
+        )
+
+    def _spec_of(self, schema: Schema, corpus: Corpus) -> Spec:
+        """The same; a warning says if there are more topics than documents."""
+        require_whole(self, "n_topics")
+        if int(self.n_topics) > len(corpus):
+            warnings.warn(
+                f"n_topics={self.n_topics} is more than the {len(corpus)} documents of X", UserWarning, stacklevel=4
+            )
+        return self._spec(schema)
+
+    @classmethod
+    def inference_names(cls) -> list[str]:
+        """What the parameter `inference` may be."""
+        return list(cls.engines)
+
+    def _inference(self) -> str:
+        """The name of the engine: the parameter `inference`, which an estimator with one engine does not have."""
+        if len(self.engines) == 1:
+            return next(iter(self.engines))
+        if self.inference not in self.engines:
+            names = ", ".join(map(repr, self.inference_names()))
+            raise ValueError(f"inference: got {self.inference!r}, expected one of {names}")
+        return str(self.inference)
+
+    def _engine(self) -> Engine:
+        return self.engines[self._inference()]
+
+    def _place(self) -> Place:
+        given = (getattr(self, name, None) for name in ("n_jobs", "verbose", "checkpoint"))
+        n_jobs, verbose, checkpoint = given
+        make_backend(self.backend, n_jobs)  # refuses what is none
+        return Place(self.backend, n_jobs, int(verbose or 0), checkpoint)
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find topics in X: counts, strings, a Corpus, or (``inference="svi"``) a Stream that is never held whole."""
-        engine = self._engine()
-        settings = engine.read(self)
+        self._engine().read(self)
         if isinstance(X, Stream):
-            return fit_stream(self, X, settings)
-        corpus = self._read(X)
-        model = self._check_model(corpus)
-        self._run(engine, self._task(model, unlabelled(corpus, model.n_topics), settings), corpus)
-        self._n_seen = len(corpus)
+            found = self._survey(X, labelled=False)
+            spec = self._spec(Schema())
+
+            def batches() -> Any:
+                counted = X.batches(found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
+                return map(Training.unlabelled, counted)
+
+            return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), self._start(), refit=False))
+        corpus, vocabulary = self._read(X)
+        spec = self._spec_of(Schema(), corpus)
+        self._take(fit(spec, Training.unlabelled(corpus), self._seed_of_fit(), vocabulary, self._start()))
         warn_empty(corpus)
         return self
-
-    def _run(self, engine: Engine, task: Task, corpus: Corpus, after: Callable[[int], None] | None = None) -> None:
-        """Fit, keep what was found, infer the topic shares of all documents; then `after`, which is given the seed."""
-        with task.backend:
-            which = f" {self._inference()}" if len(self.engines) > 1 else ""
-            fit = run(engine.fit, task, type(self).__name__ + which, more_follows=True)
-            self._keep(task.model, fit)
-            self._forget_shares()
-            self.doc_topic_ = self._infer(corpus, task.backend)
-            self._derive(task.model)  # inside: one thread inverts a small matrix sooner than many wake up
-        if after is not None:
-            after(task.seed)
-        if task.checkpoint is not None:
-            task.checkpoint.finish()
 
     @available_if(has_stochastic_engine)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
-        corpus, first = self._read_batch(X)
-        if learns_nothing(self, corpus, first):
+        corpus, vocabulary = self._read_batch(X)
+        before = getattr(self, "fitted_", None)
+        if before is not None and (same := warned_unknown(before, corpus)) is not None:
+            self.fitted_ = same
             return self
-        model = self._check_model(corpus, batch=True)
-        return self._partial_step(model, unlabelled(corpus, model.n_topics), first)
+        require_whole(self, "n_topics")
+        return self._step(self._spec(Schema()), Training.unlabelled(corpus), vocabulary)
 
-    def _read_batch(self, X: Any) -> tuple[Corpus, bool]:
-        """A batch of `partial_fit`, and whether it is the first one."""
-        first = not hasattr(self, "_state")
-        return (self._read(X) if first else self._as_corpus(X)), first
+    def _step(self, spec: Spec, training: Training, vocabulary: Vocabulary) -> Self:
+        before, batches = getattr(self, "fitted_", None), self.engines["svi"].read(self)
+        return self._take(fit_batch(spec, training, vocabulary, self._seed(), before, batches))
 
-    def _partial_step(self, model: Model, batch: Batch, first: bool) -> Self:
-        settings = self.engines["svi"].read(self)
-        self._n_seen += len(batch)
-        # a number that was given stands: more documents than announced are second passes over the same ones
-        total = max(settings.total_documents or self._n_seen, len(batch))
-        if first:
-            task = self._task(model, batch, settings)
-            self._state, self.bound_ = first_state(replace(task, n_documents=total)), np.zeros(0)
-        with self._backend() as backend:
-            rate = settings.learning.rate(len(self.bound_))
-            step = take_step(model, self._state, batch, backend, settings.limits, n_documents=total, rate=rate)
-            bound = step.bound(model, backend) * len(batch) / total
-        trace = [*self.bound_, bound / max(float(batch.counts.sum(dtype=np.float64)), 1.0)]
-        self._keep(model, Fit(step.state, trace, len(trace)))
-        self._derive(model)
+    def _read_batch(self, X: Any) -> tuple[Corpus, Vocabulary]:
+        """A batch of `partial_fit`; the first one decides the vocabulary."""
+        if not hasattr(self, "fitted_"):
+            return self._read(X)
+        return self._as_corpus(X), self.fitted_.vocabulary
+
+    def _survey(self, stream: Stream, labelled: bool) -> Any:
+        """What a first pass over a stream tells; refuses engines that cannot learn from it."""
+        inference = self._inference()
+        if inference not in ("svi", "pc"):
+            which = "'svi' or 'pc'" if "pc" in self.engines else "'svi'"
+            raise ValueError(f"inference: got {inference!r}, but a Stream is fitted with inference={which} only")
+        hashed = self.checkpoint is not None
+        return survey(stream, self._vectorizer(), type(self).__name__, labelled, hashed)
+
+    def _start(self) -> Fitted | None:
+        """What a warm start goes on from."""
+        return getattr(self, "fitted_", None) if getattr(self, "warm_start", False) else None
+
+    def _seed_of_fit(self) -> int:
+        """The seed of a fit; without a `random_state`, a killed fit goes on with the one that it drew."""
+        drawn = self.checkpoint is not None and self.random_state is None
+        found = Checkpoint.of(self.checkpoint, {}).seed() if drawn else None
+        return self._seed() if found is None else found
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    # --- what was found -----------------------------------------------------------------------------------------
+
+    def _take(self, fitted: Fitted) -> Self:
+        """Take up what a fit has found, or a file held."""
+        with make_backend("threads", 1):  # one thread inverts a small matrix sooner than many wake up
+            self._publish(fitted)
         return self
 
-    def _keep(self, model: Model, fit: Fit) -> None:
-        """Take up what the engine found; `_derive` makes the attributes that follow from it."""
-        self._state, self._emission = fit.state, model.emission
-        self.bound_ = np.asarray(fit.trace)
-        self.n_iter_ = fit.n_iter
-        self.draws_ = fit.draws
+    def _publish(self, fitted: Fitted) -> None:
+        """The attributes that show what was fitted."""
+        self.fitted_ = fitted
+        vocabulary = fitted.vocabulary
+        self.n_features_in_, self.vectorizer_ = vocabulary.n_words, vocabulary.vectorizer
+        self.topic_labels_ = fitted.labels
+        self.bound_, self.n_iter_, self.draws_ = fitted.trace, fitted.n_iter, fitted.draws
+        self.alpha_ = fitted.prior_shares
+        for name, value in (("feature_names_in_", vocabulary.names), ("doc_topic_", fitted.doc_topic)):
+            self._show(name, value)
 
-    def _forget_shares(self) -> None:
-        """Topic shares of an earlier fit have no part in this one."""
-        for name in ("doc_topic_", "_average"):
-            self.__dict__.pop(name, None)
+    def _show(self, name: str, value: Any) -> None:
+        """An attribute that is there only where it has a value."""
+        self.__dict__.pop(name, None)
+        if value is not None:
+            setattr(self, name, value)
 
-    def _derive(self, model: Model) -> None:
-        """The attributes that follow from the State and the topic shares, after a fit and after loading."""
-        self._emission = model.emission
-        self._components: np.ndarray | None = None
-        self.alpha_ = self._state.shares if isinstance(self._state, MixtureState) else self._state.alpha
-
-    def _average_shares(self) -> np.ndarray:
-        """(K,) topic shares of the average training document; the prior's mean where none are kept."""
-        if hasattr(self, "doc_topic_"):
-            return _MEAN_SHARES.of(self, self.doc_topic_, lambda: self.doc_topic_.mean(axis=0, dtype=np.float64))
-        prior = self._state.shares if isinstance(self._state, MixtureState) else self._state.alpha
-        kept = getattr(self, "_average", None)
-        return prior / prior.sum() if kept is None else kept
+    @property
+    def _now(self) -> Fitted:
+        """The fitted model, used as the parameters say."""
+        check_is_fitted(self, "fitted_")
+        return self.fitted_.at(self._place())
 
     @property
     def components_(self) -> np.ndarray:
         """The topics as distributions over words (K, V); made when they are first asked for."""
-        check_is_fitted(self, "_state")
-        if self._components is None:
-            self._components = self._emission.probabilities(self._state.word_topic)
-        return self._components
+        check_is_fitted(self, "fitted_")
+        return self.fitted_.components
 
     # --- using --------------------------------------------------------------------------------------------------
 
@@ -185,8 +244,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         corpus = self._as_corpus(X)
         warn_empty(corpus)
-        with self._backend() as backend:
-            return self._infer(corpus, backend)
+        return self._shares(corpus)
+
+    def _shares(self, corpus: Corpus) -> np.ndarray:
+        """(D, K) topic shares of new documents."""
+        fitted = self._now
+        with fitted.spec.place.open() as backend:
+            return fitted.infer(corpus, backend)
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
         """Fit, and return the topic shares of the training documents; `params` are further arguments of `fit`."""
@@ -205,12 +269,12 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The n most probable words of each topic: columns topic, rank, word, probability; a row per word."""
         check_is_fitted(self)
         order = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
-        return ranked_words(order, self._words(), probability=self.components_)
+        return ranked_words(order, self.fitted_.vocabulary.words, probability=self.components_)
 
     def topics(self, n: int = 10) -> pd.DataFrame:
         """One row per topic: its share of the training documents (where kept), and its n most probable words."""
         top = self.top_words(n).groupby("topic")["word"].agg(", ".join)
-        shares = self._average_shares()
+        shares = self.fitted_.average_shares
         return TopicFrame({"share": shares, "words": top.to_numpy()}, index=pd.RangeIndex(len(top), name="topic"))
 
     def topic_info(self, X: Any = None, n: int = 10) -> pd.DataFrame:
@@ -226,7 +290,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         n : int
             Words of each topic, here and behind coherence and exclusivity.
         """
-        check_is_fitted(self, "_state")
+        check_is_fitted(self, "fitted_")
         return topic_info(self, X, n)
 
     def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
@@ -242,19 +306,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             How many topics have a column: the largest ones of the document, in this order, and "other topics". None:
             all topics, in their own order.
         """
-        return explained(self, doc, self._explain_words(doc), n_topics)
+        return explained(self.vectorizer_, doc, self.explain_words(doc), n_topics)
 
-    def _explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: Any) -> pd.DataFrame:
         """Columns word, count, and a share per topic, for the known words of one document."""
-        corpus = self._as_corpus([doc] if isinstance(doc, str) else doc)
-        if len(corpus) != 1:
-            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
-        with self._backend(1) as backend:
-            _, phi = prediction.infer_shares(self._point_model(), self._weights(), corpus.counts, backend, words=True)
-        frame = pd.DataFrame(phi.astype(np.float64), columns=[f"topic {k}" for k in range(phi.shape[1])])
-        frame.insert(0, "count", corpus.counts.data.astype(np.float64))
-        frame.insert(0, "word", self._words()[corpus.counts.indices])
-        return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+        fitted = self._now
+        counts = fitted.one_document(doc).counts
+        shares = fitted.words_by_topic(counts)
+        return word_table(fitted.vocabulary.words, counts, shares)
 
     @property
     def plot(self) -> Plots:
@@ -263,7 +322,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""
-        saving.save(self, path)
+        files.save(self, path)
 
     def report(
         self, path: str | os.PathLike[str], X: Any, y: Any = None, *, metadata: Any = None, texts: Any = None,
@@ -297,7 +356,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Dimensions have names: chain, draw, class (or response), topic, covariate. `intercept` and `coef` have the
         meaning of `intercept_` and `coef_`.
         """
-        return to_arviz(self)
+        check_is_fitted(self, "fitted_")
+        return to_arviz(self.fitted_)
 
     def name_words(self, names: Any) -> Self:
         """Give names to the columns of counts that came without, for `topics`, `top_words` and `explain`.
@@ -306,8 +366,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             `supertopic.Vectorizer` and frames bring their words along, and so do pipelines that are fitted as a whole;
             counts that scikit-learn's vectorizers made elsewhere do not.
         """
-        check_is_fitted(self, "_state")
+        check_is_fitted(self, "fitted_")
         self.feature_names_in_ = read_words(names, self.n_features_in_)
+        vocabulary = replace(self.fitted_.vocabulary, names=self.feature_names_in_)
+        self.fitted_ = replace(self.fitted_, vocabulary=vocabulary)
         return self
 
     def set_topic_labels(self, labels: Any) -> Self:
@@ -315,162 +377,66 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
         labels : K names, a mapping of topics to names, or the file of names that the page saves; None: no name
         """
-        check_is_fitted(self, "_state")
+        check_is_fitted(self, "fitted_")
         self.topic_labels_ = read_labels(labels, len(self.components_))
+        self.fitted_ = replace(self.fitted_, labels=self.topic_labels_)
         return self
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def _vectorizer(self) -> Vectorizer:
+    def _vectorizer(self) -> Any:
         return Vectorizer() if self.vectorizer is None else self.vectorizer
 
-    def _read(self, X: Any) -> Corpus:
+    def _read(self, X: Any) -> tuple[Corpus, Vocabulary]:
         """Training documents; text decides the vocabulary."""
+        vectorizer = None
         if not isinstance(X, Corpus) and holds_text(X):
             texts, index = as_texts(X)
-            self.vectorizer_ = clone(self._vectorizer())
-            counts = self.vectorizer_.fit_transform(texts)
-            corpus = Corpus(counts, np.asarray(self.vectorizer_.get_feature_names_out(), dtype=object), index)
+            vectorizer = clone(self._vectorizer())
+            counts = vectorizer.fit_transform(texts)
+            corpus = Corpus(counts, np.asarray(vectorizer.get_feature_names_out(), dtype=object), index)
         else:
-            self.vectorizer_ = None
             corpus = as_corpus(X, estimator=self)
         if corpus.n_tokens < 1e-6:  # topics of weights that are next to nothing are no numbers
             raise ValueError("X holds no words at all: every document is empty")
-        self._remember_words(corpus)
-        return corpus
-
-    def _remember_words(self, corpus: Corpus) -> None:
-        self.n_features_in_ = corpus.n_words
-        self.topic_labels_ = None  # names belong to the topics of the fit before
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        if corpus.vocabulary is not None:
-            self.feature_names_in_ = np.asarray(corpus.vocabulary, dtype=object)
+        names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
+        return corpus, Vocabulary(corpus.n_words, names, vectorizer)
 
     def _as_corpus(self, X: Any) -> Corpus:
         """New documents, counted over the vocabulary of the fit."""
-        check_is_fitted(self, "_state")
+        check_is_fitted(self, "fitted_")
         if not isinstance(X, Corpus) and hasattr(X, "columns") and not holds_text(X):
             _check_feature_names(self, X, reset=False)
-        corpus = as_corpus(X, vectorizer=self.vectorizer_, n_features=self.n_features_in_, estimator=self)
-        require_vocabulary(corpus, getattr(self, "feature_names_in_", None))
-        return corpus
+        return self.fitted_.vocabulary.corpus(X, self)
 
-    def _words(self) -> np.ndarray:
-        """The vocabulary, or the column numbers where the counts came without names."""
-        names = getattr(self, "feature_names_in_", None)
-        return np.arange(self.n_features_in_).astype(str).astype(object) if names is None else names
+    # --- files --------------------------------------------------------------------------------------------------
 
-    # --- plumbing -----------------------------------------------------------------------------------------------
+    elsewhere: ClassVar[str] = ""  # why, and how instead, where the page cannot infer new documents
+    more_arrays: ClassVar[tuple[str, ...]] = ()  # names of `Fitted.more`
 
-    @classmethod
-    def inference_names(cls) -> list[str]:
-        """What the parameter `inference` may be."""
-        return list(cls.engines)
+    @property
+    def at_mode(self) -> bool:
+        """Whether shares of documents are inferred, and responses predicted, at their mode."""
+        return self._engine().at_mode
 
-    def _inference(self) -> str:
-        """The name of the engine: the parameter `inference`, which an estimator with one engine does not have."""
-        if len(self.engines) == 1:
-            return next(iter(self.engines))
-        if self.inference not in self.engines:
-            names = ", ".join(map(repr, self.inference_names()))
-            raise ValueError(f"inference: got {self.inference!r}, expected one of {names}")
-        return str(self.inference)
-
-    def _engine(self) -> Engine:
-        return self.engines[self._inference()]
-
-    def _backend(self, n_jobs: int | None = None) -> Backend:
-        """Where the work is done: by `n_jobs` threads, or by as many as the user asked for."""
-        return make_backend(self.backend, n_jobs or self.n_jobs)
-
-    def _check_model(self, corpus: Corpus, batch: bool = False) -> Model:
+    def n_topics_of(self, schema: Schema) -> tuple[int, int]:
+        """Topics of a document, and in all."""
         require_whole(self, "n_topics")
-        if int(self.n_topics) > len(corpus) and not batch:
-            warnings.warn(
-                f"n_topics={self.n_topics} is more than the {len(corpus)} documents of X", UserWarning, stacklevel=3
-            )
-        return self._model()
+        return int(self.n_topics), int(self.n_topics)
 
-    def _task(self, model: Model, batch: Batch, settings: Any, seed: int | None = None, data: str = "") -> Task:
-        """The fit to be done, with its checkpoint; a warm start continues from the last fit's State.
+    def from_file(self, fitted: Fitted) -> Self:
+        """Take up what a file held; it was checked."""
+        return self._take(fitted)
 
-        `seed`: what `_seed_of_fit` gave, if it was asked before. `data`: a hash of a stream that `batch` is a part of.
-        """
-        warm, checkpoint = self._starts_warm() and self._fits(batch), None
-        seed = self._seed_of_fit() if seed is None else seed
-        if self.checkpoint is not None:
-            start = self._state.word_topic if warm else np.zeros(0)
-            checkpoint = Checkpoint.of(self.checkpoint, self._fingerprint(batch, seed, start, data))
-        return Task(
-            model=model,
-            batch=batch,
-            settings=settings,
-            seed=seed,
-            backend=self._backend(),
-            start=self._state if warm else None,
-            start_terms=self._start_terms(len(batch)) if warm else None,
-            checkpoint=checkpoint,
-        )
+    def spec_of_file(self, schema: Schema) -> Spec:
+        """What the parameters of a file describe."""
+        self._check_parameters()
+        return self._spec(schema)
 
-    def _seed_of_fit(self) -> int:
-        """The seed of a fit; without a `random_state`, a killed fit goes on with the one that it drew."""
-        drawn = self.checkpoint is not None and self.random_state is None
-        found = Checkpoint.of(self.checkpoint, {}).seed() if drawn else None
-        return self._seed() if found is None else found
+    def check_file(self, fitted: Fitted) -> None:
+        """Refuse what no fit of this kind of model has found."""
 
-    def _fingerprint(self, batch: Batch, seed: int, start: np.ndarray, data: str = "") -> dict[str, Any]:
-        """What a checkpoint belongs to: parameters, seed, classes, documents, responses, covariates, a warm start."""
-        left_out = {"backend", "checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}
-        names = sorted(set(self.get_params(deep=False)) - left_out)
-        found: dict[str, Any] = {name: fingerprint_value(getattr(self, name)) for name in names}
-        classes: list[Any] = [
-            (target.name, target.response, target.classes) for target in getattr(self, "_targets", ())
-        ]
-        classes += [getattr(self, name, None) for name in ("classes_", "labels_")]
-        data = data or fingerprint_data(batch.counts, batch.y, batch.weight, batch.extra)
-        more = {"estimator": type(self).__name__, "seed": seed, "data": data, "start_from": fingerprint_data(start)}
-        return {**found, **more, "classes": fingerprint_value(classes)}
-
-    def _starts_warm(self) -> bool:
-        return bool(self.warm_start)
-
-    def _fits(self, batch: Batch) -> bool:
-        """Whether a fit can continue from the State of the last one."""
-        state = getattr(self, "_state", None)
-        return state is not None and (len(state.word_topic), len(state.alpha)) == (batch.counts.shape[1], self.n_topics)
-
-    def _start_terms(self, n_documents: int) -> DocumentTerms | None:
-        """What a warm start knows of each document."""
-        return None
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    def _saved(self) -> dict[str, Any]:
-        """What a model file keeps beside parameters and State, as plain values."""
-        return {}
-
-    def _restore(self, saved: dict[str, Any]) -> None:
-        """Take up what `_saved` gave; the parameters are there, the State is, too."""
-
-    def _point_model(self) -> prediction.PointModel:
-        """The prior of the topic shares, and how those of new documents are inferred."""
-        if isinstance(self._state, MixtureState):
-            return prediction.PointModel(self._state.alpha, self._state.shares)
-        engine = self._engine()
-        return prediction.PointModel(self._state.alpha, collapsed=engine.collapsed, at_mode=engine.at_mode)
-
-    def _weights(self) -> np.ndarray:
-        """p(word | topic), (V, K): what the kernels take; made when it is first asked for, and kept."""
-        state, emission = self._state, self._emission
-        return _TOPICS_BY_WORD.of(self, state, lambda: emission.probabilities(state.word_topic, by_word=True))
-
-    def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
-        point, counts = self._point_model().seen_of(corpus)
-        return prediction.infer_shares(point, self._weights(), counts, backend)[0]
+    # --- scikit-learn's manners ---------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: without_client(value) for name, value in super().__getstate__().items()}
@@ -491,7 +457,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return len(self.components_)
 
     def _repr_html_(self) -> str:
-        return model_html(self) if hasattr(self, "_state") else super()._repr_html_()
+        return model_html(self) if hasattr(self, "fitted_") else super()._repr_html_()
+
+
+def word_table(words: np.ndarray, counts: Any, shares: np.ndarray) -> pd.DataFrame:
+    """Columns word, count, and a share per topic, for the words of one document; the most frequent first."""
+    frame = pd.DataFrame(shares, columns=[f"topic {k}" for k in range(shares.shape[1])])
+    frame.insert(0, "count", counts.data.astype(np.float64))
+    frame.insert(0, "word", words[counts.indices])
+    return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
 
 TopicEstimator.transform = by_batches(TopicEstimator.transform)  # type: ignore[method-assign]

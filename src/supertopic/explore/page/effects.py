@@ -9,11 +9,11 @@ sparse prior the intercept is the model's own level, so that an exact zero is a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.results.coefficient_table import coefficients_of
+from supertopic.fitted.coefficients import CoefficientTable
+from supertopic.fitted.fitted import Fitted
 
 
 @dataclass(frozen=True)
@@ -30,54 +30,48 @@ class Effects:
     prior: str
 
 
-def effects_of(estimator: Any) -> Effects:
-    """The effects of a fitted estimator with coefficients."""
-    table = coefficients_of(estimator)
-    assert table is not None  # the estimator has coefficients
-    intercept, coef = table.intercept, table.coef
-    inner = np.asarray(estimator._state.coef, dtype=np.float64)
-    offset = _mean_covariates(estimator) @ inner[:, estimator.n_topics :].T
-    unit = _units(estimator)
-    even = np.full(estimator.n_topics, 1.0 / estimator.n_topics)
-    score = _centred(estimator, (inner[:, : estimator.n_topics] @ even + offset[0])[None])[0]
+def effects_of(fitted: Fitted, table: CoefficientTable) -> Effects:
+    """The effects of a fitted model with coefficients."""
+    n_topics, inner = fitted.n_topics, np.asarray(fitted.state.coef, dtype=np.float64)
+    offset = _mean_covariates(fitted) @ inner[:, n_topics:].T
+    unit, even = _units(fitted), np.full(n_topics, 1.0 / n_topics)
+    score = _centred(fitted, (inner[:, :n_topics] @ even + offset[0])[None])[0]
     return Effects(
-        names=[name or estimator._targets[0].name for name in estimator._column_names()],
-        intercept=intercept,
-        coef=coef,
-        std=np.full_like(coef, np.nan) if table.std is None else table.std,
-        origin=intercept + coef @ even - unit * score,
+        names=[name or fitted.spec.schema.targets[0].name for name in table.names],
+        intercept=table.intercept,
+        coef=table.coef,
+        std=np.full_like(table.coef, np.nan) if table.std is None else table.std,
+        origin=table.intercept + table.coef @ even - unit * score,
         unit=unit,
         offset=offset[0],
-        prior=str(getattr(estimator, "coef_prior", "laplace")),
+        prior=fitted.spec.model.coef_prior.name,
     )
 
 
-def users_scores(estimator: Any, found: Effects, score: np.ndarray) -> np.ndarray:
+def users_scores(fitted: Fitted, found: Effects, score: np.ndarray) -> np.ndarray:
     """(D, C) linear predictors on the user's scale."""
-    return found.origin + found.unit * _centred(estimator, score)
+    return found.origin + found.unit * _centred(fitted, score)
 
 
-def _mean_covariates(estimator: Any) -> np.ndarray:
+def _mean_covariates(fitted: Fitted) -> np.ndarray:
     """(1, P) covariates at their mean, as the state's coefficients take them: zeros, and a constant behind them."""
-    n_covariates = len(estimator._scaling.mean)
-    n_constants = estimator._state.coef.shape[1] - estimator.n_topics - n_covariates
-    return np.concatenate([np.zeros(n_covariates), np.ones(n_constants)])[None]
+    schema = fitted.spec.schema
+    return np.concatenate([np.zeros(len(schema.scaling.mean)), np.ones(int(schema.constant))])[None]
 
 
-def _units(estimator: Any) -> np.ndarray:
+def _units(fitted: Fitted) -> np.ndarray:
     """(C,) the user's unit of every column."""
-    units = np.ones(len(estimator._state.coef))
-    sigma = estimator._sigma() if hasattr(estimator, "_sigma") else 1.0
-    for _, part in estimator._parts():
-        ends = part.response.unscale(np.array([0.0, 1.0]), np.zeros(2), estimator._state.dispersion[part.numbers])[0]
-        units[part.columns] = (ends[1] - ends[0]) * sigma
+    units = np.ones(len(fitted.state.coef))
+    for _, part in fitted.spec.parts:
+        ends = part.response.unscale(np.array([0.0, 1.0]), np.zeros(2), fitted.state.dispersion[part.numbers])[0]
+        units[part.columns] = (ends[1] - ends[0]) * fitted.spec.unit
     return units
 
 
-def _centred(estimator: Any, score: np.ndarray) -> np.ndarray:
+def _centred(fitted: Fitted, score: np.ndarray) -> np.ndarray:
     """Scores of a softmax less their mean over the classes: only differences mean something."""
     score = np.array(score, dtype=np.float64)
-    for _, part in estimator._parts():
+    for _, part in fitted.spec.parts:
         if part.response.name == "softmax":
             score[:, part.columns] -= score[:, part.columns].mean(axis=1, keepdims=True)
     return score

@@ -8,53 +8,43 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.emissions.sage import unpack
-from supertopic.estimators.disclda import DiscLDAClassifier
-from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.fitting.ensemble import has_members
-from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.explore.page.effects import effects_of
 from supertopic.explore.page.tokens import describe_tokens
+from supertopic.fitted.fitted import Fitted
 from supertopic.inference.after.prediction import LIMITS
 
 _ALL_EXACT = 400_000  # weights up to which they are kept in single precision
 _FARTHEST = 45.0  # log of the ratio of weights beyond which they make no difference
 _MOST_DEVIATIONS = 2_000_000
 _FACET_WORDS = 25
-_NOT_HERE = {
-    "HTMM": "HTMM gives each sentence one topic. This page does not split texts into sentences.",
-    "FacetedSAGE": "FacetedSAGE has word probabilities for every combination of labels, which are too many for a page.",
-    "GeoSAGE": "GeoSAGE has word probabilities for every topic in every region, which are too many for a page.",
-}
-_INSTEAD = {
-    "HTMM": "model.sentences([text])",
-    "FacetedSAGE": "model.predict_proba([text])",
-    "GeoSAGE": "model.predict([text])",
-}
 
 
 def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """(facts, arrays): the topics, the prior of the shares, coefficients, the way words are counted."""
-    facts: dict[str, Any] = {"possible": False, "why": "", "tokens": describe_tokens(estimator.vectorizer_)}
-    known = _is_plain(estimator) or isinstance(estimator, DiscLDAClassifier)
-    topics = np.asarray(estimator._weights() if known else estimator.components_.T, dtype=np.float64)
+    fitted: Fitted = estimator.fitted_
+    facts: dict[str, Any] = {"possible": False, "why": "", "tokens": describe_tokens(fitted.vocabulary.vectorizer)}
+    by_class = "log_shares" in fitted.more  # topics of classes: a document is inferred once for each class
+    known = by_class or not estimator.elsewhere
+    topics = np.asarray(fitted.weights if known else fitted.components.T, dtype=np.float64)
     # classes are weighed by products over all words of a document, where small errors add up
-    arrays = _pack_topics(topics, exact=_has_one_topic(estimator) or isinstance(estimator, DiscLDAClassifier))
+    arrays = _pack_topics(topics, exact=by_class or (known and fitted.point.shares is not None))
     arrays |= _deviations(estimator, facts)
-    facts["why"] = _why_not(estimator, facts["tokens"])
+    facts["why"] = _why_not(estimator, known, facts["tokens"])
     facts["possible"] = not facts["why"]
     if not known:
         return facts, arrays
     facts |= {
-        "temperature": [float(number) for number in getattr(estimator, "temperature_", (1.0, 0.0))],
+        "temperature": [float(number) for number in fitted.notes.get("temperature", (1.0, 0.0))],
         "max_passes": LIMITS.max_passes,
         "tol": LIMITS.tol,
     }
-    if isinstance(estimator, DiscLDAClassifier):
-        columns = [estimator._structure().columns(place).tolist() for place in range(len(estimator.classes_))]
+    if by_class:
+        structure = estimator.structure()
+        columns = [structure.columns(place).tolist() for place in range(structure.n_classes)]
         facts |= {"kind": "class_topics", "columns": columns, "collapsed": False, "at_mode": False}
-        arrays |= {"alpha": np.asarray(estimator.alpha_, dtype=np.float64), "log_shares": estimator._log_shares}
+        arrays |= {"alpha": np.asarray(fitted.state.alpha, dtype=np.float64), "log_shares": fitted.more["log_shares"]}
         return facts, arrays
-    point = estimator._point_model()
+    point = fitted.point
     facts |= {
         "kind": "variational" if point.shares is None else "one_topic",
         "collapsed": bool(point.collapsed),
@@ -62,33 +52,21 @@ def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.nda
         "log_counts": bool(point.log_counts),
     }
     arrays["alpha"] = np.asarray(point.alpha if point.shares is None else point.shares, dtype=np.float64)
-    if isinstance(estimator, SupervisedEstimator):
+    if fitted.spec.schema.targets:
         arrays |= _coefficients(estimator)
-        facts["product"] = [bool(flag) for flag in estimator._response().is_product]
-        facts["members"] = len(_members(estimator))
-        facts["uses_moments"] = bool(estimator._response().uses_moments)
+        facts["product"] = [bool(flag) for flag in fitted.spec.response.is_product]
+        facts["members"] = len(fitted.members or ())
+        facts["uses_moments"] = bool(fitted.spec.response.uses_moments)
     return facts, arrays
 
 
-def _has_one_topic(estimator: Any) -> bool:
-    return _is_plain(estimator) and estimator._point_model().shares is not None
-
-
-def _is_plain(estimator: Any) -> bool:
-    """Whether shares are inferred as the base class does it (or with damped counts)."""
-    kind = type(estimator)
-    usual = kind._infer is TopicEstimator._infer and kind.transform is TopicEstimator.transform
-    return usual or getattr(estimator, "membership_", "") == "single"
-
-
-def _why_not(estimator: Any, tokens: dict[str, Any] | None) -> str:
+def _why_not(estimator: Any, known: bool, tokens: dict[str, Any] | None) -> str:
     """Why the page cannot predict typed text; empty where it can."""
-    if not _is_plain(estimator) and not isinstance(estimator, DiscLDAClassifier):
-        why = _NOT_HERE.get(type(estimator).__name__, "Inference of this model is not part of the page.")
-        return f"{why} For new texts use Python: {_INSTEAD.get(type(estimator).__name__, 'model.transform([text])')}."
+    if not known:
+        return str(estimator.elsewhere)
     if tokens is None:
         return "The model splits text in a way that this page does not know. Use Python for new texts."
-    if getattr(estimator, "feature_names_in_", None) is None:
+    if estimator.fitted_.vocabulary.names is None:
         return "The model was fitted to counts without names. The page cannot tell which word is which column."
     return ""
 
@@ -110,23 +88,17 @@ def _pack_topics(weights: np.ndarray, exact: bool) -> dict[str, np.ndarray]:
 
 def _coefficients(estimator: Any) -> dict[str, np.ndarray]:
     """The inner coefficients, on whose scale responses predict; those of words where there are some."""
-    inner = np.asarray(estimator._state.coef[:, : estimator.n_topics], dtype=np.float64)
-    found = {"inner_coef": inner, "inner_offset": effects_of(estimator).offset}
-    for number, (word_topic, coef) in enumerate(_members(estimator)):
-        weights = np.asarray(estimator._emission.probabilities(word_topic, by_word=True), dtype=np.float64)
+    fitted: Fitted = estimator.fitted_
+    inner = fitted.topic_coef.astype(np.float64)
+    found = {"inner_coef": inner, "inner_offset": effects_of(fitted, estimator.coefficients_).offset}
+    for number, (word_topic, coef) in enumerate(fitted.members or ()):
+        weights = np.asarray(fitted.spec.model.emission.probabilities(word_topic, by_word=True), dtype=np.float64)
         found |= {f"{name}_{number}": array for name, array in _pack_topics(weights, exact=False).items()}
-        found[f"inner_coef_{number}"] = np.asarray(coef[:, : estimator.n_topics], dtype=np.float64)
-    if hasattr(estimator, "_word_coef"):
-        found["word_coef"] = np.asarray(estimator._word_coef, dtype=np.float32)
-        found["word_scale"] = np.asarray(estimator._word_scale, dtype=np.float64)
+        found[f"inner_coef_{number}"] = np.asarray(coef[:, : fitted.n_topics], dtype=np.float64)
+    if fitted.words is not None:
+        found["word_coef"] = np.asarray(fitted.words.coef, dtype=np.float32)
+        found["word_scale"] = np.asarray(fitted.words.scale, dtype=np.float64)
     return found
-
-
-def _members(estimator: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(topics, coefficients) of the further fits of an ensemble, whose linear predictors are averaged."""
-    if not has_members(estimator):
-        return []
-    return list(zip(estimator._member_topics, estimator._member_coef, strict=True))
 
 
 def _deviations(estimator: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -136,8 +108,8 @@ def _deviations(estimator: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:
     if isinstance(found, dict):
         facts["facets"] = _facets(found, np.asarray(background, dtype=np.float64))
         found = found["topic"].sparse.to_coo().T if "topic" in found else None
-    elif found is not None or estimator._emission.name == "sage":
-        eta, background, _ = unpack(estimator._state.word_topic)
+    elif found is not None or estimator.fitted_.spec.model.emission.name == "sage":
+        eta, background, _ = unpack(estimator.fitted_.state.word_topic)
         found = eta.T
     if found is None or background is None:
         return {}

@@ -9,13 +9,15 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from supertopic.documents.corpus import Corpus
-from supertopic.documents.labels import as_codes, as_table
-from supertopic.estimators.shared.certainty.cross_fit import level
-from supertopic.estimators.shared.certainty.margin_probabilities import scaled_probabilities
-from supertopic.estimators.shared.certainty.softmax_heat import described_heat
-from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.documents.labels import Target, as_codes, as_table
 from supertopic.explore.page.documents import wrong_classes, wrong_numbers
-from supertopic.inference.after.interval_levels import WIDEST, interval_at
+from supertopic.fitted.certainty.levels import level
+from supertopic.fitted.certainty.margin_probabilities import scaled_probabilities
+from supertopic.fitted.certainty.softmax_heat import described_heat
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import intervals, predict
+from supertopic.inference.after.interval_levels import WIDEST
+from supertopic.responses.several import Part
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)  # of the intervals that the page offers
 _LONGEST_LABEL = 300
@@ -68,7 +70,7 @@ class Outcomes:
 
 def outcomes_of(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outcomes:
     """The outcomes of a fitted estimator for these documents; none for topics alone."""
-    if isinstance(estimator, SupervisedEstimator):
+    if estimator.fitted_.spec.schema.targets:
         return _of_responses(estimator, corpus, y, covariates)
     if covariates is not None:
         raise ValueError(f"covariates: got a value, but {type(estimator).__name__} has none; expected None")
@@ -89,35 +91,33 @@ def _of_posterior(estimator: Any, corpus: Corpus, y: Any) -> Outcomes:
 
 
 def _of_responses(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outcomes:
-    n_documents = len(corpus)
-    means, found = estimator._predicted(corpus, covariates)
-    responses = estimator._parts()
-    parts = [_describe(estimator, place, target, part) for place, (target, part) in enumerate(responses)]
-    shares = np.asarray(found.mean_topics, dtype=np.float64)
-    classes = getattr(estimator, "classes_", None)
-    if len(parts) > 1 and isinstance(classes, np.ndarray):  # one class against the rest, for each class
-        codes = _codes(y, n_documents, classes)
+    n_documents, fitted = len(corpus), estimator.fitted_
+    schema = fitted.spec.schema
+    found = predict(fitted, corpus, schema.encode(covariates, n_documents))
+    parts = [_describe(fitted, place, target, part) for place, (target, part) in enumerate(fitted.spec.parts)]
+    score, shares = found.scores.score, np.asarray(found.scores.mean_topics, dtype=np.float64)
+    if schema.one_against_rest:
+        codes = _codes(y, n_documents, schema.classes)
         chances = np.asarray(estimator.predict_proba(corpus, covariates))
-        one = Outcome("class", "class", [str(c) for c in classes], parts, codes, chances, chances.argmax(axis=1))
-        return Outcomes([one], found.score, shares)
+        classes = [str(label) for label in schema.classes]
+        return Outcomes(
+            [Outcome("class", "class", classes, parts, codes, chances, chances.argmax(axis=1))], score, shares
+        )
     table = np.full((n_documents, len(parts)), np.nan)
     if y is not None:
-        table = np.asarray(estimator._new_labels(y, n_documents), dtype=np.float64).reshape(n_documents, -1)
-    outcomes = []
-    for place, ((target, part), mean) in enumerate(zip(responses, means, strict=True)):
+        table = np.asarray(schema.numbers(y, n_documents, "report"), dtype=np.float64).reshape(n_documents, -1)
+    outcomes, ends = [], intervals(fitted, found.scores, 0.9)
+    for place, ((target, part), mean) in enumerate(zip(fitted.spec.parts, found.means, strict=True)):
+        name, own = str(target.name), [parts[place]]
         if target.classes is None:
-            moments = (found.score[:, part.columns], found.moment[:, part.columns])
-            numbers = estimator._state.dispersion[part.numbers]
-            ends = interval_at(part.response, *moments, numbers, level(estimator, place, 0.9))
-            given: Any = (str(target.name), "number", [], [parts[place]], table[:, place], mean, np.zeros(0), ends)
-            outcomes.append(Outcome(*given))
+            outcomes.append(Outcome(name, "number", [], own, table[:, place], mean, np.zeros(0), ends[place]))
         else:
             kind = "score" if part.response.max_margin else "class"
             labels, decided = [str(label) for label in target.classes], np.asarray(part.response.decide(mean))
-            beside = scaled_probabilities(estimator._scaled, found.score) if hasattr(estimator, "_scaled") else None
-            given = (str(target.name), kind, labels, [parts[place]], table[:, place], mean, decided, None, beside)
-            outcomes.append(Outcome(*given))
-    return Outcomes(outcomes, found.score, shares)
+            scaling = fitted.certainty.scaling
+            beside = None if scaling is None else scaled_probabilities(scaling, score)
+            outcomes.append(Outcome(name, kind, labels, own, table[:, place], mean, decided, None, beside))
+    return Outcomes(outcomes, score, shares)
 
 
 def _codes(y: Any, n_documents: int, classes: np.ndarray) -> np.ndarray:
@@ -126,19 +126,20 @@ def _codes(y: Any, n_documents: int, classes: np.ndarray) -> np.ndarray:
     return as_codes(as_table(y, n_documents, "report")[0][:, 0], "report", classes)[0]
 
 
-def _describe(estimator: Any, place: int, target: Any, part: Any) -> dict[str, Any]:
+def _describe(fitted: Fitted, place: int, target: Target, part: Part) -> dict[str, Any]:
     """A response as `responses.js` takes it."""
+    scaling = fitted.certainty.scaling
     return {
         "response": part.response.name,
         "link": getattr(part.response, "link", None),
         "n_classes": 0 if target.classes is None else len(target.classes),
         "columns": [part.columns.start, part.columns.stop],
-        "dispersion": np.asarray(estimator._state.dispersion[part.numbers], dtype=np.float64).tolist(),
+        "dispersion": np.asarray(fitted.state.dispersion[part.numbers], dtype=np.float64).tolist(),
         "lowest": float(np.maximum(part.response.lowest, -1e300)),
         "grain": part.response.grain,
         "widest": WIDEST,
-        "levels": {str(p): level(estimator, place, p) for p in LEVELS} if target.classes is None else {},
+        "levels": {str(p): level(fitted, place, p) for p in LEVELS} if target.classes is None else {},
         "cost": float(getattr(part.response, "cost", 0.0)),
-        "scaled": [float(number) for number in getattr(estimator, "_scaled", ())],
-        "heat": described_heat(estimator, place, part),
+        "scaled": [] if scaling is None else scaling.tolist(),
+        "heat": described_heat(fitted, place, part),
     }

@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
 from supertopic.documents.labels import as_table
-from supertopic.estimators.shared.base import TopicEstimator
-from supertopic.estimators.shared.fitting.ensemble import covariate_coef
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.documents import pack_counts, pack_texts
 from supertopic.explore.page.effects import effects_of, users_scores
 from supertopic.explore.page.geometry import divergences, find_flags, naming_words, places_on_map, seriation
 from supertopic.explore.page.inference import describe_inference
 from supertopic.explore.page.outcomes import Outcome, outcomes_of
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import covariate_coef
 
 _LONGEST_LABEL = 300
 
@@ -39,11 +39,11 @@ def collect(
     covariates: Any = None, title: str | None = None,
 ) -> Payload:  # fmt: skip
     """All that the page needs; the arguments are those of `model.report`."""
-    if not isinstance(estimator, TopicEstimator):
+    if not hasattr(estimator, "engines"):
         raise TypeError(f"model: got {type(estimator).__name__}, expected a fitted estimator of supertopic")
-    check_is_fitted(estimator, "_state")
+    check_is_fitted(estimator, "fitted_")
     given_texts = _texts(X, texts)
-    corpus = estimator._as_corpus(X)
+    corpus = estimator.fitted_.corpus(X)
     columns = read_metadata(metadata, len(corpus))
     labels = _document_names(names, corpus)
     payload = Payload()
@@ -107,16 +107,16 @@ def _add_model(payload: Payload, estimator: Any, title: str | None, outcomes: li
         "title": str(title)[:_LONGEST_LABEL],
         "estimator": name,
         "version": version("supertopic"),
-        "parameters": {key: str(value) for key, value in shown.items() if key not in ("own_terms", "checkpoint")},
-        "words": [str(word) for word in estimator._words()],
+        "parameters": {key: str(value) for key, value in shown.items() if key != "checkpoint"},
+        "words": [str(word) for word in estimator.fitted_.vocabulary.words],
     }
 
 
 def _add_topics(payload: Payload, estimator: Any, shares: np.ndarray) -> None:
     topics = np.asarray(estimator.components_, dtype=np.float64)
     distance = divergences(topics)
-    used = shares.mean(axis=0) if len(shares) else estimator._average_shares()
-    average = _fit(estimator._average_shares(), len(topics), used)
+    used = shares.mean(axis=0) if len(shares) else estimator.fitted_.average_shares
+    average = _fit(estimator.fitted_.average_shares, len(topics), used)
     mean = average @ topics
     given = getattr(estimator, "topic_labels_", None) or [None] * len(topics)
     classes = getattr(estimator, "classes_", None)
@@ -143,19 +143,20 @@ def _add_effects(payload: Payload, estimator: Any, scores: np.ndarray | None) ->
     payload.facts["effects"] = None
     if scores is None:
         return
-    found = effects_of(estimator)
+    fitted = estimator.fitted_
+    found = effects_of(fitted, estimator.coefficients_)
     payload.facts["effects"] = {
         "names": [str(name)[:_LONGEST_LABEL] for name in found.names],
         "prior": found.prior,
         "intercept": found.intercept.tolist(),
         "origin": found.origin.tolist(),
         "unit": found.unit.tolist(),
-        "covariates": _covariates(estimator),
+        "covariates": _covariates(fitted),
     }
     payload.arrays |= {
         "coef": found.coef,
         "coef_std": found.std,
-        "predictor": users_scores(estimator, found, scores).astype(np.float32),
+        "predictor": users_scores(fitted, found, scores).astype(np.float32),
     }
     for name, attribute in (("inclusion", "inclusion_"), ("r_hat", "r_hat_"), ("sign", "sign_probability_")):
         if hasattr(estimator, attribute):
@@ -165,14 +166,14 @@ def _add_effects(payload: Payload, estimator: Any, scores: np.ndarray | None) ->
         payload.arrays["coef_interval"] = ends.reshape(2, *found.coef.shape)
 
 
-def _covariates(estimator: Any) -> list[dict[str, Any]]:
+def _covariates(fitted: Fitted) -> list[dict[str, Any]]:
     """Mean and coefficients of the covariates, by which typed numbers change a prediction."""
-    mean, factor = estimator._scaling.mean, estimator._scaling.factor
-    inner = covariate_coef(estimator)[:, : len(mean)] * factor
-    names = list(getattr(estimator, "covariate_names_", ())) or [f"covariate {p}" for p in range(len(mean))]
+    scaling = fitted.spec.schema.scaling
+    inner = covariate_coef(fitted)[:, : len(scaling.mean)] * scaling.factor
+    names = fitted.spec.schema.columns.labels or [f"covariate {p}" for p in range(len(scaling.mean))]
     return [
-        {"name": str(names[p])[:_LONGEST_LABEL], "mean": float(mean[p]), "inner": inner[:, p].tolist()}
-        for p in range(len(mean))
+        {"name": str(name)[:_LONGEST_LABEL], "mean": float(mean), "inner": column.tolist()}
+        for name, mean, column in zip(names, scaling.mean, inner.T, strict=True)
     ]
 
 
@@ -206,7 +207,7 @@ def _add_checks(payload: Payload, estimator: Any, corpus: Corpus, shares: np.nda
         "tokens": corpus.n_tokens,
         "stop_words": len(getattr(getattr(estimator, "vectorizer_", None), "stop_words_", ())),
         "iterations": int(getattr(estimator, "n_iter_", 0)),
-        "inference": _engine_name(estimator),
+        "inference": estimator.fitted_.spec.inference,
     }
     payload.arrays["bound"] = np.nan_to_num(np.asarray(estimator.bound_, dtype=np.float64))
     draws = getattr(estimator, "draws_", None) or {}
@@ -229,7 +230,3 @@ def _are_those_of_the_fit(estimator: Any, corpus: Corpus, shares: np.ndarray) ->
     if len(alpha) != shares.shape[1]:
         return False
     return np.allclose(kept, (alpha + lengths * shares) / (alpha.sum() + lengths), atol=1e-3)
-
-
-def _engine_name(estimator: Any) -> str:
-    return estimator._inference() if estimator.engines else "newton"

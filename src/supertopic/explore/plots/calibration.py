@@ -104,7 +104,7 @@ def _coverage(
         else:
             _, low, high = predicted
         if np.ndim(low) == 2:
-            place = [one.name for one in model._targets].index(found.name)
+            place = [one.name for one in model.fitted_.spec.schema.targets].index(found.name)
             low, high = low[:, place], high[:, place]
         inside.append(((low[found.known] <= found.y) & (found.y <= high[found.known])).sum())
     return {"": (_LEVELS, np.array(inside), np.full(len(_LEVELS), len(found.y)))}

@@ -35,7 +35,7 @@ def plot_deviations(model: Any, topic: int | None = None, *, n: int = 8, ax: Any
     model = style.fitted(model, "deviations")
     check_whole("n", n)
     parts = _parts(model, topic)
-    words, background = model._words(), np.asarray(model.background_, dtype=np.float64)
+    words, background = model.fitted_.vocabulary.words, np.asarray(model.background_, dtype=np.float64)
     top = np.argsort(-background, kind="stable")[:n]
     blocks = [Block("background", list(words[top]), np.exp(background[top]), own_scale=True, grey=True)]
     for title, eta in parts:
@@ -51,7 +51,7 @@ def deviations_of(model: Any) -> np.ndarray | None:
         return model.deviations_["topic"].sparse.to_coo().toarray().T
     if getattr(model, "deviations_", None) is None:
         return None
-    return sage.unpack(model._state.word_topic)[0].T
+    return sage.unpack(model.fitted_.state.word_topic)[0].T
 
 
 def _parts(model: Any, topic: int | None) -> list[tuple[str, np.ndarray]]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.results.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.explore.plots import style
 from supertopic.explore.plots.class_profiles import groups as grouped
 from supertopic.explore.plots.labels import place_labels
 from supertopic.explore.words import topic_words
+from supertopic.fitted.coefficients import CoefficientTable
 from supertopic.metrics import topic_distance
 
 _MOST_DOCUMENTS = 5000  # that are drawn
@@ -48,8 +48,8 @@ def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: An
     """
     style.pyplot()  # says what is missing
     model = style.fitted(model, "map")
-    words, table = topic_words(model, n), coefficients_of(model)
-    shares, (places, kept) = model._average_shares(), scaled_distances(model.components_)
+    words, table = topic_words(model, n), getattr(model, "coefficients_", None)
+    shares, (places, kept) = model.fitted_.average_shares, scaled_distances(model.components_)
     documents = None if X is None and y is None else style.shares_of(model, X, "plot_map")
     groups = None if y is None or documents is None else _groups(style.labels_of(y, len(documents)), y, table)
     colours = _colours(table, groups, target, isinstance(getattr(model, "classes_", None), np.ndarray))

@@ -31,7 +31,7 @@ def predicted(model: Any, X: Any, y: Any, target: Any, covariates: Any, plot: st
         )
     if X is None:
         raise ValueError(f"X: got None, expected the documents of y; {plot} predicts them")
-    X = model._as_corpus(X)  # text is counted once
+    X = model.fitted_.corpus(X)  # text is counted once
     found = model.predict(X, **_beside(covariates))
     name, classes = "", cast(Any, getattr(model, "classes_", None))
     if hasattr(found, "columns"):  # TopicModel
@@ -39,7 +39,7 @@ def predicted(model: Any, X: Any, y: Any, target: Any, covariates: Any, plot: st
         classes, y = classes.get(name), y[name] if hasattr(y, "columns") else y
         found = found[name].to_numpy()
     elif np.ndim(found) == 2:
-        names = [one.name for one in model._targets] if hasattr(model, "_targets") else list(model.labels_)
+        names = [one.name for one in model.fitted_.spec.schema.targets] or list(model.labels_)
         name = _choose(target, names)
         place = names.index(name)
         found, y = found[:, place], y[name] if hasattr(y, "columns") else np.asarray(y)[:, place]

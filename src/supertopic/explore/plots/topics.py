@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.results.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.explore.plots import style
 from supertopic.explore.words import topic_words
+from supertopic.fitted.coefficients import CoefficientTable
 
 _ROW = 0.135  # inches
 _NARROWEST = 19.0  # points of a lane
@@ -45,7 +45,7 @@ def plot_topics(
     Axes
     """
     model = style.fitted(model, "topics")
-    table = coefficients_of(model)
+    table = getattr(model, "coefficients_", None)
     if table is None:
         who = type(model).__name__
         raise ValueError(
@@ -63,7 +63,7 @@ def plot_topics(
     rows = np.empty(n_topics)
     rows[table.order(columns)] = np.arange(n_topics)[::-1]
     for lane in lanes:
-        _draw_lane(ax, lane, table, ends, rows, model._average_shares())
+        _draw_lane(ax, lane, table, ends, rows, model.fitted_.average_shares)
     _write_words(ax, words, style.named(model), rows, edge, unit)
     style.bare(ax, *([] if several else ["bottom"]))
     if several:

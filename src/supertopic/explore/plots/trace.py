@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 from supertopic.explore.plots import style
 
 _HIDDEN = ("inclusion", "log_joint")  # no draws; the same as "bound"
@@ -64,7 +63,7 @@ def _bound(model: Any, ax: Any) -> Any:
         ax.set_ylim(later.min() - 0.3 * (later.max() - later.min()), trace.max() + 0.1 * (later.max() - later.min()))
     ax.ticklabel_format(useOffset=False, axis="y")
     ax.xaxis.get_major_locator().set_params(integer=True)
-    at_mode = bool(model.engines) and model._engine().at_mode  # predictions are a part of what such a fit maximises
+    at_mode = model.fitted_.spec.engine.at_mode  # predictions are a part of what such a fit maximises
     value = "log joint per token" if sampler else "objective" if at_mode else "bound per token"
     return style.finish(ax, "sweep" if sampler else "step", value)
 
@@ -80,7 +79,7 @@ def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Any) -> An
     n_chains = int(getattr(model, "n_chains", 1)) if what in _BY_CHAIN else 1
     label, kind = what, "topic " if what in ("coef", "alpha") else ""
     if what == "coef":
-        table = coefficients_of(model)
+        table = getattr(model, "coefficients_", None)
         assert table is not None
         column = table.column(target)
         draws = draws[:, column, : table.coef.shape[1]]

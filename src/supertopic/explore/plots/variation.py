@@ -54,7 +54,7 @@ def variation_by_decile(model: Any, X: Any, n_bins: int = 10) -> pd.Series:
     """
     check_whole("n_bins", n_bins)
     model = style.fitted(model, "variation")
-    frequency = np.asarray(model._as_corpus(X).counts.sum(axis=0)).ravel()
+    frequency = np.asarray(model.fitted_.corpus(X).counts.sum(axis=0)).ravel()
     variation = np.abs(_topic_deviations(model)).sum(axis=0)
     bins = np.empty(len(frequency), dtype=int)
     bins[np.argsort(frequency, kind="stable")] = np.arange(len(frequency)) * n_bins // len(frequency)

@@ -32,9 +32,9 @@ def plot_words(model: Any, topics: Any = None, *, n: int = 6, by: str = "probabi
     Axes
     """
     model = style.fitted(model, "words")
-    found, shares = topic_words(model, n, by), model._average_shares()
+    found, shares = topic_words(model, n, by), model.fitted_.average_shares
     chosen = checked_topics(topics, len(found))
-    place = {word: column for column, word in enumerate(model._words())}
+    place = {word: column for column, word in enumerate(model.fitted_.vocabulary.words)}
     blocks, labels = [], style.named(model, 16)
     for k in chosen:
         probabilities = model.components_[k, [place[word] for word in found[k]]].astype(np.float64)

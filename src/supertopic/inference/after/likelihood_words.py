@@ -159,6 +159,7 @@ class LikelihoodWords:
     """Words beside the topics of a model with a likelihood."""
 
     least = 5
+    pilot_sees_words = True
 
     def __init__(self, response: Response) -> None:
         self.response = response

@@ -74,6 +74,7 @@ class MarginWords:
     """Words beside the topics of a max-margin model."""
 
     least = 10
+    pilot_sees_words = False
 
     def __init__(self, response: MaxMargin) -> None:
         self.response = response

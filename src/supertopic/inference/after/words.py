@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,13 +69,6 @@ class WordPart:
         return word_features(counts, self.scale) @ self.coef.T.astype(np.float64)
 
 
-class NoWordPart:
-    """A model of topics alone."""
-
-    def score(self, counts: sp.csr_matrix) -> float:
-        return 0.0
-
-
 @dataclass(frozen=True)
 class ScoredDocuments:
     """Documents with the linear predictors that a model of topics gives them."""
@@ -103,6 +96,7 @@ class WordStep(Protocol):
     """How a kind of model weighs topics against words, and fits both."""
 
     least: int  # documents to be held out at least
+    pilot_sees_words: bool  # whether the pilot is fitted to the words of documents held out, without their labels
 
     def can_hold_out(self, y: np.ndarray, held_out: np.ndarray) -> bool:
         """Whether the documents that are left are enough for a pilot fit."""
@@ -133,8 +127,3 @@ def add_words(
         dispersion=found.dispersion,
     )  # fmt: skip
     return state, WordPart(found.word_coef.astype(np.float32), scale), found
-
-
-def word_part(owner: Any) -> WordPart | NoWordPart:
-    """The words' part of an object that keeps its arrays as `_word_coef` and `_word_scale`, or none."""
-    return WordPart(owner._word_coef, owner._word_scale) if hasattr(owner, "_word_coef") else NoWordPart()

@@ -132,7 +132,8 @@ class SupervisedGibbs(Sampling):
         sampler = self.sampler
         state, draws = self.sums.means(self.task.model, sampler.lengths, sampler.alpha, sampler.beta)
         draws |= {"log_joint": np.asarray(self.trace), "alpha": np.asarray(self.alphas)}
-        return Fit(state, self.trace, self.done, draws)
+        terms = self.task.model.coef_step.document_terms(len(self.task.batch), self.task.model.response.n_columns)
+        return Fit(state, self.trace, self.done, draws, terms)
 
     def arrays(self) -> dict[str, np.ndarray]:
         sampler = self.sampler

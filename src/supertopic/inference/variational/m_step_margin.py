@@ -13,6 +13,7 @@ A Laplace prior is normal given the coefficients r there were, |eta|/scale <= (e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -45,6 +46,20 @@ class Duals(DocumentTerms):
 
     def arrays(self) -> dict[str, np.ndarray]:
         return dict(vars(self))
+
+    @classmethod
+    def none(cls, n_documents: int, n_columns: int) -> Self:
+        """Before the first step."""
+        return cls(
+            np.zeros((n_documents, n_columns)), np.zeros(n_documents, dtype=bool),
+            np.zeros((0, n_documents), dtype=np.int32), np.zeros(0, dtype=np.int64),
+        )  # fmt: skip
+
+    def again(self, n_documents: int) -> Duals | None:
+        """The multipliers alone."""
+        if len(self.dual) != n_documents:
+            return None
+        return replace(self.none(*self.dual.shape), dual=self.dual)
 
     def start(self, coef: np.ndarray) -> Solution | None:
         """Where the next problem starts; None before the first step."""
@@ -93,9 +108,7 @@ class MarginStep:
         self.response = response
 
     def document_terms(self, n_documents: int, n_columns: int) -> Duals:
-        nothing = np.zeros((0, n_documents), dtype=np.int32)
-        support = np.zeros(n_documents, dtype=bool)
-        return Duals(np.zeros((n_documents, n_columns)), support, nothing, np.zeros(0, dtype=np.int64))
+        return Duals.none(n_documents, n_columns)
 
     def restore_terms(self, arrays: dict[str, np.ndarray]) -> Duals:
         return Duals(**{name: arrays.pop(name) for name in ("dual", "support", "planes", "n_support")})

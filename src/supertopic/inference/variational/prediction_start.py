@@ -35,6 +35,9 @@ class Searched(DocumentTerms):
         self.topics, self.epochs = topics, epochs  # 0: those that training has started from
         self.penalties: dict[int, int] = {}  # of the regressions whose estimates were followed (`prediction_guide`)
 
+    def again(self, n_documents: int) -> Searched:
+        return self
+
 
 def first_topics(task: Task, train: Batch) -> np.ndarray:
     """b (V, K): LDA's topics after a few steps of EM, max-margin topics for a softmax, or those of an earlier fit."""

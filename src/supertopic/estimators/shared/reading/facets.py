@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -17,6 +18,10 @@ from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.fitted.checks import require_weights
+from supertopic.fitted.fit import kept, task_of
+from supertopic.fitted.fitted import Fitted, Vocabulary
+from supertopic.fitted.spec import Schema
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run
@@ -28,6 +33,7 @@ from supertopic.priors.dirichlet import DirichletPrior
 
 _EXACTLY = LocalLimits(max_passes=200, tol=1e-4)  # for new documents: small differences decide their labels
 _DOCUMENTS_AT_ONCE = 2048
+FACETS = ("background", "eta_data", "eta_indices", "eta_indptr")  # arrays of all these estimators
 
 
 class FacetedEstimator(TopicEstimator):
@@ -37,13 +43,13 @@ class FacetedEstimator(TopicEstimator):
     """
 
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_faceted, EMSettings, 100)}
-    _kept_arrays: ClassVar[tuple[str, ...]] = ("background_", "_eta_data", "_eta_indices", "_eta_indptr")
+    labels_: dict[str, np.ndarray]  # the values of each facet
 
-    def _design(self) -> CellDesign:
+    def _design(self, fitted: Fitted) -> CellDesign:
         """Which components each cell has, in a fitted model."""
         raise NotImplementedError
 
-    def _label_logs(self) -> np.ndarray:
+    def _label_logs(self, fitted: Fitted) -> np.ndarray:
         """(A,) log p(combination of labels) for a new document."""
         raise NotImplementedError
 
@@ -53,67 +59,87 @@ class FacetedEstimator(TopicEstimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
+    def _check_parameters(self) -> None:
+        self._check()
+
     def _check(self) -> FacetPrior:
         """Refuses parameters that make no sense, before any work is done."""
         require_whole(self, "n_topics")
         self._engine().read(self)
-        self._backend()
+        self._place()
         DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         return FacetPrior(self.prior, self.gamma, self.background, self.unseen, self.interaction_gamma)
 
     def _fit_labels(
         self,
         corpus: Corpus,
+        vocabulary: Vocabulary,
         y: np.ndarray,
         labels: Labels,
         design: CellDesign,
         prior: FacetPrior,
         seed: int | None = None,
-    ) -> FacetedFit[Labels]:
-        """Fit, and set the fitted attributes that all these estimators have.
+    ) -> tuple[Fitted, FacetedFit[Labels]]:
+        """The part of a fitted model that all these estimators have, and what the engine found.
 
         y : the data that `labels` was made from, for the fingerprint of the checkpoint
         seed : the one that `labels` started from, if it took one
         """
-        model = self._model()
-        batch = Batch(corpus.counts, y, np.ones(len(corpus)), model.n_topics)
-        task = self._task(model, batch, self._engine().read(self), seed=seed)
+        spec = self._spec(Schema())
+        batch = Batch(corpus.counts, y, np.ones(len(corpus)), spec.model.n_topics)
+        task = task_of(spec, batch, self._seed_of_fit() if seed is None else seed)
         with task.backend:
             engine = partial(fit_faceted, labels, design, prior)
-            fit = cast(FacetedFit[Labels], run(engine, task, type(self).__name__))
-        self.background_ = fit.components.background
-        eta = sp.csr_matrix(fit.components.eta.astype(np.float32))
-        self._eta_data, self._eta_indices, self._eta_indptr = eta.data, eta.indices, eta.indptr
-        self._keep(model, fit)
-        self.doc_topic_ = fit.doc_topic
-        self._derive(model)
-        return fit
+            found = cast(FacetedFit[Labels], run(engine, task, spec.name))
+        eta = sp.csr_matrix(found.components.eta.astype(np.float32))
+        more = {"background": found.components.background}
+        more |= {"eta_data": eta.data, "eta_indices": eta.indices, "eta_indptr": eta.indptr}
+        fitted = kept(spec, vocabulary, found, n_seen=len(corpus), more=more)
+        return replace(fitted, doc_topic=found.doc_topic), found
 
-    def _starts_warm(self) -> bool:
-        return False
+    def _publish(self, fitted: Fitted) -> None:
+        super()._publish(fitted)
+        self.background_ = fitted.more["background"]
 
-    def _model(self) -> Model:
+    def _model(self, schema: Schema) -> Model:
         return Model(self.n_topics, DirichletTopics(0.0), DirichletPrior.parse(self.doc_topic_prior, self.n_topics))
+
+    def check_file(self, fitted: Fitted) -> None:
+        """Refuse deviations of topics, labels and interactions that are no sparse matrix with a row per component."""
+        indptr, indices = fitted.more["eta_indptr"], fitted.more["eta_indices"]
+        if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices) or np.any(np.diff(indptr) < 0):
+            raise ValueError("eta_indptr does not cut eta_data into rows")
+        if int(indices.max(initial=0)) >= fitted.vocabulary.n_words:
+            raise ValueError("eta_indices holds a word beyond the vocabulary")
+        self._check_labels(fitted)
+        design = self._design(fitted)
+        if design.n_components != len(indptr) - 1:
+            raise ValueError(f"the deviations have {len(indptr) - 1} rows, expected {design.n_components}")
+        require_weights(facet_parts(fitted).tables(design).astype(np.float32), axis=0)
+
+    def _check_labels(self, fitted: Fitted) -> None:
+        """Refuse labels without a meaning."""
+        raise NotImplementedError
 
     # --- using --------------------------------------------------------------------------------------------------
 
     def _infer_labels(
-        self, corpus: Corpus, logs: np.ndarray, backend: Backend, tables: np.ndarray | None = None
+        self, fitted: Fitted, corpus: Corpus, logs: np.ndarray, backend: Backend, tables: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Posterior over the combinations of labels (D, A) and topic shares (D, K), given log p(a) (D, A).
 
         tables : (cells, V) p(word | cell); by default those of all cells of the fit
         """
-        tables = self._parts().tables(self._design()) if tables is None else tables
-        posterior, shares = np.empty(logs.shape), np.empty((len(corpus), self.n_topics), dtype=np.float32)
+        tables = facet_parts(fitted).tables(self._design(fitted)) if tables is None else tables
+        posterior, shares = np.empty(logs.shape), np.empty((len(corpus), fitted.n_topics), dtype=np.float32)
         for start in range(0, len(corpus), _DOCUMENTS_AT_ONCE):
             rows = slice(start, start + _DOCUMENTS_AT_ONCE)
-            documents = Documents(corpus.counts[rows], logs[rows], self.n_topics, _EXACTLY)
-            documents.infer(tables, self._state.alpha, logs[rows], True, backend)
+            documents = Documents(corpus.counts[rows], logs[rows], fitted.n_topics, _EXACTLY)
+            documents.infer(tables, fitted.state.alpha, logs[rows], True, backend)
             posterior[rows], shares[rows] = documents.posterior, documents.doc_topic()
         return posterior, shares
 
-    def _held_out(
+    def held_out(
         self, X: Any, method: str, random_state: int, logs: np.ndarray | None = None, **options: Any
     ) -> HeldOut:
         """log p(words) of new documents, p(w) = sum_a p(a) p(w | a) over the combinations of labels a.
@@ -122,35 +148,28 @@ class FacetedEstimator(TopicEstimator):
 
         logs : (D, A) log p(a); by default that of all new documents
         """
-        corpus = self._as_corpus(X)
-        logs = np.tile(self._label_logs(), (len(corpus), 1)) if logs is None else logs
-        tables = self._parts().tables(self._design())
+        fitted, corpus = self._now, self._as_corpus(X)
+        logs = np.tile(self._label_logs(fitted), (len(corpus), 1)) if logs is None else logs
+        tables = facet_parts(fitted).tables(self._design(fitted))
         if method == "completion":
             seen = Corpus(completion_split(corpus.counts, random_state)[0])
-            with self._backend() as backend:
-                posterior = self._infer_labels(seen, logs, backend, tables)[0]
+            with fitted.spec.place.open() as backend:
+                posterior = self._infer_labels(fitted, seen, logs, backend, tables)[0]
             logs = np.where(posterior > 0, np.log(np.maximum(posterior, 1e-300)), -np.inf)
         under, n_tokens = np.empty(logs.shape), np.zeros(len(corpus))
         for place in range(logs.shape[1]):
-            topics = tables[place * self.n_topics : (place + 1) * self.n_topics].T
-            given = (topics, self._state.alpha, corpus.counts, method)
+            topics = tables[place * fitted.n_topics : (place + 1) * fitted.n_topics].T
+            given = (topics, fitted.state.alpha, corpus.counts, method)
             under[:, place], n_tokens = log_likelihood(*given, random_state=random_state, **options)
         return HeldOut(logsumexp(under + logs, axis=1), n_tokens)
 
-    def _infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
-        logs = np.tile(self._label_logs(), (len(corpus), 1))
-        return self._infer_labels(corpus, logs, backend)[1]
+    def _shares(self, corpus: Corpus) -> np.ndarray:
+        fitted = self._now
+        logs = np.tile(self._label_logs(fitted), (len(corpus), 1))
+        with fitted.spec.place.open() as backend:
+            return self._infer_labels(fitted, corpus, logs, backend)[1]
 
     # --- showing ------------------------------------------------------------------------------------------------
-
-    def _parts(self) -> Components:
-        check_is_fitted(self, "_state")
-        return Components(np.asarray(self.background_), self._sparse().toarray().astype(np.float64))
-
-    def _sparse(self) -> sp.csr_matrix:
-        """(components, V): all deviations."""
-        shape = (len(self._eta_indptr) - 1, self.n_features_in_)
-        return sp.csr_matrix((self._eta_data, self._eta_indices, self._eta_indptr), shape)
 
     @property
     def deviations_(self) -> dict[str, pd.DataFrame]:
@@ -158,8 +177,8 @@ class FacetedEstimator(TopicEstimator):
 
         The keys are the names of the factors: ``deviations_["topic"]``, ``["party"]``, ``["topic × party"]``.
         """
-        check_is_fitted(self, "_state")
-        design, eta, frames = self._design(), self._sparse(), {}
+        check_is_fitted(self, "fitted_")
+        design, eta, frames = self._design(self.fitted_), _sparse(self.fitted_), {}
         for group, rows in zip(design.groups, design.slices, strict=True):
             values = [self._names(factor) for factor in group.factors]
             columns = (
@@ -168,14 +187,16 @@ class FacetedEstimator(TopicEstimator):
                 else pd.MultiIndex.from_product(values, names=group.factors)
             )
             part = sp.csc_matrix(eta[rows].T)
-            frames[" × ".join(group.factors)] = pd.DataFrame.sparse.from_spmatrix(part, self._words(), columns)
+            frames[" × ".join(group.factors)] = pd.DataFrame.sparse.from_spmatrix(
+                part, self.fitted_.vocabulary.words, columns
+            )
         return frames
 
     @property
     def sparsity_(self) -> dict[str, float]:
         """The share of deviations that are exactly zero, by kind of component."""
-        check_is_fitted(self, "_state")
-        design, eta = self._design(), self._sparse()
+        check_is_fitted(self, "fitted_")
+        design, eta = self._design(self.fitted_), _sparse(self.fitted_)
         return {
             " × ".join(group.factors): 1.0 - eta[rows].nnz / (group.n_components * self.n_features_in_)
             for group, rows in zip(design.groups, design.slices, strict=True)
@@ -192,8 +213,8 @@ class FacetedEstimator(TopicEstimator):
         """
         if by not in ("contribution", "deviation"):
             raise ValueError(f"by: got {by!r}, expected 'contribution' or 'deviation'")
-        check_is_fitted(self, "_state")
-        rows, base, words = [], np.exp(self.background_), self._words()
+        check_is_fitted(self, "fitted_")
+        rows, base, words = [], np.exp(self.background_), self.fitted_.vocabulary.words
         for part, frame in self.deviations_.items():
             eta = frame.sparse.to_coo().tocsc()
             for j, column in enumerate(frame.columns):
@@ -204,3 +225,13 @@ class FacetedEstimator(TopicEstimator):
                     if values[w] > 0:
                         rows.append((part, component, rank, words[w], values[w]))
         return pd.DataFrame(rows, columns=["part", "component", "rank", "word", "deviation"])
+
+
+def facet_parts(fitted: Fitted) -> Components:
+    return Components(np.asarray(fitted.more["background"]), _sparse(fitted).toarray().astype(np.float64))
+
+
+def _sparse(fitted: Fitted) -> sp.csr_matrix:
+    """(components, V): all deviations."""
+    data, indices, indptr = (fitted.more[f"eta_{name}"] for name in ("data", "indices", "indptr"))
+    return sp.csr_matrix((data, indices, indptr), (len(indptr) - 1, fitted.vocabulary.n_words))

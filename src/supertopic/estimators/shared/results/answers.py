@@ -8,38 +8,27 @@ from typing import Any
 import numpy as np
 
 from supertopic.documents.labels import as_numbers, as_table, missing
-from supertopic.estimators.shared.certainty.cross_fit import level
-from supertopic.inference.after.interval_levels import interval_at
-from supertopic.inference.after.prediction import Scores
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import Ends, Predicted, intervals
 from supertopic.metrics import predictive_r2
 
 
-def predict_numbers(estimator: Any, X: Any, return_interval: float | None, covariates: Any = None) -> Any:
+def predict_numbers(fitted: Fitted, found: Predicted, return_interval: float | None) -> Any:
     """E[y] of new documents (D,), or (D, M) for several responses; with the ends of intervals where asked for."""
-    means, found = estimator._predicted(X, covariates)
-    mean = means[0] if len(means) == 1 else np.column_stack(means)
+    mean = found.means[0] if len(found.means) == 1 else np.column_stack(found.means)
     if return_interval is None:
         return mean
-    ends = [pair for pair in intervals(estimator, found, return_interval) if pair is not None]
+    ends = [pair for pair in users_intervals(fitted, found, return_interval) if pair is not None]
     if len(ends) == 1:
         return mean, *ends[0]
     return mean, np.column_stack([low for low, _ in ends]), np.column_stack([high for _, high in ends])
 
 
-def intervals(estimator: Any, found: Scores, probability: float) -> list[tuple[np.ndarray, np.ndarray] | None]:
+def users_intervals(fitted: Fitted, found: Predicted, probability: float) -> list[Ends | None]:
     """The ends of intervals of each response, each (D,); None for classes."""
     if not 0 < probability < 1:
         raise ValueError(f"return_interval: got {probability!r}, expected a probability between 0 and 1")
-    dispersion = estimator._state.dispersion
-    return [
-        interval_at(
-            part.response, found.score[:, part.columns], found.moment[:, part.columns], dispersion[part.numbers],
-            level(estimator, place, probability),
-        )
-        if target.classes is None
-        else None
-        for place, (target, part) in enumerate(estimator._parts())
-    ]  # fmt: skip
+    return intervals(fitted, found.scores, probability)
 
 
 def score_numbers(y: Any, predicted: np.ndarray) -> float:
@@ -86,10 +75,3 @@ def _known(column: np.ndarray) -> np.ndarray:
     if not known.any():
         raise ValueError("y is missing for every document; expected some labels")
     return known
-
-
-def users_dispersion(estimator: Any) -> float | np.ndarray:
-    """The responses' dispersions as users know them: one number, or one for each response."""
-    dispersion = estimator._state.dispersion
-    spreads = [float(part.response.spread(dispersion[part.numbers])) for _, part in estimator._parts()]
-    return spreads[0] if len(spreads) == 1 else np.array(spreads)

@@ -22,10 +22,10 @@ def by_batches(method: Callable[..., Any]) -> Callable[..., Any]:
     def over(self: Any, X: Any, *args: Any, **params: Any) -> Any:
         if not isinstance(X, Stream):
             return method(self, X, *args, **params)
-        check_is_fitted(self, "_state")
-        if hasattr(self, "_as_sentences"):
+        check_is_fitted(self, "fitted_")
+        if hasattr(self, "sentences"):
             raise ValueError(f"X: got a Stream, but a {type(self).__name__} needs sentences; give documents")
-        if params.get("covariates") is not None or (hasattr(self, "_scaling") and len(self._scaling.mean)):
+        if params.get("covariates") is not None or len(self.fitted_.spec.schema.scaling.mean):
             raise ValueError(
                 "X: got a Stream, which brings no covariates; give documents and covariates batch by batch"
             )
@@ -63,4 +63,4 @@ def _as_frame(estimator: Any, name: str, found: Any) -> pd.DataFrame:
         return pd.DataFrame(found, columns=estimator.get_feature_names_out())
     if name == "predict_proba":
         return pd.DataFrame(found, columns=estimator.classes_)
-    return pd.DataFrame(found, columns=[target.name for target in estimator._targets])
+    return pd.DataFrame(found, columns=[target.name for target in estimator.fitted_.spec.schema.targets])

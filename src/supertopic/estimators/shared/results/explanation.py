@@ -15,7 +15,7 @@ OTHERS = "other topics"
 
 
 def explained(
-    estimator: Any, doc: Any, frame: pd.DataFrame, n_topics: int | None, beside: pd.DataFrame | None = None
+    vectorizer: Any, doc: Any, frame: pd.DataFrame, n_topics: int | None, beside: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """The frame with all topics of each word, cut to the largest topics; unknown words stand at its end.
 
@@ -31,7 +31,7 @@ def explained(
         frame = frame.assign(**{OTHERS: np.clip(rest, 0.0, 1.0)})
     if beside is not None:
         frame = pd.concat([frame, beside.reindex(columns=frame.columns)], ignore_index=True)
-    unknown = unknown_words(estimator, doc)
+    unknown = unknown_words(vectorizer, doc)
     if not unknown:
         return TopicFrame(frame)
     more = pd.DataFrame({"word": list(unknown), "count": np.array(list(unknown.values()), dtype=np.float64)})
@@ -47,10 +47,10 @@ def by_contribution(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[np.argsort(-size, kind="stable")].reset_index(drop=True)
 
 
-def unknown_words(estimator: Any, doc: Any) -> Counter[str]:
+def unknown_words(vectorizer: Any, doc: Any) -> Counter[str]:
     """The words of a text that are not in the vocabulary, without those that were left out on purpose."""
     texts = [doc] if isinstance(doc, str) else list(doc) if isinstance(doc, list | tuple) else []
-    vectorizer, found = getattr(estimator, "vectorizer_", None), Counter[str]()
+    found = Counter[str]()
     if vectorizer is None or not all(isinstance(text, str) for text in texts):
         return found
     for text in texts:

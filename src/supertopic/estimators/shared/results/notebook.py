@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.results.coefficient_table import CoefficientTable, coefficients_of
 from supertopic.estimators.shared.results.topic_info import topic_labels
+from supertopic.fitted.coefficients import CoefficientTable
 from supertopic.html_tables import bar_svg, dots_svg, number, shown, table_html, with_error, words_html
 
 _MOST_NUMBERS = 12  # columns of coefficients that are shown as numbers; more are dots only
@@ -16,7 +16,7 @@ _MOST_NUMBERS = 12  # columns of coefficients that are shown as numbers; more ar
 
 def model_html(model: Any, n: int = 10) -> str:
     """The model's parameters, and a table of its topics: the largest coefficient first, or class by class."""
-    table, shares = coefficients_of(model), model._average_shares()
+    table, shares = getattr(model, "coefficients_", None), model.fitted_.average_shares
     order = np.arange(len(model.components_)) if table is None else table.order()
     columns: dict[str, list[str]] = {"topic": [str(k) for k in order]}
     labels = topic_labels(model)
@@ -62,11 +62,11 @@ def _coefficients(model: Any, table: CoefficientTable, order: np.ndarray) -> dic
 def _facts(model: Any, table: CoefficientTable | None) -> str:
     """What was fitted to what, in a line."""
     facts = [f"{len(model.components_)} topics", f"{model.n_features_in_:,} words"]
-    if getattr(getattr(model, "vectorizer_", None), "stop_words_", None):
+    if model.fitted_.vocabulary.stop_words:
         facts[-1] += " without stop words"
     if hasattr(model, "doc_topic_"):
         facts.append(f"{len(model.doc_topic_):,} documents")
-    targets = getattr(model, "_targets", [])
+    targets = model.fitted_.spec.schema.targets
     if len(targets) == 1:
         name = "" if targets[0].name == "y" else f" of {shown(targets[0].name)}"
         facts.append(f"response {escape(targets[0].response)}{name}")

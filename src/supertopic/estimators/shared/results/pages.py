@@ -93,7 +93,7 @@ def _replaced(doc: str, section: str, cls: type, known: Mapping[str, type], done
 def _rest(cls: type, section: str, theirs: list[Entry]) -> list[str]:
     """What "..." stands for: parameters of the signature, or all attributes of the other docstring."""
     if section == "Parameters":
-        return [name for name in inspect.signature(cls).parameters if name != "own_terms"]
+        return list(inspect.signature(cls).parameters)
     return [name for entry in theirs for name in entry.names]
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from supertopic.checks import check_whole
-from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 from supertopic.html_tables import TopicFrame
 from supertopic.metrics import coherence, exclusivity, frex
 
@@ -30,7 +29,7 @@ def top_words_by(model: Any, n: int, by: str = "probability") -> list[list[str]]
     """The n first words of each topic, by p(word | topic) or by FREX: words both frequent and exclusive."""
     rank = model.components_ if by == "probability" else frex(model.components_, _FREQUENCY)
     order = np.argsort(-rank, axis=1, kind="stable")[:, : int(n)]
-    return [list(words) for words in model._words()[order]]
+    return [list(words) for words in model.fitted_.vocabulary.words[order]]
 
 
 def topic_labels(model: Any) -> list[str]:
@@ -42,7 +41,11 @@ def topic_labels(model: Any) -> list[str]:
 def topic_info(model: Any, X: Any = None, n: int = 10) -> pd.DataFrame:
     """One row per topic, in the order of their numbers; see `TopicEstimator.topic_info`."""
     check_whole("n", n)
-    shares, table, top = model._average_shares(), coefficients_of(model), min(int(n), model.n_features_in_)
+    shares, table, top = (
+        model.fitted_.average_shares,
+        getattr(model, "coefficients_", None),
+        min(int(n), model.n_features_in_),
+    )
     labels = topic_labels(model)
     columns: dict[str, Any] = {"label": labels} if any(labels) else {}
     if len(shares) == len(model.components_):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+
+from supertopic.documents.labels import Target
+from supertopic.fitted.fitted import Fitted
 
 _LOG = "on the log scale (0.7 doubles it)"
 _UNITS = {
@@ -16,22 +19,23 @@ _UNITS = {
 }
 
 
-def unit_line(estimator: Any) -> str:
-    """A sentence: what a coefficient is relative to, on which scale, and of two classes, which one it raises."""
-    response = estimator._targets[0].response if len(estimator._targets) == 1 else ""
+def unit_line(fitted: Fitted) -> str:
+    """A sentence: what a coefficient is relative to, on which scale, and of two classes, which one it speaks for."""
+    targets, prior = fitted.spec.schema.targets, fitted.spec.model.coef_prior
+    response = targets[0].response if len(targets) == 1 else ""
     unit = _UNITS.get(response, "on the scale of the linear predictor")
-    if getattr(estimator, "link", "auto") == "canonical":
+    if any(target.link == "canonical" for target in targets):
         unit = "on the scale of the linear predictor"
-    raised = raised_class(estimator)
-    above = "a topic without effect" if estimator._coef_prior().sparse else "an average document"
+    second = second_class(targets)
+    above = "a topic without effect" if prior.sparse else "an average document"
     return (
         f"coef: what a document all of this topic has above (or below) {above}, {unit}"
-        f"{'' if raised is None else f'; more speaks for {raised}'}."
+        f"{'' if second is None else f'; more speaks for {second}'}."
     )
 
 
-def raised_class(estimator: Any) -> str | None:
-    """The class that a coefficient raises, where there are two; None for numbers, grades and more classes."""
-    target = estimator._targets[0]
-    two = len(estimator._targets) == 1 and target.classes is not None and len(target.classes) == 2
-    return str(target.classes[1]) if two and target.response != "ordinal" else None
+def second_class(targets: Sequence[Target]) -> str | None:
+    """The class that a coefficient speaks for, where there are two; None for numbers, grades and more classes."""
+    target = targets[0]
+    two = len(targets) == 1 and target.classes is not None and len(target.classes) == 2
+    return str(target.classes[1]) if two and target.classes is not None and target.response != "ordinal" else None

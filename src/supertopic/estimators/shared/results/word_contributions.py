@@ -15,60 +15,57 @@ import pandas as pd
 import scipy.sparse as sp
 
 from supertopic.documents.covariates import given_by_name
-from supertopic.estimators.shared.fitting.ensemble import has_members
-from supertopic.estimators.shared.results.effects import Effects
 from supertopic.estimators.shared.results.explanation import by_contribution
+from supertopic.fitted.coefficients import Effects, effects, word_effects
+from supertopic.fitted.fitted import Fitted
 from supertopic.inference.after import prediction
 from supertopic.inference.after.words import word_features
 
 
-def with_contributions(estimator: Any, doc: Any, frame: pd.DataFrame) -> pd.DataFrame:
+def with_contributions(fitted: Fitted, doc: Any, frame: pd.DataFrame) -> pd.DataFrame:
     """The words of a document, sorted by what they add to the linear predictors, which stands behind word and count."""
-    count = frame["count"].to_numpy()
-    counts = estimator._as_corpus([doc] if isinstance(doc, str) else doc).counts
+    count, own = frame["count"].to_numpy(), effects(fitted)
+    counts = fitted.one_document(doc).counts
     by_count = np.argsort(-counts.data, kind="stable")  # the order of the frame's rows
-    found = [_of_fit(estimator, frame.filter(like="topic ").to_numpy(), count, estimator._columns_coef)]
-    for phi, effects in _members(estimator, counts):
-        above = effects.topics + (effects.intercept - estimator._columns_intercept)[:, None]
-        found.append(_of_fit(estimator, phi[by_count], count, above))
+    found = [_of_fit(fitted, frame.filter(like="topic ").to_numpy(), count, own.topics)]
+    for phi, one in _members(fitted, counts):
+        above = one.topics + (one.intercept - own.intercept)[:, None]
+        found.append(_of_fit(fitted, phi[by_count], count, above))
     contribution = np.mean(found, axis=0)
-    if hasattr(estimator, "word_coef_"):
-        features = word_features(counts, estimator._word_scale)
-        own = features.data[:, None] * estimator.word_coef_[:, features.indices].T
-        contribution += own[by_count]
-    for place, (name, column) in enumerate(zip(estimator._column_names(), contribution.T, strict=True)):
+    if fitted.words is not None and (coef := word_effects(fitted)) is not None:
+        features = word_features(counts, fitted.words.scale)
+        contribution += (features.data[:, None] * coef[:, features.indices].T)[by_count]
+    for place, (name, column) in enumerate(zip(fitted.spec.column_names, contribution.T, strict=True)):
         frame.insert(2 + place, f"contribution {name}".strip(), column)
     return by_contribution(frame)
 
 
-def _of_fit(estimator: Any, phi: np.ndarray, count: np.ndarray, coef: np.ndarray) -> np.ndarray:
+def _of_fit(fitted: Fitted, phi: np.ndarray, count: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """(n, C) by the topics of one fit; phi (n, K), coef (C, K) above the intercept."""
-    return prediction.response_shares(estimator._point_model(), phi, count) @ coef.T
+    return prediction.response_shares(fitted.point, phi, count) @ coef.T
 
 
-def _members(estimator: Any, counts: sp.csr_matrix) -> Iterator[tuple[np.ndarray, Effects]]:
+def _members(fitted: Fitted, counts: sp.csr_matrix) -> Iterator[tuple[np.ndarray, Effects]]:
     """phi (n, K) and the coefficients of an ensemble's further fits."""
-    if not has_members(estimator):
-        return
-    state, shares, point = estimator._state, estimator._average_shares(), estimator._point_model()
-    for word_topic, coef in zip(estimator._member_topics, estimator._member_coef, strict=True):
-        weights = estimator._emission.probabilities(word_topic, by_word=True)
-        with estimator._backend(1) as backend:
-            _, phi = prediction.infer_shares(point, weights, counts, backend, words=True)
-        yield phi.astype(np.float64), estimator._effects(coef, state.dispersion, shares)
+    for word_topic, coef in fitted.members or ():
+        weights = fitted.spec.model.emission.probabilities(word_topic, by_word=True)
+        with fitted.spec.place.open(1) as backend:
+            _, phi = prediction.infer_shares(fitted.point, weights, counts, backend, words=True)
+        yield phi.astype(np.float64), effects(fitted, coef)
 
 
-def covariate_contributions(estimator: Any, covariates: Any) -> pd.DataFrame:
+def covariate_contributions(fitted: Fitted, covariates: Any) -> pd.DataFrame:
     """A row per covariate of one document: `word` says its name and value; by column what it adds, against its mean.
 
     covariates : a frame of one row, or values by name; what is not named is at its mean, or in its usual category
     """
-    columns, mean = estimator._columns, estimator._scaling.mean
-    given = given_by_name(columns, mean, covariates) if isinstance(covariates, dict) else covariates
+    columns, scaling = fitted.spec.schema.columns, fitted.spec.schema.scaling
+    given = given_by_name(columns, scaling.mean, covariates) if isinstance(covariates, dict) else covariates
     x = columns.encode(given, 1)
-    estimator._scaling.apply(x)  # refuses another number of columns
-    added = (x[0] - mean) * _mean_coef(estimator)  # (C, P)
-    names = columns.names or estimator.covariate_names_
+    scaling.apply(x)  # refuses another number of columns
+    fits = [effects(fitted), *(effects(fitted, coef) for _, coef in fitted.members or ())]
+    added = (x[0] - scaling.mean) * np.mean([one.others for one in fits], axis=0)  # (C, P)
+    names = columns.names or [f"x{place}" for place in range(len(scaling.mean))]
     rows, first = [], 0
     for name in names:
         values = columns.categories.get(name)
@@ -80,14 +77,5 @@ def covariate_contributions(estimator: Any, covariates: Any) -> pd.DataFrame:
             shown = str(values[1 + int(x[0, part].argmax())] if x[0, part].any() else values[0])
         rows.append([f"{name}={shown}", *added[:, part].sum(axis=1)])
         first += width
-    labels = [f"contribution {name}".strip() for name in estimator._column_names()]
+    labels = [f"contribution {name}".strip() for name in fitted.spec.column_names]
     return pd.DataFrame(rows, columns=["word", *labels])
-
-
-def _mean_coef(estimator: Any) -> np.ndarray:
-    """(C, P) the coefficients of the covariates per unit of each, the mean over the fits of an ensemble."""
-    found = [np.asarray(getattr(estimator, "covariate_coef_", np.zeros((1, 0))), dtype=np.float64)]
-    if has_members(estimator):
-        given = (estimator._state.dispersion, estimator._average_shares())
-        found += [estimator._effects(coef, *given).others for coef in estimator._member_coef]
-    return np.mean(found, axis=0)

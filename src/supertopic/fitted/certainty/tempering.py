@@ -20,6 +20,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
+from supertopic.backends import make_backend
 from supertopic.backends.base import Run, in_turn
 from supertopic.checks import check_whole
 from supertopic.documents.corpus import Corpus
@@ -71,7 +72,9 @@ class Evidence(NamedTuple):
     sizes: np.ndarray  # (D,) above zero: tokens, or what else has the place of N
 
 
-def cross_fitted_temperature(estimator: Any, corpus: Corpus, codes: np.ndarray, **beside: np.ndarray) -> Temperature:
+def cross_fitted_temperature(
+    estimator: Any, corpus: Corpus, codes: np.ndarray, n_classes: int, **beside: np.ndarray
+) -> Temperature:
     """The temperature of an estimator, by fits without a fold of the documents; 1 where these are too few.
 
     Documents of a class with fewer than one for each fold are in all fits: the others tell the temperature.
@@ -84,7 +87,7 @@ def cross_fitted_temperature(estimator: Any, corpus: Corpus, codes: np.ndarray, 
     told = np.flatnonzero(np.bincount(places)[places] >= n_folds)
     if not n_folds or len(told) < _LEAST * n_folds:
         return Temperature()
-    found = np.empty((len(told), len(estimator.classes_)))
+    found = np.empty((len(told), n_classes))
     own = estimator.get_params(deep=False)
     alone = {"cross_fit": 0, "vectorizer": None, "verbose": 0, "checkpoint": None, "warm_start": False}
     for _, out in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(told, places[told]):
@@ -92,9 +95,9 @@ def cross_fitted_temperature(estimator: Any, corpus: Corpus, codes: np.ndarray, 
         other = clone(estimator).set_params(**{name: value for name, value in alone.items() if name in own})
         more = {name: values[known[rest]] for name, values in beside.items()}
         other.fit(corpus.counts[known[rest]], places[rest], **more)
-        evidence = other._evidence(Corpus(corpus.counts[known[told[out]]]))
+        evidence = other.evidence(Corpus(corpus.counts[known[told[out]]]))
         found[out] = evidence.log_words
-    with estimator._backend() as backend:
+    with make_backend(estimator.backend, estimator.n_jobs) as backend:
         sizes = lengths_of(corpus)[known[told]]
         return fit_temperature(Evidence(found, evidence.log_shares, sizes), places[told], backend.all)
 

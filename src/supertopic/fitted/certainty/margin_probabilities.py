@@ -10,30 +10,32 @@ are fitted to them by maximum likelihood.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import expit, softmax
 
 from supertopic.documents.corpus import Corpus
-from supertopic.estimators.shared.certainty.folds import LEAST, fold_fits, folds_of
-from supertopic.estimators.shared.fitting.training import Training
+from supertopic.fitted.certainty.folds import LEAST, fold_fits, folds_of
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import scores_of
+from supertopic.fitted.spec import Finish
+from supertopic.fitted.training import Training
 from supertopic.inference.after.calibration import calibrate
 from supertopic.responses.base import registry
 
 
-def fit_scaling(estimator: Any, training: Training, n_folds: int, seed: int) -> np.ndarray:
-    """(C + 1,) the levels and the slope."""
+def fit_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, finish: Finish) -> np.ndarray:
+    """(C + 1,) the levels and the slope; finish : what follows the fits without a fold."""
     fold, rows = folds_of(training, n_folds, seed), np.flatnonzero(training.labelled)
     if fold is None:
         raise ValueError(
             f"cross_fit: got {n_folds} folds of {len(rows)} documents with a label, expected {LEAST} in each fold"
         )
-    score = np.zeros((len(fold), estimator._response().n_columns))
-    for one in fold_fits(estimator, training, fold, seed, words=estimator.words):
-        score[one.out] = one.fit._scores(Corpus(training.corpus.counts[one.out]), training.covariates[one.out]).score
-    n_classes = len(estimator.classes_)
-    response = registry()["logit" if n_classes == 2 else "softmax"](n_classes)
+    score = np.zeros((len(fold), fitted.spec.response.n_columns))
+    for one in fold_fits(fitted, training, fold, seed, finish=finish):
+        score[one.out] = scores_of(one.fit, Corpus(training.corpus.counts[one.out]), training.covariates[one.out]).score
+    classes = fitted.classes
+    assert classes is not None
+    response = registry()["logit" if len(classes) == 2 else "softmax"](len(classes))
     found = calibrate(response, training.y[rows], training.weight[rows], score[rows], np.zeros(0))
     return np.append(found.intercept, found.slope[0])
 

@@ -12,29 +12,33 @@ from threading import Event
 from typing import Any
 
 from supertopic.backends.base import Backend
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.spec import Place
 from supertopic.inference.task import Stopped, stop_sign
 
 _BUSY = 4  # threads of all fits together, or one for each fit: more wait for Python's lock, which all of them share
 _MOST_ENTRIES = 1 << 26  # of the documents of all fits at a time: half a gigabyte
 
 
-def fit_side_by_side(estimator: Any, parts: Sequence[Callable[[int], Any]], n_entries: int) -> Iterator[Any]:
-    """The fits that `parts` make, in their order. Each is given its number of threads; the result has the estimator's.
+Part = Callable[[int | None], Fitted]  # of the number of its threads
+
+
+def fit_side_by_side(place: Place, parts: Sequence[Part], n_entries: int) -> Iterator[Fitted]:
+    """The fits that `parts` make, in their order. Each is given its number of threads; the result has the place's.
 
     n_entries : of the documents of one fit
     """
-    if estimator.backend != "threads":
-        yield from (part(estimator.n_jobs) for part in parts)
+    if place.backend != "threads":
+        yield from (part(place.n_jobs) for part in parts)
         return
-    with estimator._backend() as backend:
+    with place.open() as backend:
         at_once = max(1, min(backend.n_threads, _MOST_ENTRIES // max(n_entries, 1)))
         for first in range(0, len(parts), at_once):
-            for fit in _fit_at_once(parts[first : first + at_once], backend):
-                fit.n_jobs = estimator.n_jobs
-                yield fit
+            for one in _fit_at_once(parts[first : first + at_once], backend):
+                yield one.at(place)
 
 
-def _fit_at_once(parts: Sequence[Callable[[int], Any]], backend: Backend) -> list[Any]:
+def _fit_at_once(parts: Sequence[Part], backend: Backend) -> list[Fitted]:
     """All of them, each by its share of the threads. If one fails, or is interrupted, the others stop after a step."""
     found: list[Any] = [None] * len(parts)
     n_jobs = backend.n_threads if len(parts) == 1 else max(1, min(backend.n_threads, _BUSY) // len(parts))

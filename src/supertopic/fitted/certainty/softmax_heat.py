@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.certainty.tempering import Evidence, Temperature, fit_temperature
+from supertopic.fitted.certainty.tempering import Evidence, Temperature, fit_temperature
+from supertopic.fitted.fitted import Fitted
 from supertopic.inference.after.calibration import Calibration
 from supertopic.responses.several import Part
 
-KEPT = ("_softmax_heat", "_softmax_zero")
 _LEAST_SPREAD = 1e-6
 
 
-def keep_heat(estimator: Any, y: np.ndarray, score: np.ndarray) -> None:
-    """Find and keep level and power of every softmax, from predictors of documents whose y took no part in them."""
+def with_heat(fitted: Fitted, y: np.ndarray, score: np.ndarray) -> Fitted:
+    """With level and power of every softmax, from predictors of documents whose y took no part in them."""
     heat, zero = [], np.zeros(score.shape[1])
-    for _, part in estimator._parts():
+    for _, part in fitted.spec.parts:
         found = Temperature()
         if part.response.name == "softmax":
             labels = y if y.ndim == 1 else y[:, part.label]
@@ -36,33 +36,33 @@ def keep_heat(estimator: Any, y: np.ndarray, score: np.ndarray) -> None:
             zero[part.columns] = _log_shares(codes, part.response.n_classes)
             found = _fit(score[known][:, part.columns], zero[part.columns], codes)
         heat.append(found)
-    for name in KEPT:
-        estimator.__dict__.pop(name, None)
-    if any(found != Temperature() for found in heat):
-        estimator._softmax_heat, estimator._softmax_zero = np.array(heat), zero
+    if all(found == Temperature() for found in heat):
+        return fitted.with_certainty(heat=None, zero=None)
+    return fitted.with_certainty(heat=np.array(heat), zero=zero)
 
 
-def heated(estimator: Any, score: np.ndarray, moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def heated(fitted: Fitted, score: np.ndarray, moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(E[s'], E[s'²] or E[exp s']), each (D, C); those of other responses are the ones given."""
-    if not hasattr(estimator, "_softmax_heat"):
+    heat, zeros = fitted.certainty.heat, fitted.certainty.zero
+    if heat is None or zeros is None:
         return score, moment
     score, moment = score.copy(), moment.copy()
-    for (_, part), (level, power) in zip(estimator._parts(), estimator._softmax_heat, strict=True):
+    for (_, part), (level, power) in zip(fitted.spec.parts, heat, strict=True):
         if part.response.name == "softmax":
-            own, zero = part.columns, estimator._softmax_zero[part.columns]
+            own, zero = part.columns, zeros[part.columns]
             slope = (1.0 / (level * _spread(score[:, own], zero) ** power))[:, None]
             cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))
             score[:, own], moment[:, own] = cooled.moments(score[:, own], moment[:, own], part.response.is_product)
     return score, moment
 
 
-def described_heat(estimator: Any, place: int, part: Part) -> dict[str, Any] | None:
+def described_heat(fitted: Fitted, place: int, part: Part) -> dict[str, Any] | None:
     """The heat of response number `place` for programs that predict without Python; None where there is none."""
-    if not hasattr(estimator, "_softmax_heat") or part.response.name != "softmax":
+    heat, zero = fitted.certainty.heat, fitted.certainty.zero
+    if heat is None or zero is None or part.response.name != "softmax":
         return None
-    level, power = map(float, estimator._softmax_heat[place])
-    zero = estimator._softmax_zero[part.columns].tolist()
-    return {"level": level, "power": power, "zero": zero, "least_spread": _LEAST_SPREAD}
+    level, power = map(float, heat[place])
+    return {"level": level, "power": power, "zero": zero[part.columns].tolist(), "least_spread": _LEAST_SPREAD}
 
 
 def _log_shares(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -15,9 +15,10 @@ the documents so much that a coefficient has a meaning for its own topics only: 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from supertopic.fitted.coefficients import covariance, effects
+from supertopic.fitted.fitted import Fitted
 
 _FOUND_AGAIN = 0.9  # least cosine of a topic and its like in a fold
 
@@ -29,20 +30,20 @@ def similarity(topics: np.ndarray, others: np.ndarray) -> np.ndarray:
     return (first * second).sum(axis=0)
 
 
-def widening(estimator: Any, coef: np.ndarray, similar: np.ndarray) -> np.ndarray:
+def widening(fitted: Fitted, coef: np.ndarray, similar: np.ndarray) -> np.ndarray:
     """(C,) what the errors of the topics' coefficients are multiplied with; never less than one.
 
-    coef : (G, C, K + P), of the folds' fits, in the units and with the topics of the estimator
-    similar : (G, K), the similarity of their topics to the estimator's
+    coef : (G, C, K + P), of the folds' fits, in the units and with the topics of `fitted`
+    similar : (G, K), the similarity of their topics to its own
     """
     again = similar.min(axis=0) >= _FOUND_AGAIN
     n_again, n_folds = int(again.sum()), len(coef)
     freedom = (n_folds - 1) * (n_again - 1)
     if freedom < 3 or 2 * n_again < len(again):
         return np.ones(coef.shape[1])
-    state, shares, own = estimator._state, estimator._average_shares(), slice(1, 1 + len(again))
-    moved = np.stack([estimator._effects(one, state.dispersion, shares).topics for one in coef])
+    own = slice(1, 1 + len(again))
+    moved = np.stack([effects(fitted, one).topics for one in coef])
     jackknife = (n_folds - 1) * moved.var(axis=0)
-    given_topics = np.diagonal(estimator._effects_covariance(), axis1=1, axis2=2)[:, own]
+    given_topics = np.diagonal(covariance(fitted), axis1=1, axis2=2)[:, own]
     ratio = (jackknife / np.maximum(given_topics, 1e-300))[:, again].mean(axis=1)
     return np.sqrt(np.maximum(ratio * freedom / (freedom - 2), 1.0))

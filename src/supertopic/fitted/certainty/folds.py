@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from supertopic.estimators.shared.certainty.topic_errors import similarity, widening
-from supertopic.estimators.shared.fitting.side_by_side import fit_side_by_side
-from supertopic.estimators.shared.fitting.training import Training
+from supertopic.fitted.certainty.topic_errors import similarity, widening
+from supertopic.fitted.fit import fit
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.side_by_side import fit_side_by_side
+from supertopic.fitted.training import Training
 from supertopic.inference.gibbs.chains import match_topics
+from supertopic.inference.variational.prediction_start import Searched
 from supertopic.model import State
 from supertopic.progress import track
 from supertopic.responses.several import units
@@ -27,14 +30,14 @@ from supertopic.responses.several import units
 LEAST = 5  # labelled documents of a fold: with fewer there is nothing to be learned from them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fold:
     """A fold and the fit without it."""
 
     number: int
     out: np.ndarray  # rows of the documents that are left out
     rest: np.ndarray  # of all others
-    fit: Any  # the estimator
+    fit: Fitted
 
 
 def folds_of(training: Training, n_folds: int, seed: int) -> np.ndarray | None:
@@ -65,48 +68,50 @@ def warn_few(n_labels: int, n_folds: int, fold: np.ndarray | None) -> None:
     warnings.warn(f"cross_fit: got {n_folds} with {n_labels} labels, {follows}", UserWarning, stacklevel=6)
 
 
-def fold_fits(estimator: Any, training: Training, fold: np.ndarray, seed: int, **given: Any) -> Iterator[Fold]:
-    """The folds in their order, each with the fit without it; `given` are what its parameters differ in."""
-    n_folds = int(fold.max()) + 1
+def fold_fits(fitted: Fitted, training: Training, fold: np.ndarray, seed: int, **changes: Any) -> Iterator[Fold]:
+    """The folds in their order, each with the fit without it; `changes` are what its Spec differs in."""
+    n_folds, spec = int(fold.max()) + 1, fitted.spec
 
-    def fit_without(number: int, n_jobs: int) -> Any:
-        rest = training.rows(np.flatnonzero(fold != number))
-        return estimator._sibling(("fold", number), rest, seed, n_jobs=n_jobs, **given)
+    def fit_without(number: int, n_jobs: int | None) -> Fitted:
+        return fit(spec.part("fold", number, n_jobs, **changes), training.rows(np.flatnonzero(fold != number)), seed)
 
     parts = [partial(fit_without, number) for number in range(n_folds)]
-    with track(f"{type(estimator).__name__} cross-fit", n_folds, int(estimator.verbose)) as report:
-        for number, fit in enumerate(fit_side_by_side(estimator, parts, training.corpus.counts.nnz)):
-            yield Fold(number, np.flatnonzero(fold == number), np.flatnonzero(fold != number), fit)
+    with track(f"{spec.name} cross-fit", n_folds, int(spec.place.verbose)) as report:
+        for number, one in enumerate(fit_side_by_side(spec.place, parts, training.corpus.counts.nnz)):
+            yield Fold(number, np.flatnonzero(fold == number), np.flatnonzero(fold != number), one)
             report(number + 1)
 
 
-def length_of_folds(estimator: Any) -> dict[str, Any]:
-    """How long the fits without a fold are, as `fold_fits` takes it."""
-    engine = estimator._engine()
-    if not engine.at_mode:
-        return {"max_iter": max(engine.short, round(engine.fold * estimator.n_iter_))}
-    epochs, penalties = estimator._terms.epochs, estimator._terms.penalties  # the whole fit has found when to stop
-    short = min(epochs, engine.longest_fold)
-    return {"more": {"best_epoch": short, "stride": epochs / short if short else 1.0, "penalties": penalties}}
+def short(fitted: Fitted) -> Any:
+    """The settings of the fits without a fold."""
+    engine, settings, terms = fitted.spec.engine, fitted.spec.settings, fitted.terms
+    if not isinstance(terms, Searched):
+        return settings.lasting(max(engine.short, round(engine.fold * fitted.n_iter)))
+    epochs = min(terms.epochs, engine.longest_fold)  # the whole fit has found when to stop
+    stride = terms.epochs / epochs if epochs else 1.0
+    return replace(settings, best_epoch=epochs, stride=stride, penalties=terms.penalties)
 
 
 class FoldCoefficients:
     """Coefficients of the fits without a fold, with the topics and in the units of the whole fit."""
 
-    def __init__(self, estimator: Any, n_folds: int) -> None:
-        self.estimator, self.topics = estimator, estimator._weights()
-        self.coef = np.zeros((n_folds, *estimator._state.coef.shape))  # 0 for covariates
-        self.similar = np.zeros((n_folds, estimator.n_topics))
+    def __init__(self, fitted: Fitted, n_folds: int) -> None:
+        self.fitted = fitted
+        self.coef = np.zeros((n_folds, *fitted.state.coef.shape))  # 0 for covariates
+        self.similar = np.zeros((n_folds, fitted.n_topics))
 
     def take(self, fold: Fold, state: State) -> np.ndarray:
         """Keep the coefficients of a State with the fold's topics; returns the order in which these are the whole's."""
-        own = self.estimator
-        order = match_topics(self.topics, fold.fit._weights())
-        unit = units(own._response(), state.dispersion, own._state.dispersion)[1]
+        own, theirs = self.fitted, fold.fit.weights
+        order = match_topics(own.weights, theirs)
+        unit = units(own.spec.response, state.dispersion, own.state.dispersion)[1]
         self.coef[fold.number, :, : len(order)] = unit[:, None] * state.coef[:, order]
-        self.similar[fold.number] = similarity(self.topics, fold.fit._weights()[:, order])
+        self.similar[fold.number] = similarity(own.weights, theirs[:, order])
         return order
 
-    def widening(self, slope: np.ndarray | float = 1.0) -> np.ndarray:
-        """(C,) what the errors of the whole fit's coefficients are multiplied with, whose slope was corrected."""
-        return widening(self.estimator, np.reshape(slope, (-1, 1)) * self.coef, self.similar)
+    def widening(self, fitted: Fitted, slope: np.ndarray | float = 1.0) -> np.ndarray:
+        """(C,) what the errors of the whole fit's coefficients are multiplied with.
+
+        fitted : the whole fit, whose slope was corrected
+        """
+        return widening(fitted, np.reshape(slope, (-1, 1)) * self.coef, self.similar)

@@ -1,0 +1,85 @@
+"""Cross-fitted certainty: what is said about certainty comes from documents that topics have not seen.
+
+The labelled documents are cut into folds, and a short fit without a fold predicts it (`folds`). From the out-of-fold
+predictions come the slope and the dispersion of the model, and the coefficients of its covariates
+(`supertopic.inference.after.calibration`), the levels of its intervals (`supertopic.inference.after.interval_levels`),
+and, with the folds' topics matched to those of the whole fit, the errors of its coefficients (`topic_errors`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from supertopic.documents.corpus import Corpus
+from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short, warn_few
+from supertopic.fitted.certainty.levels import with_levels
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import scores_of
+from supertopic.fitted.training import Training
+from supertopic.inference.after.calibration import Calibration, calibrate
+from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.design import shifted
+from supertopic.inference.variational.m_step_glm import information_at
+from supertopic.responses.several import units
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Labelled documents as fits without them see them."""
+
+    rows: np.ndarray  # (n,) which of the training documents
+    score: np.ndarray  # (n, C) linear predictors, in the units of the whole fit; those of a fold without covariates
+    moment: np.ndarray  # (n, C)
+    shares: np.ndarray  # (n, K) topic shares, the topics in the order of the whole fit's
+    coef: FoldCoefficients
+
+
+def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tuple[Fitted, OutOfFold | None]:
+    """With corrected coefficients and dispersion, and what intervals and errors need.
+
+    Also the documents with corrected linear predictors; None where they are too few to be cut into folds. A warning
+    says where they are too few for as many folds as were asked for.
+    """
+    fold = folds_of(training, n_folds, seed)
+    warn_few(int(training.labelled.sum()), n_folds, fold)
+    if fold is None:
+        return fitted, None
+    found = _predict_folds(fitted, training, fold, seed)
+    state, response, prior, rows = fitted.state, fitted.spec.response, fitted.spec.model.coef_prior, found.rows
+    y, weight, covariates = training.y[rows], training.weight[rows], training.covariates[rows]
+    given = (found.score, state.dispersion)
+    line = calibrate(response, y, weight, *given, moment=found.moment, covariates=covariates, prior=prior)
+    assert line.beside is not None
+    own = line.moments(found.score, found.moment, response.is_product)
+    score, moment = shifted(*own, covariates @ line.beside.T, response.is_product)
+    topics = line.slope[:, None] * fitted.topic_coef.astype(np.float64)
+    coef = np.hstack([topics + line.intercept[:, None], line.beside])  # shares add up to one
+    part = with_known_shares(found.shares, covariates, y, weight)
+    learned = {
+        "information": information_at(response, prior, part.total, coef, line.dispersion),
+        "dispersion": line.dispersion,
+    }
+    members = fitted.members
+    if members is not None:
+        members = members.moved(fitted.n_topics, line.slope, line.intercept, line.beside)
+    fitted = replace(fitted, state=replace(state, coef=coef.astype(np.float32), **learned), members=members)
+    fitted = fitted.with_certainty(topic_error=found.coef.widening(fitted, line.slope))
+    return with_levels(fitted, y, score, moment), replace(found, score=score, moment=moment)
+
+
+def _predict_folds(fitted: Fitted, training: Training, fold: np.ndarray, seed: int) -> OutOfFold:
+    """Every labelled document predicted by a fit without it."""
+    dispersion, response = fitted.state.dispersion, fitted.spec.response
+    score = np.zeros((len(fold), response.n_columns))
+    moment, shares = np.zeros_like(score), np.zeros((len(fold), fitted.n_topics))
+    coef = FoldCoefficients(fitted, int(fold.max()) + 1)
+    for one in fold_fits(fitted, training, fold, seed, settings=short(fitted)):
+        nothing = np.zeros_like(training.covariates[one.out])
+        scores = scores_of(one.fit, Corpus(training.corpus.counts[one.out]), nothing)
+        own = Calibration(*units(response, one.fit.state.dispersion, dispersion), dispersion)
+        score[one.out], moment[one.out] = own.moments(scores.score, scores.moment, response.is_product)
+        shares[one.out] = scores.mean_topics[:, coef.take(one, one.fit.state)]
+    labelled = np.flatnonzero(training.labelled)
+    return OutOfFold(labelled, score[labelled], moment[labelled], shares[labelled], coef)

@@ -1,0 +1,96 @@
+"""Sample splitting: topics from one part of the labels, coefficients and their errors from the other.
+
+Topics that were fitted to labels are correlated with the noise in these labels. A regression of the same labels on such
+topics finds that noise again, and its errors are too small, whatever formula they come from. Labels that were set aside
+know nothing of the topics: given the topics and all words, a regression on them is an ordinary one, and its errors are
+those of any textbook. The words of the documents set aside take part in the topics; only their labels do not.
+
+These errors take the topics and the shares of documents as known. Fits without a fold of the documents, in which the
+same labels are set aside, say how much further coefficients move than that (`topic_errors`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short
+from supertopic.fitted.certainty.levels import with_levels
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.predict import scores_of, shares_without_y
+from supertopic.fitted.spec import Finish
+from supertopic.fitted.training import Training
+from supertopic.inference.after.calibration import Calibration
+from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.variational.m_step_glm import GLMStep
+from supertopic.model import State
+from supertopic.responses.several import units
+
+_FOLDS = 5  # of the regressions behind the levels of intervals
+_LEAST = 25  # labelled documents in each of the two parts
+
+
+@dataclass(frozen=True)
+class HonestCoefficients:
+    """Coefficients, their errors and the dispersion from labels set aside (`Finish`).
+
+    Intervals come from regressions without a fold of them; fits without a fold say how much wider the errors are.
+    """
+
+    share: float  # of the labels
+    n_folds: int
+    without_fold: Finish  # what follows the fits without a fold
+
+    def of_part(self) -> Finish:
+        return self.without_fold
+
+    def seen(self, training: Training, seed: int) -> Training:
+        return training.without_labels(set_aside(training, self.share, seed))
+
+    def __call__(self, fitted: Fitted, training: Training, seed: int) -> Fitted:
+        aside = set_aside(training, self.share, seed)
+        given, response = training.rows(np.flatnonzero(aside)), fitted.spec.response
+        shares = shares_without_y(fitted, given)
+        whole = _regress(fitted, given, shares, np.ones(len(given.y), dtype=bool))
+        score = np.zeros((len(given.y), response.n_columns))
+        moment = np.zeros_like(score)
+        fold = np.random.default_rng([seed, 13]).permutation(len(given.y)) % _FOLDS
+        for number in range(_FOLDS):
+            out = fold == number
+            part = replace(fitted, state=_regress(fitted, given, shares, ~out))
+            some = given.rows(np.flatnonzero(out))
+            scores = scores_of(part, some.corpus, some.covariates)
+            own = Calibration(*units(response, part.state.dispersion, whole.dispersion), whole.dispersion)
+            score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
+        topics, fitted = fitted, replace(fitted, state=whole)
+        fold_of = folds_of(training, self.n_folds, seed) if self.n_folds else None
+        if fold_of is not None:
+            coef = FoldCoefficients(fitted, int(fold_of.max()) + 1)
+            hidden = training.without_labels(aside)
+            for one in fold_fits(topics, hidden, fold_of, seed, settings=short(topics)):
+                rest = training.rows(one.rest[aside[one.rest]])
+                among = shares_without_y(one.fit, rest)
+                coef.take(one, _regress(one.fit, rest, among, np.ones(len(rest.y), dtype=bool)))
+            fitted = fitted.with_certainty(topic_error=coef.widening(fitted))
+        return with_levels(fitted, given.y, score, moment)
+
+
+def set_aside(training: Training, share: float, seed: int) -> np.ndarray:
+    """(D,) bool: the labelled documents whose labels the topics do not see."""
+    labelled = np.flatnonzero(training.labelled)
+    n_aside = round(share * len(labelled))
+    if min(n_aside, len(labelled) - n_aside) < _LEAST:
+        raise ValueError(
+            f"honest: got {share:g}, which cuts {len(labelled)} labelled documents into {len(labelled) - n_aside} and "
+            f"{n_aside}; expected at least {_LEAST} in each part"
+        )
+    aside = np.zeros(len(training.y), dtype=bool)
+    aside[np.random.default_rng([seed, 11]).permutation(labelled)[:n_aside]] = True
+    return aside
+
+
+def _regress(fitted: Fitted, given: Training, shares: np.ndarray, rows: np.ndarray) -> State:
+    """The State with coefficients of a regression on some of the documents."""
+    part = with_known_shares(shares[rows], given.covariates[rows], given.y[rows], given.weight[rows])
+    return GLMStep().refit(fitted.spec.model, fitted.state, fitted.terms, part.total)[0]

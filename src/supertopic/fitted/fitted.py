@@ -1,0 +1,209 @@
+"""A fitted model: all numbers that a fit found, and the Spec that it was asked for. A model file holds just this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from supertopic.backends.base import Backend
+from supertopic.documents.corpus import Corpus, as_corpus, require_vocabulary
+from supertopic.fitted.spec import Place, Spec
+from supertopic.inference.after import prediction
+from supertopic.inference.after.words import WordPart
+from supertopic.inference.variational.climb import Climb
+from supertopic.model import DocumentTerms, MixtureState, State
+
+
+class Made:
+    """What is made from an array when it is first asked for, and kept as long as that array is the one in use."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def of(self, name: str, source: np.ndarray, make: Callable[[], np.ndarray]) -> np.ndarray:
+        kept = self._kept.get(name)
+        if kept is None or kept[0] is not source:
+            kept = self._kept[name] = source, make()
+        return kept[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_kept": {}}
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The words: how many, their names where they have some, and what counts them in texts."""
+
+    n_words: int
+    names: np.ndarray | None = None  # (V,) of object
+    vectorizer: Any = None
+
+    @property
+    def words(self) -> np.ndarray:
+        """The names, or the numbers of the columns."""
+        return np.arange(self.n_words).astype(str).astype(object) if self.names is None else self.names
+
+    @property
+    def stop_words(self) -> Any:
+        """Words of the language that were left out."""
+        return getattr(self.vectorizer, "stop_words_", ())
+
+    def corpus(self, X: Any, who: Any = "model") -> Corpus:
+        """New documents, counted over this vocabulary; who : the estimator, for what a refusal says."""
+        found = as_corpus(X, vectorizer=self.vectorizer, n_features=self.n_words, estimator=who)
+        require_vocabulary(found, self.names)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The further fits of an ensemble, in the units of the first."""
+
+    topics: np.ndarray  # (E - 1, V, W) float32
+    coef: np.ndarray  # (E - 1, C, K + P) float32
+
+    def __iter__(self) -> Any:
+        return iter(zip(self.topics, self.coef, strict=True))
+
+    def __len__(self) -> int:
+        return len(self.coef)
+
+    def moved(self, n_topics: int, slope: Any, intercept: np.ndarray, beside: np.ndarray | None = None) -> Members:
+        """With topics that add intercept + slope·s to the linear predictors.
+
+        slope : (C,), or one number for all columns; intercept : (C,)
+        beside : (C, P) coefficients of the covariates from now on; None: those they have
+        """
+        coef = self.coef.astype(np.float64)
+        factor = np.broadcast_to(slope, coef.shape[1:2])[:, None]
+        coef[:, :, :n_topics] = factor * coef[:, :, :n_topics] + np.asarray(intercept)[:, None]
+        if beside is not None:
+            coef[:, :, n_topics:] = beside
+        return replace(self, coef=coef.astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class Certainty:
+    """How sure a model is, from documents that it has not seen; None: nothing is known."""
+
+    levels: np.ndarray | None = None  # (M, n) of intervals, or of sets of classes, by response; NaN fills up
+    topic_error: np.ndarray | None = None  # (C,) what errors given the topics are multiplied with
+    heat: np.ndarray | None = None  # (M, 2) level and power of the temperature of each softmax
+    zero: np.ndarray | None = None  # (C,) where tempered linear predictors stay
+    scaling: np.ndarray | None = None  # levels and slope that turn the decision values of a margin into probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted model."""
+
+    spec: Spec
+    vocabulary: Vocabulary
+    state: State
+    trace: np.ndarray  # the bound (or log-likelihood) per token, once per iteration
+    n_iter: int
+    n_seen: int = 0  # documents
+    said_unknown: bool = False  # whether a warning has told that batches hold unknown words only
+    draws: dict[str, np.ndarray] = field(default_factory=dict)  # of a sampler, in the meaning that users know
+    terms: DocumentTerms = field(default_factory=DocumentTerms)  # what is known of each document beside its topics
+    doc_topic: np.ndarray | None = None  # (D, K) of the training documents
+    sampled: np.ndarray | None = None  # (D, K) Zbar of the training documents, averaged over a sampler's draws
+    average: np.ndarray | None = None  # (K,) of a stream, whose documents are not kept
+    members: Members | None = None
+    words: WordPart | None = None  # beside topics
+    certainty: Certainty = field(default_factory=Certainty)
+    climb: Climb | None = None  # where an optimiser stands between batches
+    labels: list[str | None] | None = None  # that users gave to topics
+    more: dict[str, np.ndarray] = field(default_factory=dict)  # arrays of a model outside the grid …
+    notes: dict[str, Any] = field(default_factory=dict)  # … and its plain values
+    made: Made = field(default_factory=Made)
+
+    # --- what it is made of -------------------------------------------------------------------------------------
+
+    @property
+    def n_topics(self) -> int:
+        """Of a document."""
+        return int(self.spec.model.n_topics)
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        return self.spec.schema.classes
+
+    @property
+    def weights(self) -> np.ndarray:
+        """p(word | topic), (V, K): what kernels take."""
+        topics, emission = self.state.word_topic, self.spec.model.emission
+        return self.made.of("weights", topics, lambda: emission.probabilities(topics, by_word=True))
+
+    @property
+    def components(self) -> np.ndarray:
+        """p(word | topic), (K, V)."""
+        topics, emission = self.state.word_topic, self.spec.model.emission
+        return self.made.of("components", topics, lambda: emission.probabilities(topics))
+
+    @property
+    def prior_shares(self) -> np.ndarray:
+        """(K,) mean of the prior on topic shares, not normalised: alpha, or the shares of a mixture."""
+        return self.state.shares if isinstance(self.state, MixtureState) else self.state.alpha
+
+    @property
+    def average_shares(self) -> np.ndarray:
+        """(K,) topic shares of the average training document; the prior's mean where none are kept."""
+        if (kept := self.doc_topic) is not None:
+            return self.made.of("average", kept, lambda: kept.mean(axis=0, dtype=np.float64))
+        return self.prior_shares / self.prior_shares.sum() if self.average is None else self.average
+
+    @property
+    def point(self) -> prediction.PointModel:
+        """The prior of the topic shares, and how those of new documents are inferred."""
+        log_counts = self.spec.schema.counts == "log"
+        if isinstance(self.state, MixtureState):
+            return prediction.PointModel(self.state.alpha, self.state.shares, log_counts=log_counts)
+        engine = self.spec.engine
+        return prediction.PointModel(self.state.alpha, None, engine.collapsed, engine.at_mode, log_counts)
+
+    @property
+    def topic_coef(self) -> np.ndarray:
+        """(C, K) float32 the model's own coefficients of topics."""
+        return np.ascontiguousarray(self.state.coef[:, : self.n_topics])
+
+    # --- new documents ------------------------------------------------------------------------------------------
+
+    def corpus(self, X: Any) -> Corpus:
+        return self.vocabulary.corpus(X, self.spec.name)
+
+    def one_document(self, doc: Any) -> Corpus:
+        """A text, or the counts of one document."""
+        corpus = self.corpus([doc] if isinstance(doc, str) else doc)
+        if len(corpus) != 1:
+            raise ValueError(f"doc: got {len(corpus)} documents, expected one")
+        return corpus
+
+    def infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
+        """(D, K) topic shares."""
+        point, counts = self.point.seen_of(corpus)
+        return prediction.infer_shares(point, self.weights, counts, backend)[0]
+
+    def words_by_topic(self, counts: sp.csr_matrix) -> np.ndarray:
+        """(nnz, K) the topic shares of each entry."""
+        with self.spec.place.open(1) as backend:
+            return prediction.infer_shares(self.point, self.weights, counts, backend, words=True)[1].astype(np.float64)
+
+    # --- changes ------------------------------------------------------------------------------------------------
+
+    def at(self, place: Place) -> Fitted:
+        """The same, to be used elsewhere."""
+        return replace(self, spec=replace(self.spec, place=place))
+
+    def with_certainty(self, **changes: Any) -> Fitted:
+        return replace(self, certainty=replace(self.certainty, **changes))
+
+    def can_start(self, spec: Spec, n_words: int) -> bool:
+        """Whether a fit of another Spec can go on from here."""
+        own, new = self.spec.model, spec.model
+        same = own.n_topics == new.n_topics and own.emission.name == new.emission.name
+        return same and len(self.state.word_topic) == n_words
