@@ -106,13 +106,13 @@ def copy_bandwidth() -> float:
 def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -> Any:
     """Rates of the kernels, from topics of a short fit, documents starting afresh."""
     from numba import cuda
+    from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
 
     from supertopic.backends import make_backend
     from supertopic.backends.cuda.arrays import Matrix, padded
     from supertopic.backends.cuda.kernels.map_shares import adjoint
     from supertopic.backends.cuda.memory import empty, sent
     from supertopic.inference.batches import Batch, Locals
-    from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
     from supertopic.inference.device.local import DeviceBlock
     from supertopic.inference.device.prediction_local import _prior, _settle
     from supertopic.inference.variational.e_step_response import LocalLimits
@@ -259,7 +259,9 @@ def cpu_step(counts: sp.csr_matrix, n_topics: int) -> dict:
         spread, found = backend.spread(batch), []
         for _ in range(4):
             before = time.perf_counter()
-            spread.map(local_step, start._model(), start.fitted_.state, start.fitted_.weights, LocalLimits(), DocumentTerms())
+            spread.map(
+                local_step, start._model(), start.fitted_.state, start.fitted_.weights, LocalLimits(), DocumentTerms()
+            )
             found.append(time.perf_counter() - before)
     return {"what": "E-step of LDA", "n_jobs": 2, "K": n_topics, "s": float(np.median(found[1:])),
             "entries": int(counts.nnz), "tokens": float(counts.data.sum(dtype=np.float64))}  # fmt: skip

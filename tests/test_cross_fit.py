@@ -538,7 +538,9 @@ def test_several_responses_have_levels_each():
     grade = np.digitize(y, np.quantile(y, [0.3, 0.6])).astype(float)
     both = np.column_stack([y, grade])
     model = TopicModel(4, response=["gaussian", "ordinal"], cross_fit=3, max_iter=8).fit(counts, both)
-    assert model.fitted_.certainty.levels.shape[0] == 2 and np.isfinite(model.fitted_.certainty.levels).any(axis=1).all()
+    assert (
+        model.fitted_.certainty.levels.shape[0] == 2 and np.isfinite(model.fitted_.certainty.levels).any(axis=1).all()
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from supertopic.fitted.coefficients import effects_covariance, find_effects
 
 from supertopic import (
     LDA,
@@ -20,6 +19,7 @@ from supertopic import (
 )
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
+from supertopic.fitted.coefficients import effects_covariance, find_effects
 from supertopic.responses.base import registry
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
@@ -37,7 +37,9 @@ def data(response, n_topics=4, n_documents=120, **more):
 
 def linear_predictor(model, counts):
     """(D, C) on the scale of y, as the prediction has it."""
-    score = scores_of(model.fitted_, as_corpus(counts), np.zeros((counts.shape[0], model.fitted_.spec.schema.n_covariates))).score
+    score = scores_of(
+        model.fitted_, as_corpus(counts), np.zeros((counts.shape[0], model.fitted_.spec.schema.n_covariates))
+    ).score
     parts = [
         part.response.unscale(score[:, part.columns].T, np.zeros(1), model.fitted_.state.dispersion[part.numbers])[0].T
         for _, part in model.fitted_.spec.parts

@@ -308,7 +308,10 @@ def test_perplexity_sums_over_the_labels(two_facets):
     expected = np.exp(-logsumexp(under + np.log(model._shares), axis=1).sum() / n_tokens)
     assert model.perplexity(new, **given) == pytest.approx(expected, rel=1e-9)
     assert perplexity(model, new, **given) == pytest.approx(expected, rel=1e-9)
-    values = [model.labels_["party"][model.fitted_.more["combinations"][:, 0]], model.labels_["year"][model.fitted_.more["combinations"][:, 1]]]
+    values = [
+        model.labels_["party"][model.fitted_.more["combinations"][:, 0]],
+        model.labels_["year"][model.fitted_.more["combinations"][:, 1]],
+    ]
     own = [np.flatnonzero((values[0] == p) & (values[1] == y))[0] for p, y in told[["party", "year"]].to_numpy()]
     known = np.exp(-under[np.arange(len(own)), own].sum() / n_tokens)
     assert model.perplexity(new, labels=told[["party", "year"]], **given) == pytest.approx(known, rel=1e-9)

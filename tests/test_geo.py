@@ -161,7 +161,9 @@ def test_what_regions_show_is_what_the_places_say(authors):
     large = regions["share"].to_numpy() > 0.1
     np.testing.assert_allclose(regions[["latitude", "longitude"]].to_numpy()[large], middle[large], atol=0.02)
     rng = np.random.default_rng(0)
-    for mean, cov, spread in zip(middle[large], model.fitted_.more["region_cov"][large], regions["spread_km"][large], strict=True):
+    for mean, cov, spread in zip(
+        middle[large], model.fitted_.more["region_cov"][large], regions["spread_km"][large], strict=True
+    ):
         away = distance_km(rng.multivariate_normal(mean, cov, 20_000), mean)
         assert spread == pytest.approx(np.sqrt(np.mean(away**2)), rel=0.03)
 

@@ -17,7 +17,11 @@ ALL = list(KINDS)
 
 def expected(model, texts):
     """What Python says, in the form of `supertopic.predictText`: a list of outcomes for each text."""
-    if hasattr(model, "_targets") and len(model.fitted_.spec.schema.targets) > 1 and hasattr(model.predict(texts), "columns"):
+    if (
+        hasattr(model, "_targets")
+        and len(model.fitted_.spec.schema.targets) > 1
+        and hasattr(model.predict(texts), "columns")
+    ):
         numbers, chances = model.predict(texts), model.predict_proba(texts)
         return [[[numbers["rating"].iloc[i]], chances["verdict"].iloc[i].tolist()] for i in range(len(texts))]
     if hasattr(model, "predict_proba"):

@@ -219,7 +219,13 @@ def test_ordered_classes_are_followed_as_numbers(monkeypatch):
     own = SLDAClassifier(response="ordinal", **params).fit(COUNTS, grades)
     assert np.abs(model.components_ - own.components_).max() > 0.01
     known = with_known_shares(model.transform(COUNTS), np.zeros((300, 0)), grades.astype(float), np.ones(300))
-    given = (model.fitted_.spec.response, model.fitted_.spec.model.coef_prior, known.total, model.fitted_.state.coef, model.fitted_.state.dispersion)
+    given = (
+        model.fitted_.spec.response,
+        model.fitted_.spec.model.coef_prior,
+        known.total,
+        model.fitted_.state.coef,
+        model.fitted_.state.dispersion,
+    )
     coef, _, cuts = regress(*given)
     np.testing.assert_allclose(model.fitted_.state.coef, coef, atol=2e-3 * np.abs(coef).max())
     np.testing.assert_allclose(np.diff(model.fitted_.state.dispersion), np.diff(cuts), rtol=2e-3)
@@ -253,7 +259,13 @@ def test_numbers_from_zero_on_are_followed_as_logarithms(name):
     number = SLDARegressor(response="gaussian", **params).fit(COUNTS, np.log(y + floor))
     np.testing.assert_array_equal(model.components_, number.components_)
     known = with_known_shares(model.transform(COUNTS), np.zeros((300, 0)), y, np.ones(300))
-    given = (model.fitted_.spec.response, model.fitted_.spec.model.coef_prior, known.total, model.fitted_.state.coef, model.fitted_.state.dispersion)
+    given = (
+        model.fitted_.spec.response,
+        model.fitted_.spec.model.coef_prior,
+        known.total,
+        model.fitted_.state.coef,
+        model.fitted_.state.dispersion,
+    )
     coef, _, _ = regress(*given)
     np.testing.assert_allclose(model.fitted_.state.coef, coef, atol=5e-3 * np.abs(coef).max())
 

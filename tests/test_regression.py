@@ -14,10 +14,9 @@ with warnings.catch_warnings():
     import statsmodels.api as sm
     from statsmodels.miscmodels.ordinal_model import OrderedModel
 
-from supertopic.fitted.coefficients import effects_covariance, find_effects
-
 from supertopic import SLDARegressor
 from supertopic.coefficients import CoefPrior
+from supertopic.fitted.coefficients import effects_covariance, find_effects
 from supertopic.inference import regression
 from supertopic.inference.design import Design
 from supertopic.inference.regression import Labelled, contrast_information, dispersion_summary, equations, regress

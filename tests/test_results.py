@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from supertopic.fitted.certainty.chains import by_chain
 
 from supertopic import (
     LDA,
@@ -25,6 +24,7 @@ from supertopic import (
     load,
 )
 from supertopic.datasets import simulate
+from supertopic.fitted.certainty.chains import by_chain
 
 DATA = simulate(240, 3, 60, 40, response="gaussian", seed=1)
 X, Y = DATA.counts.counts, DATA.y

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import softmax
-from supertopic.fitted.certainty.tempering import Evidence, Temperature, fit_temperature, lengths_of
 
 from supertopic import DiscLDAClassifier, SAGEClassifier, load
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import Corpus
+from supertopic.fitted.certainty.tempering import Evidence, Temperature, fit_temperature, lengths_of
 
 RNG = np.random.default_rng(0)
 CLASSIFIERS = {
