@@ -170,7 +170,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/fitting/words_beside.py",
+        "fitted/finish.py",
         (
             "joined.unseen - weight * score, weight",
             "joined.unseen, weight",
@@ -178,8 +178,8 @@ MUTANTS = [
         ),
         ("unseen.score - others, others,", "unseen.score, others,", _BESIDE + "test_covariates_keep_their_part"),
         (
-            "pilot = partial(_its_own_pilot, documents)",
-            "pilot = partial(estimator._fit_pilot, training, seed=seed)",
+            "        if unseen is not None:\n            return documents\n",
+            "",
             _BESIDE + "test_cross_fitted_documents_are_their_own_pilot",
         ),
     ),
@@ -268,24 +268,24 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/supervised.py",
+        "fitted/certainty/honest.py",
         (
-            "seen, after = without_labels(training, aside), partial",
-            "seen, after = training, partial",
+            "return training.without_labels(set_aside(training, self.share, seed))",
+            "return training",
             "test_honest.py::test_the_topics_do_not_see_the_labels_set_aside",
         ),
     ),
     *mutants_of(
-        "estimators/shared/supervised.py",
+        "fitted/predict.py",
         (
-            "*heated(self, found.score, found.moment), self.fitted_.state.dispersion)",
-            "found.score, found.moment, self.fitted_.state.dispersion)",
+            "*heated(fitted, found.score, found.moment), fitted.state.dispersion)",
+            "found.score, found.moment, fitted.state.dispersion)",
             "test_softmax_heat.py::test_probabilities_densities_and_files_have_it",
         ),
     ),
     *mutants_of(
         "fitted/checks.py",
-        ("if spec.finite and not (low >= -LARGEST and high <= LARGEST):", "if False:", _CHECKS),
+        ("if spec.finite and not (low >= -spec.most and high <= spec.most):", "if False:", _CHECKS),
         ("if low < spec.least:", "if False:", _CHECKS),
         ("if array.ndim != len(expected) or any(", "if False and any(", _CHECKS),
         ("if spec.sums and np.abs", "if False and np.abs", _CHECKS),
@@ -344,19 +344,24 @@ MUTANTS = [
     *mutants_of(
         "estimators/shared/fitting/counts.py",
         (" or not corpus.is_integer", "", _COUNTS + "test_weights_of_words_stay_as_they_are"),
-        ('saved.get("counts", "raw")', 'saved.get("counts", "log")', _COUNTS + "test_model_files_keep_what_topics_saw"),
     ),
     *mutants_of(
-        "estimators/shared/fitting/priors.py",
-        ("np.clip(tokens.per_document, *_TOTALS)", "_TOTALS[1]", _PRIORS + _AS_A_DOCUMENT),
-        ("min(_MOST, total / estimator.n_topics)", "total / estimator.n_topics", _PRIORS + _AS_A_DOCUMENT),
-        ("isinstance(part.response, Softmax)", "False", _PRIORS + "test_a_softmax_keeps_its_topics"),
+        "fitted/files.py",
+        ('counts=found["counts"],', "", _COUNTS + "test_model_files_keep_what_topics_saw"),
+    ),
+    *mutants_of(
+        "fitted/spec.py",
         (
             "(n_documents or len(corpus))",
             "len(corpus)",
             _PRIORS + "test_a_stream_has_the_priors_of_all_its_documents",
         ),
-        ("if estimator._engine().at_mode else None", "", _PRIORS + "test_other_engines_keep_theirs"),
+    ),
+    *mutants_of(
+        "estimators/shared/fitting/priors.py",
+        ("np.clip(tokens.per_document, *_TOTALS)", "_TOTALS[1]", _PRIORS + _AS_A_DOCUMENT),
+        ("min(_MOST, total / n_topics)", "total / n_topics", _PRIORS + _AS_A_DOCUMENT),
+        ("isinstance(part.response, Softmax)", "False", _PRIORS + "test_a_softmax_keeps_its_topics"),
         (
             "seen * tokens.per_word",
             "tokens.per_word",
@@ -382,7 +387,15 @@ MUTANTS = [
         ("left.clear()", "pass", "test_threads.py::test_after_an_interruption_nobody_begins_another_call"),
     ),
     *mutants_of(
-        "estimators/shared/fitting/side_by_side.py",
+        "estimators/shared/supervised.py",
+        (
+            "Tokens.of(corpus, counts, n_documents) if at_mode else None",
+            "Tokens.of(corpus, counts, n_documents)",
+            _PRIORS + "test_other_engines_keep_theirs",
+        ),
+    ),
+    *mutants_of(
+        "fitted/side_by_side.py",
         (
             "_MOST_ENTRIES // max(n_entries, 1)",
             "_MOST_ENTRIES",

@@ -318,10 +318,10 @@ def test_a_killed_fit_goes_on(labelled, tmp_path, monkeypatch):
     given = {"max_iter": 8, "tol": 0, "checkpoint": tmp_path / "fit"}
     whole = DiscLDAClassifier(**given).fit(counts, y)
     monkeypatch.setattr("supertopic.checkpoint.Checkpoint.due", lambda self: True)
-    monkeypatch.setattr("supertopic.inference.variational.disclda.has_converged", _stop_after(4))
+    monkeypatch.setattr("supertopic.inference.loop.has_converged", _stop_after(4))
     with pytest.raises(KeyboardInterrupt):
         DiscLDAClassifier(**given).fit(counts, y)
-    monkeypatch.setattr("supertopic.inference.variational.disclda.has_converged", lambda *_: False)
+    monkeypatch.setattr("supertopic.inference.loop.has_converged", lambda *_: False)
     again = DiscLDAClassifier(**given).fit(counts, y)
     np.testing.assert_array_equal(whole.components_, again.components_)
     np.testing.assert_array_equal(whole.bound_, again.bound_)

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import FacetedSAGE, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
+from supertopic.estimators.shared.reading.facets import facet_parts
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.facets import Documents
 from supertopic.metrics import perplexity
@@ -114,7 +115,7 @@ def test_the_prior_on_labels(documents):
     rows = np.concatenate([np.flatnonzero(party == "left"), np.flatnonzero(party == "right")[:40]])
     model = FacetedSAGE(2).fit(counts[rows], party[rows])
     share = model.predict_proba(counts)[:, 0]
-    odds = model._shares[0] / model._shares[1]
+    odds = np.divide(*model.fitted_.more["shares"])
     assert odds == pytest.approx((len(rows) - 40 + 1) / 41)
     model.set_params(label_prior="uniform")
     between = (share > 0.01) & (share < 0.99)
@@ -174,7 +175,7 @@ def test_what_a_new_author_writes(two_facets):
     adds = {part: frame.to_numpy().T for part, frame in model.deviations_.items()}
     cells = adds["topic"][None] + adds["party"][:, None] + adds["topic × party"].reshape(3, 2, -1).transpose(1, 0, 2)
     tables = softmax(model.background_ + cells, axis=2).reshape(6, -1)
-    logs = np.tile(np.log([share.sum() for share in np.split(model._shares, 2)]), (400, 1))
+    logs = np.tile(np.log([share.sum() for share in np.split(model.fitted_.more["shares"], 2)]), (400, 1))
     documents = Documents(counts, logs, 3, LocalLimits(200, 1e-4))
     with Threads(1) as backend:
         documents.infer(tables, model.alpha_, logs, True, backend)
@@ -301,17 +302,15 @@ def test_perplexity_sums_over_the_labels(two_facets):
     counts, frame = two_facets
     model = FacetedSAGE(3, facets=["party", "year"], max_iter=15).fit(counts[:300], frame[:300])
     new, told = counts[300:], frame[300:]
-    tables = model.fitted_.spec.parts.tables(model._design()).reshape(len(model.fitted_.more["combinations"]), 3, -1)
+    combinations, shares = (model.fitted_.more[name] for name in ("combinations", "shares"))
+    tables = facet_parts(model.fitted_).tables(model._design(model.fitted_)).reshape(len(combinations), 3, -1)
     given = {"method": "left_to_right", "random_state": 5, "n_particles": 10}
     under = np.stack([log_likelihood(topics.T, model.alpha_, new, **given)[0] for topics in tables], axis=1)
     n_tokens = new.sum()
-    expected = np.exp(-logsumexp(under + np.log(model._shares), axis=1).sum() / n_tokens)
+    expected = np.exp(-logsumexp(under + np.log(shares), axis=1).sum() / n_tokens)
     assert model.perplexity(new, **given) == pytest.approx(expected, rel=1e-9)
     assert perplexity(model, new, **given) == pytest.approx(expected, rel=1e-9)
-    values = [
-        model.labels_["party"][model.fitted_.more["combinations"][:, 0]],
-        model.labels_["year"][model.fitted_.more["combinations"][:, 1]],
-    ]
+    values = [model.labels_["party"][combinations[:, 0]], model.labels_["year"][combinations[:, 1]]]
     own = [np.flatnonzero((values[0] == p) & (values[1] == y))[0] for p, y in told[["party", "year"]].to_numpy()]
     known = np.exp(-under[np.arange(len(own)), own].sum() / n_tokens)
     assert model.perplexity(new, labels=told[["party", "year"]], **given) == pytest.approx(known, rel=1e-9)

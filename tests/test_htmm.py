@@ -302,10 +302,10 @@ def test_a_killed_fit_goes_on(tmp_path, monkeypatch):
         return False
 
     monkeypatch.setattr("supertopic.checkpoint.Checkpoint.due", lambda self: True)
-    monkeypatch.setattr("supertopic.inference.variational.htmm.has_converged", stop)
+    monkeypatch.setattr("supertopic.inference.loop.has_converged", stop)
     with pytest.raises(KeyboardInterrupt):
         HTMM(**given).fit(counts, documents=labels)
-    monkeypatch.setattr("supertopic.inference.variational.htmm.has_converged", lambda *_: False)
+    monkeypatch.setattr("supertopic.inference.loop.has_converged", lambda *_: False)
     again = HTMM(**given).fit(counts, documents=labels)
     np.testing.assert_array_equal(whole.components_, again.components_)
     assert again.epsilon_ == whole.epsilon_ and len(again.bound_) == 8

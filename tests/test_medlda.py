@@ -16,6 +16,7 @@ from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import EmptyDocumentWarning
+from supertopic.fitted.spec import Schema
 from supertopic.inference.batches import Batch, continue_from
 from supertopic.inference.design import Design
 from supertopic.inference.variational.e_step_response import LocalLimits
@@ -56,6 +57,12 @@ def fitted():
     return {name: build(name).fit(*drawn(name)) for name in FITS}
 
 
+def model_for(estimator, y):
+    """The Model that an estimator's parameters describe for these labels."""
+    read = estimator._read_y(y, len(y))
+    return estimator._model(Schema(read.targets, read.classes))
+
+
 # --- the steps --------------------------------------------------------------------------------------------------------
 
 
@@ -66,8 +73,7 @@ def test_e_step_maximises_the_lagrangian(name):
     counts = sp.csr_matrix(np.array([[2, 0, 0, 3], [0, 4, 1, 0], [1, 0, 1, 0]], dtype=np.float32))
     model = build(name)
     y = np.array([0.0, 1.0, 2.0 if name == "three" else 0.0])
-    model._read_y(y, 3)
-    model = model._model()
+    model = model_for(model, y)
     n_columns = model.response.n_columns
     dispersion = np.array([0.3, 0.0, 1.0]) if model.response.n_dispersion else np.zeros(0)
     cov = np.zeros((0, 4, 4), dtype=np.float32)
@@ -174,14 +180,14 @@ def test_documents_are_told_an_average_of_the_duals():
     """The duals of step t have weight 2/(t + 2) in the running average, and at least a tenth."""
     counts, y = drawn("two", 60)
     model = build("two")
-    model._read_y(y, 60)
-    model = model._model()
+    model = model_for(model, y)
     batch = Batch(counts, y.astype(float), np.ones(60), 4)
     rng = np.random.default_rng(0)
     gamma = (0.3 + rng.dirichlet(np.ones(4), 60) * batch.lengths[:, None]).astype(np.float32)
     before = State.first(model, np.ones((80, 4), np.float32), alpha=np.full(4, 0.3))
     step, spread = model.coef_step, Threads(1).spread(batch)
     spread.map(continue_from, gamma, 1)
+    spread.partition.found.prior = model.doc_topic_prior.rows(before.alpha, batch)
 
     def update(state, duals):
         return step.update(model, state, state, None, spread, duals, None, 1.0, 1.0)

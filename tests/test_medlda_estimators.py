@@ -12,9 +12,10 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
+from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
-from supertopic.estimators.shared.supervised import SupervisedEstimator
+from supertopic.inference.after.prediction import score_documents
 from supertopic.margin import solve_classes
 
 matplotlib.use("Agg")
@@ -100,13 +101,18 @@ def test_sparse_topics_serve_a_margin_too(kind, tmp_path):
 
 @pytest.mark.parametrize("words", [False, True])
 def test_decision_values_are_those_of_the_general_way(words):
-    """Compares the fast path (scores without second moments) with the general path of all estimators."""
+    """Compares scores without second moments with those of responses that need them."""
     data = simulate(200, 4, n_words=80, mean_length=40, response="softmax", coef=8 * np.eye(3, 4), seed=2)
     X = data.counts.counts
     model = MedLDAClassifier(4, C=1.0, cost=8.0, doc_topic_prior=2.0, max_iter=6, words=words).fit(X, data.y)
-    general = SupervisedEstimator._scores(model, data.counts, np.zeros((200, 0)))
+    fitted, response = model.fitted_, model.fitted_.spec.response
+    assert not response.uses_moments
+    with Threads(1) as backend:
+        given = fitted.point, fitted.weights, fitted.topic_coef, response.is_product
+        general = score_documents(*given, X.astype(np.float32), backend)
+    beside = 0.0 if fitted.words is None else fitted.words.score(X)
     scale = np.abs(general.score).max()
-    np.testing.assert_allclose(model.decision_function(X), general.score, atol=2e-3 * scale)
+    np.testing.assert_allclose(model.decision_function(X), general.score + beside, atol=2e-3 * scale)
     if not words:
         found = solve_classes(general.mean_topics.astype(float), data.y.astype(float), 3, 1.0, 8.0, tol=1e-6)
         np.testing.assert_allclose(

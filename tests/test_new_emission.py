@@ -61,7 +61,7 @@ class FrequencyTopics(base.Emission):
 class FrequencyLDA(LDA):
     """LDA with the emission above."""
 
-    def _model(self):
+    def _model(self, schema):
         prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         return Model(self.n_topics, base.make_emission("frequency", topic_word_prior=self.topic_word_prior), prior)
 
@@ -129,7 +129,7 @@ def test_it_is_fitted_saved_and_loaded(name, data, tmp_path):
     assert np.corrcoef(kept[:, -1], np.asarray(data.counts.counts[train].sum(axis=0)).ravel())[0, 1] > 0.99
     model.save(tmp_path / "m.supertopic")
     again = load(tmp_path / "m.supertopic")
-    assert isinstance(again._emission, FrequencyTopics)
+    assert isinstance(again.fitted_.spec.model.emission, FrequencyTopics)
     np.testing.assert_array_equal(again.transform(data.counts), model.transform(data.counts))
     if kind is SLDARegressor:
         assert model.score(data.counts[300:], data.y[300:]) > 0.5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +15,7 @@ from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.fitted.spec import Place
 from supertopic.inference.batches import Batch, Partition
 from supertopic.inference.variational import prediction_constrained, prediction_start
 from supertopic.inference.variational.climb import SETTINGS, Climb
@@ -154,7 +157,7 @@ def test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest(fitted, monke
 def test_no_epoch_at_all_leaves_topics_that_know_nothing_of_y():
     params = {"inference": "pc", "max_iter": 0, "validation_fraction": 0, "cross_fit": 0}
     start = SLDARegressor(4, **params).fit(X, PLAIN[0])
-    assert start._terms.epochs == 0 and start.score(NEW, PLAIN[1]) < 0.1
+    assert start.fitted_.terms.epochs == 0 and start.score(NEW, PLAIN[1]) < 0.1
     np.testing.assert_array_equal(start.components_, SLDARegressor(4, **params).fit(X, -PLAIN[0]).components_)
 
 
@@ -166,7 +169,7 @@ def test_noise_leaves_the_topics_where_they_started():
     folds = SLDARegressor(8, inference="pc", cross_fit=0).fit(X, noise)
     np.testing.assert_array_equal(folds.components_, model.components_)
     classes = SLDAClassifier(8, inference="pc", cross_fit=0).fit(X, noise > 0)
-    assert classes._terms.epochs == 0
+    assert classes.fitted_.terms.epochs == 0
     np.testing.assert_allclose(classes.components_, model.components_)  # of the same words: labels have no say in them
 
 
@@ -199,7 +202,7 @@ def test_threads_and_processes_do_not_change_the_result(fitted, monkeypatch):
     short = SLDARegressor(8, inference="pc", max_iter=2).fit(X, PLAIN[0])
     backend = Processes(2)
     try:
-        monkeypatch.setattr(SLDARegressor, "_backend", lambda self, n_jobs=None: backend)
+        monkeypatch.setattr(Place, "open", lambda self, n_jobs=None: backend)
         spread = SLDARegressor(8, inference="pc", max_iter=2).fit(X, PLAIN[0])
     finally:
         backend.stop()
@@ -288,7 +291,7 @@ def test_a_warm_start_goes_on_from_topics_that_have_not_seen_the_labels_held_out
     np.testing.assert_array_equal(starts[0], searched)
     assert np.abs(searched - finished).max() > 1e-4
     again = SLDARegressor(8, inference="pc", warm_start=True, max_iter=3, cross_fit=0).fit(X, PLAIN[0])
-    again.fitted_.terms = DocumentTerms()  # as after `load`
+    again.fitted_ = replace(again.fitted_, terms=DocumentTerms())  # as after `load`
     starts.clear()
     again.fit(X, PLAIN[0])
     np.testing.assert_allclose(starts[0], finished, rtol=1e-5)
@@ -338,7 +341,7 @@ def test_a_killed_fit_whose_start_is_the_best(tmp_path, monkeypatch):
         with pytest.raises(Stop):
             SLDARegressor(8, checkpoint=path, **params).fit(X, noise)
     again = SLDARegressor(8, checkpoint=path, **params).fit(X, noise)
-    assert again.fitted_.terms.epochs == whole._terms.epochs == 0
+    assert again.fitted_.terms.epochs == whole.fitted_.terms.epochs == 0
     np.testing.assert_array_equal(again.coef_, whole.coef_)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -295,9 +296,8 @@ def test_sage_topics_with_a_response(inference):
     model.fit(data.counts[:400], data.y[:400])
     assert model.score(data.counts[400:], data.y[400:]) > 0.5
     assert 0.2 < np.mean(unpack(model.fitted_.state.word_topic)[0] == 0) < 1
-    assert model._fits(data.counts)
-    model.set_params(emission="dirichlet")
-    assert not model._fits(data.counts)
+    other, schema = clone(model).set_params(emission="dirichlet"), model.fitted_.spec.schema
+    assert [model.fitted_.can_start(one._spec(schema), 300) for one in (model, other)] == [True, False]
     with pytest.raises(ValueError, match="emission: got 'magic', expected 'dirichlet' or 'sage'"):
         model.set_params(emission="magic").fit(data.counts, data.y)
     with pytest.raises(ValueError, match="'gibbs', which needs Dirichlet topics, but the emission is 'sage'"):

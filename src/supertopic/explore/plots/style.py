@@ -177,7 +177,7 @@ def fitted(model: Any, plot: str) -> Any:
     model = getattr(model, "best_estimator_", model)
     if not hasattr(model, "components_") and not hasattr(type(model), "components_"):
         raise TypeError(f"model: got {type(model).__name__}, expected a fitted supertopic model for plot_{plot}")
-    check_is_fitted(model, "_state")
+    check_is_fitted(model, "fitted_")
     return model
 
 

@@ -187,9 +187,8 @@ class FacetedEstimator(TopicEstimator):
                 else pd.MultiIndex.from_product(values, names=group.factors)
             )
             part = sp.csc_matrix(eta[rows].T)
-            frames[" × ".join(group.factors)] = pd.DataFrame.sparse.from_spmatrix(
-                part, self.fitted_.vocabulary.words, columns
-            )
+            found = pd.DataFrame.sparse.from_spmatrix(part, self.fitted_.vocabulary.words, columns)
+            frames[" × ".join(group.factors)] = found.fillna(0.0)  # pandas 3.0 takes what is not stored as missing
         return frames
 
     @property
