@@ -19,8 +19,8 @@ import typer
 from rich import box
 from rich.table import Table
 
-from supertopic.cli.documents import Force, Jobs, check_writable
-from supertopic.cli.options import Json
+from supertopic.cli import options as opt
+from supertopic.cli.documents import check_writable
 from supertopic.cli.response import coefficient_columns, contributions
 from supertopic.cli.show import note, say, say_commands, say_json, show
 
@@ -44,9 +44,9 @@ def demo(
     page: Annotated[
         str | None, typer.Option(metavar="FILE", help="The page about it: demo.html by default.", show_default=False)
     ] = None,
-    jobs: Jobs = -1,
-    force: Force = False,
-    as_json: Json = False,
+    jobs: opt.Jobs = -1,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
     packages: Annotated[str, typer.Option(hidden=True)] = "numpy,scipy,sklearn",
 ) -> None:
     """Try it out: topics that predict, on the help texts of numpy, scipy and scikit-learn, in less than a minute."""

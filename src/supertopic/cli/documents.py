@@ -6,9 +6,7 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from supertopic.cli.show import note
 
@@ -16,47 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BATCH = 2048
-
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="CSV, TSV, JSON lines or Parquet; a folder of .txt files; a glob in quotes; or - for standard input (CSV,"
-        " TSV or JSON lines).",
-        show_default=False,
-    ),
-]
-TextColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--text",
-        metavar="COL",
-        help="The column of the documents; by default 'text', or the only column of text.",
-        show_default=False,
-    ),
-]
-Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
-ModelFile = Annotated[
-    str, typer.Argument(metavar="MODEL", help="A file that supertopic fit has written.", show_default=False)
-]
-
-
-def _check_jobs(jobs: int | None) -> int | None:
-    if jobs is not None and jobs < 1 and jobs != -1:
-        raise typer.BadParameter(f"{jobs} is no number of threads; expected 1 or more, or -1 for all cores.")
-    return jobs
-
-
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs",
-        help="Threads, -1 for all cores; the result is the same.",
-        show_default=False,
-        callback=_check_jobs,
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")]
 
 
 def open_table(

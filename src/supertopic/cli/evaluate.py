@@ -14,23 +14,22 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from supertopic.cli import options as opt
 from supertopic.cli.answers import Answers, answers_of
-from supertopic.cli.documents import Data, Encoding, Jobs, ModelFile, TextColumn, load_model, read_documents
-from supertopic.cli.learning import Covariates, covariates_for, covariates_from, split_names
-from supertopic.cli.options import Json
+from supertopic.cli.documents import load_model, read_documents
+from supertopic.cli.learning import covariates_for, covariates_from, split_names
 from supertopic.cli.outcomes import outcomes_of, takes_texts
 from supertopic.cli.show import note, say, say_json, show
-from supertopic.cli.target import TargetColumn
 
 METHODS = ("completion", "left_to_right", "chib")
 
 
 def evaluate(
-    model: ModelFile,
-    data: Data,
-    text: TextColumn = None,
-    target: TargetColumn = None,
-    covariates: Covariates = "",
+    model: opt.ModelFile,
+    data: opt.Data,
+    text: opt.TextColumn = None,
+    target: opt.TargetColumn = None,
+    covariates: opt.Covariates = "",
     method: Annotated[
         str,
         typer.Option(
@@ -39,9 +38,9 @@ def evaluate(
             " of whole documents by sampling (slow).",
         ),
     ] = "completion",
-    encoding: Encoding = "utf-8",
-    jobs: Jobs = None,
-    as_json: Json = False,
+    encoding: opt.Encoding = "utf-8",
+    jobs: opt.Jobs = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Measure a model on documents that it was not fitted on: its topics, and with --target its predictions."""
     if method not in METHODS:

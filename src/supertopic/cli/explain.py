@@ -10,16 +10,16 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from supertopic.cli.documents import ModelFile, load_model
+from supertopic.cli import options as opt
+from supertopic.cli.documents import load_model
 from supertopic.cli.learning import covariates_given
-from supertopic.cli.options import Json
 from supertopic.cli.outcomes import Outcome, outcomes_of, predict_frame
 from supertopic.cli.response import contributions, covariate_effects, plain, shares_by_word, topics_are_classes
 from supertopic.cli.show import COLOURS, note, say, say_json, show
 
 
 def explain(
-    model: ModelFile,
+    model: opt.ModelFile,
     text: Annotated[
         str | None, typer.Argument(metavar="TEXT", help="The text, or - for standard input.", show_default=False)
     ] = None,
@@ -34,7 +34,7 @@ def explain(
             show_default=False,
         ),
     ] = "",
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Say which topics a text is about, which of its words speak for which topic, and what they do to a prediction."""
     document = _read_text(text, file)

@@ -14,11 +14,6 @@ import typer
 from supertopic.cli import options as opt
 from supertopic.cli.documents import (
     BATCH,
-    Data,
-    Encoding,
-    Force,
-    Jobs,
-    TextColumn,
     check_writable,
     is_many_files,
     open_table,
@@ -27,61 +22,49 @@ from supertopic.cli.documents import (
     stream_of,
 )
 from supertopic.cli.guard import Stopped
-from supertopic.cli.learning import (
-    Covariates,
-    check_covariates,
-    choose_model,
-    covariates_from,
-    learned_from,
-    split_names,
-)
-from supertopic.cli.models import build, check_options, find_entry, number_or_word
+from supertopic.cli.learning import check_covariates, choose_model, covariates_from, learned_from, split_names
+from supertopic.cli.models import build, check_options, find_entry
 from supertopic.cli.show import note, say_json, say_next
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
-from supertopic.cli.target import ResponseName, TargetColumn, check_target
+from supertopic.cli.target import check_target
+
+HOLDING = {
+    "stream": opt.Option(False, "Read the files again and again and never hold them; with pc or svi.", bool),
+    "scheduler": opt.Option(
+        None, "Fit on the workers of a Dask cluster, such as tcp://host:8786.", more={"metavar": "ADDRESS"}
+    ),
+    "checkpoint": opt.Option(
+        None,
+        "Save the state here now and then; after Ctrl-C or a crash the same command goes on from it.",
+        more={"metavar": "FILE"},
+    ),
+    "checkpoint_every": opt.Option(
+        30.0, "How often at most the state is saved.", float, more={"min": 0, "metavar": "SECONDS"}
+    ),
+}
 
 
+@opt.takes(Words=opt.WORDS, Fitting={**opt.FITTING, **HOLDING})
 def fit(
-    data: Data,
+    data: opt.Data,
     out: Annotated[
         str,
         typer.Option("--out", "-o", metavar="FILE", help="The model, by custom model.supertopic.", show_default=False),
     ],
     model: opt.ModelName = None,
-    text: TextColumn = None,
-    target: TargetColumn = None,
-    response: ResponseName = None,
-    covariates: Covariates = "",
+    text: opt.TextColumn = None,
+    target: opt.TargetColumn = None,
+    response: opt.ResponseName = None,
+    covariates: opt.Covariates = "",
     topics: opt.Topics = None,
-    encoding: Encoding = "utf-8",
-    stop_words: opt.StopWords = "auto",
-    min_df: opt.MinDf = "auto",
-    max_df: opt.MaxDf = "auto",
-    max_features: opt.MaxFeatures = None,
-    tokenizer: opt.Tokenizer = "unicode",
-    phrases: opt.Phrases = False,
-    stem: opt.Stem = False,
-    inference: opt.Inference = None,
-    iterations: opt.Iterations = None,
-    supervision: opt.Supervision = None,
-    words: opt.WordsBeside = None,
-    max_nonzero: opt.MaxNonzero = None,
-    chains: opt.Chains = None,
-    regions: opt.Regions = None,
-    doc_topic_prior: opt.DocTopicPrior = None,
-    topic_word_prior: opt.TopicWordPrior = None,
-    sampler: opt.Sampler = None,
-    stream: opt.Streaming = False,
-    batch_size: opt.BatchSize = None,
-    scheduler: opt.Scheduler = None,
-    checkpoint: opt.CheckpointFile = None,
-    checkpoint_every: opt.CheckpointEvery = 30.0,
+    encoding: opt.Encoding = "utf-8",
     seed: opt.Seed = 0,
-    jobs: Jobs = None,
-    force: Force = False,
+    jobs: opt.Jobs = None,
+    force: opt.Force = False,
     quiet: opt.Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line per iteration, for logs.")] = False,
     as_json: opt.Json = False,
+    **given: Any,
 ) -> None:
     """Find topics in DATA, or topics that predict a column of it, and save them as a model.
 
@@ -89,6 +72,7 @@ def fit(
 
     Or: supertopic fit reviews.csv --text body --target stars --out stars.supertopic
     """
+    inference, stream, checkpoint = given["inference"], given["stream"], given["checkpoint"]
     targets, beside = split_names(target), split_names(covariates)
     model = choose_model(model, targets)
     check_target(model, targets, response)
@@ -98,24 +82,18 @@ def fit(
         note("Reading the files as a stream, since --inference svi takes batches: they are never held whole.")
     if stream:
         inference = _check_stream(data, inference, model)
-    options = {
-        "--topics": topics, "--inference": inference, "--iterations": iterations,
-        "--supervision": number_or_word("--supervision", supervision, ("auto",)),
-        "--words": words, "--max-nonzero": max_nonzero, "--chains": chains, "--regions": regions,
-        "--doc-topic-prior": number_or_word("--doc-topic-prior", doc_topic_prior, ("auto", "symmetric")),
-        "--topic-word-prior": topic_word_prior, "--sampler": sampler, "--batch-size": batch_size,
-        "--seed": seed, "--jobs": jobs, "--checkpoint": checkpoint,
-    }  # fmt: skip
+    options = opt.values_of(opt.FITTING, {**given, "inference": inference})
+    options |= {"topics": topics, "seed": seed, "jobs": jobs, "checkpoint": checkpoint}
     check_options(model, options)
     if checkpoint is not None:
-        options["--checkpoint"] = _checkpoint(checkpoint, checkpoint_every, out)
-    vocabulary = opt.word_params(stop_words, min_df, max_df, max_features, tokenizer, phrases, stem)
+        options["checkpoint"] = _checkpoint(checkpoint, given["checkpoint_every"], out)
+    vocabulary = opt.word_params(given)
     more: dict[str, Any] = {
         "vectorizer": tallying_vectorizer(**vocabulary),
         "verbose": 0 if quiet else 2 if verbose else 1,
     }
     check_writable(out, inputs=[data], force=force, model=True)
-    client = None if scheduler is None else _connect(scheduler)
+    client = None if given["scheduler"] is None else _connect(given["scheduler"])
     if client is not None:
         more["backend"] = client
     start, named = time.perf_counter(), [*targets, *beside]
@@ -129,7 +107,7 @@ def fit(
     estimator = build(model, options, learned.kind, **learned.params, **more)
     with _telling_of(checkpoint):
         if stream:
-            estimator.fit(stream_of(data, column, batch_size or BATCH, encoding, learned.y))
+            estimator.fit(stream_of(data, column, given["batch_size"] or BATCH, encoding, learned.y))
         else:
             estimator.fit(documents, *([] if learned.y is None else [learned.y]), **extra)
     _save(estimator, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,17 +15,6 @@ from supertopic.cli.target import Choice, ColumnValues, choose, unlabelled
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Covariates = Annotated[
-    str,
-    typer.Option(
-        "--covariates",
-        metavar="COL,…",
-        help="Columns that predict beside the topics: numbers or categories, without empty cells. A fitted model"
-        " remembers them.",
-        show_default=False,
-    ),
-]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The models of `supertopic fit --model`: a new model is one entry in MODELS.
 
-OPTIONS maps each option to a parameter of the estimators. An option is rejected if the model's estimator does not have
-its parameter.
+An option is rejected if the model's estimator does not have its parameter.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Entry:
 
     def parameter(self, option: str) -> str:
         """Return the name of the estimator's parameter for an option."""
-        return self.topics if option == "--topics" else OPTIONS[option]
+        return self.topics if option == "topics" else PARAMETERS.get(option, option)
 
     def takes(self, option: str) -> bool:
         """Whether the estimator has the option's parameter."""
@@ -92,24 +91,15 @@ MODELS: dict[str, Entry] = {
     "htmm": Entry("every sentence has its topic", {"none": "HTMM"}),
 }
 
-OPTIONS: dict[str, str] = {
-    "--topics": "n_topics",
-    "--inference": "inference",
-    "--supervision": "supervision",
-    "--words": "words",
-    "--chains": "n_chains",
-    "--max-nonzero": "max_nonzero",
-    "--regions": "n_regions",
-    "--iterations": "max_iter",
-    "--doc-topic-prior": "doc_topic_prior",
-    "--topic-word-prior": "topic_word_prior",
-    "--sampler": "sampler",
-    "--batch-size": "batch_size",
-    "--seed": "random_state",
-    "--jobs": "n_jobs",
-    "--checkpoint": "checkpoint",
+# the options that have another name than the parameter of the estimators
+PARAMETERS = {
+    "iterations": "max_iter",
+    "chains": "n_chains",
+    "regions": "n_regions",
+    "seed": "random_state",
+    "jobs": "n_jobs",
 }
-ALWAYS_GIVEN = {"--seed": 0}  # defaults; ignored by models without these parameters
+ALWAYS_GIVEN = {"seed": 0}  # defaults; ignored by models without these parameters
 
 
 def model_help() -> str:
@@ -120,7 +110,7 @@ def model_help() -> str:
 def find_entry(name: str) -> Entry:
     """Return the entry of a model; the usage error for an unknown name suggests a similar one."""
     if name not in MODELS:
-        refuse_choice("--model", name, list(MODELS))
+        refuse_choice("model", name, list(MODELS))
     return MODELS[name]
 
 
@@ -137,9 +127,9 @@ def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         if not entry.takes(option):
             others = [model for model, other in MODELS.items() if other.takes(option)]
             does = f"{', '.join(others) or 'no model'} {'do' if len(others) > 1 else 'does'}"
-            raise typer.BadParameter(f"the model {name} does not take it; {does}.", param_hint=option)
-    if "--inference" in chosen and chosen["--inference"] not in estimator.inference_names():
-        refuse_choice("--inference", chosen["--inference"], estimator.inference_names())
+            raise typer.BadParameter(f"the model {name} does not take it; {does}.", param_hint=flag(option))
+    if "inference" in chosen and chosen["inference"] not in estimator.inference_names():
+        refuse_choice("inference", chosen["inference"], estimator.inference_names())
     return chosen
 
 
@@ -153,6 +143,11 @@ def build(name: str, given: Mapping[str, Any], kind: str | None = None, **more: 
     return estimator(**{find_entry(name).parameter(option): value for option, value in chosen.items()}, **more)
 
 
+def flag(option: str) -> str:
+    """Return an option as it is typed."""
+    return f"--{option.replace('_', '-')}"
+
+
 def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> Any:
     """Parse the value of an option: a word such as 'auto', an integer, a fraction, or a list such as '0.1,0.2'."""
     if value is None or value in words:
@@ -161,7 +156,7 @@ def number_or_word(option: str, value: str | None, words: tuple[str, ...]) -> An
         numbers = [float(part) if set(part) - set("+-0123456789 ") else int(part) for part in value.split(",")]
     except ValueError:
         raise typer.BadParameter(
-            f"{value!r} is neither a number nor {' or '.join(map(repr, words))}.", param_hint=option
+            f"{value!r} is neither a number nor {' or '.join(map(repr, words))}.", param_hint=flag(option)
         ) from None
     return numbers if len(numbers) > 1 else numbers[0]
 
@@ -170,4 +165,4 @@ def refuse_choice(option: str, value: str, choices: list[str]) -> None:
     """Raise a usage error that lists the choices and suggests a similar one."""
     near = get_close_matches(value, choices, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}.{hint}", param_hint=option)
+    raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}.{hint}", param_hint=flag(option))

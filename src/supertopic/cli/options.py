@@ -1,15 +1,20 @@
-"""Options of the commands: the vocabulary, and how a model is fitted."""
+"""Options of the commands, a line each: what they share, how words are read, and how a model is fitted.
+
+A command that ends in `**given` has the options of a table by `@takes(WORDS, FITTING)`; `given` holds their values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from supertopic.cli.models import MODELS, model_help, number_or_word
 
-WORDS, FITTING = "Words", "Fitting"  # the groups of options in --help
+Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def _one_of(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -17,197 +22,156 @@ def _one_of(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
     return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
 
 
+def _check_jobs(jobs: int | None) -> int | None:
+    if jobs is not None and jobs < 1 and jobs != -1:
+        raise typer.BadParameter(f"{jobs} is no number of threads; expected 1 or more, or -1 for all cores.")
+    return jobs
+
+
+def _option(*flags: str, help: str, **more: Any) -> Any:
+    return typer.Option(*flags, help=help, show_default=False, **more)
+
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="CSV, TSV, JSON lines or Parquet; a folder of .txt files; a glob in quotes; or - for standard input (CSV,"
+        " TSV or JSON lines).",
+        show_default=False,
+    ),
+]
+ModelFile = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A file that supertopic fit has written.", show_default=False)
+]
+TEXT = "The column of the documents; by default 'text', or the only column of text."
+TextColumn = Annotated[str | None, _option("--text", metavar="COL", help=TEXT)]
+TARGET = "The column that the topics should predict, or several; an empty cell is a document without a label."
+TargetColumn = Annotated[str | None, _option("--target", metavar="COL[,COL…]", help=TARGET)]
+RESPONSE = (
+    "How topics make the target (gaussian, negative_binomial, logit, …; a wrong name lists them all). By default it is"
+    " chosen from the column, and said."
+)
+ResponseName = Annotated[str | None, _option("--response", metavar="NAME", help=RESPONSE)]
+COVARIATES = (
+    "Columns that predict beside the topics: numbers or categories, without empty cells. A fitted model remembers them."
+)
+Covariates = Annotated[str, _option("--covariates", metavar="COL,…", help=COVARIATES)]
+MODEL = f"{model_help()} By default lda, or slda with a --target."
+ModelName = Annotated[
+    str | None, _option("--model", metavar="NAME", help=MODEL, autocompletion=_one_of(lambda: MODELS))
+]
+TOPICS = "How many topics: 20 by default (geo-sage: 5; disclda: 2 for each class, beside shared ones)."
+Topics = Annotated[int | None, _option("--topics", "-k", min=1, help=TOPICS)]
+Encoding = Annotated[str, typer.Option(help="Encoding of text files.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same topics.")]
+JOBS = "Threads, -1 for all cores; the result is the same."
+Jobs = Annotated[int | None, _option("--jobs", help=JOBS, callback=_check_jobs)]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
-ModelName = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="NAME",
-        help=f"{model_help()} By default lda, or slda with a --target.",
-        show_default=False,
-        autocompletion=_one_of(lambda: MODELS),
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: its default, its help, the words it takes beside a number, and what else typer should know."""
+
+    default: Any
+    help: str
+    kind: type = str
+    words: tuple[str, ...] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def parameter(self, name: str, panel: str) -> inspect.Parameter:
+        """Return the parameter of a command."""
+        flags = [f"--{name.replace('_', '-')}"] if self.default is False else []
+        info = typer.Option(
+            self.default, *flags, help=self.help, show_default=bool(self.default), rich_help_panel=panel, **self.more
+        )
+        kind: Any = self.kind | None if self.default is None else self.kind
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind)
+
+
+def _text(default: str | None, help: str, metavar: str, *words: str) -> Option:
+    return Option(default, help, str, words, {"metavar": metavar})
+
+
+def _number(help: str, kind: type = int, least: int = 1) -> Option:
+    return Option(None, help, kind, (), {"min": least})
+
+
+WORDS = {
+    "stop_words": _text(
+        "auto",
+        "Words to leave out; auto: the stop words of the texts' language; a file has one per line.",
+        "auto|none|LANGUAGE|FILE",
     ),
-]
-Topics = Annotated[
-    int | None,
-    typer.Option(
-        "--topics",
-        "-k",
-        min=1,
-        help="How many topics: 20 by default (geo-sage: 5; disclda: 2 for each class, beside shared ones).",
-        show_default=False,
+    "min_df": Option("auto", "Least number (5) or share (0.01) of documents a word must stand in.", words=("auto",)),
+    "max_df": Option("auto", "Largest number or share (0.5) of documents.", words=("auto",)),
+    "max_features": _number("Keep so many words, by tf-idf."),
+    "tokenizer": _text(
+        "unicode", "What finds words: unicode, jieba (Chinese), icu:th, spacy:de or package.module:function.", "NAME"
     ),
-]
-StopWords = Annotated[
-    str,
-    typer.Option(
-        metavar="auto|none|LANGUAGE|FILE",
-        help="Words to leave out; auto: the stop words of the texts' language; a file has one per line.",
-        rich_help_panel=WORDS,
+    "phrases": Option(False, 'Read neighbours such as "front desk" as one word.', bool),
+    "stem": Option(False, "Cut words to their stems.", bool),
+}
+FITTING = {
+    "inference": Option(
+        None,
+        "vb: variational; cvb0: the same, collapsed; svi: in mini-batches; gibbs: sampling; pc: topics trained for the"
+        " prediction (slda). Else the model's own.",
+        more={"autocompletion": _one_of(lambda: ("auto", "pc", "vb", "cvb0", "svi", "gibbs"))},
     ),
-]
-MinDf = Annotated[
-    str,
-    typer.Option(help="Least number (5) or share (0.01) of documents a word must stand in.", rich_help_panel=WORDS),
-]
-MaxDf = Annotated[str, typer.Option(help="Largest number or share (0.5) of documents.", rich_help_panel=WORDS)]
-MaxFeatures = Annotated[
-    int | None,
-    typer.Option(min=1, help="Keep so many words, by tf-idf.", show_default=False, rich_help_panel=WORDS),
-]
-Tokenizer = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME",
-        help="What finds words: unicode, jieba (Chinese), icu:th, spacy:de or package.module:function.",
-        rich_help_panel=WORDS,
-    ),
-]
-Phrases = Annotated[
-    bool,
-    typer.Option("--phrases", help='Read neighbours such as "front desk" as one word.', rich_help_panel=WORDS),
-]
-Stem = Annotated[bool, typer.Option("--stem", help="Cut words to their stems.", rich_help_panel=WORDS)]
-Inference = Annotated[
-    str | None,
-    typer.Option(
-        help="vb: variational; cvb0: the same, collapsed; svi: in mini-batches; gibbs: sampling; pc: topics trained for"
-        " the prediction (slda). Else the model's own.",
-        autocompletion=_one_of(lambda: ("auto", "pc", "vb", "cvb0", "svi", "gibbs")),
-        show_default=False,
-        rich_help_panel=FITTING,
-    ),
-]
-Iterations = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="At most so many: 60 to 100 (vb), 40 epochs (pc), 10 (svi) or some hundred sweeps (gibbs).",
-        show_default=False,
-        rich_help_panel=FITTING,
-    ),
-]
-Supervision = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NUMBER|auto",
-        help="Weight of the target against the words: more serves the prediction, less the topics; auto: by"
+    "iterations": _number("At most so many: 60 to 100 (vb), 40 epochs (pc), 10 (svi) or some hundred sweeps (gibbs)."),
+    "supervision": _text(
+        None,
+        "Weight of the target against the words: more serves the prediction, less the topics; auto: by"
         " cross-validation.",
-        show_default=False,
-        rich_help_panel=FITTING,
+        "NUMBER|auto",
+        "auto",
     ),
-]
-WordsBeside = Annotated[
-    bool | None,
-    typer.Option(
-        "--words/--no-words",
-        help="Words predict beside the topics, with a sparse prior (slda, medlda).",
-        show_default=False,
-        rich_help_panel=FITTING,
+    "words": Option(None, "Words predict beside the topics, with a sparse prior (slda, medlda).", bool),
+    "max_nonzero": _number("At most so many topics may have an effect (sstm)."),
+    "chains": _number(
+        "Chains of the sampler, from different seeds; the topics are those of the best (sstm; slda with gibbs)."
     ),
-]
-MaxNonzero = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="At most so many topics may have an effect (sstm).",
-        show_default=False,
-        rich_help_panel=FITTING,
+    "regions": _number("How many regions (geo-sage); by default as many as the places need."),
+    "doc_topic_prior": _text(
+        None, "Learn the topics' weights, one for all, or fix it.", "auto|symmetric|NUMBER", "auto", "symmetric"
     ),
-]
-Chains = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Chains of the sampler, from different seeds; the topics are those of the best (sstm; slda with gibbs).",
-        show_default=False,
-        rich_help_panel=FITTING,
-    ),
-]
-Regions = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="How many regions (geo-sage); by default as many as the places need.",
-        show_default=False,
-        rich_help_panel=FITTING,
-    ),
-]
-DocTopicPrior = Annotated[
-    str | None,
-    typer.Option(
-        metavar="auto|symmetric|NUMBER",
-        help="Learn the topics' weights, one for all, or fix it.",
-        show_default=False,
-        rich_help_panel=FITTING,
-    ),
-]
-TopicWordPrior = Annotated[
-    float | None,
-    typer.Option(min=0, help="Smoothing of the topics.", show_default=False, rich_help_panel=FITTING),
-]
-Sampler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="collapsed|partial",
-        help="How gibbs samples; partial uses all threads.",
-        show_default=False,
-        rich_help_panel=FITTING,
-    ),
-]
-Streaming = Annotated[
-    bool,
-    typer.Option(
-        "--stream",
-        help="Read the files again and again and never hold them; with pc or svi.",
-        rich_help_panel=FITTING,
-    ),
-]
-BatchSize = Annotated[
-    int | None,
-    typer.Option(min=1, help="Documents per step of pc or svi.", show_default=False, rich_help_panel=FITTING),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Fit on the workers of a Dask cluster, such as tcp://host:8786.",
-        show_default=False,
-        rich_help_panel=FITTING,
-    ),
-]
-CheckpointFile = Annotated[
-    str | None,
-    typer.Option(
-        "--checkpoint",
-        metavar="FILE",
-        help="Save the state here now and then; after Ctrl-C or a crash the same command goes on from it.",
-        show_default=False,
-        rich_help_panel=FITTING,
-    ),
-]
-CheckpointEvery = Annotated[
-    float,
-    typer.Option(min=0, metavar="SECONDS", help="How often at most the state is saved.", rich_help_panel=FITTING),
-]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same topics.", rich_help_panel=FITTING)]
+    "topic_word_prior": _number("Smoothing of the topics.", float, 0),
+    "sampler": _text(None, "How gibbs samples; partial uses all threads.", "collapsed|partial"),
+    "batch_size": _number("Documents per step of pc or svi."),
+}
 
 
-def word_params(
-    stop_words: str, min_df: str, max_df: str, max_features: int | None, tokenizer: str, phrases: bool, stem: bool
-) -> dict[str, Any]:
-    """Convert the options to parameters of the Vectorizer."""
+def takes(**panels: Mapping[str, Option]) -> Callable[[Command], Command]:
+    """Give a command that ends in `**given` the options of tables, each under its name in --help."""
+
+    def with_options(command: Command) -> Command:
+        hints = get_type_hints(command, include_extras=True)
+        *own, _ = inspect.signature(command).parameters.values()
+        kept = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+        more = [option.parameter(name, panel) for panel, table in panels.items() for name, option in table.items()]
+        signature = inspect.Signature([p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + more)
+        command.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+        command.__signature__ = signature  # type: ignore[attr-defined] # typer reads it
+        return command
+
+    return with_options
+
+
+def values_of(table: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options of a table, numbers read."""
     return {
-        "stop_words": _read_stop_words(stop_words),
-        "min_df": number_or_word("--min-df", min_df, ("auto",)),
-        "max_df": number_or_word("--max-df", max_df, ("auto",)),
-        "max_features": max_features,
-        "tokenizer": tokenizer,
-        "phrases": phrases,
-        "stem": stem,
+        name: number_or_word(name, given[name], option.words) if option.words else given[name]
+        for name, option in table.items()
     }
+
+
+def word_params(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the Vectorizer."""
+    return {**values_of(WORDS, given), "stop_words": _read_stop_words(given["stop_words"])}
 
 
 def _read_stop_words(value: str) -> str | list[str] | None:

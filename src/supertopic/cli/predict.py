@@ -9,19 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from supertopic.cli.documents import (
-    Data,
-    Encoding,
-    Force,
-    Jobs,
-    ModelFile,
-    TextColumn,
-    check_writable,
-    load_model,
-    open_table,
-)
-from supertopic.cli.learning import Covariates, covariates_for, covariates_from, split_names
-from supertopic.cli.options import Json
+from supertopic.cli import options as opt
+from supertopic.cli.documents import check_writable, load_model, open_table
+from supertopic.cli.learning import covariates_for, covariates_from, split_names
 from supertopic.cli.outcomes import has_intervals, outcomes_of, predict_frame, takes_texts
 from supertopic.cli.response import topics_are_classes
 from supertopic.cli.show import note, say_json
@@ -32,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: ModelFile,
-    data: Data,
-    text: TextColumn = None,
+    model: opt.ModelFile,
+    data: opt.Data,
+    text: opt.TextColumn = None,
     out: Annotated[
         str,
         typer.Option("--out", "-o", metavar="FILE", help=".csv, .tsv, .jsonl or .parquet; - prints CSV."),
@@ -50,14 +40,14 @@ def predict(
             show_default=False,
         ),
     ] = None,
-    covariates: Covariates = "",
+    covariates: opt.Covariates = "",
     sentences: Annotated[
         bool, typer.Option("--sentences", help="A row per sentence with its topic, of a model htmm.")
     ] = False,
-    encoding: Encoding = "utf-8",
-    jobs: Jobs = None,
-    force: Force = False,
-    as_json: Json = False,
+    encoding: opt.Encoding = "utf-8",
+    jobs: opt.Jobs = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Write predictions and topics of new documents: a row for each row of DATA, in the same order.
 

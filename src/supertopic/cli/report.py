@@ -8,44 +8,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from supertopic.cli import options as opt
 from supertopic.cli.answers import check_targets
-from supertopic.cli.documents import (
-    Data,
-    Encoding,
-    Force,
-    Jobs,
-    ModelFile,
-    TextColumn,
-    check_writable,
-    load_model,
-    open_table,
-)
-from supertopic.cli.learning import Covariates, covariates_for, covariates_from, split_names
-from supertopic.cli.options import Json
+from supertopic.cli.documents import check_writable, load_model, open_table
+from supertopic.cli.learning import covariates_for, covariates_from, split_names
 from supertopic.cli.outcomes import Outcome, outcomes_of
 from supertopic.cli.show import note, say_json
-from supertopic.cli.target import ColumnValues, TargetColumn
+from supertopic.cli.target import ColumnValues
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def report(
-    model: ModelFile,
-    data: Data,
-    text: TextColumn = None,
-    target: TargetColumn = None,
+    model: opt.ModelFile,
+    data: opt.Data,
+    text: opt.TextColumn = None,
+    target: opt.TargetColumn = None,
     metadata: Annotated[
         str,
         typer.Option(metavar="COL,COL", help="Further columns of DATA to group documents by.", show_default=False),
     ] = "",
-    covariates: Covariates = "",
+    covariates: opt.Covariates = "",
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")] = "report.html",
     title: Annotated[str | None, typer.Option(help="The heading of the page.", show_default=False)] = None,
-    encoding: Encoding = "utf-8",
-    jobs: Jobs = None,
-    force: Force = False,
-    as_json: Json = False,
+    encoding: opt.Encoding = "utf-8",
+    jobs: opt.Jobs = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Write a page that explains the model: topics, documents, predictions and their reasons, in one HTML file.
 

@@ -9,49 +9,26 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from supertopic.cli.documents import Data, Encoding, Force, Jobs, TextColumn, check_writable, read_documents
-from supertopic.cli.learning import (
-    Covariates,
-    check_covariates,
-    choose_model,
-    covariates_from,
-    learned_from,
-    split_names,
-)
-from supertopic.cli.models import build, check_options, number_or_word
-from supertopic.cli.options import (
-    Inference,
-    Iterations,
-    Json,
-    MaxDf,
-    MaxFeatures,
-    MinDf,
-    ModelName,
-    Phrases,
-    Quiet,
-    Seed,
-    Stem,
-    StopWords,
-    Supervision,
-    Tokenizer,
-    WordsBeside,
-    word_params,
-)
+from supertopic.cli import options as opt
+from supertopic.cli.documents import check_writable, read_documents
+from supertopic.cli.learning import check_covariates, choose_model, covariates_from, learned_from, split_names
+from supertopic.cli.models import build, check_options
 from supertopic.cli.show import say, say_json, show
 from supertopic.cli.tables import write_frames, writer_for
-from supertopic.cli.target import ResponseName, TargetColumn, check_target
+from supertopic.cli.target import check_target
 
 
+@opt.takes(Words=opt.WORDS, Fitting=opt.FITTING)
 def select(
-    data: Data,
+    data: opt.Data,
     topics: Annotated[
         str, typer.Option("--topics", "-k", metavar="K,K,…", help="The numbers of topics to try.")
     ] = "5,10,20,40",
-    model: ModelName = None,
-    text: TextColumn = None,
-    target: TargetColumn = None,
-    response: ResponseName = None,
-    covariates: Covariates = "",
+    model: opt.ModelName = None,
+    text: opt.TextColumn = None,
+    target: opt.TargetColumn = None,
+    response: opt.ResponseName = None,
+    covariates: opt.Covariates = "",
     folds: Annotated[int, typer.Option(min=2, help="Parts of the documents; each is left out once.")] = 5,
     seeds: Annotated[
         int, typer.Option(min=1, help="Fits of all documents whose topics are compared: stability. 1: leave it out.")
@@ -68,23 +45,13 @@ def select(
             metavar="FILE", help="Draw the curves: .png, .svg or .pdf (needs matplotlib).", show_default=False
         ),
     ] = None,
-    encoding: Encoding = "utf-8",
-    stop_words: StopWords = "auto",
-    min_df: MinDf = "auto",
-    max_df: MaxDf = "auto",
-    max_features: MaxFeatures = None,
-    tokenizer: Tokenizer = "unicode",
-    phrases: Phrases = False,
-    stem: Stem = False,
-    inference: Inference = None,
-    iterations: Iterations = None,
-    supervision: Supervision = None,
-    words: WordsBeside = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    force: Force = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    encoding: opt.Encoding = "utf-8",
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
+    **given: Any,
 ) -> None:
     """Compare numbers of topics by prediction (with --target), held-out likelihood, coherence and stability.
 
@@ -99,13 +66,10 @@ def select(
     if len(targets) > 1:
         raise typer.BadParameter("give one column; several are not compared.", param_hint="--target")
     check_covariates(model, targets, beside)
-    check_options(model, {"--topics": tried[0] if len(tried) == 1 else tried})
-    options = {
-        "--inference": inference, "--iterations": iterations, "--seed": seed, "--jobs": jobs,
-        "--supervision": number_or_word("--supervision", supervision, ("auto",)), "--words": words,
-    }  # fmt: skip
+    check_options(model, {"topics": tried[0] if len(tried) == 1 else tried})
+    options = {**opt.values_of(opt.FITTING, given), "seed": seed, "jobs": jobs}
     check_options(model, options)
-    vocabulary = word_params(stop_words, min_df, max_df, max_features, tokenizer, phrases, stem)
+    vocabulary = opt.word_params(given)
     for option, path in (("--out", out), ("--plot", plot)):
         if path is not None:
             check_writable(path, option, inputs=[data], force=force)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -23,26 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST = 1e15  # of a number, as in the library
-
-TargetColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        metavar="COL[,COL…]",
-        help="The column that the topics should predict, or several; an empty cell is a document without a label.",
-        show_default=False,
-    ),
-]
-ResponseName = Annotated[
-    str | None,
-    typer.Option(
-        "--response",
-        metavar="NAME",
-        help="How topics make the target (gaussian, negative_binomial, logit, …; a wrong name lists them all)."
-        " By default it is chosen from the column, and said.",
-        show_default=False,
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -172,7 +152,7 @@ def _check_responses(entry: Entry, asked: Sequence[str], n_targets: int) -> None
     offered = list(entry.responses.values()) or offered
     for name in asked:
         if name not in offered:
-            refuse_choice("--response", name, offered)
+            refuse_choice("response", name, offered)
 
 
 def choose(target: ColumnValues, asked: str | None, only: Mapping[str, str] | None = None) -> Choice:

@@ -6,17 +6,17 @@ from typing import Annotated
 
 import typer
 
-from supertopic.cli.documents import ModelFile, load_model
-from supertopic.cli.options import Json
+from supertopic.cli import options as opt
+from supertopic.cli.documents import load_model
 from supertopic.cli.response import coefficients, unit_of
 from supertopic.cli.show import covariates_table, note, parts_table, say, say_json, show, topics_table
 from supertopic.cli.tables import write_frames
 
 
 def topics(
-    model: ModelFile,
+    model: opt.ModelFile,
     words: Annotated[int, typer.Option("--words", "-n", min=1, help="Words per topic.")] = 10,
-    as_json: Json = False,
+    as_json: opt.Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="CSV: topic, share, rank, word, probability.")] = False,
 ) -> None:
     """Print the topics of a model: their share of the documents, and their most probable words.

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from supertopic.cli.options import Json
+from supertopic.cli import options as opt
 from supertopic.cli.show import note
 
 # Small fits, each in a process of its own: the compiler runs on one core. Those that take longest come first.
@@ -44,7 +44,7 @@ def warm_up(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Processes at once; all cores by default.")
     ] = None,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Compile what models need, once after an installation, so that the first fit of each is as quick as the others."""
     start, at_once = time.perf_counter(), jobs or os.cpu_count() or 1
