@@ -7,8 +7,8 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from supertopic import metrics
-from supertopic.documents.corpus import as_corpus
 from supertopic.documents.vectorizer import Vectorizer
+from supertopic.fitted.fitted import Vocabulary
 from supertopic.metrics.coherence import count_documents
 from tests import naive_metrics as naive
 
@@ -20,7 +20,7 @@ ALPHA = np.array([0.3, 0.5, 0.2])
 def fitted(components, alpha=0.1, **others):
     """The attributes of a fitted estimator that metrics need."""
     model = SimpleNamespace(components_=np.asarray(components), alpha_=alpha, **others)
-    model._as_corpus = lambda X: as_corpus(X, vectorizer=others.get("vectorizer_"))
+    model.fitted_ = Vocabulary(model.components_.shape[1], vectorizer=others.get("vectorizer_"))
     return model
 
 
@@ -40,7 +40,7 @@ def shuffled_texts(n_docs, rng, repeat=False):
 
 
 def letter_model(rng, make=CountVectorizer):
-    vectorizer = make(token_pattern=r"\w").fit([" ".join(LETTERS)])
+    vectorizer = make(token_pattern=r"\w", stop_words=None).fit([" ".join(LETTERS)])
     return fitted(rng.dirichlet(np.ones(16), 4), vectorizer_=vectorizer)
 
 
@@ -180,7 +180,7 @@ X = [[1, 2, 0, 1], [0, 1, 1, 1]]
             lambda: metrics.perplexity(GOOD, X, "harmonic"),
             "method must be one of 'completion', 'left_to_right', 'chib'",
         ),
-        (lambda: metrics.perplexity(GOOD, [[1, 2, 3]]), "X has 3 words, the topics have 4"),
+        (lambda: metrics.perplexity(GOOD, [[1, 2, 3]]), "X has 3 features, but model is expecting 4"),
         (lambda: metrics.perplexity(GOOD, [[0, 0, 0, 0]]), "no tokens of the model's vocabulary"),
         (lambda: metrics.perplexity(GOOD, [[0.5, 1, 1, 1]], "chib"), "method='chib' needs whole counts"),
         (
@@ -207,7 +207,7 @@ X = [[1, 2, 0, 1], [0, 1, 1, 1]]
         (lambda: metrics.coherence(GOOD, X, "c_uci"), "measure must be one of 'npmi', 'umass', 'cv'"),
         (lambda: metrics.coherence(GOOD, X, top_n=1), "top_n must be at least 2"),
         (lambda: metrics.coherence(GOOD, X, top_n=9), "from 1 to the 4 words, got 9"),
-        (lambda: metrics.coherence(GOOD, [[1, 2, 3]], top_n=2), "X has 3 words, the topics have 4"),
+        (lambda: metrics.coherence(GOOD, [[1, 2, 3]], top_n=2), "X has 3 features, but model is expecting 4"),
         (lambda: metrics.coherence(GOOD, X, top_n=2, window=-1), "window must be"),
         (lambda: metrics.topic_diversity(GOOD, top_n=0), "top_n must be"),
         (lambda: metrics.exclusivity(GOOD, 2, 2.0), "frequency_weight must lie between 0 and 1"),

@@ -10,7 +10,7 @@ from scipy.special import digamma
 from scipy.stats import hypergeom
 
 from supertopic import metrics
-from supertopic.documents.corpus import as_corpus
+from supertopic.fitted.fitted import Vocabulary
 from supertopic.kernels import heldout as kernels
 from tests import naive_metrics as naive
 
@@ -22,7 +22,7 @@ ALPHA = np.array([0.3, 0.5, 0.2])
 def fitted(components, alpha=0.1, **others):
     """The attributes of a fitted estimator that metrics need."""
     model = SimpleNamespace(components_=np.asarray(components), alpha_=alpha, **others)
-    model._as_corpus = lambda X: as_corpus(X, vectorizer=others.get("vectorizer_"))
+    model.fitted_ = Vocabulary(model.components_.shape[1], vectorizer=others.get("vectorizer_"))
     return model
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 
 from supertopic import HTMM, LDA, MedLDAClassifier, MedLDAClassifierCV, SAGEClassifier, SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
@@ -76,7 +75,7 @@ def test_a_row_per_topic_with_coefficients_errors_and_all_words(numbers):
     page = Page(numbers._repr_html_())
     head, *rows = page.rows
     assert head == ["topic", "share", "coef", "90 % interval", "words"]
-    table, shares = coefficients_of(numbers), numbers.fitted_.average_shares
+    table, shares = numbers.coefficients_, numbers.fitted_.average_shares
     order = np.argsort(-table.coef[0])
     assert [int(row[0]) for row in rows] == order.tolist()
     words = numbers.top_words(10).groupby("topic")["word"].agg(", ".join)
@@ -92,7 +91,7 @@ def test_a_row_per_topic_with_coefficients_errors_and_all_words(numbers):
 def test_five_classes_show_their_coefficients(classes):
     page = Page(classes._repr_html_())
     assert page.rows[0][2:7] == ["coef <i>", "coef a", "coef b", "coef d", "coef e"]
-    table = coefficients_of(classes)
+    table = classes.coefficients_
     for row in page.rows[1:]:
         k = int(row[0])
         found = [float(cell.split(" ± ")[0].replace("−", "-")) for cell in row[2:7]]
@@ -145,7 +144,7 @@ def test_topic_info_has_all_that_is_known_of_a_topic(numbers, classes, data):
     assert list(found.columns) == ["share", "coef", "coef_std", "coherence", "exclusivity", "words", "frex"]
     assert found.index.tolist() == [0, 1, 2, 3] and found.index.name == "topic"
     np.testing.assert_allclose(found["share"], numbers.doc_topic_.mean(axis=0), rtol=1e-5)
-    table = coefficients_of(numbers)
+    table = numbers.coefficients_
     np.testing.assert_allclose(found["coef"], table.coef[0])
     np.testing.assert_allclose(found["coef_std"], table.std[0])
     np.testing.assert_allclose(found["coherence"], coherence(numbers, data.counts, top_n=5))

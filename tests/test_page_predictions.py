@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from supertopic import HTMM, FacetedSAGE, GeoSAGE, SLDARegressor, Vectorizer
+from supertopic import HTMM, FacetedSAGE, GeoSAGE, SLDARegressor, TopicModel, Vectorizer
 from supertopic.documents.word_patterns import TOKEN_PATTERN
 from supertopic.explore.page import inference as page_inference
 from tests.page_models import KINDS, NEW, fitted, labels, reviews
@@ -17,11 +17,7 @@ ALL = list(KINDS)
 
 def expected(model, texts):
     """What Python says, in the form of `supertopic.predictText`: a list of outcomes for each text."""
-    if (
-        hasattr(model, "_targets")
-        and len(model.fitted_.spec.schema.targets) > 1
-        and hasattr(model.predict(texts), "columns")
-    ):
+    if isinstance(model, TopicModel) and len(model.fitted_.spec.schema.targets) > 1:
         numbers, chances = model.predict(texts), model.predict_proba(texts)
         return [[[numbers["rating"].iloc[i]], chances["verdict"].iloc[i].tolist()] for i in range(len(texts))]
     if hasattr(model, "predict_proba"):
@@ -66,8 +62,9 @@ def test_typed_text_is_as_sure_as_in_python(kind, watched, tmp_path):
     """Predictors of a softmax that lie far apart are drawn in, and keep the shares of the classes."""
     model, frame = copy(fitted(kind)), reviews()
     before = expected(model, NEW)
-    model.fitted_.certainty.heat = np.tile([1.7, 0.6], (len(model.fitted_.spec.schema.targets), 1))
-    model.fitted_.certainty.zero = np.linspace(-1, 1, len(model.fitted_.state.coef))
+    heat = np.tile([1.7, 0.6], (len(model.fitted_.spec.schema.targets), 1))
+    zero = np.linspace(-1, 1, len(model.fitted_.state.coef))
+    model.fitted_ = model.fitted_.with_certainty(heat=heat, zero=zero)
     want, file = expected(model, NEW), tmp_path / "report.html"
     assert np.abs(np.subtract(want[0][-1], before[0][-1])).max() > 0.01
     model.report(file, frame["text"].tolist()[:20], labels(frame[:20], KINDS[kind][1]))
@@ -81,7 +78,7 @@ def test_typed_text_is_as_sure_as_in_python(kind, watched, tmp_path):
 def test_intervals_wider_than_any_of_the_response_are_those_of_python(kind, watched, tmp_path):
     """Levels above one stretch the widest interval."""
     model, frame = copy(fitted(kind)), reviews()
-    model.fitted_.certainty.levels = np.linspace(2.0, 4.0, 40)[None]
+    model.fitted_ = model.fitted_.with_certainty(levels=np.linspace(2.0, 4.0, 40)[None])
     want, file = expected(model, NEW), tmp_path / "report.html"
     (_, low, high), (_, *plain) = want[0][0], expected(fitted(kind), NEW)[0][0]
     assert low <= plain[0] and high - low > 1.5 * (plain[1] - plain[0])
@@ -142,7 +139,7 @@ def test_hidden_counts_give_the_stored_scores(watched, tmp_path):
     model.report(file, frame["text"].tolist(), frame["rating"])
     page = watched.open(file)
     found = page.evaluate("rows => rows.map(d => supertopic.scoreOfDocument(d)[0])", list(range(0, 120, 7)))
-    scores = model._predicted(frame["text"].tolist())[1].score[::7, 0]
+    scores = model._predicted(frame["text"].tolist()).scores.score[::7, 0]
     np.testing.assert_allclose(found, scores, atol=1e-4)
 
 

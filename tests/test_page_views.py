@@ -74,7 +74,7 @@ def test_a_wrong_class_is_explained_against_the_true_one(pages, watched):
     assert f"Why {predicted} and not {true}?" in text and f"For {predicted}:" in text
     assert f"From an average document to this one: {predicted}" in text
     places = [list(model.classes_).index(label) for label in (predicted, true)]
-    shares = model._predicted([frame["text"][d]])[1].mean_topics[0]
+    shares = model._predicted([frame["text"][d]]).scores.mean_topics[0]
     best = int(np.argmax(shares * (model.coef_[places[0]] - model.coef_[places[1]])))
     page.click("#document .reason:has-text('Why') .link >> nth=0")
     assert page.inner_text(".card h2") == f"Topic {best}"

@@ -12,7 +12,6 @@ import pytest
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from supertopic.estimators.shared.results.coefficient_table import coefficients_of
 
 from supertopic import (
     LDA,
@@ -85,7 +84,7 @@ def dots(ax, number=0):
 
 def test_topics_stand_at_their_coefficients_with_their_intervals(numbers):
     ax = plot_topics(numbers)
-    table = coefficients_of(numbers)
+    table = numbers.coefficients_
     order = np.argsort(-table.coef[0])
     places = dots(ax)
     np.testing.assert_allclose(places[:, 0], table.coef[0], rtol=1e-6)
@@ -107,17 +106,17 @@ def test_topics_stand_at_their_coefficients_with_their_intervals(numbers):
 
 
 def test_the_average_document_is_the_origin(numbers, data):
-    table, shares = coefficients_of(numbers), numbers.fitted_.average_shares
+    table, shares = numbers.coefficients_, numbers.fitted_.average_shares
     assert table.coef[0] @ shares == pytest.approx(0, abs=0.05)
     assert table.intercept[0] == pytest.approx(numbers.predict(data.counts).mean(), abs=0.05)
 
 
 def test_areas_are_shares_and_intervals_that_hold_zero_are_grey(numbers):
-    ax = plot_topics(numbers, interval=0.5)
+    ax = plot_topics(numbers, probability=0.5)
     points = next(c for c in ax.collections if type(c).__name__ == "PathCollection")
     shares = numbers.fitted_.average_shares
     np.testing.assert_array_equal(np.argsort(points.get_sizes()), np.argsort(shares))
-    table = coefficients_of(numbers)
+    table = numbers.coefficients_
     low, high = table.ends(0.5)
     grey = matplotlib.colors.to_rgba("#767676")
     for colour, a, b, value in zip(points.get_edgecolors(), low[0], high[0], table.coef[0], strict=True):
@@ -132,7 +131,7 @@ def test_twenty_topics_and_five_classes_fit(many):
     assert ax.figure.get_size_inches()[0] == pytest.approx(3.3)
     names = [text.get_text() for text in texts(ax) if text.get_rotation() == 45]
     assert names == ["business and econ…", "entertainment", "politics", "science", "sport"]
-    coef = coefficients_of(model).coef
+    coef = model.coefficients_.coef
     places = np.array([dots(ax, c)[:, 0] for c in range(5)])
     step = np.diff(places - coef, axis=0)
     np.testing.assert_allclose(step, step[0, 0], rtol=1e-6)  # lanes are equally wide, in one unit
@@ -165,10 +164,8 @@ def test_exact_zeros_are_rings_and_posterior_intervals_are_drawn(data):
     lines = np.array(next(c for c in ax.collections if type(c).__name__ == "LineCollection").get_segments())
     reach = ax.spines["bottom"].get_bounds()[1]
     np.testing.assert_allclose(lines[:, :, 0].T, np.clip(model.coef_interval_, -reach, reach), rtol=1e-6)
-    with pytest.raises(
-        ValueError, match=re.escape("interval: got 0.5, but this model keeps posterior intervals of 0.9")
-    ):
-        plot_topics(model, interval=0.5)
+    (low, high), narrow = model.coef_interval_, model.coefficients_.ends(0.5)[:, 0]
+    assert (low <= narrow[0]).all() and (narrow[1] <= high).all() and (narrow[1] - narrow[0] < high - low).any()
 
 
 # --- words ------------------------------------------------------------------------------------------------------
@@ -294,7 +291,7 @@ def test_bars_add_up_from_the_average_document_to_the_prediction(numbers, data, 
     doc = data.counts[7]
     ax = plot_document(numbers, doc, by=by, n=3)
     first, bars = assert_adds_up(ax, numbers.predict(doc)[0])
-    assert first == pytest.approx(coefficients_of(numbers).intercept[0])
+    assert first == pytest.approx(numbers.coefficients_.intercept[0])
     assert len(bars) == 4
     sizes = np.abs([width for _, width in bars[:3]])
     assert (np.diff(sizes) <= 0).all()  # the largest first
@@ -310,7 +307,7 @@ def test_bars_add_up_from_the_average_document_to_the_prediction(numbers, data, 
 def test_a_class_is_explained_by_its_own_predictor(many):
     model, counts, _ = many
     doc = counts.iloc[[3]]
-    score = model._predicted(doc)[1].score[0]
+    score = model._predicted(doc).scores.score[0]
     ax = plot_document(model, doc)
     assert "linear predictor of " + str(model.classes_[score.argmax()])[:5] in ax.get_xlabel()
     # softmax's scores are known but for a constant
@@ -373,7 +370,7 @@ def test_nonsense_is_refused_in_a_sentence(numbers, faceted, many, data):
     refused("by: got 'luck', expected 'probability' or 'frex'", plot_words, numbers, by="luck")
     refused("topics: got 6, expected whole numbers from 0 to 5", plot_words, numbers, topics=[0, 6])
     refused("topics: got an empty list", plot_words, numbers, topics=[])
-    refused("interval: got 1.5, expected a probability between 0 and 1", plot_topics, numbers, interval=1.5)
+    refused("probability: got 1.5, expected a number between 0 and 1", plot_topics, numbers, probability=1.5)
     refused("topic: got 2, expected a whole number from 0 to 1", plot_deviations, faceted, topic=2)
     refused("topic: got -1, expected a whole number from 0 to 1", plot_deviations, faceted, topic=-1)
     refused("doc: got 2 documents, expected one", plot_document, numbers, data.counts[:2])

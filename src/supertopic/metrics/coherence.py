@@ -60,10 +60,7 @@ def coherence(model: Any, X: Any, measure: str = "npmi", top_n: int = 10, window
         words = list(model.vectorizer_.get_feature_names_out())
         together, total = count_windows(map(analyzer, as_texts(X)[0]), words, top, width)
     else:
-        counts = model.fitted_.corpus(X).counts
-        if counts.shape[1] != components.shape[1]:
-            raise ValueError(f"X has {counts.shape[1]} words, the topics have {components.shape[1]}.")
-        together, total = count_documents(counts, top)
+        together, total = count_documents(model.fitted_.corpus(X).counts, top)
     absent = len(np.unique(top[np.diagonal(together, axis1=1, axis2=2) == 0]))
     if absent:
         warnings.warn(

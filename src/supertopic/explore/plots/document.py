@@ -104,7 +104,7 @@ def _rest(found: Contributions, column: int, by: str, names: list[str]) -> list[
 
 def _unit(model: Any, found: Contributions, column: int) -> str:
     """The name of the axis."""
-    targets = getattr(model, "_targets", [])
+    targets = model.fitted_.spec.schema.targets
     name = found.table.names[column] or (targets[0].name if targets else "")
     classes = getattr(model, "classes_", None)
     if isinstance(classes, np.ndarray) and len(found.table.names) == 1 and len(classes) == 2:

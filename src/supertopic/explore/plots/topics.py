@@ -19,7 +19,7 @@ _FARTHEST = 3.0  # intervals are cut at so many times the largest coefficient
 
 
 def plot_topics(
-    model: Any, *, target: Any = None, n: int = 10, by: str = "probability", interval: float = 0.9, ax: Any = None
+    model: Any, *, target: Any = None, n: int = 10, by: str = "probability", probability: float = 0.9, ax: Any = None
 ) -> Any:
     """Draw every topic at its coefficient, with an interval, and its words beside it.
 
@@ -36,8 +36,8 @@ def plot_topics(
         Words at most beside a topic; as many as fit are shown.
     by : {"probability", "frex"}
         Which words: the most probable ones, or those both frequent and exclusive.
-    interval : float
-        Probability of the intervals.
+    probability : float
+        Of the intervals.
     ax : matplotlib Axes, optional
 
     Returns
@@ -51,7 +51,7 @@ def plot_topics(
         raise ValueError(
             f"model: got {who}, which has no coefficients (plot_words shows its words); expected one that has"
         )
-    ends, words = table.ends(interval), topic_words(model, n, by)
+    ends, words = table.ends(probability), topic_words(model, n, by)
     columns = [table.column(target)] if target is not None or len(table.names) == 1 else list(range(len(table.names)))
     several, n_topics = len(columns) > 1, table.coef.shape[1]
     width = style.print_width(1.8 + 1.12 * len(columns) * _NARROWEST / 72 if several else 0.0)
@@ -180,7 +180,7 @@ def _meaning(model: Any, table: CoefficientTable, columns: list[int]) -> str:
         return "coefficient, a lane for each " + ("class" if _has_classes(model) else "response")
     if _has_classes(model) and len(model.classes_) == 2:
         return f"coefficient (right: {style.shown(model.classes_[1], 14)})"
-    name = table.names[columns[0]] or getattr(model, "_targets", [None])[0].name
+    name = table.names[columns[0]] or model.fitted_.spec.schema.targets[0].name
     return "coefficient" if name in ("", "y") else f"coefficient for {style.shown(name, 30)}"
 
 

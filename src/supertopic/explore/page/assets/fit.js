@@ -189,8 +189,8 @@ function scatterFigure(i, known) {
   const made = figure(
     "calibration",
     "Predicted and true",
-    `Orange: the mean truth in ten groups of about ${whole(groups[0].n)} documents, with 90 % intervals. On the dashed ` +
-      "line predictions are neither overconfident nor too flat. Choose a point to open its document.",
+    `Orange: the mean truth in ten groups of about ${whole(groups[0].n)} documents, with 90 % intervals. On the ` +
+      "dashed line predictions are neither overconfident nor too flat. Choose a point to open its document.",
     draw,
     () => [["row", "predicted", "true"], ...pairs.map(([p, y, d]) => [d, p, y])],
   );
@@ -290,13 +290,12 @@ function coverageFigure(i, known) {
     })),
   ].map((item) => ({ ...item, color: paint(item.high < 0.9 ? "down" : "accent") }));
   const short = items.filter(({ near, high }) => near && high < 0.9);
-  const said1 = short.length
-    ? ` They fall short near predictions of ${short.map(({ near, value }) => `${near} (${percent(value)})`).join(", ")}.`
-    : " No group falls clearly short.";
+  const places = short.map(({ near, value }) => `${near} (${percent(value)})`).join(", ");
+  const said1 = short.length ? ` They fall short near predictions of ${places}.` : " No group falls clearly short.";
   return figure(
     "coverage",
     "How often intervals hold the truth",
-    `By the prediction, with the number of documents. The dashed line is the promised 90 %; lines are 90 % intervals.${said1}`,
+    `By the prediction, with the number of documents. Dashed: the promised 90 %. Lines: 90 % intervals.${said1}`,
     (width) => intervals(width, items, { form: percent, mark: 0.9, high: 1 }),
     () => [
       ["group", "coverage", "low_90", "high_90"],

@@ -188,7 +188,8 @@ function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
   return figure(
     "groups",
     "Groups against all documents: mean share of each topic",
-    `Percentage points above (blue) or below (orange) the mean of all documents; in brackets the number of documents.${fewer}` +
+    "Percentage points above (blue) or below (orange) the mean of all documents; in brackets the number of documents." +
+      fewer +
       (at ? " Lines: the mean share, with a 90 % interval." : "") +
       " Choose a topic to see its shares below.",
     draw,
@@ -309,7 +310,7 @@ function contrastFigure({ names }, { counts, means, errors }) {
   const made = figure(
     "contrast",
     "Two groups compared",
-    "Differences of mean shares with 90 % intervals. Blue: more in the second group. Orange: more in the first. Grey: the interval includes zero.",
+    "Differences of mean shares, 90 % intervals. Blue: more in the second group. Orange: in the first. Grey: unclear.",
     (width) => intervals(width, shown, { form: points, ticks: (v) => oneDecimal(100 * v), high: 0, low: 0 }),
     () => [
       ["topic", "label", "difference", "low_90", "high_90"],

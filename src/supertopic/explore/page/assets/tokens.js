@@ -8,8 +8,7 @@ function makeTokenizer(rules, words) {
   return { rules, places, stop, phrases, pattern };
 }
 
-/* The words of a text with their places in it; `text` is the text that the places belong to. A word `follows` the one
-   before it unless a stop word stands between. */
+/* The words of a text and their places in `text`; a word `follows` the last one unless a stop word stands between. */
 function findWords(tokenizer, given) {
   const plain = given.replaceAll("\u2019", "'");
   const lower = tokenizer.rules.lowercase ? plain.toLowerCase() : plain;
