@@ -8,7 +8,6 @@ import pytest
 
 from supertopic import MedLDAClassifier, MedLDARegressor, SLDAClassifier, SLDARegressor, SSTMClassifier, load
 from supertopic.datasets import simulate
-from supertopic.documents.covariates import Scaling
 
 RNG = np.random.default_rng(7)
 D, K = 300, 4
@@ -160,15 +159,6 @@ def test_the_first_batch_decides_and_a_column_may_vary_later():
     for _ in range(60):
         model.partial_fit(X[100:], Y["gaussian"][100:], covariates=extra[100:])
     np.testing.assert_allclose(model.covariate_coef_[0] * 1e4, [0.8, -0.4], atol=0.15)
-
-
-def test_files_of_earlier_versions_take_covariates_as_they_were():
-    extra = np.arange(6.0).reshape(3, 2)
-    old = Scaling.restore(None, 2)
-    np.testing.assert_array_equal(old.apply(extra), extra)
-    np.testing.assert_array_equal(old.users(np.ones((1, 3))), np.ones((1, 3)))  # the last one is an intercept
-    with pytest.raises(ValueError, match="covariates: got 1 columns, expected 2 as in fit"):
-        old.apply(extra[:, :1])
 
 
 def test_an_intercept_stays_an_intercept(tmp_path):

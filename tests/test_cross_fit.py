@@ -1,5 +1,7 @@
 """Cross-fitted certainty: slopes, intervals and errors from documents that the topics have not seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -10,7 +12,10 @@ from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import Corpus
-from supertopic.fitted.certainty import cross_fit
+from supertopic.fitted.certainty import cross_fit, folds
+from supertopic.fitted.fit import fit
+from supertopic.fitted.predict import scores_of, users_dispersion
+from supertopic.fitted.training import Training
 from supertopic.inference.after import calibration
 from supertopic.inference.after.calibration import Calibration, calibrate, told_apart
 from supertopic.inference.after.interval_levels import WIDEST, condense, interval_at, level_of, levels
@@ -380,24 +385,27 @@ def test_noise_gives_no_findings():
 def test_folds_of_prediction_constrained_fits_come_as_far_as_the_whole(monkeypatch):
     """Others would be less bold, and the slope that they give too steep; the whole fit says when to stop."""
     counts, y = documents("gaussian", 200)
-    given, sibling = [], SLDARegressor._sibling
-
-    def watched(self, *documents, **params):
-        given.append(params)
-        return sibling(self, *documents, **params)
-
-    monkeypatch.setattr(SLDARegressor, "_sibling", watched)
+    given = []
+    monkeypatch.setattr(folds, "fit", lambda spec, *rest: given.append(spec.settings) or fit(spec, *rest))
     model = SLDARegressor(3, cross_fit=2, max_iter=5).fit(counts, y)
     penalties = model.fitted_.terms.penalties
     assert list(penalties) == [0]
-    more = {"best_epoch": model.fitted_.terms.epochs, "stride": 1.0, "penalties": penalties}
-    assert [one["more"] for one in given] == [more] * 2
+    assert [one.penalties for one in given] == [penalties] * 2
+    assert [(one.best_epoch, one.stride) for one in given] == [(model.fitted_.terms.epochs, 1.0)] * 2
     given.clear()
     SLDARegressor(3, cross_fit=2, max_iter=15, validation_fraction=0.0).fit(counts, y)
-    assert [(one["more"]["best_epoch"], one["more"]["stride"]) for one in given] == [(6, 2.5)] * 2
+    assert [(one.best_epoch, one.stride) for one in given] == [(6, 2.5)] * 2
     given.clear()
     SLDARegressor(3, cross_fit=2, max_iter=0).fit(counts, y)
-    assert [(one["more"]["best_epoch"], one["more"]["stride"]) for one in given] == [(0, 1.0)] * 2
+    assert [(one.best_epoch, one.stride) for one in given] == [(0, 1.0)] * 2
+
+
+def fit_with(model, counts, y, **settings):
+    """A fit whose engine reads these settings."""
+    corpus, read = Corpus(counts), model._read_y(y, len(y))
+    spec = model._spec(model._schema(read, corpus))
+    spec = replace(spec, settings=replace(spec.settings, **settings))
+    return fit(spec, Training(corpus, read.column, np.ones(len(y)), np.zeros((len(y), 0))), model.random_state)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.125])
@@ -410,8 +418,7 @@ def test_longer_steps_come_as_far_in_fewer_epochs(share, monkeypatch):
     def path(best_epoch, stride):
         rates.clear()
         model = SLDARegressor(3, cross_fit=0, max_iter=24, validation_fraction=share, random_state=0)
-        model._more_settings = {"best_epoch": best_epoch, "stride": stride}
-        model.fit(counts, y)
+        fit_with(model, counts, y, best_epoch=best_epoch, stride=stride)
         first = best_epoch * -(-round(200 * (1 - share)) // 16)
         return sum(rates[:first]), sum(rates[first:])
 
@@ -424,20 +431,25 @@ def test_longer_steps_come_as_far_in_fewer_epochs(share, monkeypatch):
 def test_grades_of_folds_in_the_units_of_the_whole(inference, max_iter, monkeypatch):
     """Predictors of fits whose cut-points lie closer together are stretched."""
     counts, y = documents("ordinal", 200)
-    half, others, scores = np.arange(200) % 2, [], []
-    sibling, calibrate_them = SLDAClassifier._sibling, cross_fit.calibrate
+    half, others, scores = np.arange(200) % 2, {}, []
+    calibrate_them = cross_fit.calibrate
     monkeypatch.setattr(cross_fit, "folds_of", lambda *given: half)
-    monkeypatch.setattr(
-        SLDAClassifier, "_sibling", lambda *at, **given: others.append(sibling(*at, **given)) or others[-1]
-    )
+
+    def watched(spec, training, seed):
+        found = fit(spec, training, seed)
+        others[int((training.corpus.counts != counts[half == 0]).nnz == 0)] = found  # which fold it is without
+        return found
+
+    monkeypatch.setattr(folds, "fit", watched)
     monkeypatch.setattr(
         cross_fit, "calibrate", lambda *given, **more: scores.append(given[3:]) or calibrate_them(*given, **more)
     )
     SLDAClassifier(3, response="ordinal", inference=inference, cross_fit=2, max_iter=max_iter).fit(counts, y)
     found, cuts = scores[0]
-    for number, other in enumerate(others):
-        own = other._scores(Corpus(counts[half == number]), np.zeros((100, 0))).score
-        gaps = np.ptp(cuts) / np.ptp(other.fitted_.state.dispersion)
+    assert set(others) == {0, 1}
+    for number, other in others.items():
+        own = scores_of(other, Corpus(counts[half == number]), np.zeros((100, 0))).score
+        gaps = np.ptp(cuts) / np.ptp(other.state.dispersion)
         assert abs(gaps - 1) > 0.01
         assert np.ptp(found[half == number]) == pytest.approx(gaps * np.ptp(own), rel=1e-5)
 
@@ -451,16 +463,15 @@ def test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it(monke
     monkeypatch.setattr(pc, "_split", lambda task, of=pc._split: rows.append(of(task)) or of(task))
     whole = SLDARegressor(8, cross_fit=0, max_iter=20, random_state=0).fit(counts, y)
     found, n_batches = rates.copy(), -(-175 // 16)  # an eighth of the documents is held out
-    best, last = whole._terms.epochs * n_batches, round(0.3 * whole._terms.epochs) * -(-200 // 16)
+    epochs = whole.fitted_.terms.epochs
+    best, last = epochs * n_batches, round(0.3 * epochs) * -(-200 // 16)
     assert last and len(found) > best + last  # epochs after the best one
     rates.clear()
-    again = SLDARegressor(8, cross_fit=0, max_iter=20, random_state=0)
-    again._more_settings = {"best_epoch": whole._terms.epochs}
-    again.fit(counts, y)
-    assert again.fitted_.terms.epochs == whole._terms.epochs
+    again = fit_with(SLDARegressor(8, cross_fit=0, max_iter=20, random_state=0), counts, y, best_epoch=epochs)
+    assert again.terms.epochs == epochs
     assert rates == found[:best] + found[-last:]
     np.testing.assert_array_equal(rows[0][1], rows[1][1])
-    assert again.dispersion_ == pytest.approx(whole.dispersion_, rel=0.02)  # of the documents held out
+    assert users_dispersion(again) == pytest.approx(whole.dispersion_, rel=0.02)  # of the documents held out
 
 
 def test_a_fit_that_knows_its_best_epoch_asks_words_once_what_to_follow(monkeypatch):
@@ -473,15 +484,13 @@ def test_a_fit_that_knows_its_best_epoch_asks_words_once_what_to_follow(monkeypa
         pc.Trainer, "epoch", lambda self, *at, of=pc.Trainer.epoch: trained.append(self) or of(self, *at)
     )
     model = SLDARegressor(3, cross_fit=0, max_iter=20, random_state=0)
-    model._more_settings = {"best_epoch": 2, "stride": 2.0}
-    model.fit(counts, y)
+    fit_with(model, counts, y, best_epoch=2, stride=2.0)
     (train, held), (ours, theirs) = guided[0], rows[0]
     assert len(guided) == 1 and len(held) and np.abs(train.y - y[ours]).max() > 0.01
     np.testing.assert_array_equal(trained[0].train.y, train.y)
     np.testing.assert_array_equal(trained[-1].train.y[ours], train.y)
     np.testing.assert_array_equal(trained[-1].train.y[theirs], held.y)
     guided.clear()
-    model._more_settings = {}
     model.fit(counts, y)
     assert len(guided) == 2
 
@@ -490,14 +499,14 @@ def test_a_fold_is_predicted_by_a_fit_without_its_documents(monkeypatch):
     """Every document with a label is absent from one fit of a fold, with its words; those without are in all."""
     counts, y = documents("gaussian", 60)
     y[::6] = np.nan
-    seen, sibling = [], SLDARegressor._sibling
+    seen = []
 
-    def watched(self, part, training, seed, **params):
+    def watched(spec, training, seed):
         assert training.corpus.counts.shape[0] == len(training.y)
         seen.append(training.y)
-        return sibling(self, part, training, seed, **params)
+        return fit(spec, training, seed)
 
-    monkeypatch.setattr(SLDARegressor, "_sibling", watched)
+    monkeypatch.setattr(folds, "fit", watched)
     SLDARegressor(3, cross_fit=4, max_iter=2).fit(counts, y)
     known = y[~np.isnan(y)]
     assert [sum(one in labels for labels in seen) for one in known] == [3] * len(known)

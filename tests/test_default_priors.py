@@ -9,6 +9,7 @@ from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor, Stream
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import EmptyDocumentWarning, log_counts
 from supertopic.persistence import read_model, write_model
+from supertopic.plain_values import encode
 
 from .test_counts import bursty
 
@@ -68,7 +69,7 @@ def test_other_engines_keep_theirs(inference):
     counts, y = drawn(n_words=20)
     model = SLDARegressor(50, inference=inference, max_iter=4, cross_fit=0).fit(counts, y)
     assert priors(model) == (0.5, 0.05)
-    assert MedLDAClassifier(50, **FAST).fit(counts, y > 0)._alpha() == 0.5
+    assert MedLDAClassifier(50, **FAST).fit(counts, y > 0).alpha_[0] == 0.5
 
 
 def test_a_stream_has_the_priors_of_all_its_documents():
@@ -103,8 +104,9 @@ def test_files_with_nonsense_for_tokens_are_refused(tokens, tmp_path):
     model = SLDARegressor(3, **FAST).fit(*drawn())
     model.save(tmp_path / "m.supertopic")
     manifest, arrays = read_model(tmp_path / "m.supertopic")
-    write_model(tmp_path / "bad.supertopic", {**manifest, "tokens": tokens}, arrays)
-    with pytest.raises(ValueError, match="tokens"):
+    schema = {**manifest["schema"], "tokens": encode(tokens, "tokens")}
+    write_model(tmp_path / "bad.supertopic", {**manifest, "schema": schema}, arrays)
+    with pytest.raises(ValueError, match="okens"):
         supertopic.load(tmp_path / "bad.supertopic")
 
 

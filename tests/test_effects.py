@@ -19,7 +19,9 @@ from supertopic import (
 )
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
+from supertopic.documents.corpus import as_corpus
 from supertopic.fitted.coefficients import effects_covariance, find_effects
+from supertopic.fitted.predict import scores_of
 from supertopic.responses.base import registry
 
 SHARES = np.array([0.5, 0.3, 0.15, 0.05])
@@ -37,12 +39,11 @@ def data(response, n_topics=4, n_documents=120, **more):
 
 def linear_predictor(model, counts):
     """(D, C) on the scale of y, as the prediction has it."""
-    score = scores_of(
-        model.fitted_, as_corpus(counts), np.zeros((counts.shape[0], model.fitted_.spec.schema.n_covariates))
-    ).score
+    fitted = model.fitted_
+    score = scores_of(fitted, as_corpus(counts), np.zeros((counts.shape[0], fitted.spec.schema.n_covariates))).score
     parts = [
-        part.response.unscale(score[:, part.columns].T, np.zeros(1), model.fitted_.state.dispersion[part.numbers])[0].T
-        for _, part in model.fitted_.spec.parts
+        part.response.unscale(score[:, part.columns].T, np.zeros(1), fitted.state.dispersion[part.numbers])[0].T
+        for _, part in fitted.spec.parts
     ]
     return np.hstack(parts)
 
@@ -167,19 +168,11 @@ def test_the_level_is_where_most_documents_are():
 
 
 @pytest.mark.parametrize("name", ["slda-gaussian-gibbs", "slda-softmax-gibbs", "medlda-classes-gibbs"])
-def test_draws_of_files_of_before_have_the_new_meaning(name):
+def test_draws_in_files_are_relative_to_the_average_document(name):
     model = load(Path(__file__).parent / "golden" / "fits" / f"{name}.supertopic")
     coef, intercept = model.draws_["coef"], model.draws_["intercept"]
     assert intercept.shape == coef.shape[:2]
     np.testing.assert_allclose(coef @ model.doc_topic_.mean(axis=0), 0, atol=1e-5 * np.abs(coef).max())
-
-
-def test_an_sstm_of_before_has_no_intercept_that_is_drawn(tmp_path):
-    model = load(Path(__file__).parent / "golden" / "fits" / "sstm-regressor-before-intercepts.supertopic")
-    assert not model.fit_intercept and np.all(model.draws_["coef"] != 0)
-    np.testing.assert_allclose(model.draws_["intercept"], model.intercept_)
-    model.save(tmp_path / "m.supertopic")
-    np.testing.assert_array_equal(load(tmp_path / "m.supertopic").draws_["coef"], model.draws_["coef"])
 
 
 def test_a_fit_forgets_the_shares_of_the_one_before():

@@ -65,7 +65,7 @@ def test_explanations_add_up_to_the_mean(inference, words):
     y = np.digitize(Y, [95, 105])
     classes = SLDAClassifier(4, ensemble=2, inference=inference, **QUICK).fit(X, y)
     told = classes.intercept_ + classes.explain(NEW[0]).filter(like="contribution").sum().to_numpy()
-    expected = classes._predicted(NEW[0])[1].score[0]
+    expected = classes._predicted(NEW[0]).scores.score[0]
     np.testing.assert_allclose(told - told.mean(), expected - expected.mean(), rtol=1e-4, atol=1e-4)
 
 
@@ -86,15 +86,15 @@ def test_saved_loaded_and_fitted_again(tmp_path):
     again = load(path)
     np.testing.assert_array_equal(np.asarray(again.predict(NEW)), np.asarray(model.predict(NEW)))
     manifest, arrays = read_model(path)
-    write_model(path, manifest, {name: value for name, value in arrays.items() if name != "_member_coef"})
-    with pytest.raises(ValueError, match="_member_coef belong together"):
+    write_model(path, manifest, {name: value for name, value in arrays.items() if name != "members.coef"})
+    with pytest.raises(ValueError, match="Members.*'coef'"):
         load(path)
-    arrays["_member_coef"] = arrays["_member_coef"][:, :, :-1]
+    arrays["members.coef"] = arrays["members.coef"][:, :, :-1]
     write_model(path, manifest, arrays)
-    with pytest.raises(ValueError, match="_member_coef"):
+    with pytest.raises(ValueError, match=r"members\.coef has the shape"):
         load(path)
     again.set_params(ensemble=1).fit(X, Y)
-    assert not hasattr(again, "_member_coef")
+    assert again.fitted_.members is None
 
 
 def test_refusals():

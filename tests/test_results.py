@@ -47,7 +47,7 @@ def test_chains_that_have_not_mixed_are_not_pooled(tmp_path):
     with pytest.warns(ConvergenceWarning, match=r"the 3 chains have not mixed \(largest R-hat of a coefficient [\d.]+"):
         model = SSTMRegressor(4, coef_prior="laplace", max_iter=60, n_chains=3, thin=1).fit(counts, y)
     assert np.nanmax(model.r_hat_) > 1.1 and not model.pooled_
-    best, pooled = by_chain(model, "coef")[0, :, 0], model.draws_["coef"][:, 0]
+    best, pooled = by_chain(model.fitted_, "coef")[0, :, 0], model.draws_["coef"][:, 0]
     np.testing.assert_allclose(model.coef_interval_, np.quantile(best, [0.05, 0.95], axis=0))
     np.testing.assert_allclose(model.coef_mean_, best.mean(axis=0))
     assert not np.allclose(model.coef_mean_, pooled.mean(axis=0))
@@ -61,7 +61,7 @@ def test_chains_that_have_not_mixed_are_not_pooled(tmp_path):
 def test_supervised_gibbs_has_chains():
     with pytest.warns(ConvergenceWarning, match=r"draws_ holds draws of different posterior modes.*more sweeps"):
         model = SLDARegressor(4, n_chains=3, cross_fit=2, **GIBBS).fit(*unmixed())
-    assert model.r_hat_.shape == (1, 4) and by_chain(model, "coef").shape == (3, 30, 1, 4)
+    assert model.r_hat_.shape == (1, 4) and by_chain(model.fitted_, "coef").shape == (3, 30, 1, 4)
     with pytest.raises(ValueError, match="n_chains: got 2 with inference='auto'; only 'gibbs' has chains"):
         SLDARegressor(4, n_chains=2).fit(X, Y)
 

@@ -142,7 +142,7 @@ def test_one_topic_is_a_model_of_the_intercept_alone():
         assert np.ravel(model.coef_) == np.ravel(model.coef_std_) == 0
         if name == "gaussian":
             assert model.dispersion_ == pytest.approx(y.var(), rel=1e-4)
-            assert model._columns_intercept_std[0] == pytest.approx(y.std() / np.sqrt(len(y)), rel=1e-3)
+            assert model.coefficients_.intercept_std[0] == pytest.approx(y.std() / np.sqrt(len(y)), rel=1e-3)
 
 
 def test_refit_on_known_shares_is_a_generalised_linear_model():

@@ -7,6 +7,9 @@ import scipy.sparse as sp
 from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
 from supertopic.estimators.shared import supervised
+from supertopic.fitted import finish
+from supertopic.fitted.certainty import folds
+from supertopic.fitted.fit import fit
 
 K = 4
 DATA = simulate(900, K, 120, 40, doc_topic_prior=0.3, seed=11)
@@ -32,13 +35,11 @@ def test_words_tell_what_topics_cannot(joined):
 
 def test_cross_fitted_documents_are_their_own_pilot(monkeypatch):
     """The fits of the folds serve; there is no other."""
-    fits, fit = [], supervised.SupervisedEstimator._fit_training
-
-    def counted(self, training, seed):
-        fits.append(len(training.y))
-        fit(self, training, seed)
-
-    monkeypatch.setattr(supervised.SupervisedEstimator, "_fit_training", counted)
+    fits = []
+    for module in (supervised, folds, finish):
+        monkeypatch.setattr(
+            module, "fit", lambda spec, given, *rest: fits.append(len(given.y)) or fit(spec, given, *rest)
+        )
     SLDARegressor(words=True, cross_fit=3, **{**GIVEN, "max_iter": 2}).fit(X[TRAIN], Y[TRAIN])
     assert fits == [600, 400, 400, 400]
     fits.clear()
