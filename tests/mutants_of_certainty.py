@@ -32,13 +32,13 @@ MUTANTS = [
     *mutants_of(
         "fitted/certainty/honest.py",
         (
-            "given = training.rows(one.rest[aside[one.rest]])",
-            "given = training.rows(one.rest)",
+            "rest = training.rows(one.rest[aside[one.rest]])",
+            "rest = training.rows(one.rest)",
             "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
         ),
         (
-            "fold_fits(estimator, hidden, fold, seed, **length_of_folds(estimator))",
-            "fold_fits(estimator, training, fold, seed, **length_of_folds(estimator))",
+            "fold_fits(topics, hidden, fold_of, seed",
+            "fold_fits(topics, training, fold_of, seed",
             "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
         ),
     ),
@@ -50,15 +50,15 @@ MUTANTS = [
             "test_topic_errors.py::test_the_folds_fits_are_matched_and_in_the_units_of_the_whole",
         ),
         (
-            "rest = training.rows(np.flatnonzero(fold != number))",
-            "rest = training",
+            "training.rows(np.flatnonzero(fold != number))",
+            "training",
             "test_cross_fit.py::test_a_fold_is_predicted_by_a_fit_without_its_documents",
         ),
     ),
     *mutants_of(
         "fitted/certainty/cross_fit.py",
         (
-            "own = Calibration(*units(response, one.fit.fitted_.state.dispersion, dispersion), dispersion)",
+            "own = Calibration(*units(response, one.fit.state.dispersion, dispersion), dispersion)",
             "own = Calibration(np.zeros(score.shape[1]), np.ones(score.shape[1]), dispersion)",
             "test_cross_fit.py::test_grades_of_folds_in_the_units_of_the_whole",
         ),
@@ -66,8 +66,8 @@ MUTANTS = [
     *mutants_of(
         "fitted/certainty/cross_fit.py",
         (
-            "topics + fitted.intercept[:, None], fitted.beside",
-            "topics + fitted.intercept[:, None], fitted.slope[:, None] * state.coef[:, estimator.n_topics :]",
+            "topics + line.intercept[:, None], line.beside",
+            "topics + line.intercept[:, None], line.slope[:, None] * state.coef[:, fitted.n_topics :]",
             "test_cross_fit.py::test_a_covariate_keeps_its_effect_beside_topics",
         ),
         (
@@ -77,10 +77,10 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/fitting/ensemble.py",
+        "fitted/fitted.py",
         (
-            "moved[:, :, n_topics:] = beside",
-            "moved[:, :, n_topics:] *= factor",
+            "coef[:, :, n_topics:] = beside",
+            "coef[:, :, n_topics:] *= factor",
             "test_cross_fit.py::test_a_covariate_keeps_its_effect_beside_topics",
         ),
     ),

@@ -87,7 +87,7 @@ def test_saved_loaded_and_fitted_again(tmp_path):
     np.testing.assert_array_equal(np.asarray(again.predict(NEW)), np.asarray(model.predict(NEW)))
     manifest, arrays = read_model(path)
     write_model(path, manifest, {name: value for name, value in arrays.items() if name != "members.coef"})
-    with pytest.raises(ValueError, match="Members.*'coef'"):
+    with pytest.raises(ValueError, match=r"Members.*'coef'"):
         load(path)
     arrays["members.coef"] = arrays["members.coef"][:, :, :-1]
     write_model(path, manifest, arrays)
