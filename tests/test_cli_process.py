@@ -113,7 +113,7 @@ def test_the_demo_predicts_explains_and_measures(tmp_path):
     assert "\x1b" not in done.stdout and "speaks for" in done.stdout
     for name in ("logging", "email", "asyncio"):
         assert f" of {name}" in " ".join(done.stdout.split())
-    assert "The strongest words:" in done.stdout and "words     for" in done.stdout
+    assert "and this is right" in done.stdout and "Linear predictor: " in done.stdout
     right = re.search(r"4 topics +([0-9.]+)% +([0-9.]+)", done.stdout)
     least = re.search(r"always the same answer +([0-9.]+)% +([0-9.]+)", done.stdout)
     linear = re.search(r"linear model on [0-9,]+ words +([0-9.]+)% +([0-9.]+)", done.stdout)
