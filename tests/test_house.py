@@ -120,6 +120,18 @@ def test_one_version():
     assert f"## {project['version']} - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
+def test_what_contributing_names_is_there():
+    """A file or folder is named from the root, or below `src/supertopic`; a file in the folder that the line names."""
+    text, missing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), []
+    for line in text.splitlines():
+        folders = [ROOT, SOURCE]
+        for name in re.findall(r"`([\w/.*]+(?:/|\.py|\.md|\.toml))`", line):
+            if not any(list(folder.glob(name)) for folder in folders):
+                missing.append(name)
+            folders += [folder / (Path(name).parent if "." in name else name) for folder in (ROOT, SOURCE)]
+    assert not missing
+
+
 def test_every_public_name_exists():
     assert [name for name in supertopic.__all__ if not hasattr(supertopic, name)] == []
 
