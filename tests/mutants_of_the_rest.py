@@ -342,7 +342,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/fitting/counts.py",
+        "estimators/shared/counts.py",
         (" or not corpus.is_integer", "", _COUNTS + "test_weights_of_words_stay_as_they_are"),
     ),
     *mutants_of(
@@ -358,7 +358,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "estimators/shared/fitting/priors.py",
+        "estimators/shared/default_priors.py",
         ("np.clip(tokens.per_document, *_TOTALS)", "_TOTALS[1]", _PRIORS + _AS_A_DOCUMENT),
         ("min(_MOST, total / n_topics)", "total / n_topics", _PRIORS + _AS_A_DOCUMENT),
         ("isinstance(part.response, Softmax)", "False", _PRIORS + "test_a_softmax_keeps_its_topics"),

@@ -108,7 +108,7 @@ def test_a_coefficient_for_every_class():
         coef_ = np.array([[1.0, 0.0, 5.0], [0.0, 3.0, 5.0], [0.0, 1.0, 5.5]])
         classes_, intercept_ = np.array(["x", "y", "z"]), np.array([0.5, 0.6, 0.7])
 
-    del supertopic.estimators.shared.files.files.ESTIMATORS["Three"]
+    del supertopic.fitted.files.ESTIMATORS["Three"]
     model = Three()
     assert list(shown.coefficients(model)) == ["coef_x", "coef_y", "coef_z"]
     columns, order = shown.coefficient_columns(model)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
 from supertopic.documents.labels import Read, Target, as_codes, as_numbers, class_weights
-from supertopic.estimators.shared.fitting.priors import default_alpha
+from supertopic.estimators.shared.default_priors import default_alpha
 from supertopic.estimators.shared.reading.checks import check_folds
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator

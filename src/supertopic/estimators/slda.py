@@ -22,8 +22,8 @@ from supertopic.documents.labels import (
     one_each,
     require_order,
 )
-from supertopic.estimators.shared.fitting.counts import check_counts
-from supertopic.estimators.shared.fitting.priors import default_alpha, default_smoothing
+from supertopic.estimators.shared.counts import check_counts
+from supertopic.estimators.shared.default_priors import default_alpha, default_smoothing
 from supertopic.estimators.shared.reading.checks import check_folds, require_whole
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator

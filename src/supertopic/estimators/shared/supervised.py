@@ -20,7 +20,7 @@ from supertopic.documents.labels import Read, as_table
 from supertopic.documents.streams import Stream
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
-from supertopic.estimators.shared.fitting.counts import choose_counts
+from supertopic.estimators.shared.counts import choose_counts
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results import summaries
 from supertopic.estimators.shared.results.explanation import explained

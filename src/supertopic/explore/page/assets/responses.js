@@ -94,7 +94,7 @@ function weibullInterval({ dispersion: d }, [s], [m], level) {
   return [0.5 * (1 - level), 0.5 * (1 + level)].map((tail) => centre * Math.pow(-Math.log1p(-tail), 1 / shape));
 }
 
-/* Predictors that lie far apart are drawn in more: supertopic.estimators.shared.certainty.softmax_heat. */
+/* Predictors that lie far apart are drawn in more: supertopic.fitted.certainty.softmax_heat. */
 function cooled(heat, score, variance) {
   if (!heat) return [score, variance];
   const off = Array.from(score, (s, c) => s - heat.zero[c]);
