@@ -106,17 +106,25 @@ def copy_bandwidth() -> float:
 def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -> Any:
     """Rates of the kernels, from topics of a short fit, documents starting afresh."""
     from numba import cuda
-    from supertopic.inference.device.documents import Inferred, Prior, documents_of, infer_documents, weights_of
 
     from supertopic.backends import make_backend
     from supertopic.backends.cuda.arrays import Matrix, padded
+    from supertopic.backends.cuda.e_step import (
+        Inferred,
+        Prior,
+        documents_of,
+        infer_documents,
+        weights_of,
+        which_of,
+    )
     from supertopic.backends.cuda.kernels.map_shares import adjoint
     from supertopic.backends.cuda.memory import empty, sent
     from supertopic.inference.batches import Batch, Locals
     from supertopic.inference.device.local import DeviceBlock
-    from supertopic.inference.device.prediction_local import _prior, _settle
+    from supertopic.inference.device.prediction_local import _settle
     from supertopic.inference.variational.e_step_response import LocalLimits
     from supertopic.model import DocumentTerms
+    from supertopic.priors.base import Rows
 
     start = model_of(n_topics, "cuda", counts)
     weights, alpha = weights_of(start.fitted_.weights), start.fitted_.state.alpha
@@ -135,7 +143,8 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
     yield {"what": "device", "name": str(cuda.get_current_device().name), "copy_bytes_per_s": bandwidth,
            "send_s": sent_s, "order_s": by_word_s, **about}  # fmt: skip
     lengths = np.diff(many.indptr)
-    prior, found = Prior.of(alpha, False), Inferred(documents, n_topics)
+    rows = Rows.same(alpha, len(batch))
+    prior, found = Prior.of(rows, False), Inferred(documents, n_topics)
     gamma, limits = Matrix.empty(len(batch), n_topics), LocalLimits()
     entry_bytes = 2 * weights.width + 8
 
@@ -181,14 +190,15 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
     yield row
     block.factors = None
     block._run_mean(*given)
-    ratio, _ = _settle(partition, alpha, weights, LocalLimits(20, 1e-3))
+    given_prior = (sent(padded(rows.alpha), np.float32), which_of(rows))
+    ratio, _ = _settle(partition, given_prior, weights, LocalLimits(20, 1e-3))
     theta, passes = partition.found.doc_topic, empty(len(batch), np.int32)
     pulled, shift = Matrix.empty(*theta.shape), empty(documents.n_entries)
     pull, coef = sent(labels, np.float32), sent(padded(state.coef[:, :n_topics]), np.float32)
 
     def solve() -> None:
         adjoint(weights.registers)[theta.teams](
-            *documents.csr, weights.flat, n_topics, _prior(alpha), theta.flat, ratio, 1, pull, coef, 12, 3e-2, 0.0,
+            *documents.csr, weights.flat, n_topics, *given_prior, theta.flat, ratio, 1, pull, coef, 12, 3e-2, 0.0,
             pulled.flat, shift, passes,
         )  # fmt: skip
 

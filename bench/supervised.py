@@ -15,6 +15,7 @@ from bench.report import Table, say, times
 from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.batches import Batch
 from supertopic.inference.gibbs.supervised import SupervisedSampler
 from supertopic.kernels.gibbs_layout import random_topics
 from supertopic.model import Model
@@ -110,9 +111,8 @@ def run_ours(
     prior = DirichletPrior(alpha, "nothing")
     model = Model(n_topics, DirichletTopics(BETA), prior, Gaussian(), CoefPrior("normal", 1.0))
     with Threads(n_jobs) as backend:
-        sampler = SupervisedSampler(
-            model, documents.train, response, weight, None, 0, backend=backend, groups=groups
-        )  # fmt: skip
+        batch = Batch(documents.train, response, weight, n_topics)
+        sampler = SupervisedSampler(model, batch, 0, backend=backend, groups=groups)
         topic = np.empty(len(sampler.tokens.word), dtype=np.uint16)
         random_topics(0, n_topics, 0, len(topic), topic)
         sampler.take(topic, sampler.coef, np.array([1.0, 0.0, 1.0]), alpha)

@@ -41,27 +41,29 @@ from supertopic.inference.variational.m_step_margin import MarginStep
 from supertopic.inference.variational.prediction_local import Scales, prediction_step
 from supertopic.inference.variational.step import global_step
 from supertopic.model import DocumentTerms, Model, State
-from supertopic.priors.dirichlet import DirichletPrior
+from supertopic.priors.base import Rows
 from supertopic.responses.continuous import Gaussian
 from supertopic.responses.counts import Poisson
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
 from tests import naive, naive_collapsed, naive_gibbs, naive_pc
+from tests.test_new_prior import GroupPrior
 
 N_TOPICS, N_WORDS = 40, 6  # two registers a lane, the second not full
 FEW_TOPICS = 20  # where (K, K) matrices would take the simulator long
 THREADS, CUDA = make_backend("threads", 1), make_backend("cuda", 1)
 FEW_PASSES = LocalLimits(2, 1e-9)
 PASSES = LocalLimits(5, 0.0)  # the last one after a leap
+GROUP = np.array([1, 0, 0], dtype=np.int32)  # of each document
 
 
 def data(n_topics=N_TOPICS):
-    """Three documents, one of them empty, with more than four words in another."""
+    """Three documents, one empty, one with more than four words; weights of words, and alpha of two groups."""
     rng = np.random.default_rng(0)
     dense = np.array([[1, 2, 0, 1, 3, 1], [0, 0, 0, 0, 0, 0], [0, 1, 0, 2, 0, 0]], dtype=np.float32)
     weights = rng.integers(1, 200, (N_WORDS, n_topics)) / 256
     weights[np.arange(N_WORDS), rng.integers(0, n_topics, N_WORDS)] = 1.0
     alpha = rng.uniform(0.1, 0.9, n_topics).astype(np.float32).astype(np.float64)
-    return sp.csr_matrix(dense), unpacked(Matrix.of(weights.astype(np.float32))), alpha
+    return sp.csr_matrix(dense), unpacked(Matrix.of(weights.astype(np.float32))), np.stack([alpha, 2.0 * alpha[::-1]])
 
 
 def unpacked(matrix):
@@ -90,7 +92,9 @@ def check_half_precision():
 
 
 def unlabelled(counts):
-    return Batch(counts, np.full(counts.shape[0], np.nan), np.zeros(counts.shape[0]), N_TOPICS)
+    return Batch(
+        counts, np.full(counts.shape[0], np.nan), np.zeros(counts.shape[0]), N_TOPICS, known={"group": GROUP}
+    )  # fmt: skip
 
 
 def of_documents(counts):
@@ -119,25 +123,25 @@ def hold_to_naive(collapsed, n_topics=N_TOPICS):
     counts, weights, alpha = data(n_topics)
     batch = unlabelled(counts)
     documents, gamma = documents_of(batch), Matrix.empty(3, n_topics)
-    found, rows, prior = Inferred(documents, n_topics), weights_of(weights), Prior.of(alpha, collapsed)
+    found, rows, prior = Inferred(documents, n_topics), weights_of(weights), Prior.of(Rows(alpha, GROUP), collapsed)
     infer_documents(documents, rows, prior, PASSES, True, gamma, found)
     sums, expected = Matrix.empty(N_WORDS, n_topics), np.zeros((N_WORDS, n_topics))
     documents.add_by_word(found.ratio, found.theta, rows, sums)
     bound, slow = found.on_host("bound"), naive_collapsed if collapsed else naive
     for d, _, words, own in of_documents(counts):
-        wanted, phi = slow.infer_document(words, own, weights.astype(np.float64), alpha, PASSES.max_passes)
+        given = (words, own, weights.astype(np.float64), alpha[GROUP[d]])
+        wanted, phi = slow.infer_document(*given, PASSES.max_passes)
         np.testing.assert_allclose(np.asarray(gamma)[d], wanted, rtol=2e-5)
         expected[words] += own[:, None] * phi
-        given = (words, own, weights.astype(np.float64), alpha)
         value = naive_collapsed.bound(*given, phi) if collapsed else naive.word_bound(*given, wanted, phi)
         np.testing.assert_allclose(bound[d], value, rtol=1e-5)
-    np.testing.assert_allclose(np.asarray(gamma)[1], alpha, rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(gamma)[1], alpha[GROUP[1]], rtol=1e-6)
     np.testing.assert_allclose(np.asarray(sums), expected, rtol=5e-5, atol=1e-7)
     assert bound[1] == 0.0
 
 
 def model_of(response, n_topics=N_TOPICS):
-    prior = DirichletPrior(np.full(n_topics, 0.3), "everything")
+    prior = GroupPrior(np.full((2, n_topics), 0.3))
     return Model(n_topics, DirichletTopics(0.1), prior, response=response, coef_step=GLMStep(), n_covariates=1)
 
 
@@ -149,7 +153,7 @@ def local_stats(response, y, weight, dispersion, limits=FEW_PASSES):
     coef = rng.normal(size=(response.n_columns, FEW_TOPICS + 1)).astype(np.float32)
     state = State.first(model, weights, alpha=alpha, coef=coef, dispersion=np.array(dispersion))
     for backend in (THREADS, CUDA):
-        batch = Batch(counts, y, weight, FEW_TOPICS, np.array([[0.5], [-1.0], [0.2]]))
+        batch = Batch(counts, y, weight, FEW_TOPICS, np.array([[0.5], [-1.0], [0.2]]), {"group": GROUP})
         spread = backend.spread(batch)
         steps = [
             spread.map(local_step, model, state, weights, limits, DocumentTerms(), fresh)[0] for fresh in (True, False)
@@ -182,7 +186,7 @@ def check_margin():
     hinge, found = Hinge(3, C=2.0, cost=3.0), []
     model = replace(model_of(hinge, FEW_TOPICS), coef_step=MarginStep(hinge), n_covariates=0)
     for backend in (THREADS, CUDA):
-        batch = Batch(counts, np.array([2.0, np.nan, 0.0]), np.ones(3), FEW_TOPICS)
+        batch = Batch(counts, np.array([2.0, np.nan, 0.0]), np.ones(3), FEW_TOPICS, known={"group": GROUP})
         spread, state = backend.spread(batch), State.first(model, weights, alpha=alpha)
         terms = model.coef_step.document_terms(3, 3)
         for _ in range(2):
@@ -207,7 +211,8 @@ def check_shares_and_gradient():
     state = State.first(model, weights, alpha=alpha, coef=coef, dispersion=np.array([0.4, 0.1, 1.2]))
     found = []
     for backend in (THREADS, CUDA):
-        batch = Batch(counts, np.array([1.0, -1.0, 0.3]), np.ones(3), N_TOPICS, np.array([[0.5], [-1.0], [0.2]]))
+        given = (np.array([1.0, -1.0, 0.3]), np.ones(3), N_TOPICS, np.array([[0.5], [-1.0], [0.2]]), {"group": GROUP})
+        batch = Batch(counts, *given)
         spread = backend.spread(batch)
         scales = Scales(0.7, 0.4, LocalLimits(3, 0.0), LocalLimits(3, 0.0))
         found.append((spread.map(prediction_step, model, state, weights, scales)[0], spread.partition.found.doc_topic))
@@ -225,18 +230,18 @@ def check_adjoint():
     coef, rows = np.random.default_rng(3).normal(size=N_TOPICS), weights.astype(np.float64)
     pull = np.array([0.5, 0.0, -2.0])
     for d, own, words, c in of_documents(counts):
-        theta[d] = naive_pc.fixed_point(c, rows[words], alpha)
+        theta[d] = naive_pc.fixed_point(c, rows[words], alpha[GROUP[d]])
         ratio[own] = c / (rows[words] @ theta[d])
     given, pulled = Matrix.of(theta), Matrix.empty(3, N_TOPICS)
     shift, passes = empty(counts.nnz), empty(3, np.int32)
     adjoint(2)[given.teams](
-        *documents.csr, Matrix.of(weights).flat, N_TOPICS, sent(padded(alpha), np.float32), given.flat,
-        sent(ratio, np.float32), 1, sent(pull, np.float32), sent(padded(coef[None]), np.float32), 12, 1e-5, 0.25,
-        pulled.flat, shift, passes,
+        *documents.csr, Matrix.of(weights).flat, N_TOPICS, sent(padded(alpha), np.float32), sent(GROUP, np.int32),
+        given.flat, sent(ratio, np.float32), 1, sent(pull, np.float32), sent(padded(coef[None]), np.float32), 12, 1e-5,
+        0.25, pulled.flat, shift, passes,
     )  # fmt: skip
     for d, own, words, c in of_documents(counts):
-        size = c.sum() + alpha.sum()
-        u = naive_pc.dense_adjoint(pull[d] * coef, theta[d], c, rows[words], alpha)
+        size = c.sum() + alpha[GROUP[d]].sum()
+        u = naive_pc.dense_adjoint(pull[d] * coef, theta[d], c, rows[words], alpha[GROUP[d]])
         np.testing.assert_allclose(np.asarray(pulled)[d], theta[d] * (u / size + 0.25), rtol=1e-3, atol=1e-6)
         mean = (rows[words] * theta[d]) @ u / (rows[words] @ theta[d])
         np.testing.assert_allclose(shift.copy_to_host()[own], ratio[own] * mean / size, rtol=2e-3, atol=1e-5)
@@ -245,14 +250,16 @@ def check_adjoint():
 def check_regression():
     """Moments, normal equations and gradient of a quadratic and a product column, with covariates."""
     n_topics, rng = FEW_TOPICS, np.random.default_rng(4)
-    alpha, lengths = rng.uniform(0.1, 0.5, n_topics), np.array([4.0, np.inf, 7.0, 3.0])
+    lengths, which = np.array([4.0, np.inf, 7.0, 3.0]), np.array([1, 1, 0, 1], dtype=np.int32)
+    prior = Rows(rng.uniform(0.1, 0.5, (2, n_topics)), which)
+    alpha = prior.by_document(prior.alpha)
     gamma = (alpha + rng.dirichlet(np.ones(n_topics), 4) * np.where(np.isinf(lengths), 0, lengths)[:, None]).astype(
         "f4"
     )
     covariates, coef = rng.normal(size=(4, 2)), rng.normal(size=(2, n_topics + 2))
     is_product, (slope, curvature) = np.array([False, True]), rng.uniform(0.5, 1.5, (2, 4, 2))
-    slow = Design.of(gamma, alpha[None], lengths, covariates)
-    quick = DeviceDesign.of(Matrix.of(gamma), alpha, lengths, covariates)
+    slow = Design.of(gamma, alpha, lengths, covariates)
+    quick = DeviceDesign.of_rows(Matrix.of(gamma), prior, lengths, covariates)
     np.testing.assert_allclose(quick.predictors(coef), slow.predictors(coef), rtol=1e-5, atol=1e-6)
     moment = slow.moments(coef, is_product)[1]
     np.testing.assert_allclose(quick.moments(coef, is_product), slow.moments(coef, is_product), rtol=1e-5, atol=1e-6)
@@ -355,7 +362,7 @@ def check_prediction():
     import supertopic.inference.device.prediction as device
 
     device.LIMITS = prediction.LIMITS
-    point, response = prediction.PointModel(alpha), Gaussian()
+    point, response = prediction.PointModel(alpha, which=GROUP), Gaussian()
     coef = np.random.default_rng(8).normal(size=(1, N_TOPICS)).astype(np.float32)
     for is_product in (False, True):
         response.is_product = np.array([is_product])
@@ -372,7 +379,7 @@ def check_prediction():
 def check_gibbs():
     """A sweep given the topics, held to one token after another; the counts that follow from it."""
     counts, _, alpha = data()
-    prior = DirichletPrior(alpha, "nothing")
+    prior = GroupPrior(alpha)
     task = Task(Model(N_TOPICS, DirichletTopics(0.1), prior), unlabelled(counts), None, 5, CUDA)
     sampler = Sampler.of(task).tokens
     topics = np.random.default_rng(9).dirichlet(np.full(N_WORDS, 0.5), N_TOPICS).T.astype(np.float32)
@@ -382,10 +389,10 @@ def check_gibbs():
     by_lanes = sorted(range(N_TOPICS), key=lambda k: (k % 32, k // 32))
     for t in range(len(words)):
         others = np.bincount(topic[(doc == doc[t]) & (np.arange(len(words)) != t)], minlength=N_TOPICS)
-        weights = ((others + alpha) * topics[words[t]])[by_lanes]
+        weights = ((others + alpha[GROUP[doc[t]]]) * topics[words[t]])[by_lanes]
         topic[t] = by_lanes[naive_gibbs.pick(weights, naive_gibbs.sweep_uniform(5, 3, t) * weights.sum())]
     sampler.take(first)
-    sampler.draw(3, alpha, 0.1, topics)
+    sampler.draw(3, alpha, GROUP, 0.1, topics)
     np.testing.assert_array_equal(sampler.topic(), topic)
     expected = np.zeros((N_WORDS, N_TOPICS), dtype=int)
     np.add.at(expected, (words, topic), 1)
@@ -419,7 +426,7 @@ def check_first_topics():
     found = []
     for backend in (THREADS, CUDA):
         batches = [np.array([2, 0]), np.array([1, 0])]
-        learner = backend.ops.learner(counts, start.copy(), alpha, batches, 0.01, 2)
+        learner = backend.ops.learner(counts, start.copy(), alpha[0], batches, 0.01, 2)
         for rate in (0.5, 0.3):
             learner.step(rate)
         found.append((np.asarray(learner.word_topic), np.ravel(learner.topic_count), learner.scale))

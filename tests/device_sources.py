@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-CHECKED = "f55cdba3f358b226"
+CHECKED = "762acdfb87f3b277"
 ROOT = Path(__file__).parent.parent
 KERNELS = ROOT / "src" / "supertopic" / "backends" / "cuda" / "kernels"
 

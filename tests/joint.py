@@ -14,6 +14,7 @@ from scipy import stats
 from supertopic import coefficients
 from supertopic.coefficients import CoefPrior
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.batches import Batch
 from supertopic.inference.gibbs.supervised import RATE_PRIOR, SamplerOptions, SupervisedSampler
 from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior
@@ -51,8 +52,8 @@ def sampler_of(
     )  # fmt: skip
     weight = np.ones(len(y)) if weight is None else weight
     counts = sp.csr_matrix(counts.astype(np.float32))
-    data = (counts, np.asarray(y, float), weight, covariates)
-    sampler = SupervisedSampler(model, *data, seed, options or SamplerOptions(), backend, groups)
+    batch = Batch(counts, np.asarray(y, float), weight, len(ALPHA), covariates)
+    sampler = SupervisedSampler(model, batch, seed, options or SamplerOptions(), backend, groups)
     sampler.take(np.zeros(len(sampler.tokens.word), np.uint16), sampler.coef, dispersion, ALPHA)
     return sampler
 

@@ -31,6 +31,11 @@ def pick(weights, target):
     return len(weights) - 1
 
 
+def of_document(alpha, doc):
+    """alpha (K,) of a document, of all documents' one or of each (D, K)."""
+    return alpha if alpha.ndim == 1 else alpha[doc]
+
+
 def by_lanes(n):
     """0 .. n - 1 in the order in which 16 lanes hold them."""
     return sorted(range(n), key=lambda i: (i % 16, i // 16))
@@ -44,7 +49,7 @@ def gibbs_sweep(tokens, topic, n_topics, alpha, beta, seed, sweep, dense, topics
     for doc in range(len(tokens.doc_length)):
         lists[doc] = sorted({int(k) for k in topic[tokens.doc == doc]})
     for token, (doc, word) in enumerate(zip(tokens.doc, words, strict=True)):
-        others = np.arange(len(topic)) != token
+        others, own = np.arange(len(topic)) != token, of_document(alpha, doc)
         doc_topic = np.bincount(topic[others & (tokens.doc == doc)], minlength=n_topics)
         q = (np.bincount(topic[others & (words == word)], minlength=n_topics) + beta) / (
             np.bincount(topic[others], minlength=n_topics) + beta * n_words
@@ -52,11 +57,11 @@ def gibbs_sweep(tokens, topic, n_topics, alpha, beta, seed, sweep, dense, topics
         if topics is not None:
             q = topics[word].astype(float)
         u = sweep_uniform(seed, sweep, token)
-        target = u * ((doc_topic + alpha) * q).sum()
+        target = u * ((doc_topic + own) * q).sum()
         old = int(topic[token])
         if dense:
             order = by_lanes(n_topics)
-            new = order[pick(((doc_topic + alpha) * q)[order], target)]
+            new = order[pick(((doc_topic + own) * q)[order], target)]
         else:
             present = lists[doc]
             own_topics = [present[i] for i in by_lanes(len(present))]
@@ -65,7 +70,7 @@ def gibbs_sweep(tokens, topic, n_topics, alpha, beta, seed, sweep, dense, topics
                 new = own_topics[pick(weights, target)]
             else:
                 order = sorted(range(n_topics), key=lambda k: (k // 256, k % 16, k))
-                new = order[pick((alpha * q)[order], target - weights.sum())]
+                new = order[pick((own * q)[order], target - weights.sum())]
             if new != old:
                 if doc_topic[old] == 0:
                     present[present.index(old)] = present[-1]
@@ -140,7 +145,7 @@ def documents_conditional(
 
     topic_count : (K,), n_k without the token, where it is not that of all other tokens
     """
-    n_topics, doc = len(alpha), docs[token]
+    n_topics, doc = alpha.shape[-1], docs[token]
     length, others = (docs == doc).sum(), np.arange(len(topic)) != token
     doc_topic = np.bincount(topic[others & (docs == doc)], minlength=n_topics)
     if topic_count is None:
@@ -154,16 +159,16 @@ def documents_conditional(
         score = coef[c] @ doc_topic / length
         power += coef[c] / length * (b[doc, c] - omega[doc, c] * score)
         power -= 0.5 * omega[doc, c] * coef[c] ** 2 / length**2
-    return (doc_topic + alpha) * q * np.exp(power - power.max())
+    return (doc_topic + of_document(alpha, doc)) * q * np.exp(power - power.max())
 
 
 def documents_sweep(tokens, topic, b, omega, coef, n_words, alpha, beta, seed, sweep, topics=None, lag=True):
     """One document-major sweep with a response; with `lag` each task of an epoch has its own copy of n_k."""
-    order, docs = by_lanes(len(alpha)), documents_of(tokens)
+    order, docs = by_lanes(alpha.shape[-1]), documents_of(tokens)
     for tasks in epochs(tokens):
-        before = np.bincount(topic, minlength=len(alpha))
+        before = np.bincount(topic, minlength=alpha.shape[-1])
         for task in tasks:
-            count = before.copy() if lag else np.bincount(topic, minlength=len(alpha))
+            count = before.copy() if lag else np.bincount(topic, minlength=alpha.shape[-1])
             for token in task:
                 count[topic[token]] -= 1
                 weights = documents_conditional(

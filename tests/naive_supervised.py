@@ -124,13 +124,13 @@ def uniform(key, token):
 def sweep(tokens, topic, function, coef, alpha, beta, n_words, seed, number):
     """The sweep of `gibbs_likelihood`: function(d, c, s) is f of column c of document d; topic (N,) changes.
 
-    Each task of an epoch has its own copy of n_k.
+    Each task of an epoch has its own copy of n_k. alpha : (D, K)
     """
     mask = (1 << 64) - 1
     key = (seed * 0xD1342543DE82EF95 + number * 0x2545F4914F6CDD1D) & mask
     key = ((key ^ (key >> 32)) * 0xDABA0B6EB09322E3) & mask
     docs, lengths = documents_of(tokens), tokens.doc_length
-    word_topic, doc_topic = np.zeros((n_words, len(alpha))), np.zeros((len(lengths), len(alpha)))
+    word_topic, doc_topic = np.zeros((n_words, alpha.shape[1])), np.zeros((len(lengths), alpha.shape[1]))
     np.add.at(word_topic, (tokens.word, topic), 1)
     np.add.at(doc_topic, (docs, topic), 1)
     for tasks in epochs(tokens):
@@ -141,15 +141,15 @@ def sweep(tokens, topic, function, coef, alpha, beta, n_words, seed, number):
                 d, word, n = docs[token], tokens.word[token], doc_topic[docs[token]]
                 for counts in (n, word_topic[word], count):
                     counts[topic[token]] -= 1
-                weights = np.empty(len(alpha))
-                for k in range(len(alpha)):
+                weights = np.empty(alpha.shape[1])
+                for k in range(alpha.shape[1]):
                     n[k] += 1
                     weights[k] = sum(function(d, c, coef[c] @ n / lengths[d]) for c in range(len(coef)))
                     n[k] -= 1
-                weights = np.exp(weights - weights.max()) * (n + alpha)
+                weights = np.exp(weights - weights.max()) * (n + alpha[d])
                 weights *= (word_topic[word] + beta) / (count + beta * n_words)
                 new = int(np.searchsorted(np.cumsum(weights), weights.sum() * uniform(key, token), side="right"))
-                topic[token] = min(new, len(alpha) - 1)
+                topic[token] = min(new, alpha.shape[1] - 1)
                 for counts in (n, word_topic[word], count):
                     counts[topic[token]] += 1
     return topic

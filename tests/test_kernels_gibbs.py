@@ -18,13 +18,15 @@ class Chain:
     """A Gibbs chain in a few lines, as an engine runs it."""
 
     def __init__(self, counts, alpha, beta, seed=0, dense=None, groups=None, threads=1, partial=False):
-        counts = sp.csr_matrix(counts)
-        self.n_topics, self.n_words = len(alpha), counts.shape[1]
+        """alpha : (K,), or (2, K) for documents of even and of odd number"""
+        counts, alpha = sp.csr_matrix(counts), np.atleast_2d(alpha)
+        self.n_topics, self.n_words = alpha.shape[1], counts.shape[1]
+        self.which = (np.arange(counts.shape[0]) % len(alpha)).astype(np.int32)
         self.tokens = gibbs_layout.lay_out(counts.indptr, counts.indices, counts.data, self.n_words, groups=groups)
         self.topic = np.empty(len(self.tokens.doc), np.uint16)
         gibbs_layout.random_topics(seed, self.n_topics, 0, len(self.topic), self.topic)
-        self.alpha = np.zeros(gibbs_layout.padded(self.n_topics), np.float32)
-        self.alpha[: self.n_topics] = alpha
+        self.alpha = np.zeros((len(alpha), gibbs_layout.padded(self.n_topics)), np.float32)
+        self.alpha[:, : self.n_topics] = alpha
         self.beta, self.seed, self.dense, self.threads, self.partial = beta, seed, dense, threads, partial
         self.sweeps = 0
         self.groups = len(self.tokens.doc_bounds) - 1
@@ -69,7 +71,7 @@ class Chain:
                 return gibbs.sweep_task(
                     (words[j], words[j + 1]), self.tokens.word_ptr[i], self.tokens.doc, self.topic,
                     tuple(documents), self.word_topic_count, copies[i],
-                    self.topics if self.partial else NO_TOPICS, self.alpha, np.float32(self.beta),
+                    self.topics if self.partial else NO_TOPICS, self.alpha, self.which, np.float32(self.beta),
                     np.float32(self.beta * self.n_words), not self.partial,
                     self.seed, self.sweeps, 0, self.scratch[i],
                 )  # fmt: skip
@@ -97,12 +99,15 @@ MODES = [(dense, partial) for dense in (True, False) for partial in (False, True
 @pytest.mark.parametrize("dense, partial", MODES)
 @pytest.mark.parametrize("n_topics", [3, 16, 40, 300])
 def test_same_topics_as_the_naive_sweep(dense, partial, n_topics):
-    chain = Chain(small_corpus(), asymmetric(n_topics), 0.1, seed=4, dense=dense, partial=partial)
+    alpha = asymmetric(n_topics)
+    if dense:  # lists have one alpha for all documents
+        alpha = np.stack([alpha, 3 * alpha[::-1]])
+    chain = Chain(small_corpus(), alpha, 0.1, seed=4, dense=dense, partial=partial)
     expected = chain.topic.copy()
     for sweep in range(1, 4):
         chain.sweep()
         naive.gibbs_sweep(
-            chain.tokens, expected, n_topics, chain.alpha[:n_topics].astype(float), 0.1, 4, sweep, dense,
+            chain.tokens, expected, n_topics, chain.alpha[chain.which, :n_topics].astype(float), 0.1, 4, sweep, dense,
             chain.topics if partial else None,
         )  # fmt: skip
         np.testing.assert_array_equal(chain.topic, expected)
@@ -115,7 +120,7 @@ def test_same_topics_where_a_token_is_much_of_its_topic(dense):
         chain = Chain(small_corpus(3, 4, seed, rate=0.7), asymmetric(3), 0.1, seed=seed, dense=dense)
         expected = chain.topic.copy()
         chain.sweep()
-        naive.gibbs_sweep(chain.tokens, expected, 3, chain.alpha[:3].astype(float), 0.1, seed, 1, dense, None)
+        naive.gibbs_sweep(chain.tokens, expected, 3, chain.alpha[0, :3].astype(float), 0.1, seed, 1, dense, None)
         np.testing.assert_array_equal(chain.topic, expected)
 
 

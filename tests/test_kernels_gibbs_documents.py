@@ -27,8 +27,9 @@ class Chain:
         )
         self.docs = naive.documents_of(self.tokens)
         self.topic = np.empty(len(self.docs), np.uint16)
-        self.alpha, self.beta, self.seed, self.partial = np.asarray(alpha, np.float32), beta, seed, partial
-        self.n_topics, self.lag = len(alpha), lag
+        self.alpha, self.beta, self.seed, self.partial = np.float32(np.atleast_2d(alpha)), beta, seed, partial
+        self.which = (np.arange(self.n_docs) % len(self.alpha)).astype(np.int32)
+        self.n_topics, self.lag = self.alpha.shape[1], lag
         gibbs_layout.random_topics(seed, self.n_topics, 0, len(self.topic), self.topic)
         self.b, self.omega, self.coef = (np.asarray(x, np.float32) for x in (b, omega, coef))
         self.scratch = gibbs_documents.make_scratch(self.n_topics, len(self.coef))
@@ -68,8 +69,8 @@ class Chain:
         gibbs_documents.sweep_documents(
             start, stop, self.tokens.doc_ptr[group], self.tokens.doc_length, self.tokens.word, self.topic,
             self.doc_topic, self.b, self.omega, self.coef, self.word_topic_count, topic_count, self.topics, self.alpha,
-            np.float32(self.beta), np.float32(self.beta * self.n_words), not self.partial, self.seed, self.sweeps,
-            self.scratch,
+            self.which, np.float32(self.beta), np.float32(self.beta * self.n_words), not self.partial, self.seed,
+            self.sweeps, self.scratch,
         )  # fmt: skip
 
 
@@ -89,13 +90,14 @@ def test_same_topics_as_the_naive_sweep(partial, n_columns, n_topics, groups, la
     counts = np.random.default_rng(1).poisson(0.8, size=(10, 15))
     counts[4] = 0
     alpha = np.linspace(0.05, 0.5, n_topics)
+    alpha = np.stack([alpha, 3 * alpha[::-1]])  # of documents of even and of odd number
     columns = response(10, n_columns, n_topics)
     chain = Chain(counts, alpha, 0.1, *columns, seed=5, partial=partial, groups=groups, lag=lag)
     expected = chain.topic.copy()
     for sweep in range(1, 4):
         chain.sweep()
         naive.documents_sweep(
-            chain.tokens, expected, chain.b, chain.omega, chain.coef, 15, chain.alpha, 0.1, 5, sweep,
+            chain.tokens, expected, chain.b, chain.omega, chain.coef, 15, chain.alpha[chain.which], 0.1, 5, sweep,
             chain.topics if partial else None, lag,
         )  # fmt: skip
         np.testing.assert_array_equal(chain.topic, expected)
@@ -157,7 +159,7 @@ def test_the_weights_are_those_of_the_conditional(partial, n_columns, n_topics, 
         state = chain.topic.copy()
         state[last] = before[last]
         exact = naive.documents_conditional(
-            chain.docs, chain.tokens.word, state, last, chain.b, chain.omega, chain.coef, 40, chain.alpha, 0.1,
+            chain.docs, chain.tokens.word, state, last, chain.b, chain.omega, chain.coef, 40, chain.alpha[0], 0.1,
             chain.topics if partial else None,
         )  # fmt: skip
         width = n_topics + -n_topics % 16

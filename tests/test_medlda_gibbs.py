@@ -8,6 +8,7 @@ from supertopic import MedLDAClassifier, MedLDARegressor, load
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.inference.batches import Batch
 from supertopic.inference.gibbs.augmentation import SweepDraws
 from supertopic.inference.gibbs.supervised import SupervisedSampler
 from supertopic.model import Model
@@ -41,7 +42,7 @@ def sampler_of(name, weight):
     response, dispersion = RESPONSES[name]
     prior = DirichletPrior(ALPHA, "nothing")
     model = Model(len(ALPHA), DirichletTopics(BETA), prior, response, CoefPrior("normal", 1.3))
-    sampler = SupervisedSampler(model, sp.csr_matrix(TINY.astype(np.float32)), Y, weight, None, 0)
+    sampler = SupervisedSampler(model, Batch(sp.csr_matrix(TINY.astype(np.float32)), Y, weight, len(ALPHA)), 0)
     sampler.take(np.zeros(5, np.uint16), sampler.coef, dispersion, ALPHA)
     return sampler
 

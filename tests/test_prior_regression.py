@@ -55,7 +55,7 @@ def summarise(prior, coef, batch, gamma):
     rows = prior.rows(coef, batch)
     sums = np.zeros_like(rows.alpha)
     np.add.at(sums, rows.which, log_theta(gamma))
-    return prior.summarise(coef, batch, rows, sums)
+    return prior.summarise(coef, batch, sums)
 
 
 def test_gradient_and_information_are_those_of_differences(data):

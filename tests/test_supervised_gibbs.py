@@ -84,7 +84,8 @@ def test_same_topics_as_the_naive_sweep(kinds, length, groups):
     topic = rng.integers(n_topics, size=n_docs * length).astype(np.uint16)
     slope = rng.normal(size=(n_docs, n_columns)) * 3
     curvature, coef = rng.gamma(2.0, size=(n_docs, n_columns)), rng.normal(size=(n_columns, n_topics)) * 2
-    alpha, beta, offset = rng.gamma(2.0, size=n_topics), 0.3, rng.normal(size=(n_docs, n_columns))
+    alpha, beta, offset = rng.gamma(2.0, size=(2, n_topics)), 0.3, rng.normal(size=(n_docs, n_columns))
+    which = np.array([0, 1, 1, 0, 1, 0], dtype=np.int32)
 
     def function(d, c, s):
         s = s + offset[d, c]
@@ -107,15 +108,15 @@ def test_same_topics_as_the_naive_sweep(kinds, length, groups):
         def draw():
             changed.append(gibbs_likelihood.sweep_likelihood(
                 tokens.doc_bounds[i], tokens.doc_bounds[i + 1], tokens.doc_ptr[j], tokens.doc_length, tokens.word,
-                found, doc_topic, np.array(kinds), slope, curvature, offset, coef, word_topic, own_count, alpha, beta,
-                7, number, scratch,
+                found, doc_topic, np.array(kinds), slope, curvature, offset, coef, word_topic, own_count, alpha, which,
+                beta, 7, number, scratch,
             ))  # fmt: skip
 
         return (draw,)
 
     for number in range(3):
         count = sweep_groups(Threads(1), count, sizes, call)
-        expected = naive.sweep(tokens, expected, function, coef, alpha, beta, n_words, 7, number)
+        expected = naive.sweep(tokens, expected, function, coef, alpha[which], beta, n_words, 7, number)
         np.testing.assert_array_equal(found, expected)
     assert len(changed) == 3 * groups**2 and sum(changed) > 0
     np.testing.assert_array_equal(word_topic.sum(0), count)

@@ -115,8 +115,11 @@ class TokenTopics(Protocol):
         """(N,) uint16."""
         ...
 
-    def draw(self, number: int, alpha: np.ndarray, prior: float, topics: Any = None) -> None:
-        """Draw every token once, with the random numbers of this sweep; topics (V, K) are integrated out, or given."""
+    def draw(self, number: int, alpha: np.ndarray, which: np.ndarray, prior: float, topics: Any = None) -> None:
+        """Draw every token once, with the random numbers of this sweep; topics (V, K) are integrated out, or given.
+
+        alpha, which : (R, K), and (D,) int32 the row of each document
+        """
         ...
 
     def draw_topics(self, number: int, prior: float) -> Any:
@@ -125,6 +128,10 @@ class TokenTopics(Protocol):
 
     def histogram(self) -> np.ndarray:
         """(K, L): documents that hold topic k exactly n times."""
+        ...
+
+    def doc_topic(self) -> np.ndarray:
+        """(D, K) tokens of each topic in each document."""
         ...
 
 

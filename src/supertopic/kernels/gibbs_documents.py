@@ -290,7 +290,7 @@ def make_scratch(n_topics, n_columns):
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
 def sweep_documents(
     start, stop, doc_ptr, doc_length, token_word, topic, doc_topic, b, omega, coef, word_topic_count, topic_count,
-    topics, alpha, beta, beta_sum, collapsed, seed, sweep, scratch,
+    topics, alpha, which, beta, beta_sum, collapsed, seed, sweep, scratch,
 ):  # fmt: skip
     """Draw the tokens of documents start : stop in one word group; returns how many changed their topic.
 
@@ -303,7 +303,7 @@ def sweep_documents(
     b, omega : (D, C) float32; coef : (C, K) float32
     word_topic_count, topic_count : (V, K) int32 and (K,) int64, changed; untouched when the topics are given
     topics : (V, K) float32, phi; (0, 0) when collapsed
-    alpha : (K,) float32; beta, beta_sum : float32, beta and V beta
+    alpha : (R, K) float32; which : (D,) int32, the row of each document; beta, beta_sum : float32, beta and V beta
     collapsed : bool; seed, sweep : int, with the token's place they make its uniform
     scratch : `make_scratch(K, C)`
     """
@@ -311,7 +311,7 @@ def sweep_documents(
     count, share, own_share, factor, inverse, lower = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
     running, place, slope, curve = rows[6], rows[7], rows[8], rows[9]
     total, gap, shift, largest_coef = rows[10], rows[11], rows[12], rows[13]
-    one, n_topics, n_columns, changed, final = np.float32(1), len(alpha), len(coef), 0, doc_ptr[stop] - 1
+    one, n_topics, n_columns, changed, final = np.float32(1), alpha.shape[1], len(coef), 0, doc_ptr[stop] - 1
     row = 0 if n_columns == 1 else n_columns * coefs.shape[1]  # of coefs: x is that row times a scale
     rows[:] = 0
     place[:] = -1
@@ -329,7 +329,7 @@ def sweep_documents(
     for doc in range(start, stop):
         if doc_ptr[doc] == doc_ptr[doc + 1]:
             continue
-        per_token = one / np.float32(doc_length[doc])
+        per_token, prior = one / np.float32(doc_length[doc]), alpha[which[doc]]
         for k in range(n_topics):
             count[k] = doc_topic[doc, k]
         curved = False
@@ -338,7 +338,7 @@ def sweep_documents(
             curve[c] = omega[doc, c] * per_token * per_token
             total[c], gap[c] = _dot(count, coefs, c * coefs.shape[1], n_topics, running), 0
             slope[c] = b[doc, c] * per_token - curve[c] * total[c]
-        _set_shares(n_columns, coefs, slope, curve, count, alpha, inverse, lower, factor, share, own_share)
+        _set_shares(n_columns, coefs, slope, curve, count, prior, inverse, lower, factor, share, own_share)
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
             word, old = np.int64(token_word[token]), np.int64(topic[token])
             if curved:
@@ -352,7 +352,7 @@ def sweep_documents(
                         gap[c] = -coef[c, old]
                         slope[c] = b[doc, c] * per_token - curve[c] * total[c]
                         shift[c] = 0
-                    _set_shares(n_columns, coefs, slope, curve, count, alpha, inverse, lower, factor, share, own_share)
+                    _set_shares(n_columns, coefs, slope, curve, count, prior, inverse, lower, factor, share, own_share)
                 if n_columns > 1:
                     _mix(coefs, shift)
             scale = shift[0] if n_columns == 1 else one
@@ -378,8 +378,8 @@ def sweep_documents(
                     topic_count[k] += step
                     inverse[k] = one / (np.float32(topic_count[k]) + beta_sum)
                     lower[k] = one / (np.float32(topic_count[k] - 1) + beta_sum)
-                share[k] = (count[k] + alpha[k]) * inverse[k] * factor[k]
-                own_share[k] = (count[k] - one + alpha[k]) * lower[k] * factor[k]
+                share[k] = (count[k] + prior[k]) * inverse[k] * factor[k]
+                own_share[k] = (count[k] - one + prior[k]) * lower[k] * factor[k]
         for k in range(n_topics):
             doc_topic[doc, k] = count[k]
     return changed

@@ -135,7 +135,7 @@ def _set_powers(n_topics, kind, score, largest, shift, slope, curvature, total, 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep_likelihood(
     start, stop, doc_ptr, doc_length, token_word, topic, doc_topic, kind, slope, curvature, offset, coef,
-    word_topic_count, topic_count, alpha, beta, seed, sweep, scratch,
+    word_topic_count, topic_count, alpha, which, beta, seed, sweep, scratch,
 ):  # fmt: skip
     """Draw the tokens of documents start : stop in one word group, topics integrated out; how many changed.
 
@@ -143,14 +143,15 @@ def sweep_likelihood(
     ----------
     doc_ptr, doc_length, token_word, topic, doc_topic, word_topic_count, topic_count, seed, sweep
         As in `gibbs_documents.sweep_documents`.
-    kind : (C,) int64; slope, curvature : (D, C) float64; coef : (C, K) float64; alpha : (K,) float64; beta : float
+    kind : (C,) int64; slope, curvature : (D, C) float64; coef : (C, K) float64; beta : float
+    alpha : (R, K) float64; which : (D,) int32, the row of each document
     offset : (D, C) float64, what is added to s
     scratch : `make_scratch(K, C)`
     """
     rows, columns, power = scratch
     count, inverse, running, total, shift = rows[0], rows[1], rows[2], rows[3], rows[4:]
     score, largest = columns[0], columns[1]
-    n_topics, n_columns, changed = len(alpha), len(kind), 0
+    n_topics, n_columns, changed = alpha.shape[1], len(kind), 0
     beta_sum = beta * len(word_topic_count)
     for k in range(n_topics):
         inverse[k] = 1.0 / (topic_count[k] + beta_sum)
@@ -159,7 +160,7 @@ def sweep_likelihood(
     for doc in range(start, stop):
         if doc_ptr[doc] == doc_ptr[doc + 1]:
             continue
-        per_token = 1.0 / doc_length[doc]
+        per_token, prior = 1.0 / doc_length[doc], alpha[which[doc]]
         for k in range(n_topics):
             count[k] = doc_topic[doc, k]
         for c in range(n_columns):
@@ -180,7 +181,7 @@ def sweep_likelihood(
             _exponentials(power, n_topics)
             mass = 0.0
             for k in range(n_topics):
-                mass += (count[k] + alpha[k]) * (word_topic_count[word, k] + beta) * inverse[k] * power[k]
+                mass += (count[k] + prior[k]) * (word_topic_count[word, k] + beta) * inverse[k] * power[k]
                 running[k] = mass
             goal, new = mass * _uniform(key, token), 0
             while new < n_topics - 1 and running[new] <= goal:

@@ -219,12 +219,12 @@ def _sum_smooth(alpha, q, n_topics, smooth):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _draw_dense(doc_topic, doc, alpha, q, old, own, u, n_topics, running):
-    """Draw a topic by the weights (n_dk + alpha_k) q_k, where topic `old` has the weight `own`."""
+def _draw_dense(doc_topic, doc, alpha, row, q, old, own, u, n_topics, running):
+    """Draw a topic by the weights (n_dk + alpha_k) q_k, alpha's row, where topic `old` has the weight `own`."""
     width = doc_topic.shape[1]
     total = spread(np.float32(0))
     for k in range(0, width, LANES):
-        weight = multiply(add(floats(load(doc_topic, doc * width + k)), load(alpha, k)), load(q, k))
+        weight = multiply(add(floats(load(doc_topic, doc * width + k)), load(alpha, row * width + k)), load(q, k))
         total = add(total, replace(weight, count_up(k), old, own))
         store(running, 2 * LANES + k, total)
     sums = prefix_sums(total)
@@ -320,7 +320,7 @@ def _move(entries, start, length, shift, new, new_place, old_place):
 
 @njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # nothing is allocated: no reference counts
 def sweep_task(
-    words, word_ptr, token_doc, topic, documents, word_topic_count, topic_count, topics, alpha, beta,
+    words, word_ptr, token_doc, topic, documents, word_topic_count, topic_count, topics, alpha, which, beta,
     beta_sum, collapsed, seed, sweep, first, scratch,
 ):  # fmt: skip
     """Draw every token of one task from its conditional; returns how many changed their topic.
@@ -337,7 +337,7 @@ def sweep_task(
         (uint32) count << shift | topic; empty ones (count 0, topic 2**shift - 1, whose q is 0) fill up to 16.
     word_topic_count, topic_count : (V, K) int32 and (K,) int64, changed; n_k is the task's own copy
     topics : (V, K) float32, phi; (0, 0) when collapsed
-    alpha : (Kp,) float32, zero beyond K
+    alpha : (R, Kp) float32, zero beyond K; which : (D,) int32, the row of each document; lists have one row for all
     beta, beta_sum : float32, beta and V beta
     collapsed : bool; seed, sweep : int, with the token's number they make its uniform
     first : int, the number of token 0: others count from there
@@ -345,7 +345,7 @@ def sweep_task(
     """
     doc_topic, entries, doc_start, doc_length, shift = documents
     one, n_topics, dense = np.float32(1), word_topic_count.shape[1], doc_topic.shape[0] > 0
-    q, inverse, running, smooth = scratch[0], scratch[1], scratch[2], scratch[3]
+    q, inverse, running, smooth, prior = scratch[0], scratch[1], scratch[2], scratch[3], alpha[0]
     scratch[:] = 0
     for k in range(n_topics):
         inverse[k] = one / (np.float32(topic_count[k]) + beta_sum)
@@ -356,7 +356,7 @@ def sweep_task(
         if word_ptr[word] == word_ptr[word + 1]:
             continue
         _load_word(word, word_topic_count, topics, beta, inverse, collapsed, q)
-        smooth_total = np.float32(0) if dense else _sum_smooth(alpha, q, n_topics, smooth)
+        smooth_total = np.float32(0) if dense else _sum_smooth(prior, q, n_topics, smooth)
         for token in range(word_ptr[word], word_ptr[word + 1]):
             doc, old = np.int64(token_doc[token]), np.int64(topic[token])
             ahead = np.int64(token_doc[min(token + 8, final)])
@@ -368,8 +368,9 @@ def sweep_task(
             if dense:
                 for k in range(0, doc_topic.shape[1], 32):
                     prefetch(doc_topic, ahead * doc_topic.shape[1] + k)
-                own *= np.float32(doc_topic[doc, old]) - one + alpha[old]
-                new = _draw_dense(doc_topic, doc, alpha, q, old, own, u, n_topics, running)
+                row = np.int64(which[doc])
+                own *= np.float32(doc_topic[doc, old]) - one + alpha[row, old]
+                new = _draw_dense(doc_topic, doc, alpha, row, q, old, own, u, n_topics, running)
                 if new == old:
                     continue
                 doc_topic[doc, old] -= np.uint16(1)
@@ -379,7 +380,7 @@ def sweep_task(
                     prefetch(entries, doc_start[ahead] + k)
                 start, length = doc_start[doc], np.int64(doc_length[doc])
                 new, new_place, old_place = _draw_list(
-                    entries, start, length, shift, alpha, q, smooth, smooth_total, old, own, u, n_topics,
+                    entries, start, length, shift, prior, q, smooth, smooth_total, old, own, u, n_topics,
                     running,
                 )  # fmt: skip
                 if new == old:
@@ -393,7 +394,7 @@ def sweep_task(
                 if collapsed:
                     inverse[k] = one / (np.float32(topic_count[k]) + beta_sum)
                     value = (np.float32(word_topic_count[word, k]) + beta) * inverse[k]
-                    change = alpha[k] * (value - q[k])
+                    change = prior[k] * (value - q[k])
                     smooth[k // (LANES * LANES) * LANES + k % LANES] += change
                     smooth_total += change
                     q[k] = value

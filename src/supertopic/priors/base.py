@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar
 
@@ -19,6 +19,7 @@ from scipy.special import gammaln
 
 Found = TypeVar("Found")
 
+_EM_STEPS = 5  # given a sample of topics
 _PIECE = 512  # documents whose statistics are added up in one go
 
 
@@ -73,6 +74,13 @@ class Rows:
         np.add.at(found, self.pieces[2], pieces)
         return found
 
+    def log_evidence(self, counts: np.ndarray) -> float:
+        """log p(topics of the tokens) of documents with these counts (D, K) of topics, shares integrated out."""
+        alpha, lengths = self.by_document(self.alpha), counts.sum(axis=1, dtype=np.float64)
+        total = alpha.sum(axis=1)
+        found = (gammaln(total) - gammaln(lengths + total)).sum()
+        return float(found + (gammaln(counts + alpha) - gammaln(alpha)).sum())
+
     def log_density(self, log_theta: np.ndarray) -> float:
         """sum over documents of E[log Dirichlet(theta | alpha)], but for what does not depend on alpha.
 
@@ -99,6 +107,23 @@ class Described(Protocol):
     def __len__(self) -> int: ...
 
 
+class Drawn(Protocol):
+    """Topics that have been drawn for all tokens of some documents."""
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(D,) tokens."""
+        ...
+
+    def topic_histogram(self) -> np.ndarray:
+        """(K, L) documents that hold topic k exactly n times."""
+        ...
+
+    def log_theta(self, rows: Rows) -> np.ndarray:
+        """(R, K) the sum of E[log theta | topics] = psi(alpha + n) - psi(sum) over documents of each row."""
+        ...
+
+
 class SharePrior(ABC):
     """A prior on topic shares; `alpha` are its parameters (`State.alpha`)."""
 
@@ -118,10 +143,10 @@ class SharePrior(ABC):
         """alpha of each document."""
 
     @abstractmethod
-    def summarise(self, alpha: np.ndarray, documents: Described, rows: Rows, log_theta: np.ndarray) -> np.ndarray:
+    def summarise(self, alpha: np.ndarray, documents: Described, log_theta: np.ndarray) -> np.ndarray:
         """What documents say about the parameters; the sum of two results is what their union says.
 
-        rows : of these documents at these parameters; log_theta : (R, K) sum of E[log theta] over those of each row
+        log_theta : (R, K) sum of E[log theta] over the documents of each row
         """
 
     @abstractmethod
@@ -142,12 +167,12 @@ class SharePrior(ABC):
         """How far a step has gone, relative to the parameters."""
         return float(np.max(np.abs(after - before) / before))
 
-    @abstractmethod
-    def update_from_counts(self, alpha: np.ndarray, histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """The parameters after a step on a sample of topic counts.
-
-        histogram : (K, L) documents that hold topic k exactly n times; lengths : (D,) tokens
-        """
+    def learn(self, alpha: np.ndarray, documents: Described, drawn: Drawn) -> np.ndarray:
+        """The parameters after some steps of EM, given the topics that a sampler has drawn for all tokens."""
+        for _ in range(_EM_STEPS if self.learns else 0):
+            again = partial(self.summarise, documents=documents, log_theta=drawn.log_theta(self.rows(alpha, documents)))
+            alpha = self.maximise(alpha, again(alpha), again)
+        return alpha
 
     @abstractmethod
     def first_topics(self, n_topics: int) -> Self:

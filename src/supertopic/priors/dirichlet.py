@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from supertopic.priors.base import Described, Rows, SharePrior
+from supertopic.priors.base import Described, Drawn, Rows, SharePrior
 
 SETTLED = 0.003  # relative change of alpha in a step, below which collapsed inference holds it
 _SMALLEST = 1e-6  # a topic with a smaller alpha is practically absent, and exp(psi(alpha)) underflows
@@ -73,9 +73,9 @@ class DirichletPrior(SharePrior):
     def rows(self, alpha: np.ndarray, documents: Described) -> Rows:
         return Rows.same(alpha, len(documents))
 
-    def summarise(self, alpha: np.ndarray, documents: Described, rows: Rows, log_theta: np.ndarray) -> np.ndarray:
+    def summarise(self, alpha: np.ndarray, documents: Described, log_theta: np.ndarray) -> np.ndarray:
         """(K + 1,) the sum over documents of E[log theta], and their number."""
-        return np.append(log_theta[0], rows.sizes[0])
+        return np.append(log_theta[0], len(documents))
 
     def update(self, alpha: np.ndarray, stats: np.ndarray, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
         if not self.learns:
@@ -87,10 +87,11 @@ class DirichletPrior(SharePrior):
     def mean(self, alpha: np.ndarray) -> np.ndarray:
         return alpha
 
-    def update_from_counts(self, alpha: np.ndarray, histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    def learn(self, alpha: np.ndarray, documents: Described, drawn: Drawn) -> np.ndarray:
+        """By Minka's fixed point."""
         if not self.learns:
             return alpha
-        return minka_fixed_point(alpha, histogram, lengths, symmetric=self.learned == "size")
+        return minka_fixed_point(alpha, drawn.topic_histogram(), drawn.lengths, symmetric=self.learned == "size")
 
     def first_topics(self, n_topics: int) -> DirichletPrior:
         return replace(self, start=self.start[:n_topics])

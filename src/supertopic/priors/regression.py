@@ -68,9 +68,10 @@ class RegressionPrior(SharePrior):
     def mean(self, alpha: np.ndarray) -> np.ndarray:
         return _exp(self.average @ alpha)
 
-    def summarise(self, alpha: np.ndarray, documents: Described, rows: Rows, log_theta: np.ndarray) -> np.ndarray:
+    def summarise(self, alpha: np.ndarray, documents: Described, log_theta: np.ndarray) -> np.ndarray:
         """F without the coefficients' prior, its gradient (P, K), and a topic's information (P, P) each, in one row."""
-        x, own, size = self._distinct(documents)[0], rows.alpha, rows.sizes[:, None]
+        x, rows = self._distinct(documents)[0], self.rows(alpha, documents)
+        own, size = rows.alpha, rows.sizes[:, None]
         slope = own * (size * (digamma(own.sum(axis=1, keepdims=True)) - digamma(own)) + log_theta)
         slope[(own <= _LEAST) | (own >= _MOST)] = 0.0
         curvature = size * own**2 * polygamma(1, own)
@@ -113,9 +114,6 @@ class RegressionPrior(SharePrior):
 
     def evidence(self, alpha: np.ndarray) -> float:
         return float(-0.5 * (((alpha - self.center) / self.scale[:, None]) ** 2).sum())
-
-    def update_from_counts(self, alpha: np.ndarray, histogram: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:

@@ -47,11 +47,16 @@ class HostTokens:
     def topic(self) -> np.ndarray:
         return self._topic
 
-    def draw(self, number: int, alpha: np.ndarray, prior: float, topics: np.ndarray | None = None) -> None:
+    def draw(
+        self, number: int, alpha: np.ndarray, which: np.ndarray, prior: float, topics: np.ndarray | None = None
+    ) -> None:
         """As `TokenTopics.draw`, by groups of documents and words (`sweep_groups`): n_k lags by a part of a sweep.
 
-        Small corpora are one group and have no lag. Where the topics are given, n_k is not used.
+        Small corpora are one group and have no lag. Where the topics are given, n_k is not used. Where documents differ
+        in alpha, their counts are no lists.
         """
+        if len(alpha) > 1 and len(self.documents.doc_topic) == 0:
+            self.documents = layout.count_topics(self.tokens, self._topic, self.n_topics, True, self.backend.all)
         if len(self.documents.doc_topic) == 0:
             lists = self.documents[1:]
             self.backend.over_range(
@@ -66,8 +71,8 @@ class HostTokens:
         def call(i: int, j: int, topic_count: np.ndarray) -> tuple[Any, ...]:
             return (
                 sweep_task, (int(words[j]), int(words[j + 1])), tokens[i], self.tokens.doc, self._topic,
-                self.documents, self.word_topic, topic_count, topics, single, beta, beta_sum, collapsed,
-                self.seed, number, 0, self._scratch[i],
+                self.documents, self.word_topic, topic_count, topics, single, which, beta, beta_sum,
+                collapsed, self.seed, number, 0, self._scratch[i],
             )  # fmt: skip
 
         self.topic_count = sweep_groups(self.backend, self.topic_count, np.diff(tokens[:, words], axis=1), call)
@@ -91,11 +96,17 @@ class HostTokens:
     def histogram(self) -> np.ndarray:
         return topic_histogram(self.documents, self.n_topics, len(self.lengths))
 
+    def doc_topic(self) -> np.ndarray:
+        documents = self.documents
+        if len(documents.doc_topic) == 0:
+            documents = layout.count_topics(self.tokens, self._topic, self.n_topics, True)
+        return documents.doc_topic[:, : self.n_topics]
+
 
 def padded_alpha(alpha: np.ndarray) -> np.ndarray:
-    """alpha as `sweep_task` takes it."""
-    found = np.zeros(layout.padded(len(alpha)), dtype=np.float32)
-    found[: len(alpha)] = alpha
+    """(R, Kp) alpha (R, K) as `sweep_task` takes it."""
+    found = np.zeros((len(alpha), layout.padded(alpha.shape[1])), dtype=np.float32)
+    found[:, : alpha.shape[1]] = alpha
     return found
 
 

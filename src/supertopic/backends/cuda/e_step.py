@@ -14,7 +14,8 @@ from supertopic.backends.cuda.documents import Documents
 from supertopic.backends.cuda.kernels import topics
 from supertopic.backends.cuda.kernels.e_step_words import add_prior_terms, infer_words
 from supertopic.backends.cuda.kernels.lanes import WEIGHT_OFFSET
-from supertopic.backends.cuda.memory import empty, keep_with, sent
+from supertopic.backends.cuda.memory import empty, keep_with, sent, sent_once
+from supertopic.priors.base import Rows
 
 
 def documents_of(batch: Any) -> Documents:
@@ -45,18 +46,24 @@ def weights_of(weights: Any) -> Matrix:
 
 @dataclass
 class Prior:
-    """The prior on topic shares on the device, and functions of it that the bound needs."""
+    """alpha of some documents on the device, and functions of it that the bound needs."""
 
-    alpha: Any  # (width,) float32
-    gammas: Any  # (3 · width,) float64
+    alpha: Any  # (R · width,) float32
+    which: Any  # (D,) int32, or one zero: the row of each document
+    gammas: Any  # (R · width · 3,) float64
     collapsed: bool
 
     @classmethod
-    def of(cls, alpha: np.ndarray, collapsed: bool) -> Prior:
-        value = padded(alpha.astype(np.float32), 1.0).astype(np.float64)
+    def of(cls, rows: Rows, collapsed: bool) -> Prior:
+        value = padded(rows.single, 1.0).astype(np.float64)
         first = gammaln(value + 1.0) if collapsed else gammaln(value)
-        gammas = np.column_stack([first, digamma(value), polygamma(1, value)])
-        return cls(sent(value, np.float32), sent(gammas, np.float64), collapsed)
+        gammas = np.stack([first, digamma(value), polygamma(1, value)], axis=-1)
+        return cls(sent(value, np.float32), which_of(rows), sent(gammas, np.float64), collapsed)
+
+
+def which_of(rows: Rows) -> Any:
+    """The row of each document on the device, as `lanes.row_of` takes it."""
+    return sent_once(np.zeros(1), np.int32) if len(rows.alpha) == 1 else sent(rows.which, np.int32)
 
 
 class Inferred:
@@ -90,7 +97,7 @@ def infer_documents(
     if not documents.n_documents:
         return
     infer_words(gamma.registers)[gamma.teams](
-        *documents.csr, weights.packed, weights.flat, gamma.shape[1], prior.alpha, prior.collapsed,
+        *documents.csr, weights.packed, weights.flat, gamma.shape[1], prior.alpha, prior.which, prior.collapsed,
         limits.max_passes, limits.tol, fresh, gamma.flat, found.theta.flat, found.ratio, found.words,
         found.passes,
     )  # fmt: skip
@@ -100,13 +107,13 @@ def infer_documents(
 def add_terms(prior: Prior, gamma: Matrix, found: Inferred) -> None:
     """Add what the topic shares add to the bound, and find psi(sum gamma)."""
     add_prior_terms[warps(len(gamma))](
-        *gamma.shape, prior.alpha, prior.gammas, prior.collapsed, gamma.flat, found.theta.flat, gamma.width,
-        found.words, found.bound, found.psi_total,
+        *gamma.shape, prior.alpha, prior.which, prior.gammas, prior.collapsed, gamma.flat, found.theta.flat,
+        gamma.width, found.words, found.bound, found.psi_total,
     )  # fmt: skip
 
 
 def sum_log_theta(gamma: Matrix, prior: Prior, found: Inferred) -> np.ndarray:
-    """(K,) sum over documents of psi(gamma_dk) - psi(sum_k gamma_dk)."""
+    """(K,) sum over documents, which have one alpha, of psi(gamma_dk) - psi(sum_k gamma_dk)."""
     if not len(gamma):
         return np.zeros(gamma.shape[1])
     return gamma.sums(topics.sum_documents, prior.alpha, prior.gammas, gamma.flat, found.psi_total, gamma.width)

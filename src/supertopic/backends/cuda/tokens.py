@@ -8,8 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.cuda.arrays import Matrix, distributions, padded, warps
+from supertopic.backends.cuda.e_step import which_of
 from supertopic.backends.cuda.kernels import gibbs as kernels
 from supertopic.backends.cuda.memory import sent
+from supertopic.priors.base import Rows
 
 _MASK = (1 << 64) - 1
 _THREADS = 128
@@ -56,11 +58,11 @@ class DeviceTokens:
     def topic_count(self) -> np.ndarray:
         return self.word_topic.sum(axis=0, dtype=np.int64)
 
-    def draw(self, number: int, alpha: np.ndarray, prior: float, topics: Any = None) -> None:
+    def draw(self, number: int, alpha: np.ndarray, which: np.ndarray, prior: float, topics: Any = None) -> None:
         """As `TokenTopics.draw`; topics are always given."""
         kernels.sweep_documents(self._width // 32)[warps(len(self.lengths))](
-            self._order, self._doc_ptr, self._words, sent(padded(alpha, 1.0), np.float32), Matrix.of(topics).flat,
-            key_of(self.seed, number), self._topic,
+            self._order, self._doc_ptr, self._words, sent(padded(alpha, 1.0), np.float32), which_of(Rows(alpha, which)),
+            Matrix.of(topics).flat, key_of(self.seed, number), self._topic,
         )  # fmt: skip
         self._count()
 
@@ -80,6 +82,11 @@ class DeviceTokens:
         histogram = np.asarray(found.copy_to_host()).reshape(self.n_topics, most)
         histogram[:, 0] = n_documents - histogram[:, 1:].sum(axis=1)
         return histogram
+
+    def doc_topic(self) -> np.ndarray:
+        found = np.zeros((len(self.lengths), self.n_topics), dtype=np.int32)
+        np.add.at(found, (np.repeat(np.arange(len(self.lengths)), self.lengths), self.topic()), 1)
+        return found
 
     def _count(self) -> None:
         self._counts = sent(np.zeros(self.n_words * self._width), np.int32)

@@ -11,6 +11,7 @@ import numpy as np
 
 from supertopic.backends.base import Backend, Combine, Run, in_turn
 from supertopic.backends.cuda.arrays import Matrix, added, padded, warps
+from supertopic.backends.cuda.e_step import which_of
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels import regression as kernels
 from supertopic.backends.cuda.memory import empty, sent, sent_once
@@ -20,6 +21,7 @@ from supertopic.inference.design import Design
 from supertopic.inference.regression import Labelled
 from supertopic.inference.variational.m_step_glm import _of_labelled
 from supertopic.inference.variational.prediction_local import of_shares, topic_sizes
+from supertopic.priors.base import Rows
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,15 @@ class DeviceDesign(Design):
     """A design whose `mean` is a Matrix."""
 
     @classmethod
-    def of(cls, doc_topic: Any, alpha: np.ndarray, lengths: np.ndarray, covariates: np.ndarray) -> DeviceDesign:
+    def of_rows(cls, doc_topic: Any, prior: Rows, lengths: np.ndarray, covariates: np.ndarray) -> DeviceDesign:
         mean = Matrix.empty(*doc_topic.shape)
         found = cls(mean, lengths, covariates)  # type: ignore[arg-type]
-        prior = (padded(value, dtype=np.float64) for value in (alpha, alpha / alpha.sum()))
+        alpha = prior.single.astype(np.float64)
+        given = (padded(value, dtype=np.float64) for value in (alpha, alpha / alpha.sum(axis=1, keepdims=True)))
         if len(mean):
             kernels.mean_shares[len(mean), mean.width](
-                len(mean), mean.shape[1], doc_topic.flat, *(sent(value, np.float64) for value in prior),
-                found.inverse, mean.width, mean.flat,
+                len(mean), mean.shape[1], doc_topic.flat, *(sent(value, np.float64) for value in given),
+                which_of(prior), found.inverse, mean.width, mean.flat,
             )  # fmt: skip
         return found
 
@@ -185,7 +188,7 @@ def of_labelled_on_device(
     assert found is not None
     if found.labelled is None:
         assert found.prior is not None
-        design = DeviceDesign.of(found.doc_topic, found.prior.alpha[0], batch.lengths, batch.extra)
+        design = DeviceDesign.of_rows(found.doc_topic, found.prior, batch.lengths, batch.extra)
         found.labelled = Labelled(design, batch.y, batch.weight)
     return function(found.labelled, *arguments)
 

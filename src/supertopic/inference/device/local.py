@@ -25,11 +25,13 @@ from supertopic.inference.batches import Locals, Partition, continue_from, doc_t
 from supertopic.inference.design import Design
 from supertopic.inference.device.design import DeviceDesign
 from supertopic.inference.variational.e_step_response import LocalLimits, ResponseBlock
-from supertopic.inference.variational.local import local_step, no_stats, remember
+from supertopic.inference.variational.local import local_step, no_stats, remember, sum_by_row, summarise_step
 from supertopic.model import DocumentTerms, Model, State, Stats
+from supertopic.priors.base import Rows
 
 form_of(doc_topic_of)(doc_topic_of)
 form_of(continue_from)(continue_from)
+form_of(summarise_step)(summarise_step)
 
 
 @form_of(local_step)
@@ -39,13 +41,13 @@ def local_step_on_device(
 ) -> Stats:  # fmt: skip
     """As `local_step`; the word counts are where the weights are, on the device or on the host."""
     batch, n_columns, shares = partition.batch, model.response.n_columns, model.doc_topic_prior
-    documents, rows, prior = documents_of(batch), weights_of(weights), Prior.of(state.alpha, model.collapsed)
+    documents, rows, given = documents_of(batch), weights_of(weights), shares.rows(state.alpha, batch)
+    prior = Prior.of(given, model.collapsed)
     remember(partition, again)
     assert fresh or partition.before is not None
     nothing = np.zeros((2, len(batch), n_columns))
     before: Any = partition.before
     gamma: Any = Matrix.empty(len(batch), model.n_topics) if fresh else before.doc_topic.copy()
-    given = shares.rows(state.alpha, batch)
     partition.found = Locals(gamma, nothing[0], nothing[1], given)
     kept = out if isinstance(out, Matrix) and out.shape == rows.shape and out is not rows else Matrix.empty(*rows.shape)
     stats = no_stats(model, len(batch), kept)  # type: ignore[arg-type]
@@ -59,13 +61,20 @@ def local_step_on_device(
         stats.bound += float(found.on_host("bound").sum())
     documents.add_by_word(found.ratio, found.theta, rows, kept)
     if model.collapsed and shares.learns:
-        gamma, prior = gamma.copy(), Prior.of(state.alpha, False)
+        gamma, prior = gamma.copy(), Prior.of(given, False)
         infer_documents(documents, rows, prior, limits, False, gamma, found)
-    partition.found.log_theta = sum_log_theta(gamma, prior, found)[None]
-    stats.prior = shares.summarise(state.alpha, batch, given, partition.found.log_theta)
+    partition.found.log_theta = _sum_by_row(gamma, given, prior, found, backend)
+    stats.prior = shares.summarise(state.alpha, batch, partition.found.log_theta)
     if not isinstance(weights, Matrix):
         stats.word_topic = np.asarray(kept)
     return stats
+
+
+def _sum_by_row(gamma: Matrix, rows: Rows, prior: Prior, found: Inferred, backend: Backend) -> np.ndarray:
+    """As `sum_by_row`; where documents differ in alpha, on the host."""
+    if len(rows.alpha) == 1:
+        return sum_log_theta(gamma, prior, found)[None]
+    return sum_by_row(rows, np.asarray(gamma), backend)
 
 
 class DeviceBlock(ResponseBlock):
@@ -106,8 +115,9 @@ class DeviceBlock(ResponseBlock):
         gamma, weights, coef = found.doc_topic, self.weights, self.coef.astype(np.float32)
         infer_mean(gamma.registers)[warps(n_documents)](  # type: ignore[attr-defined]
             documents.order, sent(active, np.uint8), *documents.csr[1:], weights.packed, weights.flat,  # type: ignore[attr-defined]
-            gamma.shape[1], self.on_device.alpha, self.on_device.collapsed, max_passes, self.limits.tol,
-            fresh, n_columns, sent(slope, np.float64), sent(curvature, np.float64), sent(padded(coef), np.float32),
+            gamma.shape[1], self.on_device.alpha, self.on_device.which, self.on_device.collapsed, max_passes,
+            self.limits.tol, fresh, n_columns, sent(slope, np.float64), sent(curvature, np.float64),
+            sent(padded(coef), np.float32),
             sent(coef.min(axis=1), np.float32), sent(coef.max(axis=1), np.float32),
             sent(self.model.response.is_product, np.bool_), self.factors, self.goals,
             gamma.flat, room.theta.flat, room.ratio, room.words, room.passes, self.score, self.moment,  # type: ignore[attr-defined]
@@ -118,4 +128,4 @@ class DeviceBlock(ResponseBlock):
         found.moment[:] = np.asarray(self.moment.copy_to_host()).reshape(found.score.shape)
 
     def _design(self) -> Design:
-        return DeviceDesign.of(self.found.doc_topic, self.prior.single[0], self.lengths, self.covariates)
+        return DeviceDesign.of_rows(self.found.doc_topic, self.prior, self.lengths, self.covariates)

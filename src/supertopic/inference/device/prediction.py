@@ -14,6 +14,7 @@ from supertopic.backends.cuda.kernels.token_moments import token_moments
 from supertopic.backends.cuda.memory import empty, sent
 from supertopic.inference.after.prediction import LIMITS, PointModel, Scores, score_documents, shares_by_documents
 from supertopic.inference.batches import Batch
+from supertopic.inference.design import mean_shares
 
 
 @form_of(shares_by_documents)
@@ -35,8 +36,8 @@ def score_on_device(
 ) -> Scores:  # fmt: skip
     batch, gamma, found, rows = _infer(point, weights, counts)
     documents, n_columns, n_documents = documents_of(batch), len(coef), len(batch)
-    mean = (np.asarray(gamma) - point.alpha.astype(np.float32)) / batch.lengths[:, None]
-    mean[np.isinf(batch.lengths)] = point.alpha / point.alpha.sum()
+    prior = point.prior(n_documents)
+    mean = mean_shares(np.asarray(gamma), prior.by_document(prior.single), batch.lengths)
     score, moment = np.zeros((2, n_documents, n_columns))
     if n_columns and n_documents:
         first, second = empty(score.size, np.float64), empty(score.size, np.float64)
@@ -59,5 +60,5 @@ def _infer(point: PointModel, weights: np.ndarray, counts: sp.csr_matrix) -> tup
     batch, rows = Batch(counts, np.full(n_documents, np.nan), np.zeros(n_documents), n_topics), weights_of(weights)
     documents, gamma = documents_of(batch), Matrix.empty(n_documents, n_topics)
     found = Inferred(documents, n_topics)
-    infer_documents(documents, rows, Prior.of(point.alpha, point.collapsed), LIMITS, True, gamma, found)
+    infer_documents(documents, rows, Prior.of(point.prior(n_documents), point.collapsed), LIMITS, True, gamma, found)
     return batch, gamma, found, rows

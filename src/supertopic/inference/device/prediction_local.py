@@ -9,7 +9,7 @@ import numpy as np
 from supertopic.backends.base import Backend
 from supertopic.backends.cuda.arrays import Matrix, padded
 from supertopic.backends.cuda.documents import Documents
-from supertopic.backends.cuda.e_step import documents_of, weights_of
+from supertopic.backends.cuda.e_step import documents_of, weights_of, which_of
 from supertopic.backends.cuda.forms import form_of
 from supertopic.backends.cuda.kernels.map_shares import adjoint, settle
 from supertopic.backends.cuda.memory import empty, sent, sent_once
@@ -30,7 +30,9 @@ from supertopic.model import Model, State
 def settle_on_device(
     partition: Partition, backend: Backend, model: Model, state: State, weights: Any, limits: LocalLimits
 ) -> float:
-    return _sum(_settle(partition, state.alpha, weights_of(weights), limits)[1], len(partition.batch))
+    return _sum(
+        _settle(partition, _prior(partition, model, state), weights_of(weights), limits)[1], len(partition.batch)
+    )
 
 
 @form_of(prediction_step)
@@ -40,7 +42,8 @@ def prediction_step_on_device(
     """As `prediction_step`; the gradient is where the weights are, on the device or on the host."""
     batch, rows = partition.batch, weights_of(weights)
     documents, n_columns = documents_of(batch), model.response.n_columns
-    ratio, values = _settle(partition, state.alpha, rows, scales.shares)
+    prior = _prior(partition, model, state)
+    ratio, values = _settle(partition, prior, rows, scales.shares)
     assert partition.found is not None
     theta: Any = partition.found.doc_topic
     design = with_known_shares_on_device(theta, batch.extra, batch.y, batch.weight).design
@@ -49,7 +52,7 @@ def prediction_step_on_device(
     words = _sum(values, len(batch))  # the host has just waited; after the next kernel, it would have to once more
     pulled, shift = Matrix.empty(*theta.shape), empty(documents.n_entries)
     adjoint(rows.registers)[theta.teams](
-        *documents.csr, rows.flat, model.n_topics, _prior(state.alpha), theta.flat, ratio, n_columns,
+        *documents.csr, rows.flat, model.n_topics, *prior, theta.flat, ratio, n_columns,
         sent(scales.label * pull, np.float32), sent_once(padded(coef[:, : model.n_topics]), np.float32),
         scales.adjoint.max_passes, scales.adjoint.tol, scales.word, pulled.flat, shift, empty(len(batch), np.int32),
     )  # fmt: skip
@@ -59,18 +62,20 @@ def prediction_step_on_device(
     return PredictionStats(found, words, labels)
 
 
-def _prior(alpha: np.ndarray) -> Any:
-    return sent_once(padded(alpha), np.float32)
+def _prior(partition: Partition, model: Model, state: State) -> tuple[Any, Any]:
+    """(alpha by row, the row of each document) on the device."""
+    rows = model.doc_topic_prior.rows(state.alpha, partition.batch)
+    return sent_once(padded(rows.alpha), np.float32), which_of(rows)
 
 
-def _settle(partition: Partition, alpha: np.ndarray, rows: Matrix, limits: LocalLimits) -> tuple[Any, Any]:
+def _settle(partition: Partition, prior: tuple[Any, Any], rows: Matrix, limits: LocalLimits) -> tuple[Any, Any]:
     """(ratio of each entry, log p(w, theta) of each document), on the device; the shares stay in the partition."""
     documents, n_topics = documents_of(partition.batch), rows.shape[1]
     theta = _start(partition, documents, n_topics)
     ratio, values = empty(documents.n_entries), empty(documents.n_documents, np.float64)
     if documents.n_documents:
         settle(rows.registers)[theta.teams](
-            *documents.csr, rows.packed, rows.flat, n_topics, _prior(alpha), limits.max_passes, limits.tol,
+            *documents.csr, rows.packed, rows.flat, n_topics, *prior, limits.max_passes, limits.tol,
             theta.flat, ratio, values, empty(documents.n_documents, np.int32),
         )  # fmt: skip
     return ratio, values

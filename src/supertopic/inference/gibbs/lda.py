@@ -24,10 +24,18 @@ def partial_elsewhere(task: Task) -> None:
         raise ValueError(f"sampler: got 'collapsed', which draws in one process; expected 'partial' for {where}")
 
 
+def documents_that_can_differ(task: Task) -> None:
+    """Where documents differ in alpha, their counts are no lists."""
+    prior, most = task.model.doc_topic_prior, np.iinfo(np.uint16).max
+    lengths = np.where(np.isfinite(task.batch.lengths), task.batch.lengths, 0.0)
+    if len(prior.rows(prior.start, task.batch).alpha) > 1 and lengths.max(initial=0.0) > most:
+        raise ValueError(f"inference='gibbs' with a prior that differs by document takes at most {most} tokens in one")
+
+
 class GibbsLDA(Sampling):
     """The mean over the sweeps that are kept."""
 
-    requires = (partial_elsewhere, whole_counts, integrable_topics)
+    requires = (partial_elsewhere, whole_counts, integrable_topics, documents_that_can_differ)
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
@@ -44,12 +52,11 @@ class GibbsLDA(Sampling):
         self.sampler.sweep(number, self.task.settings.collapsed)
 
     def look(self, number: int) -> float:
-        sampler, histogram = self.sampler, self.sampler.tokens.histogram()
+        sampler = self.sampler
         if number >= FIRST_ALPHA:
-            learn = self.task.model.doc_topic_prior.update_from_counts
-            sampler.alpha = learn(sampler.alpha, histogram, sampler.tokens.lengths)
+            sampler.learn_alpha()
         self.alphas.append(sampler.alpha.tolist())
-        return sampler.log_joint(histogram) / max(sampler.tokens.n_tokens, 1)
+        return sampler.log_joint() / max(sampler.tokens.n_tokens, 1)
 
     def keep(self) -> None:
         self.sampler.add_words(self.sums)

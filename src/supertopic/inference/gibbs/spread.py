@@ -43,7 +43,7 @@ class TokenGroups:
             doc_bounds=np.array([0, stop - start]), word_bounds=tokens.word_bounds,
             doc_length=tokens.doc_length[start:stop],
         )  # fmt: skip
-        return TokenPartition(own, self.n_topics, number, int(ends[0]))
+        return TokenPartition(own, self.n_topics, number, int(ends[0]), int(start))
 
 
 @dataclass
@@ -53,7 +53,8 @@ class TokenPartition:
     tokens: layout.Tokens
     n_topics: int
     group: int = 0  # the number of its first group
-    first: int = 0  # the number of its first token
+    first: int = 0  # the number of its first token …
+    first_document: int = 0  # … and document
     topic: np.ndarray | None = None  # (N,) uint16
 
     def kept(self) -> np.ndarray | None:
@@ -68,10 +69,10 @@ class TokenPartition:
         layout.count_words(self.tokens.word_ptr, self.topic, 0, len(found), found)
         return found
 
-    def documents(self) -> layout.Documents:
-        """Counts of documents by topic."""
+    def documents(self, dense: bool | None = None) -> layout.Documents:
+        """Counts of documents by topic; dense ones are no lists."""
         assert self.topic is not None
-        found = layout.count_topics(self.tokens, self.topic, self.n_topics)
+        found = layout.count_topics(self.tokens, self.topic, self.n_topics, dense)
         if len(found.doc_topic) == 0:
             layout.sort_lists(*found[1:], 0, len(found.start))
         return found
@@ -84,10 +85,13 @@ def take_topics(partition: TokenPartition, backend: Backend, topic: np.ndarray) 
 
 
 def draw_step(
-    partition: TokenPartition, backend: Backend, topics: np.ndarray, alpha: np.ndarray, seed: int, sweep: int
-) -> np.ndarray:
+    partition: TokenPartition, backend: Backend, topics: np.ndarray, alpha: np.ndarray, which: np.ndarray, seed: int,
+    sweep: int,
+) -> np.ndarray:  # fmt: skip
     """Draw every token once, given the topics as distributions over words (V, K); return the counts (V, K)."""
-    tokens, word_topic, documents = partition.tokens, partition.word_topic(), partition.documents()
+    tokens, word_topic = partition.tokens, partition.word_topic()
+    documents = partition.documents(True if len(alpha) > 1 else None)
+    own = which[partition.first_document : partition.first_document + len(tokens.doc_length)]
     words, n_groups = tokens.word_bounds, len(tokens.word_bounds) - 1
     counts, scratch = word_topic.sum(axis=0, dtype=np.int64), layout.make_scratch(partition.n_topics)
     nothing = np.float32(0.0)  # of the topics' prior: they are given
@@ -96,7 +100,7 @@ def draw_step(
             j = (partition.group + place + epoch) % n_groups
             sweep_task(
                 (int(words[j]), int(words[j + 1])), row, tokens.doc, partition.topic, documents, word_topic, counts,
-                topics, alpha, nothing, nothing, False, seed, sweep, partition.first, scratch,
+                topics, alpha, own, nothing, nothing, False, seed, sweep, partition.first, scratch,
             )  # fmt: skip
     return word_topic
 
@@ -110,6 +114,11 @@ def topics_of(partition: TokenPartition, backend: Backend) -> np.ndarray:
 @reads_only
 def histogram_of(partition: TokenPartition, backend: Backend) -> np.ndarray:
     return topic_histogram(partition.documents(), partition.n_topics, len(partition.tokens.doc_length))
+
+
+@reads_only
+def doc_topic_of(partition: TokenPartition, backend: Backend) -> np.ndarray:
+    return partition.documents(True).doc_topic[:, : partition.n_topics]
 
 
 def _add_padded(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -137,8 +146,10 @@ class SpreadTokens:
     def topic(self) -> np.ndarray:
         return np.concatenate(list(self._spread.map(topics_of)))
 
-    def draw(self, number: int, alpha: np.ndarray, prior: float, topics: np.ndarray | None = None) -> None:
-        self._count(total(self._spread.map(draw_step, topics, padded_alpha(alpha), self.seed, number)))
+    def draw(
+        self, number: int, alpha: np.ndarray, which: np.ndarray, prior: float, topics: np.ndarray | None = None
+    ) -> None:
+        self._count(total(self._spread.map(draw_step, topics, padded_alpha(alpha), which, self.seed, number)))
 
     def draw_topics(self, number: int, prior: float) -> np.ndarray:
         self._here.word_topic, self._here.topic_count = self.word_topic, self.topic_count
@@ -146,6 +157,9 @@ class SpreadTokens:
 
     def histogram(self) -> np.ndarray:
         return np.asarray(total(self._spread.map(histogram_of), _add_padded))
+
+    def doc_topic(self) -> np.ndarray:
+        return np.concatenate(list(self._spread.map(doc_topic_of)))
 
     def _count(self, word_topic: np.ndarray) -> None:
         self.word_topic, self.topic_count = word_topic, word_topic.sum(axis=0, dtype=np.int64)

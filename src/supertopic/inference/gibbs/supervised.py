@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import betaln, digamma, gammaln
 
 from supertopic.backends import make_backend
@@ -35,6 +34,7 @@ from supertopic.backends.base import Backend
 from supertopic.backends.cpu.groups import sweep_groups
 from supertopic.coefficients import CoefPrior
 from supertopic.emissions.dirichlet import integrable_prior
+from supertopic.inference.batches import Batch
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.gibbs.augmentation import SweepDraws
 from supertopic.inference.gibbs.averages import Sample, Sums
@@ -48,9 +48,11 @@ from supertopic.inference.gibbs.coefficients import (
 from supertopic.inference.gibbs.sampling import FIRST_ALPHA, Sampling
 from supertopic.inference.requirements import integrable_topics, on_the_cpu, one_process, whole_counts
 from supertopic.inference.task import Fit, Task
+from supertopic.inference.variational.local import sum_by_row
 from supertopic.kernels import gibbs_documents, gibbs_likelihood
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.model import Model, State
+from supertopic.priors.base import Rows
 
 _START_SWEEPS = 1 << 40  # the numbers of the start's sweeps begin here, so that no other sweep has their random numbers
 RATE_PRIOR = (2.0, 1.0)  # shape and rate of the gamma prior on 1/scale, where the scale is learned
@@ -97,8 +99,7 @@ class SupervisedGibbs(Sampling):
 
     def __init__(self, task: Task, options: SamplerOptions = PLAIN) -> None:
         super().__init__(task)
-        data = (task.counts, task.y, task.weight, task.covariates)
-        self.sampler = SupervisedSampler(task.model, *data, task.seed, options, task.backend)
+        self.sampler = SupervisedSampler(task.model, task.batch, task.seed, options, task.backend)
         self.sums = Sums(self.sampler.sample())
         self.alphas: list[list[float]] = []
 
@@ -170,8 +171,7 @@ def start_concentrated(sampler: SupervisedSampler, task: Task) -> None:
     n_few = min(model.n_topics, max(2, budget * n_columns))  # with a single topic all shares are 1
     prior = model.doc_topic_prior.first_topics(n_few)
     few = replace(task, model=replace(model, n_topics=n_few, doc_topic_prior=prior))
-    data = (task.counts, task.y, task.weight, task.covariates)
-    small = SupervisedSampler(few.model, *data, task.seed, sampler.options, task.backend)
+    small = SupervisedSampler(few.model, task.batch, task.seed, sampler.options, task.backend)
     small.active[:, budget if n_columns == 1 else n_few : n_few] = False
     small.active[:, small.coef.shape[1] - int(sampler.options.late_constant) :] = False
     small.start(first_state(few))
@@ -191,18 +191,17 @@ class SupervisedSampler:
     """The topics of the tokens, the coefficients, the dispersion, and the counts that follow from the topics."""
 
     def __init__(
-        self, model: Model, counts: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, covariates: np.ndarray | None,
-        seed: int, options: SamplerOptions = PLAIN, backend: Backend | None = None, groups: int | None = None,
+        self, model: Model, batch: Batch, seed: int, options: SamplerOptions = PLAIN, backend: Backend | None = None,
+        groups: int | None = None,
     ) -> None:  # fmt: skip
         """backend : None is one thread; groups : of documents and words, None is the usual number for the corpus."""
-        self.options, self.coef_prior = options, model.coef_prior
+        self.options, self.coef_prior, self.batch, counts = options, model.coef_prior, batch, batch.counts
         self.model, self.seed, self.beta = model, seed, integrable_prior(model.emission)
         self.backend = make_backend("threads", 1) if backend is None else backend
         self.tokens = layout.lay_out_documents(counts.indptr, counts.indices, counts.data, counts.shape[1], groups)
         self.lengths = self.tokens.doc_length
-        self.y = y
-        self.weight = np.where(self.lengths > 0, weight, 0.0)  # a document without words has no Zbar
-        self.covariates = np.zeros((len(self.lengths), 0)) if covariates is None else covariates
+        self.y, self.covariates = batch.y, batch.extra
+        self.weight = np.where(self.lengths > 0, batch.weight, 0.0)  # a document without words has no Zbar
         n_columns = model.response.n_columns
         self.coef = np.zeros((n_columns, model.n_topics + model.n_covariates))
         self.active = np.ones(self.coef.shape, dtype=bool)  # the coefficients that are drawn; all others are zero
@@ -335,14 +334,15 @@ class SupervisedSampler:
         """Draw every token where all columns are quadratic; topics are integrated out, or given (V, K)."""
         columns = (slope, curvature, self.coef[:, : self.model.n_topics])
         slope, curvature, coef = (np.ascontiguousarray(array, dtype=np.float32) for array in columns)
-        alpha, beta = self.alpha.astype(np.float32), np.float32(self.beta)
+        rows, beta = self.rows, np.float32(self.beta)
         beta_sum, collapsed = np.float32(self.beta * len(self.word_topic)), len(topics) == 0
 
         def call(i: int, j: int, topic_count: np.ndarray) -> tuple[Any, ...]:
             return (
                 gibbs_documents.sweep_documents, *self._documents(i), self.tokens.doc_ptr[j], self.lengths,
                 self.tokens.word, self.topic, self.doc_topic, slope, curvature, coef, self.word_topic, topic_count,
-                topics, alpha, beta, beta_sum, collapsed, self.seed, number, self._quadratic_scratch[i],
+                topics, rows.single, rows.which, beta, beta_sum, collapsed, self.seed, number,
+                self._quadratic_scratch[i],
             )  # fmt: skip
 
         self.topic_count = sweep_groups(self.backend, self.topic_count, self._sizes, call)
@@ -353,12 +353,13 @@ class SupervisedSampler:
     ) -> None:  # fmt: skip
         """Draw every token where some column is not quadratic; topics are integrated out."""
         slope, curvature, offset, coef = (np.ascontiguousarray(a) for a in (slope, curvature, offset, coef))
+        rows = self.rows
 
         def call(i: int, j: int, topic_count: np.ndarray) -> tuple[Any, ...]:
             return (
                 gibbs_likelihood.sweep_likelihood, *self._documents(i), self.tokens.doc_ptr[j], self.lengths,
                 self.tokens.word, self.topic, self.doc_topic, kind, slope, curvature, offset, coef, self.word_topic,
-                topic_count, self.alpha, self.beta, self.seed, number, self._likelihood_scratch[i],
+                topic_count, rows.alpha, rows.which, self.beta, self.seed, number, self._likelihood_scratch[i],
             )  # fmt: skip
 
         self.topic_count = sweep_groups(self.backend, self.topic_count, self._sizes, call)
@@ -367,12 +368,23 @@ class SupervisedSampler:
         """The first document of a group, and the one after its last."""
         return int(self.tokens.doc_bounds[group]), int(self.tokens.doc_bounds[group + 1])
 
-    def learn_alpha(self) -> None:
-        """Minka's fixed point on the topic counts of the documents."""
+    @property
+    def rows(self) -> Rows:
+        """alpha of each document."""
+        return self.model.doc_topic_prior.rows(self.alpha, self.batch)
+
+    def topic_histogram(self) -> np.ndarray:
+        """(K, L): documents that hold topic k exactly n times."""
         counts = self.doc_topic.astype(np.int64)
         size = int(counts.max(initial=0)) + 1
-        histogram = np.stack([np.bincount(column, minlength=size) for column in counts.T])
-        self.alpha = self.model.doc_topic_prior.update_from_counts(self.alpha, histogram, self.lengths)
+        return np.stack([np.bincount(column, minlength=size) for column in counts.T])
+
+    def log_theta(self, rows: Rows) -> np.ndarray:
+        """(R, K) the sum of E[log theta | topics of the tokens] over documents with the same alpha."""
+        return sum_by_row(rows, rows.by_document(rows.single) + self.doc_topic, self.backend)
+
+    def learn_alpha(self) -> None:
+        self.alpha = self.model.doc_topic_prior.learn(self.alpha, self.batch, self)
 
     def learn_beta(self) -> None:
         """Minka's fixed point on the word counts of the topics; beta is the same for all words."""
@@ -389,8 +401,7 @@ class SupervisedSampler:
         total = self.beta * len(self.word_topic)
         words = (gammaln(total) - gammaln(self.topic_count + total)).sum()
         words += (gammaln(self.word_topic[self.word_topic > 0] + self.beta) - gammaln(self.beta)).sum()
-        documents = (gammaln(self.alpha.sum()) - gammaln(self.lengths + self.alpha.sum())).sum()
-        documents += (gammaln(self.doc_topic + self.alpha) - gammaln(self.alpha)).sum()
+        documents = self.rows.log_evidence(self.doc_topic)
         score = self.design @ self.coef.T
         labels = self.model.response.log_likelihood(self.y, score, self.weight, self.dispersion)
         return float(words + documents) + labels + self.coef_prior.log_density(self.coef) + self._log_active()

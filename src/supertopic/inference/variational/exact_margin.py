@@ -12,6 +12,7 @@ The best result of these turns and of the step before is kept. Coefficients and 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -169,10 +170,7 @@ class _Documents:
         state = replace(before, word_topic=topics)
         state, duals = self._move_coefficients(state, duals, self._design(state, gamma))
         log_theta = sum_by_row(shares, gamma.astype(np.float32), backend)
-
-        def summarise(alpha: np.ndarray) -> np.ndarray:
-            return prior.summarise(alpha, self.batch, prior.rows(alpha, self.batch), log_theta)
-
+        summarise = partial(prior.summarise, documents=self.batch, log_theta=log_theta)
         moved = replace(state, alpha=prior.maximise(state.alpha, summarise(state.alpha), summarise))
 
         def evidence(state: State) -> float:

@@ -59,7 +59,7 @@ def local_step(
         # (`supertopic.priors.dirichlet`)
         gamma = variational_shares(batch, weights, rows, limits.max_passes, limits.tol, gamma, backend)
     found.log_theta = sum_by_row(rows, gamma, backend)
-    stats.prior = prior.summarise(state.alpha, batch, rows, found.log_theta)
+    stats.prior = prior.summarise(state.alpha, batch, found.log_theta)
     return stats
 
 
@@ -68,7 +68,7 @@ def summarise_step(partition: Partition, backend: Backend, prior: SharePrior, al
     """What documents would say about other parameters of the prior, at the shares that the last step found."""
     batch, found = partition.batch, partition.found
     assert found is not None and found.log_theta is not None
-    return prior.summarise(alpha, batch, prior.rows(alpha, batch), found.log_theta)
+    return prior.summarise(alpha, batch, found.log_theta)
 
 
 def remember(partition: Partition, again: bool) -> None:

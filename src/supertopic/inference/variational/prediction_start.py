@@ -48,7 +48,8 @@ def first_topics(task: Task, train: Batch) -> np.ndarray:
     if isinstance(task.model.response, Softmax):
         return _margin_topics(task, train)
     model = replace(task.model, response=NoResponse(), coef_step=NoCoefStep(), n_covariates=0)
-    batch = Batch(train.counts, np.full(len(train), np.nan), np.zeros(len(train)), model.n_topics)
+    nothing = (np.full(len(train), np.nan), np.zeros(len(train)))
+    batch = Batch(train.counts, *nothing, model.n_topics, known=train.known)
     state = first_state(replace(task, model=model, batch=batch, labels=None))
     spread, terms = task.backend.spread(batch), DocumentTerms()
     for step in range(_START_STEPS_OF_FOLDS if task.settings.of_fold else _START_STEPS):

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32
 
-from supertopic.backends.cuda.kernels.lanes import add_lanes, exp_digamma, from_lane, most_of_lanes, on_device
+from supertopic.backends.cuda.kernels.lanes import (
+    add_lanes,
+    exp_digamma,
+    from_lane,
+    most_of_lanes,
+    on_device,
+    row_of,
+)
 from supertopic.backends.cuda.kernels.launch import as_kernel
 from supertopic.backends.cuda.kernels.passes import FIRST_PASSES, ROWS, last_pass, leap_ahead, pass_over_words
 
@@ -83,7 +90,8 @@ def infer_mean(n: int) -> Any:
 
     @as_kernel(fastmath=True)
     def kernel(
-        order, active, indptr, indices, counts, packed, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
+        order, active, indptr, indices, counts, packed, rows, n_topics, alpha, which, collapsed, max_passes, tol,
+        fresh,
         n_columns, slope, curvature, coef, lowest, highest, is_product, factors, goals,
         gamma, theta, ratio, words, passes, score, moment,
     ):  # fmt: skip
@@ -105,6 +113,7 @@ def infer_mean(n: int) -> Any:
         row = cuda.local.array((ROWS, n), float32)
         first, last = indptr[d], indptr[d + 1]
         base = np.uint64(d) * np.uint64(32 * n) + np.uint64(lane)
+        given = row_of(which, d) * (32 * n)
         tokens32 = np.float32(0.0)
         j = first + lane
         while j < last:
@@ -118,7 +127,7 @@ def infer_mean(n: int) -> Any:
                 flat = False
         for i in range(n):
             k = 32 * i + lane
-            prior[i] = alpha[k]
+            prior[i] = alpha[given + k]
             own[i] = prior[i]
             if k < n_topics:
                 priors += np.float64(prior[i])

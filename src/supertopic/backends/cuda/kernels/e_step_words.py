@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32, float64
 
-from supertopic.backends.cuda.kernels.lanes import add_lanes, digamma, exp_digamma
+from supertopic.backends.cuda.kernels.lanes import add_lanes, digamma, exp_digamma, row_of
 from supertopic.backends.cuda.kernels.launch import as_kernel
 from supertopic.backends.cuda.kernels.passes import (
     FIRST_PASSES,
@@ -24,10 +24,12 @@ from supertopic.backends.cuda.kernels.passes import (
 
 
 @as_kernel
-def add_prior_terms(n_documents, n_topics, alpha, gammas, collapsed, gamma, theta, width, words, bound, psi_total):
+def add_prior_terms(
+    n_documents, n_topics, alpha, which, gammas, collapsed, gamma, theta, width, words, bound, psi_total
+):  # fmt: skip
     """bound = words + what theta adds at gamma = alpha + share, and psi(sum gamma); a warp for each document.
 
-    gammas : (3 · width,) float64: log Gamma, psi and psi' of alpha; in collapsed inference, log Gamma(alpha + 1) first
+    gammas : (R · width · 3) float64: log Gamma, psi and psi' of alpha; if collapsed, log Gamma(alpha + 1) first
     A kernel of its own: its calls of log Gamma would keep the E-step's numbers out of the registers.
     """
     lane = cuda.threadIdx.x
@@ -35,21 +37,23 @@ def add_prior_terms(n_documents, n_topics, alpha, gammas, collapsed, gamma, thet
     if d >= n_documents:
         return
     found = priors = tokens = 0.0
+    row = row_of(which, d) * width
     for k in range(lane, n_topics, 32):
         at = np.int64(d) * width + k
-        prior = np.float64(alpha[k])
+        own = row + k
+        prior = np.float64(alpha[own])
         share = max(np.float64(gamma[at]) - prior, 0.0)
         priors += prior
         tokens += share
         if collapsed:
             value = prior + share
-            found += value * math.log(value) - gammas[3 * k]
+            found += value * math.log(value) - gammas[3 * own]
         if share >= 1e-12:
             found -= share * math.log(np.float64(theta[at]) + 1e-30)
             if not collapsed and share < 1e-3 * prior:
-                found += share * (gammas[3 * k + 1] + 0.5 * share * gammas[3 * k + 2])
+                found += share * (gammas[3 * own + 1] + 0.5 * share * gammas[3 * own + 2])
             elif not collapsed:
-                found += math.lgamma(prior + share) - gammas[3 * k]
+                found += math.lgamma(prior + share) - gammas[3 * own]
     found, priors, tokens = add_lanes(found), add_lanes(priors), add_lanes(tokens)
     if lane == 0:
         if collapsed:
@@ -87,13 +91,13 @@ def infer_words(n: int) -> Any:
 
     @as_kernel(fastmath=True)
     def kernel(
-        order, indptr, indices, counts, packed, rows, n_topics, alpha, collapsed, max_passes, tol, fresh,
+        order, indptr, indices, counts, packed, rows, n_topics, alpha, which, collapsed, max_passes, tol, fresh,
         gamma, theta, ratio, words, passes,
     ):  # fmt: skip
         """Infer documents: gamma, theta (D · 32 n), ratio by entry, passes and the words' part of the bound.
 
         order : (D,) documents, longest first; packed, rows : the weights in bfloat16 and in float32
-        alpha : (32 n,), one beyond the topics
+        alpha : (R · 32 n), one beyond the topics; which : the row of each document (`row_of`)
         """
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         sums = cuda.shared.array((team, width), float32)  # a line for each: the simulator tells them apart by it
@@ -108,6 +112,7 @@ def infer_words(n: int) -> Any:
         begin, end = indptr[d], indptr[d + 1]
         first, last = part_of_team(begin, end, warp, team)
         base = np.uint64(d) * np.uint64(width)
+        given = row_of(which, d) * width
         tokens = np.float32(0.0)
         if fresh:
             for j in range(begin + lane, end, 32):
@@ -117,7 +122,7 @@ def infer_words(n: int) -> Any:
             k = 32 * (r * team + warp) + lane
             own[r] = before[r] = between[r] = prior[r] = np.float32(0.0)  # what is nobody's does not move
             if k < width:
-                prior[r] = alpha[k]
+                prior[r] = alpha[given + k]
                 if k >= n_topics:
                     own[r] = prior[r]
                 elif fresh:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32, int32
 
-from supertopic.backends.cuda.kernels.lanes import first_lane, from_lane, scan_lanes, uniform
+from supertopic.backends.cuda.kernels.lanes import first_lane, from_lane, row_of, scan_lanes, uniform
 from supertopic.backends.cuda.kernels.launch import as_kernel
 
 
@@ -26,11 +26,12 @@ def sweep_documents(n: int) -> Any:
     """The kernel of a sweep, with `n` registers a lane."""
 
     @as_kernel(fastmath=True)
-    def kernel(order, doc_ptr, words, alpha, topics, key, topic):
+    def kernel(order, doc_ptr, words, alpha, which, topics, key, topic):
         """Draw the topic of every token once.
 
         order : (D,) documents, longest first; doc_ptr : (D + 1,) int64 into words and topic, by token
-        alpha : (32 n,) float32; topics : (V · 32 n) float32, phi, zero beyond the topics; key : uint64
+        alpha : (R · 32 n,) float32; which : the row of each document (`row_of`)
+        topics : (V · 32 n) float32, phi, zero beyond the topics; key : uint64
         topic : (tokens,) uint16, in and out
         """
         lane = cuda.threadIdx.x
@@ -39,8 +40,9 @@ def sweep_documents(n: int) -> Any:
             return
         count, weight, prior = cuda.local.array(n, float32), cuda.local.array(n, float32), cuda.local.array(n, float32)
         first, last = doc_ptr[order[place]], doc_ptr[order[place] + 1]
+        row = row_of(which, order[place]) * (32 * n) + lane
         for i in range(n):
-            prior[i], count[i] = alpha[32 * i + lane], np.float32(0.0)
+            prior[i], count[i] = alpha[row + 32 * i], np.float32(0.0)
         for t in range(first, last):
             old = topic[t]
             for i in range(n):

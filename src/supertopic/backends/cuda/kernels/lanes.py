@@ -215,3 +215,9 @@ def digamma(x):
     inv2 = 1.0 / (x * x)
     tail = inv2 * (1 / 12 - inv2 * (1 / 120 - inv2 * (1 / 252 - inv2 * (1 / 240 - inv2 * (1 / 132)))))
     return shift + math.log(x) - 0.5 / x - tail
+
+
+@on_device
+def row_of(which, d):
+    """The row of a document; the same one for all documents where one is given."""
+    return np.int64(which[min(d, which.shape[0] - 1)])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32, float64
 
-from supertopic.backends.cuda.kernels.lanes import SIMULATED, add_four, add_lanes, from_lane, on_device
+from supertopic.backends.cuda.kernels.lanes import SIMULATED, add_four, add_lanes, from_lane, on_device, row_of
 from supertopic.backends.cuda.kernels.launch import as_kernel
 from supertopic.backends.cuda.kernels.passes import (
     ROWS,
@@ -34,7 +34,8 @@ def settle(n: int) -> Any:
 
     @as_kernel(fastmath=True)
     def kernel(
-        order, indptr, indices, counts, packed, rows, n_topics, alpha, max_passes, tol, theta, ratio, values, passes
+        order, indptr, indices, counts, packed, rows, n_topics, alpha, which, max_passes, tol, theta, ratio, values,
+        passes,
     ):  # fmt: skip
         """theta (D · 32 n) from the theta given, ratio by entry, log p(w, theta) and passes by document."""
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
@@ -51,18 +52,19 @@ def settle(n: int) -> Any:
         begin, end = indptr[d], indptr[d + 1]
         first, last = part_of_team(begin, end, warp, team)
         base = np.uint64(d) * np.uint64(width)
+        given = row_of(which, d) * width
         size = np.float32(0.0)
         for j in range(begin + lane, end, 32):
             size += counts[j]
         for k in range(lane, n_topics, 32):
-            size += alpha[k]
+            size += alpha[given + k]
         size = add_lanes(size)
         for r in range(per_warp):
             k = 32 * (r * team + warp) + lane
             # what is no topic's does not move
             own[r] = prior[r] = before[r] = between[r] = nothing[r] = np.float32(0.0)
             if k < n_topics:
-                prior[r], own[r] = alpha[k], theta[base + np.uint64(k)]
+                prior[r], own[r] = alpha[given + k], theta[base + np.uint64(k)]
             if k < width:
                 shares[k] = own[r]
         cuda.syncthreads()
@@ -212,8 +214,8 @@ def adjoint(n: int) -> Any:
 
     @as_kernel(fastmath=True)
     def kernel(
-        order, indptr, indices, counts, rows, n_topics, alpha, theta, ratio, n_columns, pull, coef, max_passes, tol,
-        added, pulled, shift, passes,
+        order, indptr, indices, counts, rows, n_topics, alpha, which, theta, ratio, n_columns, pull, coef, max_passes,
+        tol, added, pulled, shift, passes,
     ):  # fmt: skip
         """u / N of documents whose loss has the gradient g_k = sum_c pull_c coef_ck.
 
@@ -229,6 +231,7 @@ def adjoint(n: int) -> Any:
         begin, end = indptr[d], indptr[d + 1]
         first, last = part_of_team(begin, end, warp, team)
         base = np.uint64(d) * np.uint64(width)
+        given = row_of(which, d) * width
         own, diagonal = cuda.local.array(per_warp, float32), cuda.local.array(per_warp, float32)
         prior, found = cuda.local.array(per_warp, float32), cuda.local.array(per_warp, float32)
         left, direction = cuda.local.array(per_warp, float32), cuda.local.array(per_warp, float32)
@@ -240,7 +243,7 @@ def adjoint(n: int) -> Any:
         for r in range(per_warp):
             k = 32 * (r * team + warp) + lane
             own[r] = found[r] = left[r] = np.float32(0.0)
-            prior[r] = alpha[k] if k < n_topics else np.float32(1.0)
+            prior[r] = alpha[given + k] if k < n_topics else np.float32(1.0)
             if k < width:
                 own[r] = theta[base + np.uint64(k)]
                 for c in range(n_columns):

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numba import cuda, float64
 
-from supertopic.backends.cuda.kernels.lanes import add_lanes
+from supertopic.backends.cuda.kernels.lanes import add_lanes, row_of
 from supertopic.backends.cuda.kernels.launch import as_kernel
 
 PART = 4096  # documents that one block adds
@@ -16,14 +16,15 @@ _TILE, _STEP = 32, 16  # of the product of two shares: a tile of 32 by 32, 16 do
 
 
 @as_kernel
-def mean_shares(n_documents, n_topics, gamma, alpha, prior_mean, inverse, width, shares):
+def mean_shares(n_documents, n_topics, gamma, alpha, prior_mean, which, inverse, width, shares):
     """shares = (gamma - alpha) / N, or the prior's mean where N is infinite (inverse 0)."""
     k = cuda.threadIdx.x
     d = cuda.blockIdx.x
     at = np.int64(d) * width + k
     value = 0.0
     if k < n_topics:
-        value = (np.float64(gamma[at]) - alpha[k]) * inverse[d] if inverse[d] > 0.0 else prior_mean[k]
+        own = row_of(which, d) * width + k
+        value = (np.float64(gamma[at]) - alpha[own]) * inverse[d] if inverse[d] > 0.0 else prior_mean[own]
     shares[at] = np.float32(value)
 
 
