@@ -174,7 +174,7 @@ def kernels(counts: sp.csr_matrix, y: np.ndarray, n_topics: int, options: Any) -
         n_topics, inference="vb", max_iter=3, refit=False, cross_fit=0, random_state=0, backend="cuda"
     )
     labelled.fit(counts, y)
-    model, state = labelled._model(), labelled.fitted_.state
+    model, state = labelled.fitted_.spec.model, labelled.fitted_.state
     partition = make_backend("cuda", 1).spread(batch).partition
     partition.found = Locals(gamma, *np.zeros((2, len(batch), 1)))
     block = DeviceBlock.of_batch(partition, model, state, weights, limits, DocumentTerms(), found, prior)
@@ -263,15 +263,13 @@ def cpu_step(counts: sp.csr_matrix, n_topics: int) -> dict:
     from supertopic.inference.variational.local import local_step
     from supertopic.model import DocumentTerms
 
-    start = model_of(n_topics, "threads", counts, n_jobs=2)
+    fitted = model_of(n_topics, "threads", counts, n_jobs=2).fitted_
     batch = Batch(counts, np.full(counts.shape[0], np.nan), np.zeros(counts.shape[0]), n_topics)
     with make_backend("threads", 2) as backend:
         spread, found = backend.spread(batch), []
         for _ in range(4):
             before = time.perf_counter()
-            spread.map(
-                local_step, start._model(), start.fitted_.state, start.fitted_.weights, LocalLimits(), DocumentTerms()
-            )
+            spread.map(local_step, fitted.spec.model, fitted.state, fitted.weights, LocalLimits(), DocumentTerms())
             found.append(time.perf_counter() - before)
     return {"what": "E-step of LDA", "n_jobs": 2, "K": n_topics, "s": float(np.median(found[1:])),
             "entries": int(counts.nnz), "tokens": float(counts.data.sum(dtype=np.float64))}  # fmt: skip

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from supertopic.estimators.shared.fitting.streaming import unlabelled
 
 from bench import clock
 from bench.corpus import ALPHA, BETA
 from supertopic import LDA
 from supertopic.backends.threads import Threads
 from supertopic.documents.corpus import as_corpus
+from supertopic.fitted.fit import task_of
+from supertopic.fitted.spec import Schema, Spec
+from supertopic.fitted.training import Training
+from supertopic.inference.batches import Batch
 from supertopic.inference.task import Watch
 from supertopic.inference.variational.local import LocalLimits
 from supertopic.inference.variational.step import take_step
@@ -29,6 +32,15 @@ def lda(n_topics: int, inference: str, iterations: int, n_jobs: int = 1, **optio
         n_topics, inference=inference, doc_topic_prior=ALPHA, topic_word_prior=BETA, max_iter=iterations, tol=0.0,
         n_jobs=n_jobs, random_state=0, **options,
     )  # fmt: skip
+
+
+def spec_of(estimator: LDA) -> Spec:
+    """What an estimator without responses is to fit."""
+    return estimator.spec_of_file(Schema())
+
+
+def batch_of(spec: Spec, matrix: sp.csr_matrix) -> Batch:
+    return Training.unlabelled(as_corpus(matrix)).batch(spec.model.n_topics, spec.schema)
 
 
 class Enough(Exception):
@@ -52,12 +64,10 @@ class Stopwatch(Watch):
 
 def watch(estimator: LDA, matrix: sp.csr_matrix, look: Look) -> None:
     """Run the estimator's engine as `fit` does; `look` receives the seconds since the start."""
-    engine = estimator._engine()
-    task = estimator._task(
-        estimator._model(), unlabelled(as_corpus(matrix), estimator.n_topics), engine.read(estimator)
-    )
+    spec = spec_of(estimator)
+    task = task_of(spec, batch_of(spec, matrix), seed=0)
     with task.backend, contextlib.suppress(Enough):
-        engine.fit(task, Stopwatch(look))
+        spec.engine.fit(task, Stopwatch(look))
 
 
 def warm_up(matrix: sp.csr_matrix, n_topics: int) -> None:
@@ -70,8 +80,8 @@ class Evaluator:
     """The evidence bound per token of the topics of any library: one converged E-step of the training documents."""
 
     def __init__(self, matrix: sp.csr_matrix, n_topics: int) -> None:
-        self._model = lda(n_topics, "vb", 1)._model()
-        self._batch = unlabelled(as_corpus(matrix), n_topics)
+        spec = spec_of(lda(n_topics, "vb", 1))
+        self._model, self._batch = spec.model, batch_of(spec, matrix)
         self._n_tokens = float(matrix.sum(dtype=np.float64))
 
     def __call__(self, word_topic: np.ndarray) -> float:

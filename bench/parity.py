@@ -17,16 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma
-from supertopic.estimators.shared.fitting.streaming import unlabelled
 from threadpoolctl import threadpool_limits
 
 from bench.corpus import ALPHA, BETA, Documents
+from bench.ours import batch_of, spec_of
 from bench.peers import version
 from bench.report import Table, machine, say, write
 from supertopic import LDA, DiscLDAClassifier, SLDAClassifier, SLDARegressor, metrics
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
-from supertopic.documents.corpus import as_corpus
+from supertopic.fitted.spec import Spec
 from supertopic.inference.batches import gather
 from supertopic.inference.variational.local import LocalLimits
 from supertopic.inference.variational.step import global_evidence, take_step
@@ -89,7 +89,7 @@ def lda() -> Iterator[Row]:
         5, learning_method="batch", max_iter=1, max_doc_update_iter=1000, mean_change_tol=1e-6, evaluate_every=-1,
         random_state=0, **prior,
     ).fit(train)  # fmt: skip
-    bound, shares, topics = climb(LDA(5, **prior)._model(), train, theirs.components_.T, 30)
+    bound, shares, topics = climb(spec_of(LDA(5, **prior)), train, theirs.components_.T, 30)
     for _ in range(30):
         theirs._em_step(train, train.shape[0], batch_update=True)
     climbed = -np.log(theirs.perplexity(train))
@@ -110,10 +110,10 @@ def lda() -> Iterator[Row]:
         yield Row("LDA, Gibbs: held-out perplexity", "topica", *scored, 2e-2)
 
 
-def climb(model: Any, train: sp.csr_matrix, topics: np.ndarray, n_steps: int) -> tuple[float, np.ndarray, np.ndarray]:
+def climb(spec: Spec, train: sp.csr_matrix, topics: np.ndarray, n_steps: int) -> tuple[float, np.ndarray, np.ndarray]:
     """(bound per token, Dirichlet parameters of the shares (D, K), those of the topics (V, K)) after some EM steps."""
-    state, batch = State.first(model, topics.astype(np.float32)), unlabelled(as_corpus(train), model.n_topics)
-    limits = LocalLimits(max_passes=1000, tol=1e-6)
+    model, batch = spec.model, batch_of(spec, train)
+    state, limits = State.first(model, topics.astype(np.float32)), LocalLimits(max_passes=1000, tol=1e-6)
     with Threads(1) as backend:
         for _ in range(n_steps):
             state = take_step(model, state, batch, backend, limits).state

@@ -131,7 +131,7 @@ REFUSED = {
     "empty": (lambda: column(None, np.nan, " "), "column 'y' is empty in all 3 rows"),
     "lists": (lambda: column(["a"], ["b"]), "column 'y' holds values of type list; expected numbers or labels"),
     "arrays": (lambda: column(np.array(["a", "b"]), None), "column 'y' holds values of type ndarray"),
-    "dates": (lambda: column(pd.Timestamp(0), None), "column 'y' holds values of type Timestamp"),
+    "durations": (lambda: column(pd.Timedelta(1), None), "column 'y' holds values of type Timedelta"),
     "prose": (lambda: choose(column("a", "b", "c", "d"), None), "4 distinct texts in 4 rows, which are no classes"),
     "a stray word": (
         lambda: choose(column("1.5", "2", "7", "n/k"), None),

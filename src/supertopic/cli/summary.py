@@ -43,7 +43,7 @@ def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] 
     inference, n = figures["inference"], figures["topics"]
     noun = "class" if topics_are_classes(estimator) else "topic"
     many = noun if n == 1 else f"{noun}es" if noun == "class" else f"{noun}s"
-    name = figures["model"] + (f" ({inference})" if inference else "")
+    name = figures["model"] + (f" ({inference})" if len(estimator.engines) > 1 else "")
     say(f"Fitted {name} with {n:,} {many} in {figures['seconds']:.1f} s.\n")
     ended = {None: "", True: " until converged", False: ", not yet converged: more with --iterations"}
     empty, stop_words = figures["empty_documents"], figures["stop_words"]
