@@ -15,11 +15,14 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from safetensors.numpy import load_file
 
-from supertopic import LDA, Vectorizer, load
+import supertopic
+from supertopic import LDA, TopicModel, Vectorizer, load
+from supertopic.fitted import files
 from supertopic.persistence import read_model, to_json, write_model
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,8 +40,9 @@ def golden_files():
     found = {}
     for path in sorted([*GOLDEN.glob("*.supertopic"), *GOLDEN.glob("fits/*.supertopic")]):
         manifest, arrays = read_model(path)
-        responses = tuple(target["response"] for target in manifest.get("targets", ()))
-        found.setdefault((manifest["estimator"], tuple(sorted(arrays)), responses), path)
+        responses = tuple(target["response"] for target in manifest["schema"]["targets"])
+        told = manifest["estimator"], responses, manifest["vectorizer"] is None
+        found.setdefault((*told, *sorted(arrays)), path)
     return {path.stem: path for path in found.values()}
 
 
@@ -59,9 +63,8 @@ def check_use(model):
     """Whatever a loaded model says about new documents is a finite number or a label."""
     rng = np.random.default_rng(0)
     X = sp.csr_matrix(rng.poisson(0.3, size=(4, model.n_features_in_)))
-    more = {}
-    if getattr(model, "_n_covariates", 0) and not getattr(model, "_has_intercept", lambda: False)():
-        more = {"covariates": np.zeros((4, model.fitted_.spec.schema.n_covariates))}
+    n_covariates = len(model.fitted_.spec.schema.scaling.mean)
+    more = {"covariates": np.zeros((4, n_covariates))} if n_covariates else {}
     assert np.isfinite(model.transform(X)).all()
     if hasattr(model, "predict"):
         predicted = model.predict(X, **more)
@@ -75,6 +78,11 @@ def check_use(model):
     if model.vectorizer_ is not None:
         assert np.isfinite(model.transform(["word " * 40 + "a" * 40, "cat mat stocks"])).all()
     assert len(model.top_words(3)) and len(model.topics(3))
+    if hasattr(model, "summary"):
+        with np.errstate(all="ignore"):
+            assert len(model.summary(3))
+    if hasattr(model, "explain"):
+        model.explain(X[:1])
 
 
 def array_mutations(array):
@@ -136,6 +144,38 @@ def test_an_array_that_no_estimator_has_is_refused(extra, tmp_path):
     manifest, arrays = read_model(golden_files()["lda-cvb0"])
     write_model(tmp_path / "m", manifest, {**arrays, extra: np.array(["x"]).view(np.uint8)})
     assert not use(tmp_path / "m")
+
+
+NAMES = sorted(set(files.ESTIMATORS) & set(supertopic.__all__))
+
+
+@pytest.mark.parametrize("name", golden_files())
+def test_an_estimator_that_its_arrays_contradict_is_refused(name, tmp_path):
+    """Its parameters are those that the other estimator has, so that nothing but the model itself is wrong."""
+    manifest, arrays = read_model(golden_files()[name])
+    for other in random.Random(name).sample(NAMES, len(NAMES) if N_TRIED > 25 else 4):
+        params = files.ESTIMATORS[other]().get_params(deep=False)
+        if other != manifest["estimator"]:
+            kept = {key: value for key, value in manifest["params"].items() if key in params}
+            write_model(tmp_path / "m", {**manifest, "estimator": other, "params": kept}, arrays)
+            use(tmp_path / "m")
+
+
+def test_a_regressor_is_no_classifier_and_a_name_is_one_target(tmp_path):
+    manifest, arrays = read_model(golden_files()["slda-softmax-vb-words"])
+    params = {key: value for key, value in manifest["params"].items() if key != "class_weight"}
+    for other in ("SLDARegressor", "TopicModel"):
+        write_model(tmp_path / "m", {**manifest, "estimator": other, "params": params}, arrays)
+        with pytest.raises(ValueError, match=r"no response 'logit'|classes and responses are not those of"):
+            load(tmp_path / "m")
+    with pytest.raises(ValueError, match="two columns named 'a'"):
+        TopicModel(2).fit(np.eye(4), pd.DataFrame(np.eye(4)[:, :2], columns=["a", "a"]))
+    two = copy.deepcopy(read_model(golden_files()["topic-model-pc"])[0])
+    for target in two["schema"]["targets"]:
+        target["name"] = "y"
+    write_model(tmp_path / "m", two, read_model(golden_files()["topic-model-pc"])[1])
+    with pytest.raises(ValueError, match="two of the targets have one name"):
+        load(tmp_path / "m")
 
 
 STAMP = ("format", "format_version", "supertopic_version", "kind")

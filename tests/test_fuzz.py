@@ -16,6 +16,7 @@ from scipy.stats import nbinom
 
 from supertopic import SLDAClassifier
 from supertopic.persistence import read_model, write_model
+from supertopic.plain_values import encode
 from supertopic.responses.counts import quantile
 from tests.fuzz import command_lines, inputs, loader, watch
 from tests.fuzz.runner import temporary_folder
@@ -58,11 +59,11 @@ def test_forged_files_are_refused_or_predict_numbers(folder, number):
     assert watch.peak_memory() - before < MOST_MEMORY
 
 
-def forged(tmp_path, name, arrays=(), **manifest):
-    """A file of a model with other arrays and other entries of the manifest."""
+def forged(tmp_path, name, arrays=(), **changes):
+    """A file of a model with other arrays, and other entries of groups of the manifest."""
     old, kept = read_model(golden_files()[name])
-    params = {**old["params"], **manifest.pop("params", {})}
-    write_model(tmp_path / "forged", {**old, **manifest, "params": params}, {**kept, **dict(arrays)})
+    inside = {group: {**old[group], **entries} for group, entries in changes.items()}
+    write_model(tmp_path / "forged", {**old, **inside}, {**kept, **dict(arrays)})
     return tmp_path / "forged"
 
 
@@ -70,20 +71,25 @@ def test_an_intercept_that_was_never_fitted_is_refused(tmp_path):
     assert not use(forged(tmp_path, "sstm-classifier-chains", params={"fit_intercept": False}))
 
 
+def classes(labels):
+    return {"classes": encode(np.asarray(labels), "y")}
+
+
 @pytest.mark.parametrize("value", [-np.inf, np.inf, np.nan])
 def test_a_class_is_a_finite_number(tmp_path, value):
-    assert not use(forged(tmp_path, "sage-classifier", classes=sorted([value, 2.0])))
-    assert use(forged(tmp_path, "sage-classifier", classes=[1.0, 2.0]))
+    assert not use(forged(tmp_path, "sage-classifier", schema=classes(sorted([value, 2.0]))))
+    assert use(forged(tmp_path, "sage-classifier", schema=classes([1.0, 2.5])))
 
 
 def test_a_class_is_a_text_that_can_be_written(tmp_path):
-    assert not use(forged(tmp_path, "sage-classifier", classes=["1.0", "\ud800"]))
+    assert not use(forged(tmp_path, "sage-classifier", schema=classes(["1.0", "\ud800"])))
     with pytest.raises(ValueError, match="half of a character"):
         SLDAClassifier(2).fit(np.eye(4, 3, dtype=int) + 1, ["1.0", "\ud800", "1.0", "\ud800"])
 
 
 def test_a_number_of_covariates_takes_no_memory(tmp_path):
-    path = forged(tmp_path, "slda-gaussian-vb-words", n_covariates=10**9)
+    many = {"$array": ["float64", [10**9], []]}
+    path = forged(tmp_path, "slda-gaussian-vb-words", schema={"scaling": {"mean": many, "factor": many}})
     before = watch.peak_memory()
     assert not use(path)
     assert watch.peak_memory() - before < 50

@@ -85,7 +85,7 @@ def test_broken_matrices_are_refused_everywhere(name):
     ):
         with pytest.raises((ValueError), match=SENTENCE):
             use(BROKEN[name])
-    predicting = SLDARegressor(2, max_iter=2).fit(GOOD, NUMBERS)
+    predicting = SLDARegressor(2, max_iter=2, cross_fit=0).fit(GOOD, NUMBERS)
     with pytest.raises(ValueError, match=SENTENCE):
         predicting.predict(BROKEN[name])
 
@@ -146,7 +146,7 @@ def test_a_response_of_any_kind_that_is_too_large_is_refused():
 def test_the_largest_counts_give_finite_models():
     counts = GOOD.toarray().astype(np.float64)
     counts[5, 2] = LARGEST_COUNT
-    for model in (LDA(2, max_iter=4), LDA(2, inference="svi", max_iter=2), SLDARegressor(2, max_iter=3)):
+    for model in (LDA(2, max_iter=4), LDA(2, inference="svi", max_iter=2), SLDARegressor(2, max_iter=3, cross_fit=0)):
         model.fit(counts, NUMBERS)
         assert np.isfinite(model.transform(counts)).all() and np.isfinite(model.bound_).all()
 
@@ -179,17 +179,18 @@ def test_classes_that_are_no_labels_are_refused(wrong):
 
 
 def test_the_missing_value_of_pandas_is_a_missing_label():
-    expected = SLDAClassifier(2, max_iter=3).fit(GOOD, [None, *CLASSES[1:].tolist()])
+    classifier, regressor = (kind(2, max_iter=3, cross_fit=0) for kind in (SLDAClassifier, SLDARegressor))
+    expected = classifier.fit(GOOD, [None, *CLASSES[1:].tolist()]).coef_
     for missing in (pd.NA, None, np.nan, pd.NaT):
         y = pd.Series([missing, *CLASSES[1:].tolist()], dtype=object)
-        assert np.array_equal(SLDAClassifier(2, max_iter=3).fit(GOOD, y).coef_, expected.coef_)
+        assert np.array_equal(classifier.fit(GOOD, y).coef_, expected)
     nullable = pd.Series([None, *CLASSES[1:].tolist()], dtype="Int64")
-    assert np.array_equal(SLDAClassifier(2, max_iter=3).fit(GOOD, nullable).coef_, expected.coef_)
+    assert np.array_equal(classifier.fit(GOOD, nullable).coef_, expected)
     texts = pd.Series([pd.NA, *("ab"[c] for c in CLASSES[1:])], dtype="string")
-    assert SLDAClassifier(2, max_iter=3).fit(GOOD, texts).classes_.tolist() == ["a", "b"]
+    assert classifier.fit(GOOD, texts).classes_.tolist() == ["a", "b"]
     numbers = pd.Series([pd.NA, *NUMBERS[1:]], dtype="Float64")
     with_nan = np.array([np.nan, *NUMBERS[1:]])
-    one, other = (SLDARegressor(2, max_iter=3).fit(GOOD, y).coef_ for y in (numbers, with_nan))
+    one, other = (regressor.fit(GOOD, y).coef_ for y in (numbers, with_nan))
     assert np.array_equal(one, other)
 
 

@@ -158,6 +158,9 @@ def as_table(y: Any, n_documents: int, who: str) -> tuple[np.ndarray, list[str]]
             f"Found input variables with inconsistent numbers of samples: X has {n_documents} documents, "
             f"y has {len(table)}"
         )
+    if names is not None and len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise ValueError(f"y has two columns named {twice!r}; expected a name for each")
     names = names or (["y"] if table.shape[1] == 1 else [f"y{i}" for i in range(table.shape[1])])
     if table.dtype.kind == "M":  # which would become plain numbers
         table = pd.DataFrame(table)

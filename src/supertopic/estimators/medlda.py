@@ -192,6 +192,8 @@ class MedLDARegressor(RegressorMixin, MedLDA):
     tol: float = 1e-4
     doc_tol: float = 1e-2
 
+    takes: ClassVar[tuple[str, ...]] = ("epsilon_insensitive",)
+
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
         if table.shape[1] != 1:
@@ -302,6 +304,8 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
     inference: str = "cvb0"
     tol: float = 1e-3
     doc_tol: float = 5e-2
+
+    takes: ClassVar[tuple[str, ...]] = ("hinge", "hinge_each")
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__

@@ -313,6 +313,9 @@ class SLDARegressor(RegressorMixin, SLDA):
     ['superb', 'and', 'unheard', 'of']
     """
 
+    takes: ClassVar[tuple[str, ...]] = ("number",)
+    several: ClassVar[bool] = True
+
     link: str = "auto"
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
@@ -405,6 +408,8 @@ class SLDAClassifier(ClassifierMixin, SLDA):
     >>> model.predict(["a dog and a cat", "stock market"]).tolist()
     ['pets', 'money']
     """
+
+    takes: ClassVar[tuple[str, ...]] = ("class",)
 
     class_weight: Mapping[Any, float] | str | None = None
 

@@ -31,7 +31,7 @@ from supertopic.fitted.predict import users_dispersion
 from supertopic.fitted.spec import Finish, Schema, Spec, against_rest
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
 from supertopic.inference.settings import Engine, GibbsSettings
-from supertopic.responses.base import Response, registry
+from supertopic.responses.base import Response
 
 _BUDGET_ALPHA, _BUDGET_SUPERVISION, _BUDGET_SWEEPS = 0.25, 10.0, 200  # where few topics have to tell classes apart
 _FIRST = 0.1  # topic_word_prior before it is learned
@@ -241,6 +241,9 @@ class SSTMRegressor(RegressorMixin, SSTM):
         As in `SLDARegressor`.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ("gaussian",)
+    several: ClassVar[bool] = True
+
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         options = {} if self._is_auto("sigma") else {"sigma": float(self.sigma)}
         numbers = np.column_stack([as_numbers(column, type(self).__name__) for column in table.T])
@@ -299,6 +302,8 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         As in `SSTMRegressor`.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ("probit",)
+
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
     supervision: float | None = None
 
@@ -332,10 +337,6 @@ class SSTMClassifier(ClassifierMixin, SSTM):
     def _publish(self, fitted: Fitted) -> None:
         super()._publish(fitted)
         self.classes_, self.intercept_ = cast(np.ndarray, fitted.classes), self.coefficients_.intercept
-
-    def check_file(self, fitted: Fitted) -> None:
-        if fitted.classes is None or any(registry()[t.response].kind != "class" for t in fitted.spec.schema.targets):
-            raise ValueError("a target of the classifier is no class")
 
     def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
         """Probabilities of the classes, (D, C): each one's against the rest, made to sum to one."""

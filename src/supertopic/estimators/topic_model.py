@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -51,6 +51,9 @@ class TopicModel(SLDA):
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
+
+    takes: ClassVar[tuple[str, ...]] = ("number", "class")
+    several: ClassVar[bool] = True
 
     link: str = "auto"
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.checks import check_choice, check_whole, is_text
-from supertopic.documents.labels import Target
+from supertopic.documents.labels import Target, require_order
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.spec import Schema
 from supertopic.model import MixtureState
@@ -190,6 +190,8 @@ def check_schema(schema: Schema, at_mode: bool) -> None:
     """Refuse targets, classes and columns that no fit has."""
     for target in schema.targets:
         _check_target(target)
+    if len({target.name for target in schema.targets}) < len(schema.targets):
+        raise ValueError("two of the targets have one name")
     if schema.classes is not None:
         check_classes(schema.classes)
     if schema.columns.names and len(schema.columns.labels) != len(schema.scaling.mean):
@@ -261,6 +263,10 @@ def _check_target(target: Target) -> None:
         raise ValueError(f"the target {target.name!r:.40} has classes where it has numbers, or the other way round")
     if target.classes is not None:
         check_classes(target.classes)
+        if known.two_classes and len(target.classes) > 2:
+            raise ValueError(f"the response {target.response!r} has {len(target.classes)} classes, expected two")
+        if known.ordered:
+            require_order(target.classes, target.response)
     for name, value in target.options.items():
         number = isinstance(value, int | float) and 0 <= value <= LARGEST
         if not number and value not in ("n", "1"):

@@ -44,6 +44,10 @@ class Owner(Protocol):
         """What the parameters describe; refuses those that make no sense."""
         ...
 
+    def check_schema(self, schema: Schema) -> None:
+        """Refuse responses that no fit of this estimator has."""
+        ...
+
     def check_file(self, fitted: Fitted) -> None:
         """Refuse what no fit of this kind of model has found."""
         ...
@@ -154,6 +158,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     estimator: Owner = kind(**{name: _decode_param(value) for name, value in manifest["params"].items()}, **given)
     schema = _read_schema(manifest["schema"])
     check_schema(schema, estimator.at_mode)
+    estimator.check_schema(schema)
     state = restore_state(groups.pop("state"))
     _check_n_topics(estimator, schema, len(state.alpha))
     for name in ("n_iter", "n_seen", "n_words"):

@@ -428,6 +428,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Take up what a file held; it was checked."""
         return self._take(fitted)
 
+    def check_schema(self, schema: Schema) -> None:
+        """Refuse responses that no fit of this estimator has."""
+        if schema.targets:
+            raise ValueError(f"{type(self).__name__} learns from no response, but the file holds one")
+
     def spec_of_file(self, schema: Schema) -> Spec:
         """What the parameters of a file describe."""
         self._check_parameters()

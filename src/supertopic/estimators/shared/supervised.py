@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -39,11 +40,14 @@ from supertopic.inference.after.words import WordStep
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.model import CoefStep, Model
 from supertopic.priors.dirichlet import DirichletPrior
-from supertopic.responses.base import Response
+from supertopic.responses.base import Response, registry
 
 
 class SupervisedEstimator(TopicEstimator):
     """Base of estimators with a response."""
+
+    takes: ClassVar[tuple[str, ...]] = ()  # names of responses, or kinds of them
+    several: ClassVar[bool] = False  # whether y may have several columns
 
     coefficients_: CoefficientTable
     supervision_: float
@@ -281,6 +285,22 @@ class SupervisedEstimator(TopicEstimator):
         Schema(read.targets).response.check(read.column)
         return read
 
+    def check_schema(self, schema: Schema) -> None:
+        who, n_targets = type(self).__name__, len(schema.targets)
+        for target in schema.targets:
+            if not {target.response, registry()[target.response].kind} & set(self.takes):
+                raise ValueError(f"{who} has no response {target.response!r:.40}")
+        if is_classifier(self):
+            own = [schema.classes] if n_targets == 1 else [np.array([0, 1])] * n_targets  # each class against the rest
+            right = schema.classes is not None and n_targets in (1, len(schema.classes))
+            right = right and all(_same(one.classes, two) for one, two in zip(schema.targets, own, strict=True))
+        else:
+            right = schema.classes is None and (n_targets == 1 or (self.several and n_targets > 1))
+        if not right:
+            raise ValueError(f"the classes and responses are not those of a {who}")
+        if schema.constant != self._has_constant(schema.classes):
+            raise ValueError(f"constant: got {schema.constant}, which is not what the parameters of {who} say")
+
     # --- what was found -----------------------------------------------------------------------------------------
 
     def _publish(self, fitted: Fitted) -> None:
@@ -398,3 +418,7 @@ class SupervisedEstimator(TopicEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _same(classes: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return classes is not None and other is not None and np.array_equal(classes, other)
