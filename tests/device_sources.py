@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-CHECKED = "762acdfb87f3b277"
+CHECKED = "71ad370f9c7e4f49"
 ROOT = Path(__file__).parent.parent
 KERNELS = ROOT / "src" / "supertopic" / "backends" / "cuda" / "kernels"
 
@@ -18,7 +18,8 @@ KERNELS = ROOT / "src" / "supertopic" / "backends" / "cuda" / "kernels"
 def digest() -> str:
     found = hashlib.sha256()
     for path in sorted(KERNELS.glob("*.py")):
-        found.update(f"{path.name} {ast.dump(ast.parse(path.read_text(encoding='utf-8')))}\n".encode())
+        source = ast.unparse(ast.parse(path.read_text(encoding="utf-8")))  # a dump differs between versions of Python
+        found.update(f"{path.name} {source}\n".encode())
     return found.hexdigest()[:16]
 
 

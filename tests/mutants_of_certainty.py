@@ -189,6 +189,25 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "documents/duplicates.py",
+        (
+            "* np.uint64(0x9E3779B97F4A7C15) ^ amount",
+            "^ amount",
+            "test_tempering.py::test_words_have_their_own_hash_in_any_order",
+        ),
+        (" ^ amount", "", "test_tempering.py::test_words_have_their_own_hash_in_any_order"),
+    ),
+    *mutants_of(
+        "fitted/certainty/tempering.py",
+        ("& (counted > 0)", "", "test_tempering.py::test_a_weight_is_a_document_as_often"),
+        ("backend.all, counted[told])", "backend.all)", "test_tempering.py::test_a_weight_is_a_document_as_often"),
+        (
+            "slope = weight * (mean",
+            "slope = (mean",
+            "test_tempering.py::test_slopes_of_the_likelihood_are_those_of_differences",
+        ),
+    ),
+    *mutants_of(
         "fitted/certainty/tempering.py",
         (
             "evidence.log_words / heat[:, None]",
@@ -199,8 +218,8 @@ MUTANTS = [
     *mutants_of(
         "fitted/certainty/tempering.py",
         (
-            "slope = (mean - evidence.log_words[own])",
-            "slope = (evidence.log_words[own] - mean)",
+            "weight * (mean - evidence.log_words[own])",
+            "weight * (evidence.log_words[own] - mean)",
             "test_tempering.py::test_slopes_of_the_likelihood_are_those_of_differences",
         ),
     ),

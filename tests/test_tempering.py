@@ -8,7 +8,14 @@ from scipy.special import softmax
 from supertopic import DiscLDAClassifier, SAGEClassifier, load
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import Corpus
-from supertopic.fitted.certainty.tempering import Evidence, Temperature, fit_temperature, lengths_of
+from supertopic.documents.duplicates import word_hashes
+from supertopic.fitted.certainty.tempering import (
+    Evidence,
+    Temperature,
+    fit_temperature,
+    folds_by_words,
+    lengths_of,
+)
 
 RNG = np.random.default_rng(0)
 CLASSIFIERS = {
@@ -39,13 +46,14 @@ def test_temperature_of_evidence_that_is_too_strong(true):
 @pytest.mark.parametrize("free", [(0.3, 0.2), (-1.0, 0.0), (2.0, 1.0)])
 def test_slopes_of_the_likelihood_are_those_of_differences(free):
     sizes, codes = RNG.integers(1, 50, size=40).astype(float), RNG.integers(0, 3, size=40)
+    weight = RNG.gamma(1.0, size=40)
     evidence = Evidence(3 * RNG.normal(size=(40, 3)), np.log([0.5, 0.3, 0.2]), sizes)
 
     def value(level, power):
         p = softmax(evidence.log_words / (np.exp(level) * sizes**power)[:, None] + evidence.log_shares, axis=1)
-        return np.log(p[np.arange(40), codes]).sum()
+        return weight @ np.log(p[np.arange(40), codes])
 
-    found, slopes = Temperature(np.exp(free[0]), free[1]).climb(evidence, codes)
+    found, slopes = Temperature(np.exp(free[0]), free[1]).climb(evidence, codes, weight)
     assert found == pytest.approx(value(*free), rel=1e-10)
     steps = [np.array(free) + 1e-5 * np.eye(2)[i] * np.array([[1], [-1]]) for i in range(2)]
     expected = [(value(*up) - value(*down)) / 2e-5 for up, down in steps]
@@ -109,3 +117,41 @@ def test_few_documents_and_bad_folds(kind):
     )  # classes are too small
     with pytest.raises(ValueError, match="cross_fit: got 1, expected 0, or 2 and more folds"):
         CLASSIFIERS[kind](cross_fit=1).fit(X, y)
+
+
+def test_folds_know_words_and_labels_and_no_rows():
+    X, y = bursty(200)
+    places, rows = y.astype(np.intp), np.append(RNG.permutation(200), np.arange(50))
+    places[:2] = 3  # fewer than folds
+    fold = folds_by_words(X, places, 4)
+    np.testing.assert_array_equal(folds_by_words(X[rows], places[rows], 4), fold[rows])
+    assert (fold[:2] == -1).all() and (fold[2:] >= 0).all()
+    for code in range(3):
+        assert np.ptp(np.bincount(fold[places == code], minlength=4)) <= 1
+    assert folds_by_words(X[:19], places[2:21], 4) is None
+    twice = sp.vstack([X[2:12]] * 20).tocsr()  # a document that is there twice is no new one
+    assert folds_by_words(twice, np.tile(places[2:12], 20), 4) is None
+
+
+def test_words_have_their_own_hash_in_any_order():
+    X = bursty(200)[0].astype(np.float32)
+    dense, found = X.toarray(), word_hashes(X)
+    turned = X.copy()
+    for first, last in zip(X.indptr, X.indptr[1:], strict=False):
+        turned.indices[first:last], turned.data[first:last] = X.indices[first:last][::-1], X.data[first:last][::-1]
+    np.testing.assert_array_equal(word_hashes(turned), found)
+    np.testing.assert_array_equal(word_hashes(sp.csr_matrix(dense.astype(np.float64))), found)
+    assert len(np.unique(found)) == len(np.unique(dense, axis=0))
+    assert len(np.unique(word_hashes(sp.csr_matrix([[1, 2], [2, 1], [0, 0], [0, 1], [1, 0], [1, 1], [2, 2.5]])))) == 7
+
+
+@pytest.mark.parametrize("prior", ["jeffreys", "exponential"])
+def test_a_weight_is_a_document_as_often(prior):
+    X, y = bursty(150)
+    weight = RNG.integers(0, 3, size=150)
+    rows = RNG.permutation(np.repeat(np.arange(150), weight))
+    once = SAGEClassifier(prior=prior).fit(X, y, sample_weight=weight)
+    often = SAGEClassifier(prior=prior).fit(X[rows], y[rows])
+    np.testing.assert_allclose(once.temperature_, often.temperature_, rtol=1e-4)
+    assert once.temperature_.level != 1.0
+    np.testing.assert_allclose(once.predict_proba(X), often.predict_proba(X), rtol=1e-3, atol=1e-6)

@@ -42,3 +42,17 @@ def near_duplicates(counts: sp.csr_matrix) -> np.ndarray:
     edges = (np.ones(alike.sum()), (long[one[alike]], long[other[alike]]))
     found: np.ndarray = connected_components(sp.coo_matrix(edges, shape=(n_documents, n_documents)), directed=False)[1]
     return found
+
+
+def word_hashes(counts: sp.csr_matrix) -> np.ndarray:
+    """(D,) a number of 64 bits for each document, the same for the same words as often.
+
+    The sum of a hash of each word with its count; a sum does not depend on the order of the words.
+    """
+    amount = counts.data.astype(np.float64).view(np.uint64)
+    x = (counts.indices.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) ^ amount
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # splitmix64
+        x = (x ^ x >> np.uint64(shift)) * np.uint64(factor)
+    sums = np.append(np.uint64(0), np.cumsum(x ^ x >> np.uint64(31), dtype=np.uint64))
+    found: np.ndarray = sums[counts.indptr[1:]] - sums[counts.indptr[:-1]]
+    return found

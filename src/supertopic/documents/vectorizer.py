@@ -190,7 +190,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if asked == "pandas":
             index = getattr(X, "index", None)
-            frame = pd.DataFrame.sparse.from_spmatrix(counts, columns=self.get_feature_names_out())
+            frame = pd.DataFrame.sparse.from_spmatrix(counts, columns=self.get_feature_names_out()).fillna(0)
             return frame if index is None or callable(index) else frame.set_axis(index)
         setattr(counts, WORDS, self.get_feature_names_out())
         return counts

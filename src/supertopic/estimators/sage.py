@@ -193,7 +193,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
             fitted = kept(spec, vocabulary, Fit(state, trace.tolist(), found.n_iter))
             fitted = replace(fitted, doc_topic=fitted.infer(corpus, backend))
-        temperature = cross_fitted_temperature(self, corpus, codes, len(classes), sample_weight=weight)
+        temperature = cross_fitted_temperature(self, corpus, codes, len(classes), weight)
         self._take(replace(fitted, notes={"temperature": list(temperature)}))
         warn_empty(corpus)
         return self

@@ -15,19 +15,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
 from supertopic.backends import make_backend
 from supertopic.backends.base import Run, in_turn
 from supertopic.checks import check_whole
 from supertopic.documents.corpus import Corpus
+from supertopic.documents.duplicates import word_hashes
 
 _LIMITS = ((np.log(0.05), np.log(1e4)), (0.0, 1.0))  # of the level's logarithm, and of the power
 _STARTS = (0.0, 0.5)  # powers that two searches begin at
-_LEAST = 5  # labelled documents in a fold
+_LEAST = 5  # different documents in a fold
 
 
 class Temperature(NamedTuple):
@@ -47,9 +48,9 @@ class Temperature(NamedTuple):
 
     def log_likelihood(self, evidence: Evidence, codes: np.ndarray) -> float:
         """Of labels (D,)."""
-        return self.climb(evidence, codes)[0]
+        return self.climb(evidence, codes, np.ones(len(codes)))[0]
 
-    def climb(self, evidence: Evidence, codes: np.ndarray) -> tuple[float, np.ndarray]:
+    def climb(self, evidence: Evidence, codes: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
         """The log-likelihood of labels (D,), and its slopes in the logarithm of the level and in the power.
 
         d score / d log T = -log_words / T, so that a document's slope is that of its label less the mean over classes.
@@ -60,8 +61,8 @@ class Temperature(NamedTuple):
         np.exp(scores, out=scores)
         total = scores.sum(axis=1)
         mean = np.einsum("dc,dc->d", scores, evidence.log_words) / total
-        slope = (mean - evidence.log_words[own]) / (self.level * evidence.sizes**self.power)
-        return float((found - np.log(total)).sum()), np.array([slope.sum(), slope @ np.log(evidence.sizes)])
+        slope = weight * (mean - evidence.log_words[own]) / (self.level * evidence.sizes**self.power)
+        return float(weight @ (found - np.log(total))), np.array([slope.sum(), slope @ np.log(evidence.sizes)])
 
 
 class Evidence(NamedTuple):
@@ -73,33 +74,50 @@ class Evidence(NamedTuple):
 
 
 def cross_fitted_temperature(
-    estimator: Any, corpus: Corpus, codes: np.ndarray, n_classes: int, **beside: np.ndarray
+    estimator: Any, corpus: Corpus, codes: np.ndarray, n_classes: int, weight: np.ndarray | None = None
 ) -> Temperature:
     """The temperature of an estimator, by fits without a fold of the documents; 1 where these are too few.
 
-    Documents of a class with fewer than one for each fold are in all fits: the others tell the temperature.
-
     codes : (D,) places of the labels among the classes, NaN where missing
-    beside : what else `fit` takes for every document
+    weight : (D,) how often each document counts, where `fit` takes that
     """
-    n_folds, known = int(estimator.cross_fit), np.flatnonzero(~np.isnan(codes))
-    places = codes[known].astype(np.intp)
-    told = np.flatnonzero(np.bincount(places)[places] >= n_folds)
-    if not n_folds or len(told) < _LEAST * n_folds:
+    counted = np.ones(len(codes)) if weight is None else weight
+    known = np.flatnonzero(~np.isnan(codes) & (counted > 0))
+    places, counted, n_folds = codes[known].astype(np.intp), counted[known], int(estimator.cross_fit)
+    fold = folds_by_words(corpus.counts[known], places, n_folds) if n_folds else None
+    if fold is None:
         return Temperature()
-    found = np.empty((len(told), n_classes))
+    found = np.empty((len(known), n_classes))
     own = estimator.get_params(deep=False)
     alone = {"cross_fit": 0, "vectorizer": None, "verbose": 0, "checkpoint": None, "warm_start": False}
-    for _, out in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(told, places[told]):
-        rest = np.delete(np.arange(len(known)), told[out])
+    for number in range(n_folds):
+        rest, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         other = clone(estimator).set_params(**{name: value for name, value in alone.items() if name in own})
-        more = {name: values[known[rest]] for name, values in beside.items()}
+        more = {} if weight is None else {"sample_weight": counted[rest]}
         other.fit(corpus.counts[known[rest]], places[rest], **more)
-        evidence = other.evidence(Corpus(corpus.counts[known[told[out]]]))
+        evidence = other.evidence(Corpus(corpus.counts[known[out]]))
         found[out] = evidence.log_words
+    told = np.flatnonzero(fold >= 0)
     with make_backend(estimator.backend, estimator.n_jobs) as backend:
-        sizes = lengths_of(corpus)[known[told]]
-        return fit_temperature(Evidence(found, evidence.log_shares, sizes), places[told], backend.all)
+        evidence = Evidence(found[told], evidence.log_shares, lengths_of(corpus)[known[told]])
+        return fit_temperature(evidence, places[told], backend.all, counted[told])
+
+
+def folds_by_words(counts: sp.csr_matrix, places: np.ndarray, n_folds: int) -> np.ndarray | None:
+    """(n,) the fold of each document by its words, whatever its row; None where documents are too few.
+
+    The same words with the same label have the same fold: a fit that has seen them once knows them, and it does not
+    matter whether a document is there twice or has twice the weight. Every class is spread over the folds. Classes with
+    fewer different documents than there are folds have -1: they are in all fits, and the others tell the temperature.
+    """
+    keys = np.column_stack([places.astype(np.uint64), word_hashes(counts)])
+    different, which = np.unique(keys, axis=0, return_inverse=True)
+    of_class = different[:, 0].astype(np.intp)
+    told = np.bincount(of_class)[of_class] >= n_folds
+    if np.count_nonzero(told) < _LEAST * n_folds:
+        return None
+    fold = np.where(told, np.cumsum(told) % n_folds, -1)
+    return fold[which.ravel()]
 
 
 def lengths_of(corpus: Corpus) -> np.ndarray:
@@ -107,12 +125,16 @@ def lengths_of(corpus: Corpus) -> np.ndarray:
     return np.maximum(np.asarray(corpus.counts.sum(axis=1, dtype=np.float64)).ravel(), 1.0)
 
 
-def fit_temperature(evidence: Evidence, codes: np.ndarray, run: Run = in_turn) -> Temperature:
-    """The temperature under which labels (n,) are the most probable."""
+def fit_temperature(
+    evidence: Evidence, codes: np.ndarray, run: Run = in_turn, weight: np.ndarray | None = None
+) -> Temperature:
+    """The temperature under which labels (n,), each of which counts `weight` times, are the most probable."""
+    counted = np.ones(len(codes)) if weight is None else weight
+    counted = counted / counted.sum()
 
     def loss(free: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slopes = Temperature(float(np.exp(free[0])), float(free[1])).climb(evidence, codes)
-        return -value / len(codes), -slopes / len(codes)
+        value, slopes = Temperature(float(np.exp(free[0])), float(free[1])).climb(evidence, codes, counted)
+        return -value, -slopes
 
     ends: dict[float, Any] = {}
 
