@@ -539,7 +539,9 @@ def test_other_engines_covariates_missing_labels_and_files(inference, tmp_path):
     assert model.covariate_coef_[0, 0] == pytest.approx(2.0, abs=0.4)
     found = model.predict(counts, return_interval=0.9, covariates=extra)
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(load(tmp_path / "model").predict(counts, 0.9, extra), found)
+    np.testing.assert_array_equal(
+        load(tmp_path / "model").predict(counts, return_interval=0.9, covariates=extra), found
+    )
 
 
 def test_several_responses_have_levels_each():

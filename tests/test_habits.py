@@ -111,8 +111,11 @@ def test_streams_of_classes_and_of_several_responses():
     several = TopicModel(2, **given).fit(TEXTS, pd.DataFrame({"y": Y, "c": np.where(Y > 0, "pet", "money")}))
     assert list(next(several.predict(batches()))) == ["y", "c"]
     extra = SLDARegressor(2, **given).fit(TEXTS, Y, covariates=np.arange(30.0))
-    with pytest.raises(ValueError, match="X: got a Stream, which brings no covariates"):
-        extra.predict(batches())
+    with pytest.raises(ValueError, match="covariates: got a value beside a Stream, which brings its own"):
+        extra.predict(batches(), covariates=np.arange(30.0))
+    blocks = [(TEXTS[a:b], None, {"covariates": np.arange(30.0)[a:b]}) for a, b in ((0, 4), (4, 30))]
+    found = pd.concat(extra.predict(Stream.from_iterable(blocks)))
+    np.testing.assert_allclose(found["prediction"], extra.predict(TEXTS, covariates=np.arange(30.0)), rtol=1e-6)
     with pytest.raises(ValueError, match="X: got a Stream, but a HTMM needs sentences"):
         HTMM(2, vectorizer=Vectorizer(min_df=1), max_iter=2).fit(TEXTS).transform(batches())
 

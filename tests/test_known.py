@@ -144,7 +144,6 @@ def everything():
     beside = {
         "sample_weight": np.arange(N),
         "embeddings": rng.normal(size=(N, 3)),
-        "covariates": rng.normal(size=(N, 2)),
     }
     return Known.of(N, metadata=TABLE, groups="blog", times=TABLE["date"], **beside)
 
@@ -200,7 +199,7 @@ def test_it_is_kept_whole():
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda about, arrays: about.update(n_documents=5), "covariates has 30 rows, expected 5"),
+        (lambda about, arrays: about.update(n_documents=5), "weight has 30 rows, expected 5"),
         (
             lambda about, arrays: about["columns"]["groups"].update(levels=["x"]),
             "'blog' has values outside of its 1 levels",

@@ -225,10 +225,10 @@ def test_stream_of_files_is_the_corpus(tmp_path, name):
     vectorizer = Vectorizer().fit_stream(stream.texts())
     assert stream.n_documents == 5
     assert vectorizer.to_dict() == Vectorizer().fit(FRAME["text"]).to_dict()
-    pairs = list(stream.pairs(vectorizer))
-    counts = sp.vstack([corpus.counts for corpus, _ in pairs])
+    parts = list(stream.parts(vectorizer))
+    counts = sp.vstack([part.corpus.counts for part in parts])
     np.testing.assert_array_equal(counts.toarray(), vectorizer.transform(FRAME["text"]).toarray())
-    np.testing.assert_array_equal(np.concatenate([y for _, y in pairs]), FRAME["rating"])
+    np.testing.assert_array_equal(np.concatenate([part.y for part in parts]), FRAME["rating"])
     assert [len(corpus) for corpus in stream.batches(vectorizer)] == [2, 2, 1]
 
 
@@ -249,13 +249,13 @@ def test_streams_of_callables_and_iterables():
             assert [len(corpus) for corpus in stream.batches(vectorizer)] == [2, 1]
     stream = Stream.from_iterable([(block, np.arange(block.shape[0])) for block in counts], n_documents=3)
     assert repr(stream) == "Stream(3 documents)"
-    assert [y.tolist() for _, y in stream.pairs()] == [[0, 1], [0]]
+    assert [part.y.tolist() for part in stream.parts()] == [[0, 1], [0]]
     with pytest.raises(ValueError, match="only a stream of strings has texts"):
         list(stream.texts())
     with pytest.raises(ValueError, match="The batch has 2 features, but model is expecting 3 features"):
         list(stream.batches(n_features=3))
     with pytest.raises(ValueError, match="2 documents came with 1 responses"):
-        list(Stream.from_iterable([(counts[0], [1])]).pairs())
+        list(Stream.from_iterable([(counts[0], [1])]).parts())
 
 
 @pytest.mark.parametrize("name", ["docs.csv", "docs.parquet", "docs.jsonl"])
@@ -269,19 +269,17 @@ def test_a_stream_hands_columns_on(tmp_path, name):
     stream = Stream(tmp_path / name, "text", "y", 2, sample_weight="weight", **asked)
     parts = list(stream.parts(Vectorizer(min_df=1).fit(frame["text"])))
     assert [len(part.corpus) for part in parts] == [2, 1] and [list(part.y) for part in parts] == [[1, 2], [3]]
-    assert [list(part.beside) for part in parts] == [["covariates", "metadata", "groups", "times", "sample_weight"]] * 2
-    together = {name: pd.concat([part.beside[name] for part in parts], ignore_index=True) for name in parts[0].beside}
-    assert list(together["covariates"].columns) == ["party", "age"]
-    for name, columns in {**asked, "sample_weight": "weight"}.items():
-        assert together[name].to_numpy().tolist() == frame[columns].to_numpy().tolist()
-    known = Known.join(Known.of(len(p.corpus), metadata=p.beside["metadata"], groups=p.beside["groups"]) for p in parts)
-    assert known.column("date").kind == "date" and known.groups.values.tolist() == [0, 1, 0]
+    covariates = pd.concat([part.covariates for part in parts])
+    assert covariates.to_numpy().tolist() == frame[["party", "age"]].to_numpy().tolist()
+    known = Known.join(part.known for part in parts)
+    assert known.frame()["age"].tolist() == [3, 4, 5] and known.times.kind == known.column("date").kind == "date"
+    assert known.groups.values.tolist() == [0, 1, 0] and known.weight.tolist() == [1.0, 0.5, 2.0]
 
 
 def test_streams_of_callables_hand_on_what_they_are_given():
     batches = [(["a"], [1], {"covariates": np.ones((1, 2))}), (["b"], None, {"covariates": None}), (["c"], [1])]
     parts = Stream.from_iterable(batches[:2]).parts(Vectorizer(min_df=1).fit(["cat cow dog"]))
-    assert next(parts).beside["covariates"].shape == (1, 2)
+    assert next(parts).covariates.shape == (1, 2)
     with pytest.raises(ValueError, match="covariates: got with some batches only, expected with all or none"):
         next(parts)
     with pytest.raises(ValueError, match=r"A batch came with \['colours'\]; expected a dict of some of covariates, "):

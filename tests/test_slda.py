@@ -346,7 +346,9 @@ def test_saving_keeps_intervals(name, tmp_path):
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.dispersion_ == model.dispersion_
-    for a, b in zip(again.predict(counts, 0.8), model.predict(counts, 0.8), strict=True):
+    for a, b in zip(
+        again.predict(counts, return_interval=0.8), model.predict(counts, return_interval=0.8), strict=True
+    ):
         np.testing.assert_array_equal(a, b)
 
 

@@ -83,7 +83,7 @@ def predict_frame(
     if outcomes[0].kind == "number":
         if interval is None:
             return pd.DataFrame({"prediction": model.predict(documents, **given)})
-        found = model.predict(documents, interval, **given)
+        found = model.predict(documents, return_interval=interval, **given)
         return pd.DataFrame(dict(zip(("prediction", "lower", "upper"), found, strict=True)))
     frame = pd.DataFrame({"prediction": model.predict(documents, **given)})
     if hasattr(model, "predict_proba"):

@@ -1,7 +1,7 @@
 """What is known of documents beside their words: a table of columns that travels with them.
 
-Each user takes what it needs: the response its covariates and weights, the prior on topic shares and the effects their
-columns of metadata, the folds and the errors their groups and times.
+Each user takes what it needs: the response its covariates, weights and embeddings, the prior on topic shares and the
+effects their columns of metadata, the folds and the errors their groups and times.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from supertopic.documents.columns import Column, as_categories, listed, read_col
 
 __all__ = ["Known"]
 
-_PLAIN, _COLUMNS = ("covariates", "weight", "embeddings"), ("groups", "times")  # fields that are arrays, and columns
+_PLAIN, _COLUMNS = ("weight", "embeddings"), ("groups", "times")  # fields that are arrays, and columns
 
 LARGEST_WEIGHT = 1e9  # of a document: sums of squares stay numbers
 
@@ -30,7 +30,6 @@ class Known:
     Parameters
     ----------
     n_documents : int
-    covariates : (D, P) numbers that join the topics in the linear predictor, on the users' scale
     metadata : columns by name
     groups : who a document belongs to, such as its author: a column of categories without missing values
     times : a column of dates or numbers without missing values
@@ -39,7 +38,6 @@ class Known:
     """
 
     n_documents: int
-    covariates: np.ndarray | None = None
     metadata: dict[str, Column] = field(default_factory=dict)
     groups: Column | None = None
     times: Column | None = None
@@ -48,8 +46,8 @@ class Known:
 
     @classmethod
     def of(
-        cls, n_documents: int, *, covariates: np.ndarray | None = None, metadata: Any = None, groups: Any = None,
-        times: Any = None, sample_weight: Any = None, embeddings: Any = None,
+        cls, n_documents: int, *, metadata: Any = None, groups: Any = None, times: Any = None,
+        sample_weight: Any = None, embeddings: Any = None,
     ) -> Self:  # fmt: skip
         """From what users give: arrays, lists, frames of any kind, dicts of columns; refuses nonsense in a sentence.
 
@@ -58,7 +56,6 @@ class Known:
         table = read_columns("metadata", metadata, n_documents)
         return cls(
             n_documents,
-            covariates,
             table,
             _groups(_chosen("groups", groups, table, n_documents)),
             _times(_chosen("times", times, table, n_documents)),
@@ -97,6 +94,27 @@ class Known:
     def join(batches: Iterable[Known]) -> Known:
         """What is known of the documents of all batches, one after another."""
         return reduce(Known.__add__, batches)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(D,) the weights, ones where there are none."""
+        return np.ones(self.n_documents) if self.weight is None else self.weight
+
+    def only(self, names: Iterable[str]) -> Known:
+        """Some columns of metadata, and nothing else."""
+        return Known(self.n_documents, {name: self.column(name) for name in names})
+
+    def covariates(self, given: Any) -> Any:
+        """Covariates as users give them, of which names stand for columns of metadata."""
+        names = [given] if isinstance(given, str) else given
+        if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
+            return given
+        if not self.metadata:
+            raise ValueError(f"covariates: got the name {names[0]!r}, which needs metadata= with this column")
+        wrong = next((name for name in names if name not in self.metadata), None)
+        if wrong is not None:
+            raise ValueError(f"covariates: got the name {wrong!r}, expected some of {listed(self.metadata)}")
+        return pd.DataFrame({name: self.metadata[name].series() for name in names})
 
     def column(self, name: str) -> Column:
         """A column of metadata; refuses a name that is none."""

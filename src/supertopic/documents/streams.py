@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from supertopic.documents.corpus import Corpus, as_corpus, as_texts, holds_text
+from supertopic.documents.known import Known
 from supertopic.documents.readers import Source, find_column, find_files, read_batches, texts_of, warn_missing
 
-__all__ = ["BESIDE", "Part", "Stream"]
+__all__ = ["BESIDE", "Part", "Stream", "refuse_beside"]
 
 BESIDE = ("covariates", "metadata", "groups", "times", "sample_weight", "embeddings")  # as `fit` takes them
 
@@ -22,7 +23,14 @@ class Part(NamedTuple):
 
     corpus: Corpus
     y: Any  # the responses; None where there are none
-    beside: dict[str, Any]  # further arguments of `fit` for these documents, by name
+    covariates: Any  # as `fit` takes them
+    known: Known  # what else is known of the documents
+
+    def beside(self) -> dict[str, Any]:
+        """What predictions take, by name; what is not known is missing."""
+        found = {"covariates": self.covariates, "embeddings": self.known.embeddings}
+        found["metadata"] = self.known.frame() if self.known.metadata else None
+        return {name: one for name, one in found.items() if one is not None}
 
 
 class Stream:
@@ -127,13 +135,6 @@ class Stream:
         for part in self.parts(vectorizer, n_features):
             yield part.corpus
 
-    def pairs(self, vectorizer: Any | None = None, n_features: int | None = None) -> Iterator[tuple[Corpus, Any]]:
-        """The counts and the responses (None where there are none) of each batch; refuses further columns."""
-        for part in self.parts(vectorizer, n_features):
-            if part.beside:
-                raise ValueError(f"{next(iter(part.beside))}: got columns of a Stream, which a fit does not take yet")
-            yield part.corpus, part.y
-
     def parts(self, vectorizer: Any | None = None, n_features: int | None = None) -> Iterator[Part]:
         """The counts, the responses and what else is known of each batch."""
         names: set[str] | None = None
@@ -144,7 +145,8 @@ class Stream:
             if names is not None and set(beside) != names:
                 raise ValueError(f"{min(set(beside) ^ names)}: got with some batches only, expected with all or none")
             names = set(beside)
-            yield Part(corpus, y, beside)
+            known = Known.of(len(corpus), **{name: one for name, one in beside.items() if name != "covariates"})
+            yield Part(corpus, y, known.covariates(beside.get("covariates")), known)
 
     def __repr__(self) -> str:
         size = "unknown" if self.n_documents is None else f"{self.n_documents:,}"
@@ -177,6 +179,13 @@ class Stream:
             y = None if target is None else find_column(frame, target).to_numpy()
             yield texts, y, {name: _columns_of(frame, columns) for name, columns in beside.items()}
         warn_missing(n_missing, n_documents, text)
+
+
+def refuse_beside(**given: Any) -> None:
+    """Refuse arguments of a fit beside a Stream."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name}: got a value beside a Stream, which brings its own; expected None")
 
 
 def _columns_of(frame: pd.DataFrame, columns: str | list[str]) -> Any:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.known import Known
 from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator, word_table
@@ -111,12 +112,14 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None) -> Self:
         """Learn the topics of each class and the shared ones.
 
         X : counts, strings, or a Corpus
         y : (D,) labels; documents whose label is missing (None or NaN) are left out
+        metadata, groups, times : as in `LDA.fit`
         """
+        beside = {"metadata": metadata, "groups": groups, "times": times}
         self._check_parameters()
         self._engine().read(self)
         corpus, vocabulary = self._read(X)
@@ -128,6 +131,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         if len(known) == 0:
             raise ValueError("y is missing for every document; expected some labels")
         spec = self._spec(Schema(classes=classes))
+        Known.of(len(corpus), **beside)
         n_members = np.bincount(codes[known].astype(np.intp), minlength=len(classes))
         shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(classes))
         more = {"log_shares": np.log(shares / shares.sum())}
@@ -235,7 +239,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         posterior = self.predict_proba(X)
         return self.classes_[np.argmax(posterior, axis=1)]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
         return score_classes(y, self.predict(X), self.classes_, sample_weight)
 

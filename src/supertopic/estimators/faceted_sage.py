@@ -16,6 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.corpus import warn_empty
+from supertopic.documents.known import Known
 from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions.facets import CellDesign, Components
 from supertopic.estimators.shared.reading.facets import FACETS, FacetedEstimator, facet_parts
@@ -129,18 +130,21 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None) -> Self:
         """Learn the deviations of topics, labels and their interactions.
 
         X : counts, strings, or a Corpus
         y : frame, Series or array of labels, a column per facet; None or NaN where missing
+        metadata, groups, times : as in `LDA.fit`
         """
+        beside = {"metadata": metadata, "groups": groups, "times": times}
         prior = self._check()
         if self.label_prior not in _LABEL_PRIORS:
             expected = " or ".join(map(repr, _LABEL_PRIORS))
             raise ValueError(f"label_prior: got {self.label_prior!r}, expected {expected}")
         corpus, vocabulary = self._read(X)
         table, names = _columns(y, len(corpus), self.facets, type(self).__name__)
+        Known.of(len(corpus), **beside)
         found = {name: as_codes(column, type(self).__name__) for name, column in zip(names, table.T, strict=True)}
         values = {name: classes for name, (_, classes) in found.items()}
         interactions = _check_interactions(self.interactions, names)

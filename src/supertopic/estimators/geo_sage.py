@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.corpus import warn_empty
+from supertopic.documents.known import Known
 from supertopic.emissions.facets import CellDesign
 from supertopic.estimators.shared.reading.checks import require_number, require_whole
 from supertopic.estimators.shared.reading.facets import FACETS, FacetedEstimator
@@ -80,18 +81,21 @@ class GeoSAGE(FacetedEstimator):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None) -> Self:
         """Learn regions, and the deviations of topics, regions and their interactions.
 
         X : counts, strings, or a Corpus
         y : (D, 2) latitude and longitude in degrees, or a frame with these columns; NaN where not known
+        metadata, groups, times : as in `LDA.fit`
         """
+        beside = {"metadata": metadata, "groups": groups, "times": times}
         prior = self._check()
         require_whole(self, "n_regions", or_none=True)
         require_whole(self, "max_regions")
         require_number(self, "word_weight", above_zero=True)
         corpus, vocabulary = self._read(X)
         place = _places(y, len(corpus))
+        Known.of(len(corpus), **beside)
         seed = self._seed_of_fit()
         regions = Regions.of(place, self.n_regions, self.max_regions, seed)
         design = self._design_of(len(regions.mean))

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.known import Known
 from supertopic.documents.sentences import Rows, gather
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
@@ -104,17 +105,23 @@ class HTMM(TopicEstimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, documents: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, documents: Any = None, *, metadata: Any = None, groups: Any = None,
+        times: Any = None,
+    ) -> Self:  # fmt: skip
         """Learn topics, and how often they change.
 
         X : texts, lists of sentences, or a row per sentence
         documents : (S,) the document of each row, if rows are sentences; the rows of a document stand together
+        metadata, groups, times : of the documents, as in `LDA.fit`
         """
+        beside = {"metadata": metadata, "groups": groups, "times": times}
         self._check_parameters()
         self._engine().read(self)
         rows = gather(X, documents)
         corpus, vocabulary = self._read(rows)
         sentences, spec = Sentences(corpus.counts, rows.first), self._spec(Schema())
+        Known.of(len(sentences), **beside)
         # part of the checkpoint's fingerprint: the same sentences in other documents are another fit
         owners = np.repeat(np.arange(float(len(sentences))), np.diff(rows.first))
         batch = Batch(sentences.counts, owners, np.ones(len(owners)), spec.model.n_topics)
@@ -127,10 +134,6 @@ class HTMM(TopicEstimator):
         self._take(replace(fitted, doc_topic=shares))
         warn_empty(Corpus(sentences.by_document))
         return self
-
-    def fit_transform(self, X: Any, y: Any = None, documents: Any = None, **params: Any) -> np.ndarray:
-        """Fit, and give the topic shares of the training documents."""
-        return self.fit(X, y, documents).doc_topic_
 
     def _check_parameters(self) -> None:
         """Refuses parameters that make no sense, before any work is done."""
@@ -157,7 +160,7 @@ class HTMM(TopicEstimator):
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def transform(self, X: Any, documents: Any = None) -> np.ndarray:
+    def transform(self, X: Any, documents: Any = None, *, metadata: Any = None) -> np.ndarray:
         """Topic shares of each document: (D, K), rows sum to one. Shares are equal where no word is known."""
         sentences = self._as_sentences(X, documents)[1]
         warn_empty(Corpus(sentences.by_document))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -67,18 +67,6 @@ class MedLDA(SupervisedEstimator):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> Self:
-        """Find topics in X that separate y; documents whose y is missing take part without it.
-
-        Parameters
-        ----------
-        X : counts, strings, or a Corpus
-        y : (D,); None or NaN: missing
-        sample_weight : (D,) weights of the documents' losses: C is per document, times this
-        covariates : as in `SLDARegressor.fit`
-        """
-        return super().fit(X, y, sample_weight, covariates)
-
     def _supervision(self) -> float:
         """C weighs the losses; there is nothing else to weigh."""
         return 1.0
@@ -117,7 +105,9 @@ class MedLDA(SupervisedEstimator):
         check_is_fitted(self, "support_")
         return self.plot.trace("support")
 
-    def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
+    def log_density(
+        self, X: Any, y: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} has a loss, no density of y")
 
 
@@ -220,14 +210,22 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         self._show("coef_std_", None if table.std is None else table.std[0])
         self.dispersion_ = users_dispersion(fitted)
 
-    def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
+    def predict(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None,
+        return_interval: float | None = None,
+    ) -> Any:  # fmt: skip
         """E[y] of new documents (D,); `return_interval=0.9` adds the ends of intervals that hold nine of ten."""
-        found = self._predicted(X, covariates)
+        found = self._predicted(X, covariates, metadata, embeddings)
         return predict_numbers(self.fitted_, found, return_interval)
 
-    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
+        embeddings: Any = None,
+    ) -> float:  # fmt: skip
         """Predictive R². Missing values of y are left out."""
-        return score_numbers(y, self.predict(X, covariates=covariates))
+        return score_numbers(
+            y, self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings), sample_weight
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -352,27 +350,39 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
             )
         return self._predict_proba
 
-    def _predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def _predict_proba(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         """Probabilities of the classes, (D, M), in the order of `classes_`."""
         check_is_fitted(self, "fitted_")
         scaling = self.fitted_.certainty.scaling
         if scaling is None:
             raise ValueError("predict_proba needs a fit with cross_fit, which this model was loaded or fitted without")
-        return scaled_probabilities(scaling, self._predicted(X, covariates).scores.score)
+        return scaled_probabilities(scaling, self._predicted(X, covariates, metadata, embeddings).scores.score)
 
-    def decision_function(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def decision_function(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second; with the covariates' part, if any."""
-        score = self._predicted(X, covariates).scores.score
+        score = self._predicted(X, covariates, metadata, embeddings).scores.score
         return score[:, 0] if score.shape[1] == 1 else score
 
-    def predict(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None) -> np.ndarray:
         """The class with the largest decision value."""
-        found = self._predicted(X, covariates)
+        found = self._predicted(X, covariates, metadata, embeddings)
         return self.classes_[found.means[0].argmax(axis=1)]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
+        embeddings: Any = None,
+    ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X, covariates), self.classes_, sample_weight)
+        return score_classes(
+            y,
+            self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings),
+            self.classes_,
+            sample_weight,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.known import Known
 from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
@@ -163,20 +164,25 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     n_jobs: int | None = None
     backend: Any = "threads"
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:  # fmt: skip
         """Learn what each class adds to the background.
 
         X : counts, strings, or a Corpus
         y : (D,) labels; documents whose label is missing (None or NaN) are left out
+        metadata, groups, times : as in `LDA.fit`
         sample_weight : (D,) how often each document counts
         """
+        beside = {"metadata": metadata, "groups": groups, "times": times, "sample_weight": sample_weight}
         prior = self._check()
         corpus, vocabulary = self._read(X)
         table, _ = as_table(y, len(corpus), type(self).__name__)
         if table.shape[1] != 1:
             raise ValueError(f"y has {table.shape[1]} columns; {type(self).__name__} takes one column of labels")
         codes, classes = as_codes(table[:, 0], type(self).__name__)
-        weight = _check_sample_weight(sample_weight, corpus.counts, dtype=np.float64, ensure_non_negative=True)
+        weight = Known.of(len(corpus), **beside).weights
         known = np.flatnonzero(~np.isnan(codes))
         if len(known) == 0:
             raise ValueError("y is missing for every document; expected some labels")
@@ -226,7 +232,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         found = self.predict_proba(X)
         return self.classes_[np.argmax(found, axis=1)]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
         """The share of the documents with a label whose class is predicted."""
         return score_classes(y, self.predict(X), self.classes_, sample_weight)
 

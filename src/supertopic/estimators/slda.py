@@ -343,18 +343,26 @@ class SLDARegressor(RegressorMixin, SLDA):
         self.intercept_ = float(table.intercept[0]) if single else table.intercept
         self.dispersion_ = users_dispersion(fitted)
 
-    def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
+    def predict(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None,
+        return_interval: float | None = None,
+    ) -> Any:  # fmt: skip
         """E[y] of new documents (D,), or (D, M) for several responses.
 
         With `return_interval=0.9`, three arrays of this shape: E[y], and the lower and upper ends of intervals that
         hold nine of ten. `covariates` are those of the documents, for a model that was fitted with covariates.
         """
-        found = self._predicted(X, covariates)
+        found = self._predicted(X, covariates, metadata, embeddings)
         return predict_numbers(self.fitted_, found, return_interval)
 
-    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
+        embeddings: Any = None,
+    ) -> float:  # fmt: skip
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
-        return score_numbers(y, self.predict(X, covariates=covariates))
+        return score_numbers(
+            y, self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings), sample_weight
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -449,24 +457,30 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         if fitted.spec.response.n_dispersion:
             self.dispersion_ = self.cutpoints_ = fitted.spec.response.spread(fitted.state.dispersion)
 
-    def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         """Probabilities of the classes, (D, C), in the order of `classes_`."""
-        return self._predicted(X, covariates).means[0]
+        return self._predicted(X, covariates, metadata, embeddings).means[0]
 
-    def decision_function(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def decision_function(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         """The linear predictor: (D,), positive for the second of two classes; one column per class for "softmax"."""
-        found = self._predicted(X, covariates)
+        found = self._predicted(X, covariates, metadata, embeddings)
         if found.scores.score.shape[1] == 1:
             return found.scores.score[:, 0]
         logs = np.log(found.means[0])
         return logs if logs.shape[1] > 2 else logs[:, 1] - logs[:, 0]
 
-    def predict(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None) -> np.ndarray:
         """The most probable class of each document; the median class for "ordinal"."""
-        chances = self.predict_proba(X, covariates)
+        chances = self.predict_proba(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
         return self.classes_[self.fitted_.spec.response.decide(chances)]
 
-    def predict_set(self, X: Any, probability: float = 0.9, covariates: Any = None) -> np.ndarray:
+    def predict_set(
+        self, X: Any, probability: float = 0.9, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         """(D, C) bool: the classes of each document's prediction set, in the order of `classes_`.
 
         Sets hold the true class of new documents with the given probability; this needs `cross_fit`. A document that is
@@ -474,14 +488,22 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         """
         if not 0 < probability < 1:
             raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
-        chances = self.predict_proba(X, covariates)
+        chances = self.predict_proba(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
         if self.fitted_.certainty.levels is None:
             raise ValueError("predict_set needs out-of-fold predictions: fit with cross_fit=5")
         return classes_within(chances, own_levels(self.fitted_, 0), probability)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
+        embeddings: Any = None,
+    ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X, covariates), self.classes_, sample_weight)
+        return score_classes(
+            y,
+            self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings),
+            self.classes_,
+            sample_weight,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

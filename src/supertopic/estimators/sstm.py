@@ -257,14 +257,22 @@ class SSTMRegressor(RegressorMixin, SSTM):
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         return columns[..., 0, :] if columns.shape[-2] == 1 else columns
 
-    def predict(self, X: Any, return_interval: float | None = None, covariates: Any = None) -> Any:
+    def predict(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None,
+        return_interval: float | None = None,
+    ) -> Any:  # fmt: skip
         """E[y] of new documents (D,), or (D, M) for several responses, as in `SLDARegressor`."""
-        found = self._predicted(X, covariates)
+        found = self._predicted(X, covariates, metadata, embeddings)
         return predict_numbers(self.fitted_, found, return_interval)
 
-    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
+        embeddings: Any = None,
+    ) -> float:  # fmt: skip
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
-        return score_numbers(y, self.predict(X, covariates=covariates))
+        return score_numbers(
+            y, self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings), sample_weight
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -338,27 +346,39 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         super()._publish(fitted)
         self.classes_, self.intercept_ = cast(np.ndarray, fitted.classes), self.coefficients_.intercept
 
-    def predict_proba(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         """Probabilities of the classes, (D, C): each one's against the rest, made to sum to one."""
-        found = self._predicted(X, covariates).means
+        found = self._predicted(X, covariates, metadata, embeddings).means
         if len(found) == 1:
             return found[0]
         each = np.column_stack([one[:, 1] for one in found]) + 1e-300
         return each / each.sum(axis=1, keepdims=True)
 
-    def decision_function(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def decision_function(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         """The linear predictors over sigma: (D,) for two classes, (D, C) for more."""
-        score = self._predicted(X, covariates).scores.score
+        score = self._predicted(X, covariates, metadata, embeddings).scores.score
         return score[:, 0] if score.shape[1] == 1 else score
 
-    def predict(self, X: Any, covariates: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None) -> np.ndarray:
         """The most probable class of each document."""
-        chances = self.predict_proba(X, covariates)
+        chances = self.predict_proba(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
         return self.classes_[chances.argmax(axis=1)]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
+        embeddings: Any = None,
+    ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X, covariates), self.classes_, sample_weight)
+        return score_classes(
+            y,
+            self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings),
+            self.classes_,
+            sample_weight,
+        )
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         return columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,13 +93,16 @@ class TopicModel(SLDA):
         self.response_ = {target.name: target.response for target in targets}
         self.classes_ = {target.name: target.classes for target in targets if target.classes is not None}
 
-    def predict(self, X: Any, covariates: Any = None, return_interval: float | None = None) -> pd.DataFrame:
+    def predict(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None,
+        return_interval: float | None = None,
+    ) -> pd.DataFrame:  # fmt: skip
         """A column per response: E[y], or the class.
 
         `return_interval=0.9` adds columns `<name> lower` and `<name> upper` to those of numbers, the ends of intervals
         that hold nine of ten.
         """
-        found = self._predicted(X, covariates)
+        found = self._predicted(X, covariates, metadata, embeddings)
         means, fitted = found.means, self.fitted_
         ends = [None] * len(means) if return_interval is None else users_intervals(fitted, found, return_interval)
         columns = {}
@@ -108,25 +112,34 @@ class TopicModel(SLDA):
                 columns[f"{target.name} lower"], columns[f"{target.name} upper"] = between
         return pd.DataFrame(columns)
 
-    def predict_proba(self, X: Any, covariates: Any = None) -> dict[str, pd.DataFrame]:
+    def predict_proba(
+        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> dict[str, pd.DataFrame]:
         """Probabilities of the classes, by the name of the response."""
-        means = self._predicted(X, covariates).means
+        means = self._predicted(X, covariates, metadata, embeddings).means
         return {
             target.name: pd.DataFrame(mean, columns=target.classes)
             for target, mean in zip(self.fitted_.spec.schema.targets, means, strict=True)
             if target.classes is not None
         }
 
-    def score(self, X: Any, y: Any = None, covariates: Any = None) -> float:
+    def score(
+        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
+        embeddings: Any = None,
+    ) -> float:  # fmt: skip
         """The mean of `scores`: R² of numbers, accuracy of classes."""
-        return float(self.scores(X, y, covariates).mean())
+        beside = {"covariates": covariates, "metadata": metadata, "embeddings": embeddings}
+        return float(self.scores(X, y, sample_weight=sample_weight, **beside).mean())
 
-    def scores(self, X: Any, y: Any, covariates: Any = None) -> pd.Series:
+    def scores(
+        self, X: Any, y: Any, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
+        embeddings: Any = None,
+    ) -> pd.Series:  # fmt: skip
         """Predictive R² of each response that is a number, and accuracy of each that is a class.
 
         Missing values of y are left out, and so are responses without any.
         """
-        predicted = self.predict(X, covariates)
+        predicted = self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
         table, names = as_table(y, len(predicted), "TopicModel")
         given = dict(zip(names, table.T, strict=True))
         targets = self.fitted_.spec.schema.targets
@@ -137,7 +150,8 @@ class TopicModel(SLDA):
             column = given.get(target.name, table[:, place])  # by name where there are names
             if not missing(column).all():
                 both, classes = (column, predicted[target.name].to_numpy()), target.classes
-                found[target.name] = r2_of_known(*both) if classes is None else share_of_known(*both, classes)
+                score = r2_of_known if classes is None else partial(share_of_known, classes=classes)
+                found[target.name] = score(*both, sample_weight=sample_weight)
         if not found:
             raise ValueError("y is missing for every document; expected some labels")
         return pd.Series(found, name="score")

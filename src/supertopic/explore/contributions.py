@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.documents.corpus import Corpus
+from supertopic.documents.known import Known
 from supertopic.fitted.coefficients import CoefficientTable, units_of, word_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of
@@ -48,7 +49,7 @@ def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributi
         raise ValueError(f"model: got {who}, which has no coefficients; expected one that has, such as SLDARegressor")
     fitted: Fitted = model.fitted_
     corpus = fitted.one_document(doc)
-    extra, counts = fitted.spec.schema.encode(covariates, 1), corpus.counts.data.astype(np.float64)
+    extra, counts = fitted.spec.schema.encode(covariates, Known(1)), corpus.counts.data.astype(np.float64)
     scores = scores_of(fitted, corpus, extra)
     shares = scores.mean_topics[0].astype(np.float64)
     own = np.zeros((len(table.coef), len(counts)))

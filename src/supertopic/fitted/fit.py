@@ -26,7 +26,7 @@ def fit(
     vocabulary : the names of the words, where somebody will ask for them; start : an earlier fit to go on from
     """
     seen = spec.finish.seen(training, seed)
-    task = task_of(spec, seen.batch(spec.model.n_topics, spec.schema), seed, start)
+    task = task_of(spec, seen.batch(spec), seed, start)
     vocabulary = vocabulary or Vocabulary(training.corpus.n_words)
     engine = spec.engine.fit
     if spec.n_chains > 1:

@@ -12,6 +12,7 @@ from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_value
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.covariates import Columns, Scaling
+from supertopic.documents.known import Known
 from supertopic.documents.labels import Target, as_codes, as_table
 from supertopic.inference.settings import Engine
 from supertopic.model import Model
@@ -65,10 +66,15 @@ class Schema:
         parts = [target.make() for target in self.targets]
         return parts[0] if len(parts) == 1 else Several(parts)
 
-    def encode(self, covariates: Any, n_documents: int) -> np.ndarray:
-        """(D, P): what joins the topics in the linear predictor, centred and scaled."""
-        extra = self.scaling.apply(self.columns.encode(covariates, n_documents))
-        return np.hstack([extra, np.ones((n_documents, 1))]) if self.constant else extra
+    def encode(self, covariates: Any, known: Known) -> np.ndarray:
+        """(D, P): what joins the topics in the linear predictor, centred and scaled.
+
+        Covariates that have names and are not given are columns of metadata.
+        """
+        if covariates is None and known.metadata and self.columns.names:
+            covariates = list(self.columns.names)
+        extra = self.scaling.apply(self.columns.encode(known.covariates(covariates), len(known)))
+        return np.hstack([extra, np.ones((len(known), 1))]) if self.constant else extra
 
     def numbers(self, y: Any, n_documents: int, who: str) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
@@ -151,6 +157,7 @@ class Spec:
     place: Place = field(default_factory=Place)
     identity: dict[str, Any] = field(default_factory=dict)  # what a checkpoint belongs to: parameters as short texts
     n_chains: int = 1
+    prevalence: tuple[str, ...] = ()  # columns of metadata that the prior on topic shares reads
     unit: float = 1.0  # in which users see coefficients: sigma of a sparse model
 
     @property

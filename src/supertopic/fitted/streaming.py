@@ -53,7 +53,7 @@ def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool, hashed: bo
     labels = LabelSurvey() if labelled else None
     counter = clone(vectorizer).fit_stream(stream.texts()) if stream.holds_text() else None
     n_documents, n_tokens, sample, data = 0, 0.0, None, ""
-    for corpus, y in stream.pairs(counter):
+    for corpus, y, *_ in stream.parts(counter):
         sample = sample or corpus
         n_documents, n_tokens = n_documents + len(corpus), n_tokens + corpus.n_tokens
         if hashed:
@@ -76,7 +76,7 @@ def fit_stream(
 
     batches : the documents of one pass
     """
-    n_topics, schema, labels = spec.model.n_topics, spec.schema, None
+    schema, labels = spec.schema, None
     if found.labels is not None:
         first = None
         for training in batches():
@@ -84,13 +84,13 @@ def fit_stream(
             described = spec.response.describe(training.y, schema.supervision * training.weight)
             labels = described if labels is None else labels + described
         assert first is not None
-        sample = first.batch(n_topics, schema)
+        sample = first.batch(spec)
     else:
-        sample = Training.unlabelled(found.sample).batch(n_topics, schema)
+        sample = next(batches()).batch(spec)
 
     def epoch(number: int) -> Iterator[Batch]:
         for training in batches():
-            yield training.batch(n_topics, schema)
+            yield training.batch(spec)
 
     task = task_of(spec, sample, seed, start, data=found.data)
     task = replace(task, n_documents=found.n_documents, labels=labels)
@@ -129,9 +129,7 @@ def fit_batch(
     # a number that was given stands: more documents than announced are second passes over the same ones
     total = max(batches.total_documents or n_seen, len(training.corpus))
     step = _prediction_step if spec.engine.at_mode else _stochastic_step
-    return step(
-        spec, training.batch(spec.model.n_topics, spec.schema), vocabulary, seed, before, batches, total, n_seen
-    )
+    return step(spec, training.batch(spec), vocabulary, seed, before, batches, total, n_seen)
 
 
 def _stochastic_step(

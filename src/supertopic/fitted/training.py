@@ -1,4 +1,4 @@
-"""Documents as a fit takes them: words, labels as numbers, weights, covariates."""
+"""Documents as a fit takes them: words, labels as numbers, weights, covariates, and what else is known of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Self
 
 import numpy as np
 
+from supertopic.documents.columns import Column
 from supertopic.documents.corpus import Corpus
-from supertopic.fitted.spec import Schema
+from supertopic.documents.known import Known
+from supertopic.fitted.spec import Spec
 from supertopic.inference.batches import Batch
 
 
@@ -19,17 +21,41 @@ class Training:
     corpus: Corpus
     y: np.ndarray  # (D,) or (D, M) numbers, NaN where missing
     weight: np.ndarray  # (D,) of the labels, without supervision
-    covariates: np.ndarray  # (D, P)
+    covariates: np.ndarray  # (D, P) as the regression takes them
+    known: Known  # metadata, groups, times, embeddings
 
     @classmethod
-    def unlabelled(cls, corpus: Corpus) -> Self:
+    def unlabelled(cls, corpus: Corpus, known: Known | None = None) -> Self:
         """Documents without responses."""
-        return cls(corpus, np.full(len(corpus), np.nan), np.ones(len(corpus)), np.zeros((len(corpus), 0)))
+        n_documents, known = len(corpus), known or Known(len(corpus))
+        return cls(corpus, np.full(n_documents, np.nan), np.ones(n_documents), np.zeros((n_documents, 0)), known)
 
-    def batch(self, n_topics: int, schema: Schema) -> Batch:
-        """The documents as topics see them."""
-        seen = self.corpus.logs if schema.counts == "log" else self.corpus
-        return Batch(seen.counts, self.y, schema.supervision * self.weight, n_topics, self.covariates)
+    @property
+    def metadata(self) -> dict[str, Column]:
+        """Columns by name."""
+        return self.known.metadata
+
+    @property
+    def groups(self) -> Column | None:
+        """Who a document belongs to: a category for each."""
+        return self.known.groups
+
+    @property
+    def times(self) -> Column | None:
+        """Dates or numbers."""
+        return self.known.times
+
+    @property
+    def embeddings(self) -> np.ndarray | None:
+        """(D, E) float32."""
+        return self.known.embeddings
+
+    def batch(self, spec: Spec) -> Batch:
+        """The documents as topics see them; with the columns of metadata that the prior on shares reads."""
+        seen = self.corpus.logs if spec.schema.counts == "log" else self.corpus
+        known = self.known.only(spec.prevalence) if spec.prevalence else None
+        weight = spec.schema.supervision * self.weight
+        return Batch(seen.counts, self.y, weight, spec.model.n_topics, self.covariates, known)
 
     @property
     def labelled(self) -> np.ndarray:
@@ -37,7 +63,8 @@ class Training:
         return ~np.isnan(self.y.reshape(len(self.y), -1)).all(axis=1) & (self.weight > 0)
 
     def rows(self, rows: np.ndarray) -> Training:
-        return Training(Corpus(self.corpus.counts[rows]), self.y[rows], self.weight[rows], self.covariates[rows])
+        beside = (self.y[rows], self.weight[rows], self.covariates[rows], self.known[rows])
+        return Training(Corpus(self.corpus.counts[rows]), *beside)
 
     def without_labels(self, hidden: np.ndarray) -> Training:
         """The same documents, some of them (D,) without their labels."""

@@ -93,11 +93,11 @@ def doc_topic_entropy(doc_topic: Any, X: Any = None) -> float:
     return float(-xlogy(theta, theta).sum(axis=1).mean())
 
 
-def predictive_r2(y_true: Any, y_pred: Any) -> float:
+def predictive_r2(y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
     """1 - sum (y - yhat)^2 / sum (y - ybar)^2, ybar the mean of ``y_true`` (predictive R² of the sLDA paper).
 
     The mean is taken over the predicted documents, not the training documents. R² is negative if the predictions
-    are worse than this constant.
+    are worse than this constant. All three sums, that of the mean included, are weighted by ``sample_weight``.
     """
     y_true, y_pred = (np.asarray(y, dtype=np.float64).ravel() for y in (y_true, y_pred))
     if y_true.shape != y_pred.shape or len(y_true) == 0:
@@ -108,10 +108,11 @@ def predictive_r2(y_true: Any, y_pred: Any) -> float:
         if not np.all(np.isfinite(y)):
             raise ValueError(f"{name} must be finite, got {np.sum(~np.isfinite(y))} NaN or infinite entries; "
                              "leave out the documents without a response.")  # fmt: skip
-    spread = np.sum((y_true - y_true.mean()) ** 2)
+    weight = np.ones(len(y_true)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    spread = np.sum(weight * (y_true - np.average(y_true, weights=weight)) ** 2)
     if spread == 0:
         raise ValueError("y_true is constant, so there is no variance to predict and R² is not defined.")
-    return float(1.0 - np.sum((y_true - y_pred) ** 2) / spread)
+    return float(1.0 - np.sum(weight * (y_true - y_pred) ** 2) / spread)
 
 
 def topic_distance(components_a: Any, components_b: Any) -> np.ndarray:

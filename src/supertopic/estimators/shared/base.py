@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from inspect import isfunction
@@ -21,8 +22,9 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted
 from supertopic.backends import make_backend, without_client
 from supertopic.checkpoint import Checkpoint, fingerprint_value
 from supertopic.documents.corpus import Corpus, as_corpus, as_texts, holds_text, warn_empty
+from supertopic.documents.known import Known
 from supertopic.documents.names import read_labels, read_words
-from supertopic.documents.streams import Stream
+from supertopic.documents.streams import Stream, refuse_beside
 from supertopic.documents.vectorizer import Vectorizer
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results.by_batches import METHODS, by_batches
@@ -135,34 +137,49 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find topics in X: counts, strings, a Corpus, or (``inference="svi"``) a Stream that is never held whole."""
+    def fit(self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None) -> Self:
+        """Find topics in X.
+
+        Parameters
+        ----------
+        X : counts, strings, a Corpus, or (``inference="svi"``) a Stream that is never held whole
+        metadata : a frame of any library, or a dict of columns: what is known of each document
+        groups : (D,) who a document belongs to, such as its author; or the name of a column of `metadata`
+        times : (D,) dates or numbers; or the name of a column of `metadata`
+        """
         self._engine().read(self)
+        beside = {"metadata": metadata, "groups": groups, "times": times}
         if isinstance(X, Stream):
+            refuse_beside(y=y, **beside)
             found = self._survey(X, labelled=False)
             spec = self._spec(Schema())
 
-            def batches() -> Any:
-                counted = X.batches(found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
-                return map(Training.unlabelled, counted)
+            def batches() -> Iterator[Training]:
+                for part in X.parts(found.vocabulary.vectorizer, n_features=found.vocabulary.n_words):
+                    yield Training.unlabelled(part.corpus, part.known)
 
             return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), self._start(), refit=False))
         corpus, vocabulary = self._read(X)
+        training = Training.unlabelled(corpus, Known.of(len(corpus), **beside))
         spec = self._spec_of(Schema(), corpus)
-        self._take(fit(spec, Training.unlabelled(corpus), self._seed_of_fit(), vocabulary, self._start()))
+        self._take(fit(spec, training, self._seed_of_fit(), vocabulary, self._start()))
         warn_empty(corpus)
         return self
 
     @available_if(has_stochastic_engine)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None
+    ) -> Self:
         """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
         corpus, vocabulary = self._read_batch(X)
+        beside = {"metadata": metadata, "groups": groups, "times": times}
+        known = Known.of(len(corpus), **beside)
         before = getattr(self, "fitted_", None)
         if before is not None and (same := warned_unknown(before, corpus)) is not None:
             self.fitted_ = same
             return self
         require_whole(self, "n_topics")
-        return self._step(self._spec(Schema()), Training.unlabelled(corpus), vocabulary)
+        return self._step(self._spec(Schema()), Training.unlabelled(corpus, known), vocabulary)
 
     def _step(self, spec: Spec, training: Training, vocabulary: Vocabulary) -> Self:
         before, batches = getattr(self, "fitted_", None), self.engines["svi"].read(self)
@@ -237,12 +254,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Any, *, metadata: Any = None) -> np.ndarray:
         """Topic shares of each document: (D, K), rows sum to one. One without a known word gets the prior mean.
+
+        metadata : what is known of the documents, with the columns that the prior on topic shares reads
 
         Of a Stream, an iterator over frames, one for each batch; `predict` and `predict_proba` do the same.
         """
         corpus = self._as_corpus(X)
+        Known.of(len(corpus), metadata=metadata)
         warn_empty(corpus)
         return self._shares(corpus)
 

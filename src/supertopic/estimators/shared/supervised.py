@@ -11,14 +11,15 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_whole
 from supertopic.coefficients import CoefPrior
 from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.covariates import Columns, Scaling
+from supertopic.documents.known import Known
 from supertopic.documents.labels import Read, as_table
-from supertopic.documents.streams import Stream
+from supertopic.documents.streams import Stream, refuse_beside
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.counts import choose_counts
@@ -63,33 +64,42 @@ class SupervisedEstimator(TopicEstimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, covariates: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, groups: Any = None,
+        times: Any = None, sample_weight: Any = None, embeddings: Any = None,
+    ) -> Self:  # fmt: skip
         """Find topics in X that explain y; documents whose y is missing take part without it.
 
         Parameters
         ----------
         X : counts, strings, a Corpus, or (``inference="svi"`` or ``"pc"``) a Stream of documents with their responses
         y : (D,), or (D, M) for several responses; None or NaN: missing. A Stream has its own.
-        sample_weight : (D,) weights of the documents' responses
         covariates : (D, P) numbers, or a frame, that join the topics in the linear predictor, on any scale: they are
             centred and scaled to unit variance inside, which is also the scale of their prior. Constant columns have
             no part. A frame's columns are known by name from then on, in any order. Its columns of text or categories
             become dummies, one for each category but the first, the reference (`covariate_names_`,
-            `covariate_references_`).
+            `covariate_references_`). A list of names stands for columns of `metadata`.
+        metadata : a frame of any library, or a dict of columns: what is known of each document
+        groups : (D,) who a document belongs to, such as its author; or the name of a column of `metadata`
+        times : (D,) dates or numbers; or the name of a column of `metadata`
+        sample_weight : (D,) weights of the documents' responses
+        embeddings : (D, E) numbers, such as those of a language model
         """
         self._engine().read(self)
         self._check_parameters()
+        beside = {
+            "metadata": metadata, "groups": groups, "times": times, "sample_weight": sample_weight,
+            "embeddings": embeddings,
+        }  # fmt: skip
         if isinstance(X, Stream):
             self._check_batches()
-            return self._fit_stream(X, y=y, sample_weight=sample_weight, covariates=covariates)
+            refuse_beside(y=y, covariates=covariates, **beside)
+            return self._fit_stream(X)
         corpus, vocabulary = self._read(X)
-        read = self._read_y(y, len(corpus))
-        weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
-        columns = Columns.of(covariates)
-        scaling = Scaling.of(columns.encode(covariates, len(corpus)), columns.labels)
-        schema, seed = self._schema(read, corpus, columns=columns, scaling=scaling), self._seed_of_fit()
-        weight = weight * self._label_weight(read.column, read.classes)
-        training, scores = Training(corpus, read.column, weight, schema.encode(covariates, len(corpus))), None
+        read, known = self._read_y(y, len(corpus)), Known.of(len(corpus), **beside)
+        schema, seed = self._schema(read, corpus, **self._columns_of(covariates, known)), self._seed_of_fit()
+        weight = known.weights * self._label_weight(read.column, read.classes)
+        training, scores = Training(corpus, read.column, weight, schema.encode(covariates, known), known), None
         if isinstance(self._supervision(), str):
             chosen, scores = choose_supervision(self._spec(schema), training, seed, bool(self.refit))
             schema = replace(schema, supervision=chosen)
@@ -98,6 +108,13 @@ class SupervisedEstimator(TopicEstimator):
         self._show("supervision_scores_", scores)
         warn_empty(corpus)
         return self
+
+    def _columns_of(self, covariates: Any, known: Known, more_follow: bool = False) -> dict[str, Any]:
+        """What covariates are called, and how they are scaled."""
+        table = known.covariates(covariates)
+        columns = Columns.of(table)
+        scaling = Scaling.of(columns.encode(table, len(known)), columns.labels, more_follow)
+        return {"columns": columns, "scaling": scaling}
 
     def _schema(self, read: Read, corpus: Corpus, n_documents: int | None = None, **beside: Any) -> Schema:
         """What stands beside the words; n_documents : if there will be more than those of `corpus`."""
@@ -114,41 +131,43 @@ class SupervisedEstimator(TopicEstimator):
             **beside,
         )
 
-    def _fit_stream(self, stream: Stream, **beside: Any) -> Self:
-        """Labels come with the stream; beside : further arguments of `fit`, which have to be None."""
-        for name, value in beside.items():
-            if value is not None:
-                raise ValueError(f"{name}: got a value beside a Stream, which brings its own; expected None")
+    def _fit_stream(self, stream: Stream) -> Self:
+        """Labels and all that is known of documents come with the stream."""
         found = self._survey(stream, labelled=True)
         assert found.labels is not None
         schema = self._schema(self._read_targets(*found.labels.table()), found.sample, found.n_documents)
         spec = self._spec(schema)
 
         def batches() -> Iterator[Training]:
-            for corpus, y in stream.pairs(found.vocabulary.vectorizer, n_features=found.vocabulary.n_words):
-                numbers = schema.numbers(y, len(corpus), type(self).__name__)
+            for part in stream.parts(found.vocabulary.vectorizer, n_features=found.vocabulary.n_words):
+                numbers, known = schema.numbers(part.y, len(part.corpus), type(self).__name__), part.known
                 spec.response.check(numbers)
-                weight = self._label_weight(numbers, schema.classes)
-                yield Training(corpus, numbers, weight, schema.encode(None, len(corpus)))
+                weight = known.weights * self._label_weight(numbers, schema.classes)
+                yield Training(part.corpus, numbers, weight, schema.encode(part.covariates, known), known)
 
         return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), self._start(), bool(self.refit)))
 
     @available_if(has_stochastic_engine)
     def partial_fit(
-        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, covariates: Any = None
-    ) -> Self:
+        self, X: Any, y: Any = None, classes: Any = None, *, covariates: Any = None, metadata: Any = None,
+        groups: Any = None, times: Any = None, sample_weight: Any = None, embeddings: Any = None,
+    ) -> Self:  # fmt: skip
         """One stochastic step on a batch; the first batch decides the vocabulary and what y is.
 
         classes : all classes there will be, with the first batch, where y holds classes
-        sample_weight, covariates : as in `fit`; coefficients are those of the steps, without a refit. The first batch
-            decides how covariates are centred and scaled.
+        covariates, metadata, groups, times, sample_weight, embeddings : as in `fit`; coefficients are those of the
+            steps, without a refit. The first batch decides how covariates are centred and scaled.
         """
         self._check_parameters()
         self._check_batches()
         corpus, vocabulary = self._read_batch(X)
         before = getattr(self, "fitted_", None)
+        known = Known.of(
+            len(corpus), metadata=metadata, groups=groups, times=times, sample_weight=sample_weight,
+            embeddings=embeddings,
+        )  # fmt: skip
         if before is None:
-            schema = self._first_schema(y, corpus, classes, covariates)
+            schema = self._first_schema(y, corpus, classes, **self._columns_of(covariates, known, more_follow=True))
         else:
             if (same := warned_unknown(before, corpus)) is not None:
                 self.fitted_ = same
@@ -158,21 +177,19 @@ class SupervisedEstimator(TopicEstimator):
         spec = self._spec(schema)
         numbers = schema.numbers(y, len(corpus), type(self).__name__)
         spec.response.check(numbers)
-        weight = _check_sample_weight(sample_weight, corpus.counts, ensure_non_negative=True).astype(np.float64)
-        weight = weight * self._label_weight(numbers, schema.classes)
-        return self._step(spec, Training(corpus, numbers, weight, schema.encode(covariates, len(corpus))), vocabulary)
+        weight = known.weights * self._label_weight(numbers, schema.classes)
+        extra = schema.encode(covariates, known)
+        return self._step(spec, Training(corpus, numbers, weight, extra, known), vocabulary)
 
-    def _first_schema(self, y: Any, corpus: Corpus, classes: Any, covariates: Any) -> Schema:
+    def _first_schema(self, y: Any, corpus: Corpus, classes: Any, **columns: Any) -> Schema:
         """What stands beside the words, from a first batch and the classes there will be."""
         table, names = as_table(y, len(corpus), type(self).__name__)
         if classes is not None:
             more = np.empty((len(classes), table.shape[1]), dtype=object)
             more[:] = np.asarray(list(classes), dtype=object)[:, None]
             table = np.concatenate([table, more])
-        columns = Columns.of(covariates)
-        scaling = Scaling.of(columns.encode(covariates, len(corpus)), columns.labels, True)
         total = getattr(self, "total_documents", None)
-        return self._schema(self._read_targets(table, names), corpus, total, columns=columns, scaling=scaling)
+        return self._schema(self._read_targets(table, names), corpus, total, **columns)
 
     # --- what the parameters ask for ----------------------------------------------------------------------------
 
@@ -336,22 +353,26 @@ class SupervisedEstimator(TopicEstimator):
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def _predicted(self, X: Any, covariates: Any = None) -> Predicted:
+    def _predicted(self, X: Any, covariates: Any, metadata: Any, embeddings: Any) -> Predicted:
         """What each response predicts, and the scores behind it."""
         fitted, corpus = self._now, self._as_corpus(X)
+        known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
         warn_empty(corpus)
-        return predict(fitted, corpus, fitted.spec.schema.encode(covariates, len(corpus)))
+        return predict(fitted, corpus, fitted.spec.schema.encode(covariates, known))
 
     def encode_labels(self, y: Any, n_documents: int) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
         check_is_fitted(self, "fitted_")
         return self.fitted_.spec.schema.numbers(y, n_documents, type(self).__name__)
 
-    def log_density(self, X: Any, y: Any, covariates: Any = None) -> np.ndarray:
+    def log_density(
+        self, X: Any, y: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+    ) -> np.ndarray:
         """(D,) log p(y | document), or its bound, of new documents; zero where y is missing."""
         fitted, corpus = self._now, self._as_corpus(X)
         warn_empty(corpus)
-        extra = fitted.spec.schema.encode(covariates, len(corpus))
+        known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
+        extra = fitted.spec.schema.encode(covariates, known)
         return log_density(fitted, corpus, extra, self.encode_labels(y, len(corpus)))
 
     def explain(self, doc: Any, n_topics: int | None = 3, covariates: Any = None) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from supertopic.documents.corpus import Corpus
+from supertopic.documents.known import Known
 from supertopic.documents.labels import Target, as_codes, as_table
 from supertopic.explore.page.documents import wrong_classes, wrong_numbers
 from supertopic.fitted.certainty.levels import level
@@ -93,12 +94,12 @@ def _of_posterior(estimator: Any, corpus: Corpus, y: Any) -> Outcomes:
 def _of_responses(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outcomes:
     n_documents, fitted = len(corpus), estimator.fitted_
     schema = fitted.spec.schema
-    found = predict(fitted, corpus, schema.encode(covariates, n_documents))
+    found = predict(fitted, corpus, schema.encode(covariates, Known(n_documents)))
     parts = [_describe(fitted, place, target, part) for place, (target, part) in enumerate(fitted.spec.parts)]
     score, shares = found.scores.score, np.asarray(found.scores.mean_topics, dtype=np.float64)
     if schema.one_against_rest:
         codes = _codes(y, n_documents, schema.classes)
-        chances = np.asarray(estimator.predict_proba(corpus, covariates))
+        chances = np.asarray(estimator.predict_proba(corpus, covariates=covariates))
         classes = [str(label) for label in schema.classes]
         return Outcomes(
             [Outcome("class", "class", classes, parts, codes, chances, chances.argmax(axis=1))], score, shares

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.documents.known import Known
 from supertopic.documents.labels import as_numbers, as_table, missing
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import Ends, Predicted, intervals
@@ -31,17 +32,17 @@ def users_intervals(fitted: Fitted, found: Predicted, probability: float) -> lis
     return intervals(fitted, found.scores, probability)
 
 
-def score_numbers(y: Any, predicted: np.ndarray) -> float:
+def score_numbers(y: Any, predicted: np.ndarray, sample_weight: Any = None) -> float:
     """Predictive R²; its mean over several responses. Missing values of y are left out."""
     table, _ = as_table(y, len(predicted), "score")
     pairs = zip(table.T, predicted.reshape(len(predicted), -1).T, strict=True)
-    return float(np.mean([r2_of_known(column, guess) for column, guess in pairs]))
+    return float(np.mean([r2_of_known(column, guess, sample_weight) for column, guess in pairs]))
 
 
-def r2_of_known(column: np.ndarray, predicted: np.ndarray) -> float:
+def r2_of_known(column: np.ndarray, predicted: np.ndarray, sample_weight: Any = None) -> float:
     """Predictive R² of a column of y, where it is known."""
-    known = _known(column)
-    return float(predictive_r2(as_numbers(column[known], "score"), predicted[known]))
+    known, weight = _known(column), Known.of(len(column), sample_weight=sample_weight).weights
+    return predictive_r2(as_numbers(column[known], "score"), predicted[known], weight[known])
 
 
 def score_classes(y: Any, predicted: np.ndarray, classes: np.ndarray, sample_weight: Any = None) -> float:
@@ -57,7 +58,7 @@ def share_of_known(column: np.ndarray, predicted: np.ndarray, classes: np.ndarra
     if guess.dtype.kind == "U":  # as in fit: labels of which one is text are all text
         truth = truth.astype(str)
     _warn_of_other_labels(truth.tolist(), classes.tolist())
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[known]
+    weights = Known.of(len(column), sample_weight=sample_weight).weights[known]
     return float(np.average(np.asarray(truth == guess, dtype=np.float64), weights=weights))
 
 

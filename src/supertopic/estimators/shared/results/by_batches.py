@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.documents.streams import Stream
+from supertopic.documents.streams import BESIDE, Stream, refuse_beside
 
 METHODS = ("transform", "predict", "predict_proba")
 
@@ -25,10 +26,7 @@ def by_batches(method: Callable[..., Any]) -> Callable[..., Any]:
         check_is_fitted(self, "fitted_")
         if hasattr(self, "sentences"):
             raise ValueError(f"X: got a Stream, but a {type(self).__name__} needs sentences; give documents")
-        if params.get("covariates") is not None or len(self.fitted_.spec.schema.scaling.mean):
-            raise ValueError(
-                "X: got a Stream, which brings no covariates; give documents and covariates batch by batch"
-            )
+        refuse_beside(**{name: params.get(name) for name in BESIDE})
         return _frames(self, method, X, args, params)
 
     return over
@@ -37,11 +35,12 @@ def by_batches(method: Callable[..., Any]) -> Callable[..., Any]:
 def _frames(
     estimator: Any, method: Callable[..., Any], stream: Stream, args: tuple[Any, ...], params: dict[str, Any]
 ) -> Iterator[pd.DataFrame]:
-    start = 0
-    for corpus in stream.batches(estimator.vectorizer_, n_features=estimator.n_features_in_):
-        found = _as_frame(estimator, method.__name__, method(estimator, corpus, *args, **params))
-        yield found.set_axis(pd.RangeIndex(start, start + len(corpus), name="document"))
-        start += len(corpus)
+    start, taken = 0, set(signature(method).parameters)
+    for part in stream.parts(estimator.vectorizer_, n_features=estimator.n_features_in_):
+        beside = {name: one for name, one in part.beside().items() if name in taken}
+        found = _as_frame(estimator, method.__name__, method(estimator, part.corpus, *args, **params, **beside))
+        yield found.set_axis(pd.RangeIndex(start, start + len(part.corpus), name="document"))
+        start += len(part.corpus)
 
 
 def _as_frame(estimator: Any, name: str, found: Any) -> pd.DataFrame:
