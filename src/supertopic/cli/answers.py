@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,31 +32,9 @@ class Answers:
     def prediction(self) -> np.ndarray:
         return self.predicted[self.outcome.column("prediction")].to_numpy()
 
-    # --- numbers --------------------------------------------------------------------------------------------------
-
     @property
-    def r2(self) -> float | None:
-        """Predictive R²; None if all true values are equal."""
-        from supertopic.metrics import predictive_r2
-
-        return predictive_r2(self.truth, self.prediction) if self.truth.std() > 0 else None
-
-    @property
-    def mae(self) -> float:
-        return float(abs(self.truth - self.prediction).mean())
-
-    @property
-    def rmse(self) -> float:
-        return float(((self.truth - self.prediction) ** 2).mean() ** 0.5)
-
-    @property
-    def correlation(self) -> float | None:
-        """Pearson correlation; None if all true values or all predictions are equal."""
-        import numpy as np
-
-        if min(self.truth.std(), self.prediction.std()) == 0:
-            return None
-        return float(np.corrcoef(self.truth, self.prediction)[0, 1])
+    def error(self) -> np.ndarray:
+        return self.truth - self.prediction
 
     @property
     def coverage(self) -> float | None:
@@ -65,36 +43,24 @@ class Answers:
         low, high = (self.predicted[self.outcome.column(end)].to_numpy() for end in ("lower", "upper"))
         return float(((low <= self.truth) & (self.truth <= high)).mean())
 
-    # --- classes --------------------------------------------------------------------------------------------------
-
-    @property
-    def accuracy(self) -> float:
-        return float((self.truth == self.prediction).mean())
-
-    @property
-    def largest(self) -> float:
-        import numpy as np
-
-        return float(np.unique(self.truth, return_counts=True)[1].max() / len(self.truth))
-
-    @property
-    def macro_f1(self) -> float:
-        from sklearn.metrics import f1_score
-
-        return float(f1_score(self.truth, self.prediction, average="macro", zero_division=0))
-
     @property
     def log_loss(self) -> float | None:
         """- mean log p(true class); None if the model has no probabilities, or if the mean is infinite."""
         import numpy as np
 
-        classes = self._classes()
-        columns = [self.outcome.probability(label) for label in classes]
-        if columns[0] not in self.predicted or not np.isin(self.truth, classes).all():
+        chances = [self.predicted.get(self.outcome.probability(label)) for label in self._classes()]
+        if chances[0] is None or not np.isin(self.truth, self._classes()).all():
             return None
-        place = np.searchsorted(classes, self.truth)
-        probability = self.predicted[columns].to_numpy()[np.arange(len(place)), place]
+        place = np.searchsorted(self._classes(), self.truth)
+        probability = np.column_stack(chances)[np.arange(len(place)), place]
         return float(-np.log(np.maximum(probability, 1e-15)).mean())
+
+    @property
+    def km(self) -> np.ndarray:
+        """The distances between predicted and true places, in kilometres."""
+        from supertopic.estimators.shared.reading.regions import distance_km
+
+        return distance_km(self.predicted[["latitude", "longitude"]].to_numpy(), self.truth)
 
     def confusion(self) -> pd.DataFrame | None:
         """Counts of (true class, predicted class); None for numbers."""
@@ -104,22 +70,13 @@ class Answers:
         if self.kind != "class":
             return None
         labels = np.unique(np.concatenate([self._classes(), self.truth]))
-        counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
-        np.add.at(counts, (np.searchsorted(labels, self.truth), np.searchsorted(labels, self.prediction)), 1)
+        counts = pd.crosstab(self.truth, self.prediction).reindex(index=labels, columns=labels, fill_value=0)
         names = [plain(label) for label in labels]
-        return pd.DataFrame(counts.tolist(), index=names, columns=names)
+        return counts.set_axis(names).set_axis(names, axis=1).rename_axis(index=None, columns=None)
 
     def _classes(self) -> np.ndarray:
         assert self.outcome.classes is not None
         return self.outcome.classes
-
-    # --- places ---------------------------------------------------------------------------------------------------
-
-    def km(self, of: Callable[[np.ndarray], Any]) -> float:
-        """Return a summary of the distances between predicted and true places, in kilometres."""
-        from supertopic.estimators.shared.reading.regions import distance_km
-
-        return float(of(distance_km(self.predicted[["latitude", "longitude"]].to_numpy(), self.truth)))
 
 
 def answers_of(

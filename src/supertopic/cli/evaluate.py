@@ -143,14 +143,41 @@ def _entropy(trial: Trial) -> float:
         return doc_topic_entropy(trial.model, trial.readable)
 
 
-def _mean(values: Any) -> float:
-    return float(values.mean())
+def _r2(answers: Answers) -> float | None:
+    """Predictive R²; None if all true values are equal."""
+    from supertopic.metrics import predictive_r2
+
+    return predictive_r2(answers.truth, answers.prediction) if answers.truth.std() > 0 else None
 
 
-def _median(values: Any) -> float:
+def _correlation(answers: Answers) -> float | None:
+    """Pearson's; None if all true values or all predictions are equal."""
     import numpy as np
 
-    return float(np.median(values))
+    constant = min(answers.truth.std(), answers.prediction.std()) == 0
+    return None if constant else float(np.corrcoef(answers.truth, answers.prediction)[0, 1])
+
+
+def _accuracy(answers: Answers) -> float:
+    return float((answers.truth == answers.prediction).mean())
+
+
+def _largest(answers: Answers) -> float:
+    import numpy as np
+
+    return float(np.unique(answers.truth, return_counts=True)[1].max() / len(answers.truth))
+
+
+def _macro_f1(answers: Answers) -> float:
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(answers.truth, answers.prediction, average="macro", zero_division=0))
+
+
+def _median_km(answers: Answers) -> float:
+    import numpy as np
+
+    return float(np.median(answers.km))
 
 
 @dataclass(frozen=True)
@@ -175,17 +202,17 @@ MEASURES: dict[str, Measure] = {
     "diversity": Measure(_diversity, ".3f", "1 when no two topics share a top word"),
     "doc_topic_entropy": Measure(_entropy, ".3f", "nats: 0 when every document has one topic"),
     "labelled_documents": Measure(lambda a: len(a.truth), ",d", "those the predictions are measured on", "any"),
-    "r2": Measure(lambda a: a.r2, ".4f", "share of the variance that is predicted; 1 is perfect", "number"),
-    "mae": Measure(lambda a: a.mae, ".4g", "mean absolute error", "number"),
-    "rmse": Measure(lambda a: a.rmse, ".4g", "root of the mean squared error", "number"),
-    "correlation": Measure(lambda a: a.correlation, ".4f", "of prediction and truth", "number"),
+    "r2": Measure(_r2, ".4f", "share of the variance that is predicted; 1 is perfect", "number"),
+    "mae": Measure(lambda a: float(abs(a.error).mean()), ".4g", "mean absolute error", "number"),
+    "rmse": Measure(lambda a: float((a.error**2).mean() ** 0.5), ".4g", "root of the mean squared error", "number"),
+    "correlation": Measure(_correlation, ".4f", "of prediction and truth", "number"),
     "coverage_90": Measure(lambda a: a.coverage, ".3f", "of intervals that should hold nine of ten", "number"),
-    "accuracy": Measure(lambda a: a.accuracy, ".4f", "share of documents whose class is predicted", "class"),
-    "largest_class": Measure(lambda a: a.largest, ".4f", "accuracy of always saying the most frequent one", "class"),
-    "macro_f1": Measure(lambda a: a.macro_f1, ".4f", "mean over classes of the F1 measure", "class"),
+    "accuracy": Measure(_accuracy, ".4f", "share of documents whose class is predicted", "class"),
+    "largest_class": Measure(_largest, ".4f", "accuracy of always saying the most frequent one", "class"),
+    "macro_f1": Measure(_macro_f1, ".4f", "mean over classes of the F1 measure", "class"),
     "log_loss": Measure(lambda a: a.log_loss, ".4f", "nats: lower is better", "class", "needs probabilities"),
-    "mean_km": Measure(lambda a: a.km(_mean), ",.0f", "mean distance to the true place, in kilometres", "place"),
-    "median_km": Measure(lambda a: a.km(_median), ",.0f", "half of the documents are nearer than this", "place"),
+    "mean_km": Measure(lambda a: float(a.km.mean()), ",.0f", "mean distance to the true place, in kilometres", "place"),
+    "median_km": Measure(_median_km, ",.0f", "half of the documents are nearer than this", "place"),
 }
 
 
