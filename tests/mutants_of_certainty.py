@@ -210,13 +210,20 @@ MUTANTS = [
     *mutants_of(
         "fitted/certainty/tempering.py",
         (
-            "evidence.log_words / heat[:, None]",
+            "evidence.log_words / self.heat(evidence.spread)[:, None]",
             "evidence.log_words",
             "test_tempering.py::test_temperature_of_evidence_that_is_too_strong",
         ),
-    ),
-    *mutants_of(
-        "fitted/certainty/tempering.py",
+        (
+            "weight * evidence.log_shares",
+            "evidence.log_shares",
+            "test_tempering.py::test_temperature_of_evidence_that_is_too_strong",
+        ),
+        (
+            "np.where(tells, self.weight, 1.0)",
+            "np.full(len(tells), self.weight)",
+            "test_tempering.py::test_a_document_without_words_keeps_the_class_shares",
+        ),
         (
             "weight * (mean - evidence.log_words[own])",
             "weight * (evidence.log_words[own] - mean)",

@@ -126,8 +126,8 @@ def test_probabilities_densities_and_files_have_it(tmp_path):
 @pytest.mark.parametrize(
     ("heat", "message"),
     [
-        ([[0.0, 0.5]], "expected a level > 0 and a power from 0 to 1"),
-        ([[1.0, 1.5]], "expected a level > 0 and a power from 0 to 1"),
+        ([[0.0, 0.5]], "expected a level > 0, and a power and a weight"),
+        ([[1.0, 1.5]], "expected a level > 0, and a power and a weight"),
         ([[1.0, 1.0], [1.0, 1.0]], "certainty.heat: got 2 rows, expected 1"),
     ],
 )

@@ -7,15 +7,8 @@ from scipy.special import softmax
 
 from supertopic import DiscLDAClassifier, SAGEClassifier, load
 from supertopic.datasets import simulate
-from supertopic.documents.corpus import Corpus
 from supertopic.documents.duplicates import word_hashes
-from supertopic.fitted.certainty.tempering import (
-    Evidence,
-    Temperature,
-    fit_temperature,
-    folds_by_words,
-    lengths_of,
-)
+from supertopic.fitted.certainty.tempering import Evidence, Temperature, fit_temperature, folds_by_words
 
 RNG = np.random.default_rng(0)
 CLASSIFIERS = {
@@ -33,37 +26,41 @@ def bursty(n_documents=1500, n_words=150, seed=3):
     return data.counts.counts * 5, np.where(rng.random(n_documents) < 0.4, rng.permutation(data.y), data.y)
 
 
-@pytest.mark.parametrize("true", [Temperature(0.5, 0.0), Temperature(1.0, 0.0), Temperature(3.0, 0.6)])
+@pytest.mark.parametrize("true", [Temperature(0.5, 0.0, 0.8), Temperature(1.0, 0.0), Temperature(3.0, 0.6, 0.3)])
 def test_temperature_of_evidence_that_is_too_strong(true):
-    right, lengths = 2 * RNG.normal(size=(6000, 4)), RNG.integers(1, 500, size=6000).astype(float)
-    log_shares = np.log([0.7, 0.1, 0.1, 0.1])
-    codes = (softmax(right + log_shares, axis=1).cumsum(axis=1) < RNG.random((6000, 1))).sum(axis=1)
-    heat = true.level * lengths**true.power
-    found = fit_temperature(Evidence(heat[:, None] * right, log_shares, lengths), codes)
-    np.testing.assert_allclose(found.level * lengths**found.power, heat, rtol=0.15)
+    words = 2 * RNG.normal(size=(6000, 4)) * RNG.exponential(4.0, size=(6000, 1))
+    evidence = Evidence(words, np.log([0.7, 0.1, 0.1, 0.1]))
+    codes = (true.probabilities(evidence).cumsum(axis=1) < RNG.random((6000, 1))).sum(axis=1)
+    found = fit_temperature(evidence, codes)
+    middle = np.quantile(evidence.spread, [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(found.heat(middle), true.heat(middle), rtol=0.15)
+    assert found.weight == pytest.approx(true.weight, abs=0.08)
+    assert fit_temperature(evidence, codes, weigh=False).weight == 1.0
 
 
-@pytest.mark.parametrize("free", [(0.3, 0.2), (-1.0, 0.0), (2.0, 1.0)])
+@pytest.mark.parametrize("free", [(0.3, 0.2, 0.7), (-1.0, 0.0, 1.0), (2.0, 1.0, 0.1)])
 def test_slopes_of_the_likelihood_are_those_of_differences(free):
-    sizes, codes = RNG.integers(1, 50, size=40).astype(float), RNG.integers(0, 3, size=40)
-    weight = RNG.gamma(1.0, size=40)
-    evidence = Evidence(3 * RNG.normal(size=(40, 3)), np.log([0.5, 0.3, 0.2]), sizes)
+    codes, words = RNG.integers(0, 3, size=40), 3 * RNG.normal(size=(40, 3))
+    words[:4] = 1.0  # they tell nothing
+    counted = RNG.gamma(1.0, size=40)
+    evidence, tells = Evidence(words, np.log([0.5, 0.3, 0.2])), np.arange(40)[:, None] >= 4
 
-    def value(level, power):
-        p = softmax(evidence.log_words / (np.exp(level) * sizes**power)[:, None] + evidence.log_shares, axis=1)
-        return weight @ np.log(p[np.arange(40), codes])
+    def value(level, power, weight):
+        heat = np.exp(level) * np.maximum(words.std(axis=1, keepdims=True), 1e-6) ** power
+        p = softmax(words / heat + np.where(tells, weight, 1.0) * evidence.log_shares, axis=1)
+        return counted @ np.log(p[np.arange(40), codes])
 
-    found, slopes = Temperature(np.exp(free[0]), free[1]).climb(evidence, codes, weight)
+    found, slopes = Temperature(np.exp(free[0]), *free[1:]).climb(evidence, codes, counted)
     assert found == pytest.approx(value(*free), rel=1e-10)
-    steps = [np.array(free) + 1e-5 * np.eye(2)[i] * np.array([[1], [-1]]) for i in range(2)]
+    steps = [np.array(free) + 1e-5 * np.eye(3)[i] * np.array([[1], [-1]]) for i in range(3)]
     expected = [(value(*up) - value(*down)) / 2e-5 for up, down in steps]
     np.testing.assert_allclose(slopes, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_document_without_words_keeps_the_class_shares():
     shares = np.array([[0.7, 0.3]])
-    nothing = Evidence(np.zeros((1, 2)), np.log(shares[0]), lengths_of(Corpus(sp.csr_matrix((1, 3)))))
-    np.testing.assert_allclose(Temperature(5.0, 0.5).probabilities(nothing), shares)
+    nothing = Evidence(np.zeros((1, 2)), np.log(shares[0]))
+    np.testing.assert_allclose(Temperature(5.0, 0.5, 0.3).probabilities(nothing), shares)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -75,7 +72,7 @@ def test_confidence_is_as_large_as_accuracy(kind):
     assert raw.predict_proba(X[900:]).max(axis=1).mean() > raw.score(X[900:], y[900:]) + 0.2
     assert model.predict_proba(X[900:]).max(axis=1).mean() == pytest.approx(accuracy, abs=0.07)
     assert accuracy > raw.score(X[900:], y[900:])  # words are not all new evidence, and three in four have one label
-    assert raw.temperature_ == (1.0, 0.0)
+    assert raw.temperature_ == Temperature()
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
@@ -92,7 +89,7 @@ def test_the_temperature_is_kept(kind, tmp_path):
     model = CLASSIFIERS[kind]().fit(X, y)
     model.save(tmp_path / "m.supertopic")
     again = load(tmp_path / "m.supertopic")
-    assert again.temperature_ == model.temperature_ != (1.0, 0.0)
+    assert again.temperature_ == model.temperature_ != Temperature()
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
@@ -104,17 +101,14 @@ def test_a_rare_class_leaves_the_others_tempered(kind, n_rare):
     rare = y.copy()
     rare[:n_rare] = 7
     found, without = (CLASSIFIERS[kind]().fit(X, labels).temperature_ for labels in (rare, y))
-    heats = [one.level * 60**one.power for one in (found, without)]
+    heats = [one.heat(10.0) for one in (found, without)]
     assert min(heats) > 1.5 and heats[0] == pytest.approx(heats[1], rel=0.6)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_few_documents_and_bad_folds(kind):
     X, y = bursty(30)
-    assert CLASSIFIERS[kind](cross_fit=10).fit(X, y).temperature_ == (
-        1.0,
-        0.0,
-    )  # classes are too small
+    assert CLASSIFIERS[kind](cross_fit=10).fit(X, y).temperature_ == Temperature()  # too small
     with pytest.raises(ValueError, match="cross_fit: got 1, expected 0, or 2 and more folds"):
         CLASSIFIERS[kind](cross_fit=1).fit(X, y)
 

@@ -26,7 +26,6 @@ from supertopic.fitted.certainty.tempering import (
     Temperature,
     check_folds,
     cross_fitted_temperature,
-    lengths_of,
 )
 from supertopic.fitted.checks import check_temperature
 from supertopic.fitted.fit import kept, task_of
@@ -80,7 +79,8 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     Attributes
     ----------
     classes_ : ndarray
-    temperature_ : (level, power): log p(words | class) is divided by level · tokens^power in `predict_proba`
+    temperature_ : (level, power, weight): in `predict_proba`, log p(words | class) is divided by level · spread^power,
+        its spread over the classes, and the logarithms of the classes' shares have this weight
     components_ : (C K0 + K1, V) ndarray: the topics of the first class, of the second, …, and the shared ones
     topic_classes_ : (C K0 + K1,) ndarray of object, the class of each topic; None for a shared one
     doc_topic_ : (D, C K0 + K1) ndarray, topic shares of the training documents, given their words alone
@@ -222,7 +222,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         fitted = self._now
         with fitted.spec.place.open() as backend:
             bound = self._class_posterior(fitted, corpus, backend).bound
-        return Evidence(bound, fitted.more["log_shares"], lengths_of(corpus))
+        return Evidence(bound, fitted.more["log_shares"])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.

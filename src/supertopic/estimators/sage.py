@@ -26,7 +26,6 @@ from supertopic.fitted.certainty.tempering import (
     Temperature,
     check_folds,
     cross_fitted_temperature,
-    lengths_of,
 )
 from supertopic.fitted.checks import check_temperature
 from supertopic.fitted.fit import kept
@@ -137,7 +136,8 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     Attributes
     ----------
     classes_ : ndarray
-    temperature_ : (level, power): log p(words | class) is divided by level · tokens^power in `predict_proba`
+    temperature_ : (level, power, weight): in `predict_proba`, log p(words | class) is divided by level · spread^power,
+        its spread over the classes, and the logarithms of the classes' shares have this weight
     deviations_ : (C, V) DataFrame, what each class adds to the background in log space; mostly zeros
     background_ : (V,) ndarray, log probabilities
     sparsity_ : float, the share of zeros among the deviations
@@ -215,7 +215,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         fitted = self._now
         log_words = self._damped(corpus).counts @ np.log(fitted.weights.astype(np.float64))
         shares = fitted.prior_shares / fitted.prior_shares.sum()
-        return Evidence(log_words, np.log(shares), lengths_of(corpus))
+        return Evidence(log_words, np.log(shares))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.

@@ -160,7 +160,7 @@ def _check_response(fitted: Fitted) -> None:
         if len(heat) != len(fitted.spec.parts):
             raise ValueError(f"certainty.heat: got {len(heat)} rows, expected {len(fitted.spec.parts)}")
         for level, power in heat.tolist():
-            check_temperature(level, power)
+            check_temperature(level, power, weight=1.0)
     score = fitted.topic_coef.T.astype(np.float64)
     moment = np.where(response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
     drawn = fitted.draws.get("dispersion", state.dispersion)
@@ -180,10 +180,11 @@ def _check_response(fitted: Fitted) -> None:
                 raise ValueError("state.dispersion makes no intervals")
 
 
-def check_temperature(level: float, power: float) -> None:
+def check_temperature(level: float, power: float, weight: float) -> None:
     """Refuse what is no temperature of probabilities."""
-    if not (0 < level <= LARGEST and 0 <= power <= 1):
-        raise ValueError(f"temperature: got {level!r} and {power!r}, expected a level > 0 and a power from 0 to 1")
+    if not (0 < level <= LARGEST and 0 <= power <= 1 and 0 <= weight <= 1):
+        got = f"{level!r}, {power!r} and {weight!r}"
+        raise ValueError(f"temperature: got {got}, expected a level > 0, and a power and a weight from 0 to 1")
 
 
 def check_schema(schema: Schema, at_mode: bool) -> None:

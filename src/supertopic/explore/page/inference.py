@@ -34,7 +34,7 @@ def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.nda
     if not known:
         return facts, arrays
     facts |= {
-        "temperature": [float(number) for number in fitted.notes.get("temperature", (1.0, 0.0))],
+        "temperature": [float(number) for number in fitted.notes.get("temperature", (1.0, 0.0, 1.0))],
         "max_passes": LIMITS.max_passes,
         "tol": LIMITS.tol,
     }

@@ -6,8 +6,8 @@ others. Two numbers mend it: with m the logarithms of the classes' shares,
 
     s' = m + (s - m) / T,      T = level · r^power,      r = the standard deviation of s_c - m_c over the classes
 
-They maximise the likelihood of labels of documents that the fit has not seen (`tempering`, where documents' lengths
-have the place of r). A document about which topics say nothing has the shares of the classes, whatever T is.
+They maximise the likelihood of labels of documents that the fit has not seen (`tempering`). A document about which
+topics say nothing has the shares of the classes, whatever T is.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.fitted.certainty.tempering import Evidence, Temperature, fit_temperature
+from supertopic.fitted.certainty.tempering import LEAST_SPREAD, Evidence, Temperature, fit_temperature
 from supertopic.fitted.fitted import Fitted
 from supertopic.inference.after.calibration import Calibration
 from supertopic.responses.several import Part
-
-_LEAST_SPREAD = 1e-6
 
 
 def with_heat(fitted: Fitted, y: np.ndarray, score: np.ndarray) -> Fitted:
@@ -38,7 +36,7 @@ def with_heat(fitted: Fitted, y: np.ndarray, score: np.ndarray) -> Fitted:
         heat.append(found)
     if all(found == Temperature() for found in heat):
         return fitted.with_certainty(heat=None, zero=None)
-    return fitted.with_certainty(heat=np.array(heat), zero=zero)
+    return fitted.with_certainty(heat=np.array(heat)[:, :2], zero=zero)
 
 
 def heated(fitted: Fitted, score: np.ndarray, moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +48,7 @@ def heated(fitted: Fitted, score: np.ndarray, moment: np.ndarray) -> tuple[np.nd
     for (_, part), (level, power) in zip(fitted.spec.parts, heat, strict=True):
         if part.response.name == "softmax":
             own, zero = part.columns, zeros[part.columns]
-            slope = (1.0 / (level * _spread(score[:, own], zero) ** power))[:, None]
+            slope = (1.0 / Temperature(level, power).heat(Evidence(score[:, own] - zero, zero).spread))[:, None]
             cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))
             score[:, own], moment[:, own] = cooled.moments(score[:, own], moment[:, own], part.response.is_product)
     return score, moment
@@ -62,7 +60,7 @@ def described_heat(fitted: Fitted, place: int, part: Part) -> dict[str, Any] | N
     if heat is None or zero is None or part.response.name != "softmax":
         return None
     level, power = map(float, heat[place])
-    return {"level": level, "power": power, "zero": zero[part.columns].tolist(), "least_spread": _LEAST_SPREAD}
+    return {"level": level, "power": power, "zero": zero[part.columns].tolist(), "least_spread": LEAST_SPREAD}
 
 
 def _log_shares(codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -71,14 +69,9 @@ def _log_shares(codes: np.ndarray, n_classes: int) -> np.ndarray:
     return logs - logs.mean()
 
 
-def _spread(score: np.ndarray, zero: np.ndarray) -> np.ndarray:
-    """(D,) r: a number that is added to all classes changes nothing."""
-    return np.maximum((score - zero).std(axis=1), _LEAST_SPREAD)
-
-
 def _fit(score: np.ndarray, zero: np.ndarray, codes: np.ndarray) -> Temperature:
     """Level and power, if the likelihood gains enough for two numbers by Schwarz's criterion: ½ log n for each."""
-    evidence = Evidence(score - zero, zero, _spread(score, zero))
-    found = fit_temperature(evidence, codes)
+    evidence = Evidence(score - zero, zero)
+    found = fit_temperature(evidence, codes, weigh=False)
     gain = found.log_likelihood(evidence, codes) - Temperature().log_likelihood(evidence, codes)
     return found if gain > np.log(len(codes)) else Temperature()

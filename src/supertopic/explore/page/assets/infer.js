@@ -102,10 +102,9 @@ function inferClasses(model, ids, counts) {
     const found = inferRows(model, own, counts);
     return { ...found, bound: wordBound(model, own, counts, found) };
   });
-  const [level, power] = model.temperature;
-  const heat = level * Math.max(nTokens, 1) ** power;
   const posterior = softmax(each.map(({ bound }, c) => bound + model.logShares[c]));
-  const tempered = softmax(each.map(({ bound }, c) => bound / heat + model.logShares[c]));
+  const bounds = each.map(({ bound }) => bound);
+  const tempered = temper(bounds, model.logShares, model.temperature);
   const shares = new Float64Array(model.nTopics);
   const phi = ids.map(() => new Float64Array(model.nTopics));
   each.forEach((found, c) => {
@@ -215,11 +214,18 @@ function inferOneTopic(model, ids, given) {
     for (let k = 0; k < model.nTopics; k++) words[k] += counts[j] * ratios[k];
   });
   const nTokens = given.reduce((sum, c) => sum + c, 0);
-  const [level, power] = model.temperature;
-  const heat = level * Math.max(nTokens, 1) ** power;
   const shares = softmax(prior.map((log, k) => log + words[k]));
-  const tempered = softmax(prior.map((log, k) => log + words[k] / heat));
+  const tempered = temper(words, prior, model.temperature);
   return { shares, mean: shares, phi: ids.map(() => shares), nTokens, tempered };
+}
+
+/* Probabilities of classes from log p(words | class) and their log shares, as in certainty/tempering.py. */
+function temper(words, logShares, [level, power, weight]) {
+  const centre = words.reduce((sum, value) => sum + value, 0) / words.length;
+  const spread = Math.sqrt(words.reduce((sum, value) => sum + (value - centre) ** 2, 0) / words.length);
+  const heat = level * Math.max(spread, 1e-6) ** power;
+  const own = spread > 1e-6 ? weight : 1;
+  return softmax(Array.from(words, (value, c) => value / heat + own * logShares[c]));
 }
 
 function softmax(logs) {
