@@ -202,7 +202,7 @@ MUTANTS = [
         ("& (counted > 0)", "", "test_tempering.py::test_a_weight_is_a_document_as_often"),
         ("backend.all, counted[told])", "backend.all)", "test_tempering.py::test_a_weight_is_a_document_as_often"),
         (
-            "slope = weight * (mean",
+            "slope = counted * (mean",
             "slope = (mean",
             "test_tempering.py::test_slopes_of_the_likelihood_are_those_of_differences",
         ),
@@ -225,8 +225,8 @@ MUTANTS = [
             "test_tempering.py::test_a_document_without_words_keeps_the_class_shares",
         ),
         (
-            "weight * (mean - evidence.log_words[own])",
-            "weight * (evidence.log_words[own] - mean)",
+            "counted * (mean - evidence.log_words[own])",
+            "counted * (evidence.log_words[own] - mean)",
             "test_tempering.py::test_slopes_of_the_likelihood_are_those_of_differences",
         ),
     ),
