@@ -33,7 +33,7 @@ class Shape:
 
     Letters of `shape` are sizes that follow from the model: V words, K topics of a document, T topics in all, W columns
     of the emission's parameters, C columns of the response, N coefficients of a column, U those of users, Q numbers of
-    the dispersion. Other letters stand for any size, the same one in all arrays of a file.
+    the dispersion, P covariates. Other letters stand for any size, the same one in all arrays of a file.
     """
 
     shape: str
@@ -60,6 +60,7 @@ ARRAYS = {
     "state.epsilon": Shape("1", least=SMALLEST),
     "trace": Shape("i", least=-np.inf, finite=False),
     "doc_topic": Shape("DT", _EITHER, least=0.0, sums=True),
+    "doc_covariates": Shape("DP", _SINGLE),
     "average": Shape("K", least=0.0),
     "words.coef": Shape("CV", _EITHER),
     "words.scale": Shape("V", least=0.0),
@@ -232,6 +233,7 @@ def _sizes(fitted: Fitted, n_topics: int) -> dict[str, int]:
     sizes = {"V": fitted.vocabulary.n_words, "K": int(model.n_topics), "T": n_topics, "C": columns}
     sizes |= {"N": int(model.n_topics) + model.n_covariates, "Q": model.response.n_dispersion}
     sizes["U"] = sizes["N"] - int(schema.constant)  # coefficients of users, whose intercept is none of them
+    sizes["P"] = len(schema.scaling.mean)
     width = {"dirichlet": n_topics, "sage": 2 * n_topics + 1}.get(model.emission.name)
     return sizes if width is None else {**sizes, "W": width}
 

@@ -24,6 +24,7 @@ from supertopic.model import DocumentTerms, restore_state
 from supertopic.persistence import is_storable, read_model, write_file, write_model
 from supertopic.plain_values import decode, encode
 
+_SINGLE = ("trace", "doc_topic", "doc_covariates", "average")  # arrays of a Fitted itself
 _VECTORIZER = "$vectorizer"  # the tag of a Vectorizer among the parameters
 
 
@@ -131,7 +132,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def arrays_of(fitted: Fitted) -> dict[str, np.ndarray]:
     """All arrays of a fitted model by name (`checks.ARRAYS`)."""
-    found: dict[str, Any] = {"trace": fitted.trace, "doc_topic": fitted.doc_topic, "average": fitted.average}
+    found: dict[str, Any] = {name: getattr(fitted, name) for name in _SINGLE}
     groups: dict[str, dict[str, Any]] = {
         "state": fitted.state.arrays(),
         "draws": fitted.draws,
@@ -163,7 +164,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     _check_n_topics(estimator, schema, len(state.alpha))
     for name in ("n_iter", "n_seen", "n_words"):
         check_whole(name, manifest[name], least=0)
-    labels, single = manifest["labels"], ("trace", "doc_topic", "average")
+    labels = manifest["labels"]
     n_topics = estimator.n_topics_of(schema)[1]
     fitted = Fitted(
         spec=estimator.spec_of_file(schema),
@@ -175,6 +176,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         draws=groups.pop("draws", {}),
         terms=_read_duals(groups.pop("duals", None)),
         doc_topic=arrays.get("doc_topic"),
+        doc_covariates=arrays.get("doc_covariates"),
         average=arrays.get("average"),
         members=Members(**groups.pop("members")) if "members" in groups else None,
         words=WordPart(**groups.pop("words")) if "words" in groups else None,
@@ -184,7 +186,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         more=groups.pop("more", {}),
         notes=decode(manifest["notes"]),
     )
-    unknown = [name for name in groups if name not in single]
+    unknown = [name for name in groups if name not in _SINGLE]
     if unknown:
         raise ValueError(f"the array {unknown[0]!r:.60} is none of a {kind.__name__}")
     _check_settings(estimator, fitted)

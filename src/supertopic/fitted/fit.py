@@ -34,7 +34,9 @@ def fit(
     with task.backend:
         found = run(engine, task, f"{spec.name} {spec.inference}", more_follows=True)
         fitted = kept(spec, vocabulary, found, n_seen=len(training.corpus))
-        fitted = users_draws(replace(fitted, doc_topic=fitted.infer(training.corpus, task.backend)))
+        own = training.covariates[:, : len(spec.schema.scaling.mean)].astype(np.float32)
+        shares = fitted.infer(training.corpus, task.backend)
+        fitted = users_draws(replace(fitted, doc_topic=shares, doc_covariates=own if own.size else None))
     fitted = spec.finish(fitted, training, seed)
     if task.checkpoint is not None:
         task.checkpoint.finish()

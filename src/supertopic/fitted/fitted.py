@@ -111,6 +111,7 @@ class Fitted:
     draws: dict[str, np.ndarray] = field(default_factory=dict)  # of a sampler, in the meaning that users know
     terms: DocumentTerms = field(default_factory=DocumentTerms)  # what is known of each document beside its topics
     doc_topic: np.ndarray | None = None  # (D, K) of the training documents
+    doc_covariates: np.ndarray | None = None  # (D, P) of the same, centred and scaled
     sampled: np.ndarray | None = None  # (D, K) Zbar of the training documents, averaged over a sampler's draws
     average: np.ndarray | None = None  # (K,) of a stream, whose documents are not kept
     members: Members | None = None

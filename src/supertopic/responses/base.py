@@ -124,6 +124,7 @@ class Response:
     lowest: ClassVar[float] = -np.inf  # of the numbers that y may be …
     grain: ClassVar[float] = 0.0  # … and how far two of them are apart at least
     uses_moments: ClassVar[bool] = True  # whether predictions need second moments of the linear predictor
+    log_link: bool = False  # whether log E[y] is linear in s, so that effects are ratios
     n_dispersion: ClassVar[int] = 0  # P
     ranges: ClassVar[tuple[tuple[float, float], ...]] = ()  # of the dispersion, from the least to the largest value
     n_summary: ClassVar[int] = 0  # the length of what `summarise` returns

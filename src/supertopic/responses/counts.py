@@ -44,6 +44,7 @@ class Count(Response):
     """The base of both: y is a whole number, zero or more."""
 
     kind = "number"
+    log_link = True
     lowest = 0.0
     grain = 1.0
 

@@ -57,6 +57,7 @@ class Positive(Response):
             names = ", ".join(map(repr, ("auto", *self.links)))
             raise ValueError(f"link: got {link!r}, expected one of {names} for response={self.name!r}")
         self.link = self.links[0] if link == "auto" else link
+        self.log_link = self.link == "log"
 
     def check(self, y: np.ndarray) -> None:
         wrong = y[~np.isnan(y) & (y <= 0)]

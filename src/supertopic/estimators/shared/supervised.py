@@ -25,9 +25,12 @@ from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_eng
 from supertopic.estimators.shared.counts import choose_counts
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results import summaries
+from supertopic.estimators.shared.results.effects import effects_frame
 from supertopic.estimators.shared.results.explanation import explained
+from supertopic.estimators.shared.results.topic_info import topic_names
 from supertopic.estimators.shared.results.word_contributions import covariate_contributions, with_contributions
 from supertopic.fitted.coefficients import CoefficientTable, check_probability, table_of, word_effects
+from supertopic.fitted.effects import Range
 from supertopic.fitted.finish import Coefficients
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted
@@ -424,6 +427,33 @@ class SupervisedEstimator(TopicEstimator):
         check_is_fitted(self, "fitted_")
         check_probability("probability", probability)
         return summaries.coefficient_table(self.fitted_, self.coefficients_, self.topics(n).sort_index(), probability)
+
+    def effects(
+        self, low: float = 0.1, high: float = 0.9, *, of: str = "topics", probability: float = 0.9
+    ) -> pd.DataFrame:
+        """What the prediction changes by when a topic goes from little to much of a document.
+
+        Its share moves from one quantile of the training documents to another, and the other topics give way in
+        proportion; the change is averaged over the documents. It is a difference in units of y, a ratio where the
+        response has a log link, percentage points of each class, or the score of a margin without probabilities.
+
+        Columns are topic, label (the one given, or the first words), share_low and share_high, effect, std_error, and
+        the ends lower and upper of an interval; the largest effect comes first. Several responses, or classes, follow
+        one another. Errors and intervals are given the topics; NaN: the model knows none.
+
+        Parameters
+        ----------
+        low, high : float
+            The quantiles.
+        of : {"topics", "covariates"}
+            Of the covariates, columns are covariate, low, high, effect, …; one that has two values goes from one to the
+            other, and topics stay as they are.
+        probability : float
+            Of the intervals.
+        """
+        check_is_fitted(self, "fitted_")
+        given = Range(low, high, probability)
+        return effects_frame(self.fitted_, self.coefficients_, topic_names(self), of, given)
 
     @property
     def coef_cov_(self) -> Any:

@@ -87,11 +87,11 @@ class Regression:
     coef: np.ndarray  # (C, K + P) of the shares, with the intercept in them, and of the other columns
     mean: Mean
     covariance: np.ndarray | None = None  # (C, K + P, K + P) of the coefficients of each column
-    ratio: bool = False  # whether effects are ratios of means; otherwise they are differences
+    ratio: np.ndarray | bool = False  # (n,) whether effects are ratios of means; otherwise they are differences
 
     def compare(self, means: np.ndarray) -> np.ndarray:
         """Effects, from means (2, …) at the low and the high value."""
-        return means[1] / means[0] if self.ratio else means[1] - means[0]
+        return np.where(self.ratio, means[1] / np.where(self.ratio, means[0], 1.0), means[1] - means[0])
 
 
 def share_effects(
@@ -138,9 +138,10 @@ def _effects(
         for i, k in enumerate(places):
             error[i] = _error(few, regression, regression.covariance, k, ends[:, i])
     reach = norm.ppf(0.5 + probability / 2) * error
-    if regression.ratio:
-        return Effects(ends[0], ends[1], effect, effect * error, effect * np.exp(-reach), effect * np.exp(reach))
-    return Effects(ends[0], ends[1], effect, error, effect - reach, effect + reach)
+    ratio = np.broadcast_to(regression.ratio, effect.shape)
+    logs = np.log(np.where(ratio, effect, 1.0))
+    lower, upper = (np.where(ratio, np.exp(logs + part), effect + part) for part in (-reach, reach))
+    return Effects(ends[0], ends[1], effect, np.where(ratio, effect, 1.0) * error, lower, upper)
 
 
 def _means(documents: Documents, regression: Regression, places: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -190,9 +191,11 @@ def _error(
 ) -> np.ndarray:
     """(n,) the standard errors of the effects of topic or column k, of a ratio those of its logarithm."""
     means, gradients = zip(*(_gradient(documents, regression, k, value) for value in ends), strict=True)
-    if regression.ratio:
-        gradients = tuple(gradient / mean[:, None, None] for gradient, mean in zip(gradients, means, strict=True))
-    gradient = gradients[1] - gradients[0]
+    scaled = [
+        gradient / np.where(regression.ratio, mean, 1.0)[:, None, None]
+        for gradient, mean in zip(gradients, means, strict=True)
+    ]
+    gradient = scaled[1] - scaled[0]
     variance = np.einsum("nci,cij,ncj->n", gradient, covariance, gradient, optimize=True)
     return np.sqrt(np.maximum(variance, 0.0))
 

@@ -38,6 +38,12 @@ def topic_labels(model: Any) -> list[str]:
     return [str(label or "") for label in given]
 
 
+def topic_names(model: Any, n: int = 3) -> list[str]:
+    """A name for each topic: the one that the user gave, or its first words."""
+    words = top_words_by(model, n)
+    return [label or " ".join(map(str, own)) for label, own in zip(topic_labels(model), words, strict=True)]
+
+
 def topic_info(model: Any, X: Any = None, n: int = 10) -> pd.DataFrame:
     """One row per topic, in the order of their numbers; see `TopicEstimator.topic_info`."""
     check_whole("n", n)

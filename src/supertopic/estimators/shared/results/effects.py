@@ -1,0 +1,69 @@
+"""`effects`: what predictions change by from little to much of a topic, as a table; and the order of topics by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from supertopic.checks import check_choice
+from supertopic.estimators.shared.results.units import second_class
+from supertopic.fitted.coefficients import CoefficientTable
+from supertopic.fitted.effects import Range, covariate_effects, kinds_of, topic_effects
+from supertopic.fitted.fitted import Fitted
+from supertopic.html_tables import TopicFrame
+from supertopic.inference.after.effects import Effects
+
+_UNITS = {
+    "difference": "in units of the target",
+    "ratio": "as a ratio (1.4 is 40 % more)",
+    "points": "in percentage points",
+    "score": "in the score of the class",
+}
+
+
+def effects_frame(fitted: Fitted, table: CoefficientTable, labels: list[str], of: str, given: Range) -> pd.DataFrame:
+    """A row for each topic or covariate, the largest effect first; by class or response where there are several."""
+    check_choice("of", of, ("topics", "covariates"))
+    if of == "covariates" and not table.covariates:
+        raise ValueError("of: got 'covariates', but this model was fitted without any")
+    found = (topic_effects if of == "topics" else covariate_effects)(fitted, table, given)
+    names: dict[str, Any] = {"covariate": list(table.covariates)}
+    ends = {"low": found.low, "high": found.high}
+    if of == "topics":
+        names = {"topic": np.arange(len(found.low)), "label": labels}
+        ends = {"share_low": found.low, "share_high": found.high}
+    frames = []
+    for place, name in enumerate(table.names):
+        own = {"effect": found.effect, "std_error": found.std_error, "lower": found.lower, "upper": found.upper}
+        columns = {column: values[:, place] for column, values in own.items()}
+        frame = pd.DataFrame({**names, **ends, **columns})
+        if len(table.names) > 1:
+            frame.insert(0, "response" if fitted.classes is None else "class", name)
+        frames.append(frame.iloc[np.argsort(-found.effect[:, place], kind="stable")] if of == "topics" else frame)
+    shown = TopicFrame(pd.concat(frames, ignore_index=True))
+    shown.attrs["below"] = [effect_line(fitted, given)]
+    return shown
+
+
+def effect_line(fitted: Fitted, given: Range | None = None) -> str:
+    """A sentence: what an effect is, and in which unit."""
+    given, kinds = given or Range(), dict.fromkeys(kinds_of(fitted))
+    second = second_class(fitted.spec.schema.targets)
+    unit = " or ".join(_UNITS[kind] for kind in kinds)
+    return (
+        f"effect: what the prediction changes by from little to much of a topic (its share at the "
+        f"{100 * given.low:g} % and the {100 * given.high:g} % quantile of the documents), {unit}"
+        f"{'' if second is None else f' of {second}'}."
+    )
+
+
+def effect_order(fitted: Fitted, found: Effects) -> np.ndarray:
+    """Topics from the first row of a table to the last: by the class they go with most, or by the first response.
+
+    The largest effect comes first.
+    """
+    effect = found.effect if fitted.classes is not None else found.effect[:, :1]
+    best = effect.argmax(axis=1)
+    return np.lexsort((-effect[np.arange(len(effect)), best], best))
