@@ -2,6 +2,7 @@
 
 from tests.mutant import mutants_of
 
+_EFFECTS = "test_effects_of_models.py::"
 _GUIDE = "test_prediction_guide.py::"
 _BESIDE = "test_words_beside.py::"
 _SUPERVISED = "test_supervised_gibbs.py::"
@@ -17,6 +18,23 @@ _CHECKS = "test_file_checks.py::test_arrays_that_do_not_fit_are_refused"
 _FITTED = "test_golden_fits.py::test_a_new_fit_gives_the_same_numbers"
 
 MUTANTS = [
+    *mutants_of(
+        "fitted/effects.py",
+        ("score, moment = heated(fitted, score, moment)", "pass", _EFFECTS + "test_heat_draws_effects_in"),
+        (
+            "unit[:, 1 + n_topics :] *= ",
+            "_ = ",
+            _EFFECTS + "test_covariates_have_effects_between_values_that_documents_have",
+        ),
+        ("level / unit[:, None]", "0 * level", _EFFECTS + "test_a_posterior_of_classes_keeps_its_level"),
+        ("found *= 100.0 / np", "found *= 1.0 / np", _EFFECTS + "test_a_posterior_of_classes_keeps_its_level"),
+        (
+            "(mean @ grades_of(target.classes))",
+            "mean.argmax(axis=1)",
+            _EFFECTS + "test_effects_are_those_of_moving_shares_by_hand",
+        ),
+        ("low + scaling.mean", "low", _EFFECTS + "test_covariates_have_effects_between_values_that_documents_have"),
+    ),
     *mutants_of(
         "inference/after/words.py",
         (

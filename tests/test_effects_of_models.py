@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit, ndtr, softmax
 
-from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor, SSTMRegressor, TopicModel, load
+from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor, SSTMClassifier, SSTMRegressor, TopicModel, load
 from supertopic.datasets import simulate
 from tests import naive_effects
 
@@ -157,6 +157,26 @@ def test_a_posterior_has_one_estimate_with_its_own_interval():
         wanted = (high[k] - low[k]) * (drawn[:, k] - np.delete(drawn, k, axis=1) @ mixed)
         assert table.loc[k, "effect"] == pytest.approx(wanted.mean(), rel=1e-3)
         assert table.loc[k, "std_error"] == pytest.approx(wanted.std(ddof=1), rel=1e-3)
+
+
+def test_a_posterior_of_classes_keeps_its_level():
+    """Each class against the rest, made to sum to one: draws by hand."""
+    X, y = simulated("softmax")
+    model = SSTMClassifier(4, max_iter=40, thin=5).fit(X, y)
+    shares, found = model.doc_topic_.astype(float), []
+    topics, level = model.draws_["coef"][..., :4], model.draws_["intercept"]
+    low, high = np.quantile(shares[:, 1], [0.1, 0.9])
+
+    def percents(s):
+        each = ndtr(s)
+        return 100 * each / each.sum(axis=1, keepdims=True)
+
+    for own, one in zip(topics, level, strict=True):
+        coef = np.hstack([own, one[:, None]])
+        args = (shares, np.ones((len(y), 1)), coef, percents, 1, (low, high), False)
+        found.append(naive_effects.effect(*args))
+    table = model.effects()
+    np.testing.assert_allclose(table.loc[table["topic"] == 1, "effect"], np.mean(found, axis=0), rtol=1e-3, atol=1e-3)
 
 
 def test_heat_draws_effects_in():
