@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from safetensors.numpy import load_file
 
 import supertopic
-from supertopic import LDA, TopicModel, Vectorizer, load
+from supertopic import LDA, SLDAClassifier, SLDARegressor, TopicModel, Vectorizer, load
 from supertopic.fitted import files
 from supertopic.persistence import read_model, to_json, write_model
 
@@ -64,7 +64,7 @@ def check_use(model):
     rng = np.random.default_rng(0)
     X = sp.csr_matrix(rng.poisson(0.3, size=(4, model.n_features_in_)))
     n_covariates = len(model.fitted_.spec.schema.scaling.mean)
-    more = {"covariates": np.zeros((4, n_covariates))} if n_covariates else {}
+    more = {"covariates": 1e6 * rng.normal(size=(4, n_covariates))} if n_covariates else {}
     assert np.isfinite(model.transform(X)).all()
     if hasattr(model, "predict"):
         predicted = model.predict(X, **more)
@@ -77,7 +77,8 @@ def check_use(model):
             assert np.isfinite(np.asarray(one)).all()
     if model.vectorizer_ is not None:
         assert np.isfinite(model.transform(["word " * 40 + "a" * 40, "cat mat stocks"])).all()
-    assert len(model.top_words(3)) and len(model.topics(3))
+    table = model.topics(3)
+    assert len(model.top_words(3)) and not table.select_dtypes("number").isna().any(axis=None)
     if hasattr(model, "summary"):
         with np.errstate(all="ignore"):
             assert len(model.summary(3))
@@ -176,6 +177,35 @@ def test_a_regressor_is_no_classifier_and_a_name_is_one_target(tmp_path):
     write_model(tmp_path / "m", two, read_model(golden_files()["topic-model-pc"])[1])
     with pytest.raises(ValueError, match="two of the targets have one name"):
         load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("total_documents", 10**39), ("ensemble", 0), ("max_doc_iter", 0.5), ("class_weight", 0), ("class_weight", "x"),
+     ("thin", 0), ("n_init", 10**30), ("tol", -1), ("doc_tol", np.nan), ("learning_delay", -4.0), ("batch_size", 0),
+     ("warm_start", "x"), ("refit", "no"), ("words", 3), ("per_token", None), ("burn_in", -3)],
+)  # fmt: skip
+def test_parameters_are_checked_at_load_as_at_fit_whoever_reads_them(tmp_path, name, value):
+    manifest, arrays = read_model(GOLDEN / "fits" / "slda-logit-vb.supertopic")
+    write_model(tmp_path / "m", forge(manifest, ("params", name), value), arrays)
+    with pytest.raises(ValueError, match=rf"damaged model file .*{name}: got "):
+        load(tmp_path / "m")
+    with pytest.raises(ValueError, match=rf"^{name}: got "):
+        SLDAClassifier(2, inference="vb").set_params(**{name: value}).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("wrong", [1e300, -1e300, 1e25])
+def test_covariates_have_a_largest_number_in_fits_and_in_files(tmp_path, wrong):
+    manifest, arrays = read_model(GOLDEN / "fits" / "slda-gaussian-vb-covariates.supertopic")
+    for part in ("mean", "factor"):
+        place = ("schema", "scaling", part, "$array", 2, 0)
+        write_model(tmp_path / "m", forge(manifest, place, wrong), arrays)
+        with pytest.raises(ValueError, match="the scaling of the covariates"):
+            load(tmp_path / "m")
+    X, y = np.eye(4), np.arange(4.0)
+    for unit in (wrong, 1e-25):
+        with pytest.raises(ValueError, match=r"covariates: got a .* unit"):
+            SLDARegressor(2, response="gaussian").fit(X, y, covariates=unit * np.arange(4.0)[:, None])
 
 
 STAMP = ("format", "format_version", "supertopic_version", "kind")

@@ -13,6 +13,7 @@ from supertopic.dates import are_dates, years_of
 from supertopic.documents.columns import listed, tells_apart
 
 _CONSTANT = 1e-9  # deviation of a column relative to its largest value, below which it is rounding
+_LARGEST = 1e15  # of a covariate, and of one over its deviation: products with coefficients are finite
 _DEPENDENT = 1e-8  # eigenvalue of the correlations, below which columns depend on one another
 
 
@@ -32,6 +33,8 @@ def as_covariates(covariates: Any, n_documents: int) -> np.ndarray:
         raise ValueError(f"covariates: got shape {extra.shape}, expected ({n_documents}, columns)")
     if not np.isfinite(extra).all():
         raise ValueError("covariates: got NaN or infinity, expected finite numbers")
+    if np.abs(extra).max(initial=0.0) > _LARGEST:
+        raise ValueError(f"covariates: got a number beyond {_LARGEST:g}; give them in another unit")
     return extra
 
 
@@ -227,7 +230,9 @@ class Scaling:
         mean = extra.mean(axis=0)
         deviation, size = extra.std(axis=0), np.abs(extra).max(axis=0, initial=0.0)
         varies = deviation > _CONSTANT * size
-        unit = np.where(size > 0, size, 1.0) if more_follow else np.full(len(mean), np.inf)
+        if (varies & (deviation < 1 / _LARGEST)).any():
+            raise ValueError(f"covariates: got a column that varies by less than {1 / _LARGEST:g}; give another unit")
+        unit = np.where(size > 1 / _LARGEST, size, 1.0) if more_follow else np.full(len(mean), np.inf)
         found = cls(mean, 1.0 / np.where(varies, deviation, unit))
         names = [repr(name) for name in names] or [str(place) for place in range(len(mean))]
         found._warn(extra, varies, names, more_follow)
@@ -269,8 +274,10 @@ class Scaling:
     def restore(cls, saved: Any) -> Self:
         """What a model file says."""
         mean, factor = (np.array(saved[name], dtype=np.float64) for name in ("mean", "factor"))
-        if mean.ndim != 1 or mean.shape != factor.shape or not np.isfinite([mean, factor]).all():
-            raise ValueError("the scaling of the covariates holds no finite numbers, one pair for each")
+        if mean.ndim != 1 or mean.shape != factor.shape or not (np.abs([mean, factor]) <= _LARGEST).all():
+            raise ValueError(f"the scaling of the covariates is no pair of numbers up to {_LARGEST:g} for each")
+        if (factor < 0).any():
+            raise ValueError("the scaling of the covariates has a factor below zero")
         return cls(mean, factor)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.checks import check_choice, check_whole, is_text
+from supertopic.checks import check_choice, check_number, check_whole, is_text
 from supertopic.documents.labels import Target, require_order
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.spec import Schema
@@ -24,6 +24,13 @@ from supertopic.responses.several import parts_of
 LARGEST = 1e30  # of a number: its square is still one
 SMALLEST = 1e-37  # of a number that has to be positive: a smaller one is zero in single precision
 LONGEST_NGRAM = 32
+_AT_LEAST = {
+    "max_iter": 0, "max_doc_iter": 1, "batch_size": 1, "total_documents": 1, "n_init": 1, "burn_in": 0, "thin": 1,
+    "n_chains": 1, "ensemble": 1,
+}  # fmt: skip
+_MOST = 2**53  # of a whole number: all below have a float of their own
+_NUMBERS = {"tol", "doc_tol", "learning_delay", "learning_decay", "validation_fraction"}
+_FLAGS = {"refit", "words", "per_token", "warm_start", "collapsed", "concentrate", "fit_intercept"}
 _SUM_TOLERANCE = 1e-3  # of shares in single precision
 
 
@@ -131,6 +138,8 @@ def check_arrays(fitted: Fitted, arrays: Mapping[str, np.ndarray], n_topics: int
         _check(name, array, ARRAYS.get(name, _UNKNOWN), sizes)
     if "doc_topic" not in arrays and sizes["T"] != sizes["K"]:
         raise ValueError("the array doc_topic is missing")
+    if sizes.get("D") == 0:
+        raise ValueError("there are arrays of documents, but no documents")
     if sizes["c"] not in (0, sizes["C"]):
         raise ValueError(f"state.coef_cov has {sizes['c']} matrices, expected {sizes['C']} or none")
     if "state.epsilon" in arrays and float(arrays["state.epsilon"][0]) > 1:
@@ -207,8 +216,19 @@ def check_schema(schema: Schema, at_mode: bool) -> None:
 
 
 def check_params(params: Mapping[str, Any]) -> None:
-    """Refuse parameters outside their range that no engine and no model would refuse."""
-    jobs = params.get("n_jobs")
+    """Refuse parameters outside their range, whether this fit reads them or not: a later one may."""
+    for name, value in params.items():
+        if name in _AT_LEAST:
+            check_whole(name, value, least=_AT_LEAST[name], or_none=True)
+            if value is not None and int(value) > _MOST:
+                raise ValueError(f"{name}: got {float(value):g}, expected a whole number of at most {_MOST:,}")
+        elif name in _NUMBERS:
+            check_number(name, value)
+        elif name in _FLAGS and not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name}: got {value!r:.40}, expected True or False")
+    weight, jobs = params.get("class_weight"), params.get("n_jobs")
+    if not (weight is None or isinstance(weight, Mapping) or (isinstance(weight, str) and weight == "balanced")):
+        raise ValueError(f"class_weight: got {weight!r:.40}, expected 'balanced' or a mapping of classes to weights")
     if jobs is not None and (not isinstance(jobs, Integral) or int(jobs) == 0):
         raise ValueError(f"n_jobs: got {jobs!r:.40}, expected a whole number other than 0")
 

@@ -33,6 +33,7 @@ from supertopic.estimators.shared.results.notebook import model_html
 from supertopic.estimators.shared.results.topic_info import ranked_words, topic_info
 from supertopic.fitted import files
 from supertopic.fitted.certainty.chains import to_arviz
+from supertopic.fitted.checks import check_params
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.spec import AsItIs, Finish, Place, Schema, Spec
@@ -127,6 +128,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return str(self.inference)
 
     def _engine(self) -> Engine:
+        check_params(self.get_params(deep=False))
         return self.engines[self._inference()]
 
     def _place(self) -> Place:
