@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supertopic.explore.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _LINE = 0.112  # inches
 _NARROWEST = 76.0  # points of a column of blocks
@@ -25,7 +28,7 @@ class Block:
     grey: bool = False
 
 
-def draw_blocks(ax: Any, blocks: Sequence[Block], note: str, width: float = style.COLUMN) -> Any:
+def draw_blocks(ax: Axes | None, blocks: Sequence[Block], note: str, width: float = style.COLUMN) -> Any:
     """Draw the blocks from top to bottom, column by column. Bars are in data units, from a zero of their own.
 
     note : what the bars are, below them
@@ -65,7 +68,7 @@ def _range(blocks: Sequence[Block]) -> tuple[float, float]:
     return (low, high) if high > low else (0.0, 1.0)
 
 
-def _bars(ax: Any, block: Block, zero: float, top: float, low: float, high: float) -> None:
+def _bars(ax: Axes, block: Block, zero: float, top: float, low: float, high: float) -> None:
     """The bars of a block, and its zero line where some bars go to the left."""
     rows, values = top - 1 - np.arange(len(block.words)), block.values.astype(np.float64)
     if block.own_scale and len(values):
@@ -76,7 +79,9 @@ def _bars(ax: Any, block: Block, zero: float, top: float, low: float, high: floa
         ax.plot([zero, zero], [top - 0.5, top - len(block.words) - 0.5], color=style.GREY, linewidth=0.5)
 
 
-def _words(ax: Any, block: Block, left: float, top: float, edge: float, label: float, room: float, size: float) -> None:
+def _words(
+    ax: Axes, block: Block, left: float, top: float, edge: float, label: float, room: float, size: float
+) -> None:
     """The title, and the words to the left of `edge` (`label` points wide)."""
     rows = top - 1 - np.arange(len(block.words))
     for row, word in zip(rows, block.words, strict=True):

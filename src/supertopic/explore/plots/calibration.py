@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supertopic.explore.plots import style
 from supertopic.explore.plots.predictions import Predicted, predicted
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MOST_CLASSES = 6  # with more, all classes are drawn as one curve
 _BINS, _FEW = 8, 20  # bins at most, and documents of a bin at least
 _LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9, 0.95])  # each predicts all documents once more
 
 
-def plot_calibration(model: Any, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Any = None) -> Any:
+def plot_calibration(
+    model: Any, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Axes | None = None
+) -> Any:
     """Draw what happened against what was said; on the diagonal, the model's certainty is right.
 
     Classes: the share of documents of a class against its predicted probability, in bins of equally many documents;

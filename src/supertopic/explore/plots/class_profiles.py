@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,11 +10,16 @@ from supertopic.checks import check_whole
 from supertopic.explore.plots import style
 from supertopic.explore.words import topic_words
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _ROW = 0.135  # inches
 _CELL = 26.0  # points
 
 
-def plot_class_profiles(model: Any, y: Any, X: Any = None, *, n: int = 10, n_bins: int = 5, ax: Any = None) -> Any:
+def plot_class_profiles(
+    model: Any, y: Any, X: Any = None, *, n: int = 10, n_bins: int = 5, ax: Axes | None = None
+) -> Any:
     """Draw a row for each topic and a column for each class: the mean share of the topic, in percent.
 
     Rows stand in the order of the classes in which their share is most above its mean over the classes. A numeric y
@@ -80,7 +85,7 @@ def groups(values: np.ndarray, n_bins: int, order: list[str] | None = None) -> t
     return [f"{a:.3g} to {b:.3g}" for a, b in zip(lowest, highest, strict=True)], member
 
 
-def _cells(ax: Any, means: np.ndarray, names: list[str]) -> None:
+def _cells(ax: Axes, means: np.ndarray, names: list[str]) -> None:
     """Shaded cells with whole percents; x counts the classes, y the topics from below."""
     n_classes, n_topics = means.shape
     points, _ = style.size_in_points(ax)
@@ -102,7 +107,7 @@ def _cells(ax: Any, means: np.ndarray, names: list[str]) -> None:
     ax.set_xlabel("mean share of a topic, in percent", fontsize=style.SMALL, color=style.INK, loc="left")
 
 
-def _labels(ax: Any, words: list[list[str]], labels: list[str], order: np.ndarray, n_classes: int) -> None:
+def _labels(ax: Axes, words: list[list[str]], labels: list[str], order: np.ndarray, n_classes: int) -> None:
     """The number and the words of each topic, to the right of the cells."""
     points, _ = style.size_in_points(ax)
     size = style.row_size(ax, len(order))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +11,13 @@ from supertopic.emissions import sage
 from supertopic.explore.plots import style
 from supertopic.explore.plots.blocks import Block, draw_blocks
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MOST = 12  # components that are shown
 
 
-def plot_deviations(model: Any, topic: int | None = None, *, n: int = 8, ax: Any = None) -> Any:
+def plot_deviations(model: Any, topic: int | None = None, *, n: int = 8, ax: Axes | None = None) -> Any:
     """Draw a block of words for the background and for each component, with the words it makes more or less probable.
 
     Parameters

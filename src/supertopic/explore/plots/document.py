@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supertopic.checks import check_choice, check_whole
 from supertopic.explore.contributions import Contributions, contributions_of
 from supertopic.explore.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROW = 0.15  # inches
 _SMALLEST = 0.02  # of the largest bar: topics that add less have no bar of their own
@@ -17,7 +20,14 @@ _IDENTITY = ("gaussian", "epsilon_insensitive")  # responses whose linear predic
 
 
 def plot_document(
-    model: Any, doc: Any, *, by: str = "topics", target: Any = None, n: int = 8, covariates: Any = None, ax: Any = None
+    model: Any,
+    doc: Any,
+    *,
+    by: str = "topics",
+    target: Any = None,
+    n: int = 8,
+    covariates: Any = None,
+    ax: Axes | None = None,
 ) -> Any:
     """Draw what each topic (or word) of one document adds to the linear predictor of an average document.
 
@@ -114,7 +124,7 @@ def _unit(model: Any, found: Contributions, column: int) -> str:
     return ("prediction" if same else "linear predictor") + of
 
 
-def _draw(ax: Any, start: float, bars: list[Bar], total: float, unit: str) -> None:
+def _draw(ax: Axes, start: float, bars: list[Bar], total: float, unit: str) -> None:
     """Bars in data units on the right, and their names on the left."""
     steps = np.array([value for _, _, value in bars])
     after = start + np.cumsum(steps)
@@ -130,7 +140,7 @@ def _draw(ax: Any, start: float, bars: list[Bar], total: float, unit: str) -> No
     for x, top in zip([start, *after], rows[:-1], strict=True):
         ax.plot([x, x], [top, top - 1], color=style.GREY, linewidth=0.6, zorder=1)
     ax.plot([start, total], [rows[0], rows[-1]], "D", color=style.INK, markersize=3, linestyle="none", zorder=3)
-    common = {"fontsize": size, "va": "center"}
+    common: dict[str, Any] = {"fontsize": size, "va": "center"}
     for row, (name, words, value), x in zip(rows[1:-1], bars, after, strict=True):
         line = (
             style.fit_words(words, names - 4, size, start=f"{name}  ")
@@ -151,7 +161,7 @@ def _signed(value: float, decimals: int, plus: str = "") -> str:
     return f"{value:{plus}.{decimals}f}".replace("-", "−")
 
 
-def _axis(ax: Any, left: float, low: float, high: float, n_rows: int, unit: str) -> None:
+def _axis(ax: Axes, left: float, low: float, high: float, n_rows: int, unit: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax.set(xlim=(left, high), ylim=(-0.6, n_rows - 0.4), yticks=[])

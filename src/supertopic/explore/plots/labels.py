@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supertopic.explore.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SIZE = 5.5
 _REACH = (0.0, 5.0, 10.0, 16.0, 24.0, 34.0, 46.0, 60.0)  # points from a circle's edge to its label
 _ANGLES = np.radians([0, 180, 90, 270, 45, 135, 225, 315, 20, 160, 200, 340, 65, 115, 245, 295])
 
 
-def place_labels(ax: Any, points: np.ndarray, texts: list[str], radius: np.ndarray) -> list[Any]:
+def place_labels(ax: Axes, points: np.ndarray, texts: list[str], radius: np.ndarray) -> list[Any]:
     """Write a label beside each point, the first place that is free; a thin line leads to one farther away.
 
     points : (n, 2) in points from the lower left corner of the Axes
@@ -54,7 +57,7 @@ def _free(
 
 
 def _write(
-    ax: Any, text: str, point: np.ndarray, corner: np.ndarray, box: np.ndarray, reach: float, size: np.ndarray
+    ax: Axes, text: str, point: np.ndarray, corner: np.ndarray, box: np.ndarray, reach: float, size: np.ndarray
 ) -> Any:
     middle = corner + box / 2
     if reach > 6:
@@ -64,5 +67,6 @@ def _write(
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=1.2, foreground="white")]  # documents may lie below the text
-    return ax.text(*(middle / size), text, fontsize=_SIZE, color=style.INK, ha="center", va="center",
+    x, y = middle / size
+    return ax.text(x, y, text, fontsize=_SIZE, color=style.INK, ha="center", va="center",
                    transform=ax.transAxes, zorder=4, path_effects=halo)  # fmt: skip

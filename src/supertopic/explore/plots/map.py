@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from supertopic.explore.words import topic_words
 from supertopic.fitted.coefficients import CoefficientTable
 from supertopic.metrics import topic_distance
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MOST_DOCUMENTS = 5000  # that are drawn
 _MOST_CLASSES = 8  # that have a colour of their own
 _LEAST = 4.5  # points of a radius that has room for a number
@@ -21,7 +24,9 @@ _LEGEND = 5.5  # points of its text
 _BINS = 5  # of a numeric y
 
 
-def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: Any = None, ax: Any = None) -> Any:
+def plot_map(
+    model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: Any = None, ax: Axes | None = None
+) -> Any:
     """Draw topics as circles on a plane, near each other where their words are alike; with y, documents among them.
 
     Places are those of classical scaling of Hellinger distances between topics. A plane cannot keep all distances: near
@@ -59,9 +64,10 @@ def plot_map(model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: An
     points = _frame(ax, places)
     if documents is not None:
         _documents(ax, documents @ places, groups)
-    circles = ax.scatter(*places.T, s=(2 * _radius(shares)) ** 2, c=colours.topics, edgecolors=style.INK,
-                         linewidths=0.5, zorder=3)  # fmt: skip
-    _number(ax, points, places, shares, circles.get_facecolors())
+    x, height = places.T
+    area = (2 * _radius(shares)) ** 2
+    circles = ax.scatter(x, height, s=area, c=colours.topics, edgecolors=style.INK, linewidths=0.5, zorder=3)
+    _number(ax, points, places, shares, np.asarray(circles.get_facecolor()))
     if legend is not None:
         _legend(ax, legend, n_columns)
     names = [
@@ -92,7 +98,7 @@ def _radius(shares: np.ndarray) -> np.ndarray:
     return 2.0 + 6.0 * np.sqrt(shares / max(shares.max(), 1e-300))
 
 
-def _frame(ax: Any, places: np.ndarray) -> np.ndarray:
+def _frame(ax: Axes, places: np.ndarray) -> np.ndarray:
     """Limits with equal units on both axes, and the places in points from the lower left corner."""
     width, height = style.size_in_points(ax)
     edge = 16.0  # points free on every side
@@ -157,7 +163,7 @@ def _colours(table: CoefficientTable | None, groups: _Groups | None, target: Any
     return _Colours([style.COLOURS[c] for c in table.coef.argmax(axis=0)], own)
 
 
-def _number(ax: Any, points: np.ndarray, places: np.ndarray, shares: np.ndarray, colours: np.ndarray) -> None:
+def _number(ax: Axes, points: np.ndarray, places: np.ndarray, shares: np.ndarray, colours: np.ndarray) -> None:
     """The topic's number in each circle that is large enough and is not covered by another one."""
     colours = np.broadcast_to(colours, (len(points), 4))
     for k, (point, place) in enumerate(zip(points, places, strict=True)):
@@ -165,19 +171,28 @@ def _number(ax: Any, points: np.ndarray, places: np.ndarray, shares: np.ndarray,
         if _radius(shares)[k] >= _LEAST and apart >= 2 * _LEAST:
             dark = colours[k, :3] @ [0.3, 0.59, 0.11] < 0.6
             ax.text(
-                *place, str(k), fontsize=5, color="white" if dark else style.INK, ha="center", va="center", zorder=5
+                place[0],
+                place[1],
+                str(k),
+                fontsize=5,
+                color="white" if dark else style.INK,
+                ha="center",
+                va="center",
+                zorder=5,
             )
 
 
-def _documents(ax: Any, places: np.ndarray, groups: _Groups | None) -> None:
+def _documents(ax: Axes, places: np.ndarray, groups: _Groups | None) -> None:
     """Small dots, in the colours of their groups."""
     drawn = np.arange(len(places)) if len(places) <= _MOST_DOCUMENTS else _some(len(places))
     if groups is None:
-        ax.scatter(*places[drawn].T, s=2, color=style.LIGHT, linewidths=0, zorder=1, rasterized=True)
+        x, y = places[drawn].T
+        ax.scatter(x, y, s=2, color=style.LIGHT, linewidths=0, zorder=1, rasterized=True)
         return
     for c, (name, colour) in enumerate(zip(groups.names, groups.colours, strict=True)):
         rows = drawn[groups.member[drawn] == c]
-        ax.scatter(*places[rows].T, s=3, color=colour, alpha=0.6, linewidths=0, zorder=1, rasterized=True, label=name)
+        x, y = places[rows].T
+        ax.scatter(x, y, s=3, color=colour, alpha=0.6, linewidths=0, zorder=1, rasterized=True, label=name)
 
 
 def _legend_size(names: list[str]) -> tuple[int, int]:
@@ -189,7 +204,7 @@ def _legend_size(names: list[str]) -> tuple[int, int]:
     return n_columns, -(-len(names) // n_columns)
 
 
-def _legend(ax: Any, groups: _Groups, n_columns: int) -> None:
+def _legend(ax: Axes, groups: _Groups, n_columns: int) -> None:
     from matplotlib.lines import Line2D
 
     dots = [Line2D([], [], marker="o", markersize=3.5, markeredgewidth=0, linestyle="none", color=colour)

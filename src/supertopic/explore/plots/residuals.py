@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supertopic.explore.plots import style
 from supertopic.explore.plots.predictions import Predicted, predicted
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _BINS = 10
 _FEW_CLASSES = 4  # that keep their order in a confusion matrix
 _FEW = 40  # documents of a bin at least, where there are enough
 
 
-def plot_residuals(model: Any, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Any = None) -> Any:
+def plot_residuals(
+    model: Any, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Axes | None = None
+) -> Any:
     """Draw the residuals y - prediction against the prediction, or the confusion matrix of classes.
 
     The line joins mean residuals of bins of equally many documents, with 90 % intervals: where it leaves zero,
@@ -40,7 +45,7 @@ def plot_residuals(model: Any, X: Any, y: Any, *, target: Any = None, covariates
     return _scatter(ax, found) if found.classes is None else _confusion(ax, found)
 
 
-def _scatter(ax: Any, found: Predicted) -> Any:
+def _scatter(ax: Axes | None, found: Predicted) -> Any:
     ax = style.new_axes(ax, 2.3)
     residual = found.y - found.guess
     ax.axhline(0, color=style.GREY, linewidth=0.7, zorder=1)
@@ -62,7 +67,7 @@ def binned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     return np.array([x[part].mean() for part in parts]), np.array([y[part].mean() for part in parts]), np.array(error)
 
 
-def _confusion(ax: Any, found: Predicted) -> Any:
+def _confusion(ax: Axes | None, found: Predicted) -> Any:
     assert found.classes is not None
     n = len(found.classes)
     counts = np.zeros((n, n), dtype=int)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from supertopic.explore.plots import style
 from supertopic.selection import MEASURES, TopicSelection
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_select(selection: TopicSelection, *, ax: Any = None) -> np.ndarray:
+
+def plot_select(selection: TopicSelection, *, ax: Axes | None = None) -> np.ndarray:
     """Draw a panel for each measure: mean and standard error for each K, with the choice marked.
 
     Parameters
@@ -33,7 +36,7 @@ def plot_select(selection: TopicSelection, *, ax: Any = None) -> np.ndarray:
     return axes
 
 
-def _panels(ax: Any, n: int) -> np.ndarray:
+def _panels(ax: Axes | None, n: int) -> np.ndarray:
     plt = style.pyplot()
     if ax is None:
         rows = [1.0, 1.0 if n > 2 else 0.01]
@@ -47,7 +50,7 @@ def _panels(ax: Any, n: int) -> np.ndarray:
     return given.reshape(2, 2)
 
 
-def _curve(ax: Any, selection: TopicSelection, name: str) -> None:
+def _curve(ax: Axes, selection: TopicSelection, name: str) -> None:
     table, topics = selection.table, selection.table.index.to_numpy()
     mean, error = table[name].to_numpy(), np.nan_to_num(table[f"{name}_se"].to_numpy())
     label, more = MEASURES[name]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.estimators.shared.results.topic_info import topic_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COLUMN, PAGE = 3.3, 7.0  # inches, the widths of a column and of a page of a paper
 Z90 = 1.6448536269514722  # reach of a 90 % interval, in standard errors
@@ -46,7 +49,7 @@ def print_width(needed: float) -> float:
     return COLUMN if needed <= COLUMN else PAGE
 
 
-def new_axes(ax: Any, height: float, width: float = COLUMN) -> Any:
+def new_axes(ax: Axes | None, height: float, width: float = COLUMN) -> Any:
     """The user's Axes, or those of a new figure of this size in inches, which makes room for ticks and labels."""
     plt = pyplot()
     if ax is None:
@@ -54,7 +57,7 @@ def new_axes(ax: Any, height: float, width: float = COLUMN) -> Any:
     return _checked(ax)
 
 
-def new_sheet(ax: Any, height: float, width: float = COLUMN, top: float = 0.06, bottom: float = 0.06) -> Any:
+def new_sheet(ax: Axes | None, height: float, width: float = COLUMN, top: float = 0.06, bottom: float = 0.06) -> Any:
     """Axes that fill a new figure but for margins in inches: all text stands inside of them."""
     plt = pyplot()
     if ax is not None:
@@ -65,7 +68,7 @@ def new_sheet(ax: Any, height: float, width: float = COLUMN, top: float = 0.06, 
     return figure.add_axes((side / width, bottom / total, 1 - 2 * side / width, height / total))
 
 
-def _checked(ax: Any) -> Any:
+def _checked(ax: Axes) -> Any:
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -73,19 +76,19 @@ def _checked(ax: Any) -> Any:
     return ax
 
 
-def size_in_points(ax: Any) -> tuple[float, float]:
+def size_in_points(ax: Axes) -> tuple[float, float]:
     """Width and height of the Axes in points."""
     box = ax.get_window_extent()
     scale = _POINTS / ax.figure.dpi
     return float(box.width * scale), float(box.height * scale)
 
 
-def row_size(ax: Any, n_rows: float, largest: float = TEXT) -> float:
+def row_size(ax: Axes, n_rows: float, largest: float = TEXT) -> float:
     """The size of text in rows that share the Axes' height, so that they do not touch."""
     return float(min(largest, 0.82 * size_in_points(ax)[1] / max(n_rows, 1)))
 
 
-def bare(ax: Any, *keep: str) -> None:
+def bare(ax: Axes, *keep: str) -> None:
     """Take away ticks and all spines but those to keep."""
     ax.tick_params(labelsize=SMALL, length=2, width=0.6, color=GREY, labelcolor=INK)
     for name, spine in ax.spines.items():
@@ -93,7 +96,7 @@ def bare(ax: Any, *keep: str) -> None:
         spine.set(linewidth=0.6, color=GREY)
 
 
-def finish(ax: Any, xlabel: str = "", ylabel: str = "", title: str = "") -> Any:
+def finish(ax: Axes, xlabel: str = "", ylabel: str = "", title: str = "") -> Any:
     """Labels in the sizes that all plots share, and no frame at the top and right."""
     bare(ax, "left", "bottom")
     ax.set_xlabel(xlabel, fontsize=TEXT, color=INK)

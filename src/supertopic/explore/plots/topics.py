@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supertopic.explore.plots import style
 from supertopic.explore.words import topic_words
 from supertopic.fitted.coefficients import CoefficientTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ROW = 0.135  # inches
 _NARROWEST = 19.0  # points of a lane
@@ -19,7 +22,13 @@ _FARTHEST = 3.0  # intervals are cut at so many times the largest coefficient
 
 
 def plot_topics(
-    model: Any, *, target: Any = None, n: int = 10, by: str = "probability", probability: float = 0.9, ax: Any = None
+    model: Any,
+    *,
+    target: Any = None,
+    n: int = 10,
+    by: str = "probability",
+    probability: float = 0.9,
+    ax: Axes | None = None,
 ) -> Any:
     """Draw every topic at its coefficient, with an interval, and its words beside it.
 
@@ -93,7 +102,7 @@ def _has_classes(model: Any) -> bool:
 
 
 def _lanes(
-    ax: Any, table: CoefficientTable, ends: np.ndarray | None, columns: list[int], one_unit: bool
+    ax: Axes, table: CoefficientTable, ends: np.ndarray | None, columns: list[int], one_unit: bool
 ) -> tuple[list[_Lane], float, float]:
     """The lanes, where the words begin, and data units per point. One lane alone has the units of its coefficients."""
     width, _ = style.size_in_points(ax)
@@ -114,7 +123,7 @@ def _lanes(
 
 
 def _draw_lane(
-    ax: Any, lane: _Lane, table: CoefficientTable, ends: np.ndarray | None, rows: np.ndarray, shares: np.ndarray
+    ax: Axes, lane: _Lane, table: CoefficientTable, ends: np.ndarray | None, rows: np.ndarray, shares: np.ndarray
 ) -> None:
     """The zero line, intervals and dots of one column of coefficients."""
     coef = table.coef[lane.column]
@@ -126,14 +135,15 @@ def _draw_lane(
     colours = np.where(sure, np.where(coef > 0, style.MORE, style.LESS), style.GREY)
     if ends is not None:
         drawn = lane.zero + lane.scale * np.clip(ends[:, lane.column], -lane.reach, lane.reach)
-        ax.hlines(rows, *drawn, colors=colours, linewidth=0.9, zorder=1)
+        ax.hlines(rows, drawn[0], drawn[1], colors=colours.tolist(), linewidth=0.9, zorder=1)
     area = 3.0 + 22.0 * shares / max(shares.max(), 1e-300)
     faces = np.where(coef == 0, "white", colours)
-    ax.scatter(lane.zero + lane.scale * coef, rows, s=area, c=faces, edgecolors=colours, linewidths=0.7, zorder=2)
+    x = lane.zero + lane.scale * coef
+    ax.scatter(x, rows, s=area, c=faces, edgecolors=colours.tolist(), linewidths=0.7, zorder=2)
 
 
 def _write_words(
-    ax: Any, words: list[list[str]], labels: list[str], rows: np.ndarray, edge: float, unit: float
+    ax: Axes, words: list[list[str]], labels: list[str], rows: np.ndarray, edge: float, unit: float
 ) -> None:
     """The number and the words of each topic, from `edge` to the right end."""
     size = style.row_size(ax, len(rows) + 0.6)
@@ -146,7 +156,7 @@ def _write_words(
         ax.text(start, row, line, fontsize=size, color=style.INK, va="center")
 
 
-def _name_lanes(ax: Any, lanes: list[_Lane], names: list[str], n_topics: int) -> None:
+def _name_lanes(ax: Axes, lanes: list[_Lane], names: list[str], n_topics: int) -> None:
     """The class or response above each lane, and below it how far it reaches."""
     ax.set_xticks([])
     for lane, name in zip(lanes, names, strict=True):
@@ -156,7 +166,7 @@ def _name_lanes(ax: Any, lanes: list[_Lane], names: list[str], n_topics: int) ->
         ax.text(lane.zero, -0.75, reach, ha="center", va="top", fontsize=5, color=style.GREY)
 
 
-def _mark_axis(ax: Any, reach: float) -> None:
+def _mark_axis(ax: Axes, reach: float) -> None:
     """Ticks below the one lane there is."""
     from matplotlib.ticker import MaxNLocator
 
@@ -184,7 +194,7 @@ def _meaning(model: Any, table: CoefficientTable, columns: list[int]) -> str:
     return "coefficient" if name in ("", "y") else f"coefficient for {style.shown(name, 30)}"
 
 
-def _below(ax: Any, points: float) -> Any:
+def _below(ax: Axes, points: float) -> Any:
     """Data units to the right; upwards, points below the Axes."""
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supertopic.explore.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _HIDDEN = ("inclusion", "log_joint")  # no draws; the same as "bound"
 _BY_CHAIN = ("coef", "intercept", "dispersion", "coef_scale")  # draws that hold all chains, one after the other
 _NAMED = 5  # the largest coefficients have a colour and a name
 
 
-def plot_trace(model: Any, what: str = "bound", *, target: Any = None, ax: Any = None) -> Any:
+def plot_trace(model: Any, what: str = "bound", *, target: Any = None, ax: Axes | None = None) -> Any:
     """Draw the evidence bound (or a sampler's log joint) by step, or the draws of coefficients or of another quantity.
 
     Parameters
@@ -44,7 +47,7 @@ def plot_trace(model: Any, what: str = "bound", *, target: Any = None, ax: Any =
     return _draws(model, what, np.asarray(draws[what]), target, ax)
 
 
-def _bound(model: Any, ax: Any) -> Any:
+def _bound(model: Any, ax: Axes | None) -> Any:
     trace = np.asarray(model.bound_, dtype=np.float64)
     if len(trace) == 0:
         raise ValueError("model: got a fit without a trace, expected one with `bound_`")
@@ -62,20 +65,20 @@ def _bound(model: Any, ax: Any) -> Any:
     if len(later) > 3 and trace.max() - trace.min() > 6 * (later.max() - later.min()):
         ax.set_ylim(later.min() - 0.3 * (later.max() - later.min()), trace.max() + 0.1 * (later.max() - later.min()))
     ax.ticklabel_format(useOffset=False, axis="y")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     at_mode = model.fitted_.spec.engine.at_mode  # predictions are a part of what such a fit maximises
     value = "log joint per token" if sampler else "objective" if at_mode else "bound per token"
     return style.finish(ax, "sweep" if sampler else "step", value)
 
 
-def _support(counts: np.ndarray, ax: Any) -> Any:
+def _support(counts: np.ndarray, ax: Axes | None) -> Any:
     ax = style.new_axes(ax, 1.9)
     ax.plot(np.arange(1, len(counts) + 1), counts, color=style.MORE, marker="o", markersize=2, linewidth=1.1)
     ax.set_ylim(0, None)
     return style.finish(ax, "step", "support documents")
 
 
-def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Any) -> Any:
+def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Axes | None) -> Any:
     n_chains = int(getattr(model, "n_chains", 1)) if what in _BY_CHAIN else 1
     label, kind = what, "topic " if what in ("coef", "alpha") else ""
     if what == "coef":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,11 @@ from supertopic.checks import check_whole
 from supertopic.explore.plots import style
 from supertopic.explore.plots.deviations import deviations_of
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_variation(models: Mapping[str, Any], X: Any, n_bins: int = 10, *, ax: Any = None) -> Any:
+
+def plot_variation(models: Mapping[str, Any], X: Any, n_bins: int = 10, *, ax: Axes | None = None) -> Any:
     """Plot bars of `variation_by_decile`, one colour per model (the paper's figure 4).
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from supertopic.explore.plots import style
 from supertopic.explore.plots.blocks import Block, draw_blocks
 from supertopic.explore.words import topic_words
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_words(model: Any, topics: Any = None, *, n: int = 6, by: str = "probability", ax: Any = None) -> Any:
+
+def plot_words(model: Any, topics: Any = None, *, n: int = 6, by: str = "probability", ax: Axes | None = None) -> Any:
     """Draw a block of words for each topic; a bar is the word's probability in the topic.
 
     Parameters
