@@ -16,7 +16,7 @@ from html import escape
 from inspect import signature
 from itertools import count
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,9 @@ from supertopic.html_tables import curve_svg, frame_html
 from supertopic.metrics import coherence, perplexity, stability
 from supertopic.plots_of import draw
 from supertopic.progress import track
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 __all__ = ["TopicSelection", "select_topics"]
 
@@ -93,7 +96,7 @@ class TopicSelection:
 
 
 def select_topics(
-    estimator: Any,
+    estimator: TopicEstimator,
     X: Any,
     y: Any = None,
     n_topics: Sequence[int] = (5, 10, 20),
@@ -178,7 +181,7 @@ class _Documents:
 class _Trials:
     """An estimator, its documents and responses, and the measures to compute."""
 
-    estimator: Any
+    estimator: TopicEstimator
     documents: _Documents
     y: Any
     seed: int
@@ -272,17 +275,17 @@ class _Trials:
             row |= {name: float(np.mean(values)), f"{name}_se": _standard_error(values)}
         return row | {"seconds": float(np.mean(seconds))}
 
-    def prediction(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
+    def prediction(self, model: TopicEstimator, test: np.ndarray, held_out: Corpus) -> float:
         known = self.known[test]
         if not known.any():
             raise ValueError("y: a fold has no document with a label; take fewer folds")
         y = np.array(self.y[test[known]].tolist())
         return float(model.score(held_out[known], y, **self._beside(test[known])))
 
-    def nats_per_token(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
+    def nats_per_token(self, model: TopicEstimator, test: np.ndarray, held_out: Corpus) -> float:
         return math.log(perplexity(model, held_out, random_state=self.seed, n_jobs=getattr(model, "n_jobs", 1)))
 
-    def coherence(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
+    def coherence(self, model: TopicEstimator, test: np.ndarray, held_out: Corpus) -> float:
         """Mean coherence on the documents in their original format: only text has the order that windows need."""
         top_n = min(10, model.n_features_in_)
         return float(coherence(model, self.documents.take(test), "npmi", top_n=top_n).mean())

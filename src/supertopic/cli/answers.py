@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 
 @dataclass
 class Answers:
@@ -80,7 +82,7 @@ class Answers:
 
 
 def answers_of(
-    model: Any, documents: Any, cells: pd.DataFrame, targets: Sequence[str], covariates: Any = None
+    model: TopicEstimator, documents: Any, cells: pd.DataFrame, targets: Sequence[str], covariates: Any = None
 ) -> dict[str, Answers]:
     """Return the answers for the labelled documents by target, with labels in the type of the model's labels."""
     import numpy as np
@@ -101,7 +103,7 @@ def answers_of(
     return found
 
 
-def check_targets(model: Any, targets: Sequence[str]) -> None:
+def check_targets(model: TopicEstimator, targets: Sequence[str]) -> None:
     """Raise if the columns are not those that the model predicts."""
     outcomes = {outcome.name: outcome for outcome in outcomes_of(model)}
     if "place" in {outcome.kind for outcome in outcomes.values()}:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -20,6 +20,9 @@ from supertopic.cli.documents import load_model, read_documents
 from supertopic.cli.learning import covariates_for, covariates_from, split_names
 from supertopic.cli.outcomes import outcomes_of, takes_texts
 from supertopic.cli.show import note, say, say_json, show
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 METHODS = ("completion", "left_to_right", "chib")
 
@@ -84,7 +87,7 @@ def _as_json(trial: Trial) -> dict[str, Any]:
 class Trial:
     """A model, the documents it is measured on, and the true values of its predictions if they are known."""
 
-    model: Any
+    model: TopicEstimator
     documents: list[str]
     method: str = "completion"
     answers: dict[str, Answers] = field(default_factory=dict)  # by target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -16,6 +16,9 @@ from supertopic.cli.learning import covariates_given
 from supertopic.cli.outcomes import Outcome, outcomes_of, predict_frame
 from supertopic.cli.response import contributions, covariate_effects, plain, shares_by_word, topics_are_classes
 from supertopic.cli.show import COLOURS, note, say, say_json, show
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 
 def explain(
@@ -46,7 +49,7 @@ def explain(
         show_explanation(fitted, document, given)
 
 
-def explanation(model: Any, text: str, covariates: Any = None) -> dict[str, Any]:
+def explanation(model: TopicEstimator, text: str, covariates: Any = None) -> dict[str, Any]:
     """Return the topic shares of a text, the main topic of each word, and its contribution to a prediction.
 
     The contributions of the words, those of the covariates, and `average`, the linear predictor of an average training
@@ -75,7 +78,7 @@ def explanation(model: Any, text: str, covariates: Any = None) -> dict[str, Any]
     }
 
 
-def show_explanation(model: Any, text: str, covariates: Any = None, n_topics: int = 5) -> None:
+def show_explanation(model: TopicEstimator, text: str, covariates: Any = None, n_topics: int = 5) -> None:
     """Print the largest topics of a text and the words of each; at a terminal also the text in colours."""
     shares, frame = _shares_and_words(model, text)
     by_topic, names = shares_by_word(frame), _names(model)
@@ -103,7 +106,7 @@ def show_explanation(model: Any, text: str, covariates: Any = None, n_topics: in
         show(_coloured(model, text, dict(zip(frame["word"], best, strict=True)), colour))
 
 
-def _say_left_out(model: Any, text: str, n_words: int = 12) -> None:
+def _say_left_out(model: TopicEstimator, text: str, n_words: int = 12) -> None:
     """Name the words of a text that have no effect: unknown ones, and those that too many training documents have."""
     from supertopic.estimators.shared.results.explanation import unknown_words
 
@@ -121,7 +124,7 @@ def _few(words: list[str], most: int) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
-def _say_predictions(model: Any, text: str, frame: Any, covariates: Any) -> None:
+def _say_predictions(model: TopicEstimator, text: str, frame: Any, covariates: Any) -> None:
     """Print what is predicted, and if this is one thing, the words that raise and lower it."""
     outcomes = outcomes_of(model)
     if not outcomes:
@@ -147,7 +150,7 @@ def _prediction(outcome: Outcome, predicted: Any) -> str:
     return f"{name}: {label}" + (f" (probability {sure:.2f})" if sure is not None else "")
 
 
-def _say_contributions(model: Any, frame: Any, label: Any, covariates: Any, n_words: int = 6) -> None:
+def _say_contributions(model: TopicEstimator, frame: Any, label: Any, covariates: Any, n_words: int = 6) -> None:
     """Print the words with the largest contributions relative to an average document."""
     found = contributions(model, frame, label)
     if found is None:
@@ -166,7 +169,7 @@ def _say_contributions(model: Any, frame: Any, label: Any, covariates: Any, n_wo
         say(f"Covariates: {told}" + (" (at their means; others with --covariates NAME=VALUE)" if usual else ""))
 
 
-def _names(model: Any) -> list[str]:
+def _names(model: TopicEstimator) -> list[str]:
     """Return the classes, if the words of a text speak for classes and not for topics."""
     speaks_for_classes = topics_are_classes(model) or hasattr(model, "labels_")
     return [str(label) for label in model.classes_] if speaks_for_classes else []
@@ -178,7 +181,7 @@ def _best(row: Any, names: list[str]) -> dict[str, Any]:
     return {"topic": best, "class": names[best]} if names else {"topic": best}
 
 
-def _shares_and_words(model: Any, text: str) -> tuple[Any, Any]:
+def _shares_and_words(model: TopicEstimator, text: str) -> tuple[Any, Any]:
     """Return θ, and the topics of all known words of the text."""
     frame = model.explain_words(text)
     if frame.empty:
@@ -186,7 +189,7 @@ def _shares_and_words(model: Any, text: str) -> tuple[Any, Any]:
     return model.transform([text])[0], frame
 
 
-def _coloured(model: Any, text: str, topic_of: dict[str, int], colour: dict[int, str]) -> Text:
+def _coloured(model: TopicEstimator, text: str, topic_of: dict[str, int], colour: dict[int, str]) -> Text:
     """Return the text with each known word in the colour of its topic; other words are grey."""
     reader = model.vectorizer_
     shown = Text(text.strip(), style="dim")

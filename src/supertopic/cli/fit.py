@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +27,9 @@ from supertopic.cli.models import build, check_options, find_entry
 from supertopic.cli.show import note, say_json, say_next
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
 from supertopic.cli.target import check_target
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 HOLDING = {
     "stream": opt.Option(False, "Read the files again and again and never hold them; with pc or svi.", bool),
@@ -121,7 +124,7 @@ def fit(
     _say_next(out, data, text, column, target)
 
 
-def _save(estimator: Any, out: str) -> None:
+def _save(estimator: TopicEstimator, out: str) -> None:
     """Save the model; where the disk has filled up meanwhile, among the temporary files: a long fit is not lost."""
     try:
         estimator.save(out)

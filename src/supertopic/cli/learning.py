@@ -16,6 +16,8 @@ from supertopic.cli.target import Choice, ColumnValues, choose, unlabelled
 if TYPE_CHECKING:
     import pandas as pd
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 
 @dataclass(frozen=True)
 class Learned:
@@ -133,12 +135,12 @@ def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame |
     return pd.DataFrame(columns)
 
 
-def takes_covariates(model: Any) -> bool:
+def takes_covariates(model: TopicEstimator) -> bool:
     """Whether a model was fitted with covariates; a constant of its own is none."""
     return len(model.fitted_.spec.schema.scaling.mean) > 0
 
 
-def covariates_for(model: Any, given: str) -> list[str]:
+def covariates_for(model: TopicEstimator, given: str) -> list[str]:
     """Return the columns of --covariates for a fitted model: by default those of the fit; raise if it takes none."""
     names = split_names(given)
     if not takes_covariates(model):
@@ -151,7 +153,7 @@ def covariates_for(model: Any, given: str) -> list[str]:
     return names or list(columns.names)
 
 
-def covariates_given(model: Any, given: str) -> pd.DataFrame | None:
+def covariates_given(model: TopicEstimator, given: str) -> pd.DataFrame | None:
     """Return the covariates of one text from 'age=30,group=left', a row; None for a model without covariates.
 
     What is not given is a usual value: the mean of numbers, the most frequent category.

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -35,7 +37,7 @@ class Outcome:
         return f"{self.column('p')}_{label}"
 
 
-def outcomes_of(model: Any) -> list[Outcome]:
+def outcomes_of(model: TopicEstimator) -> list[Outcome]:
     """Return what a model predicts; nothing for a model without a response."""
     from supertopic import FacetedSAGE, GeoSAGE, TopicModel
 
@@ -54,13 +56,13 @@ def outcomes_of(model: Any) -> list[Outcome]:
     return [] if kind == "none" else [Outcome("", kind, response, getattr(model, "classes_", None))]
 
 
-def has_intervals(model: Any) -> bool:
+def has_intervals(model: TopicEstimator) -> bool:
     """Whether predictions of numbers come with intervals."""
     return "return_interval" in inspect.signature(getattr(model, "predict", lambda: None)).parameters
 
 
 def predict_frame(
-    model: Any, documents: Any, interval: float | None = None, covariates: pd.DataFrame | None = None
+    model: TopicEstimator, documents: Any, interval: float | None = None, covariates: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """Return the predictions, a row per document: prediction, with lower and upper (numbers) or p_<class> (classes).
 
@@ -92,7 +94,7 @@ def predict_frame(
 
 
 def _several(
-    model: Any, documents: Any, outcomes: list[Outcome], interval: float | None, given: dict[str, Any]
+    model: TopicEstimator, documents: Any, outcomes: list[Outcome], interval: float | None, given: dict[str, Any]
 ) -> pd.DataFrame:
     """Return the predictions of a TopicModel; with an interval, those of numbers have a lower and an upper end."""
     import pandas as pd
@@ -119,7 +121,7 @@ def _classes(outcome: Outcome, probability: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def takes_texts(model: Any) -> bool:
+def takes_texts(model: TopicEstimator) -> bool:
     """Whether a model reads texts and not counts of words, since it needs their sentences."""
     from supertopic import HTMM
 

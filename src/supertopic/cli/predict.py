@@ -20,6 +20,8 @@ from supertopic.cli.tables import write_frames, writer_for
 if TYPE_CHECKING:
     import pandas as pd
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 
 def predict(
     model: opt.ModelFile,
@@ -107,7 +109,7 @@ class Tally:
 
 
 def rows_of(
-    model: Any, batches: Iterable[pd.DataFrame], text: str, asked: Asked, tally: Tally
+    model: TopicEstimator, batches: Iterable[pd.DataFrame], text: str, asked: Asked, tally: Tally
 ) -> Iterator[pd.DataFrame]:
     """Yield a frame of predictions for each batch of rows, and update `tally`."""
     from supertopic.documents.corpus import EmptyDocumentWarning
@@ -127,7 +129,7 @@ def rows_of(
         tally.unknown += int(corpus.n_unknown)
 
 
-def _documents(model: Any, texts: list[str], corpus: Any, frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+def _documents(model: TopicEstimator, texts: list[str], corpus: Any, frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return a row per document."""
     import numpy as np
     import pandas as pd
@@ -145,18 +147,18 @@ def _documents(model: Any, texts: list[str], corpus: Any, frame: pd.DataFrame, a
     return pd.concat([result, pd.DataFrame(shares.astype(np.float32), columns=columns)], axis=1)
 
 
-def _sentences(model: Any, texts: list[str], corpus: Any, frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+def _sentences(model: TopicEstimator, texts: list[str], corpus: Any, frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Return a row per sentence: the columns kept, the sentence's number, topic, its probability, and text."""
     found = model.sentences(texts)
     kept = frame[asked.kept].iloc[found["document"].to_numpy()].reset_index(drop=True)
     return kept.join(found.drop(columns="document"))
 
 
-def _topic_columns(model: Any) -> list[str]:
+def _topic_columns(model: TopicEstimator) -> list[str]:
     return [] if topics_are_classes(model) else [f"topic_{k}" for k in range(len(model.components_))]
 
 
-def _check_intervals(model: Any) -> None:
+def _check_intervals(model: TopicEstimator) -> None:
     """Refuse --interval for a model without intervals."""
     kinds = {outcome.kind for outcome in outcomes_of(model)}
     if "number" in kinds and has_intervals(model):
@@ -170,7 +172,7 @@ def _check_intervals(model: Any) -> None:
     raise typer.BadParameter(why, param_hint="--interval")
 
 
-def _check_kept(asked: Asked, model: Any) -> None:
+def _check_kept(asked: Asked, model: TopicEstimator) -> None:
     ours = {"topic", "tokens", *_topic_columns(model)}
     if asked.sentences:
         ours = {"sentence", "topic", "probability", "fresh", "text"}

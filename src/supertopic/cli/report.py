@@ -19,6 +19,8 @@ from supertopic.cli.target import ColumnValues
 if TYPE_CHECKING:
     import pandas as pd
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 
 def report(
     model: opt.ModelFile,
@@ -79,7 +81,7 @@ def _read_all(batches: Iterable[pd.DataFrame], text: str) -> tuple[list[str], pd
     return texts, pd.concat(frames, ignore_index=True)
 
 
-def _labels(model: Any, frame: pd.DataFrame, targets: list[str]) -> Any:
+def _labels(model: TopicEstimator, frame: pd.DataFrame, targets: list[str]) -> Any:
     """y as the model takes it; a model without a response groups documents by it."""
     import pandas as pd
 

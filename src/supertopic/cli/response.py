@@ -9,15 +9,17 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from supertopic.estimators.shared.base import TopicEstimator
 
-def kind_of(model: Any) -> str:
+
+def kind_of(model: TopicEstimator) -> str:
     """Return what a model predicts: "number", "class" or "none"."""
     from sklearn.base import is_classifier, is_regressor
 
     return "class" if is_classifier(model) else "number" if is_regressor(model) else "none"
 
 
-def topics_are_classes(model: Any) -> bool:
+def topics_are_classes(model: TopicEstimator) -> bool:
     """Whether the topic of a document is its class, as in naive Bayes."""
     return kind_of(model) == "class" and getattr(model, "membership_", "mixed") == "single"
 
@@ -27,7 +29,7 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def coefficients(model: Any) -> pd.DataFrame | None:
+def coefficients(model: TopicEstimator) -> pd.DataFrame | None:
     """Return a row per topic with coef and coef_std, or with coef_<class> of every class; None without coefficients."""
     import numpy as np
     import pandas as pd
@@ -43,7 +45,7 @@ def coefficients(model: Any) -> pd.DataFrame | None:
     return frame
 
 
-def row_names(model: Any) -> list[str]:
+def row_names(model: TopicEstimator) -> list[str]:
     """Return a name for each row of `coef_`: its target or class, or the row number if rows are neither."""
     if hasattr(model.coef_, "index"):  # several targets
         return [str(name) for name in model.coef_.index]
@@ -52,7 +54,7 @@ def row_names(model: Any) -> list[str]:
     return labels if len(labels) == n_rows else [str(row) for row in range(n_rows)]
 
 
-def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
+def coefficient_columns(model: TopicEstimator) -> tuple[dict[str, list[str]], Any]:
     """Return columns for a table of topics, and the order of its rows (None without a response).
 
     A single coefficient per topic is shown with its standard error. Of several classes, only the one is shown whose
@@ -85,7 +87,7 @@ def coefficient_columns(model: Any) -> tuple[dict[str, list[str]], Any]:
     return {"speaks for": list(names), "by": [f"{value:+.2f}" for value in height]}, order
 
 
-def unit_of(model: Any) -> str:
+def unit_of(model: TopicEstimator) -> str:
     """Return what the coefficients of the topics mean; empty for a model without them."""
     from supertopic.estimators.shared.results.units import unit_line
 
@@ -97,7 +99,7 @@ def _digits(error: float) -> int:
     return min(max(1 - math.floor(math.log10(error)), 0), 6) if 0 < error < math.inf else 2
 
 
-def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.ndarray, float] | None:
+def contributions(model: TopicEstimator, frame: pd.DataFrame, prediction: Any) -> tuple[np.ndarray, float] | None:
     """Return the contribution of each word of `model.explain` to the linear predictor, and that of an average document.
 
     With one linear predictor per class, that of the predicted class is used. None without a linear predictor.
@@ -111,7 +113,7 @@ def contributions(model: Any, frame: pd.DataFrame, prediction: Any) -> tuple[np.
     return frame[wanted].to_numpy(), float(np.ravel(model.intercept_)[names.index(wanted)])
 
 
-def covariate_effects(model: Any, covariates: pd.DataFrame, prediction: Any) -> dict[str, float]:
+def covariate_effects(model: TopicEstimator, covariates: pd.DataFrame, prediction: Any) -> dict[str, float]:
     """Return what each covariate of one document adds to the linear predictor, against its mean, by name and value."""
     from supertopic.estimators.shared.results.word_contributions import covariate_contributions
 

@@ -7,12 +7,15 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 _WIDTH = 100  # if there is no terminal
@@ -47,7 +50,7 @@ def say_json(value: Any) -> None:
     say(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def topics_table(model: Any, n_words: int) -> Table:
+def topics_table(model: TopicEstimator, n_words: int) -> Table:
     """A table with the share and words of each topic, largest topic first; with a response, sorted by coefficient."""
     from supertopic.cli.response import coefficient_columns
 
@@ -67,7 +70,7 @@ def topics_table(model: Any, n_words: int) -> Table:
     return table
 
 
-def covariates_table(model: Any) -> Table | None:
+def covariates_table(model: TopicEstimator) -> Table | None:
     """A table of the coefficients of the covariates; None for a model without them."""
     import numpy as np
 
@@ -88,7 +91,7 @@ def covariates_table(model: Any) -> Table | None:
     return table
 
 
-def parts_table(model: Any, n_words: int) -> Table | None:
+def parts_table(model: TopicEstimator, n_words: int) -> Table | None:
     """A table of what labels or regions add to the words of all topics; None for a model without them."""
     if not (hasattr(model, "labels_") or hasattr(model, "regions_")):
         return None

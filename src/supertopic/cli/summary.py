@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from supertopic.cli.response import topics_are_classes
 from supertopic.cli.show import facts, say, show
 
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
-def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[str, Any]:
+
+def fit_figures(estimator: TopicEstimator, seconds: float, out: str | None = None) -> dict[str, Any]:
     """Return the figures of a fit by name, for JSON."""
     from supertopic.documents.languages import NAMES, code_of
 
@@ -38,7 +41,7 @@ def fit_figures(estimator: Any, seconds: float, out: str | None = None) -> dict[
     return figures if out is None else {**figures, "file": out, "bytes": os.path.getsize(out)}
 
 
-def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] | None = None) -> None:
+def say_fit(figures: Mapping[str, Any], estimator: TopicEstimator, more: Mapping[str, str] | None = None) -> None:
     """Print the figures of a fit as a sentence and a table."""
     inference, n = figures["inference"], figures["topics"]
     noun = "class" if topics_are_classes(estimator) else "topic"
@@ -65,7 +68,7 @@ def say_fit(figures: Mapping[str, Any], estimator: Any, more: Mapping[str, str] 
     show(facts(pairs))
 
 
-def _converged(estimator: Any, inference: str | None) -> bool | None:
+def _converged(estimator: TopicEstimator, inference: str | None) -> bool | None:
     """Whether the fit ended before its largest number of iterations; None for engines that do all of them."""
     if inference not in ("vb", "cvb0", "newton"):
         return None

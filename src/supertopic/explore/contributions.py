@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of
 from supertopic.inference.after import prediction
 from supertopic.inference.after.words import word_features
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Contributions:
         return self.table.coef @ self.word_topic.T + self.own_words
 
 
-def contributions_of(model: Any, doc: Any, covariates: Any = None) -> Contributions:
+def contributions_of(model: TopicEstimator, doc: Any, covariates: Any = None) -> Contributions:
     """The parts of one document's linear predictor, by a fitted model with coefficients."""
     table: CoefficientTable | None = getattr(model, "coefficients_", None)
     if table is None:

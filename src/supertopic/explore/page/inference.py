@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,13 +13,16 @@ from supertopic.explore.page.tokens import describe_tokens
 from supertopic.fitted.fitted import Fitted
 from supertopic.inference.after.prediction import LIMITS
 
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _ALL_EXACT = 400_000  # weights up to which they are kept in single precision
 _FARTHEST = 45.0  # log of the ratio of weights beyond which they make no difference
 _MOST_DEVIATIONS = 2_000_000
 _FACET_WORDS = 25
 
 
-def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def describe_inference(estimator: TopicEstimator) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """(facts, arrays): the topics, the prior of the shares, coefficients, the way words are counted."""
     fitted: Fitted = estimator.fitted_
     facts: dict[str, Any] = {"possible": False, "why": "", "tokens": describe_tokens(fitted.vocabulary.vectorizer)}
@@ -60,7 +63,7 @@ def describe_inference(estimator: Any) -> tuple[dict[str, Any], dict[str, np.nda
     return facts, arrays
 
 
-def _why_not(estimator: Any, known: bool, tokens: dict[str, Any] | None) -> str:
+def _why_not(estimator: TopicEstimator, known: bool, tokens: dict[str, Any] | None) -> str:
     """Why the page cannot predict typed text; empty where it can."""
     if not known:
         return str(estimator.elsewhere)
@@ -86,7 +89,7 @@ def _pack_topics(weights: np.ndarray, exact: bool) -> dict[str, np.ndarray]:
     return {"top": top, "far": rounded, "reach": np.array([reach])}
 
 
-def _coefficients(estimator: Any) -> dict[str, np.ndarray]:
+def _coefficients(estimator: TopicEstimator) -> dict[str, np.ndarray]:
     """The inner coefficients, on whose scale responses predict; those of words where there are some."""
     fitted: Fitted = estimator.fitted_
     inner = fitted.topic_coef.astype(np.float64)
@@ -101,7 +104,7 @@ def _coefficients(estimator: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def _deviations(estimator: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:
+def _deviations(estimator: TopicEstimator, facts: dict[str, Any]) -> dict[str, np.ndarray]:
     """What topics add to a background (SAGE), as a sparse matrix; what facets add, as short lists of words."""
     facts["facets"] = []
     found, background = getattr(estimator, "deviations_", None), getattr(estimator, "background_", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,9 @@ from supertopic.explore.page.outcomes import Outcome, outcomes_of
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import covariate_coef
 
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _LONGEST_LABEL = 300
 
 
@@ -35,7 +38,7 @@ class Payload:
 
 
 def collect(
-    estimator: Any, X: Any, y: Any = None, *, metadata: Any = None, texts: Any = None, names: Any = None,
+    estimator: TopicEstimator, X: Any, y: Any = None, *, metadata: Any = None, texts: Any = None, names: Any = None,
     covariates: Any = None, title: str | None = None,
 ) -> Payload:  # fmt: skip
     """All that the page needs; the arguments are those of `model.report`."""
@@ -94,7 +97,9 @@ def _as_metadata(y: Any, n_documents: int) -> list[dict[str, Any]]:
     return [describe_column(name, pd.Series(column).infer_objects()) for name, column in pairs]
 
 
-def _add_model(payload: Payload, estimator: Any, title: str | None, outcomes: list[Outcome], n_documents: int) -> None:
+def _add_model(
+    payload: Payload, estimator: TopicEstimator, title: str | None, outcomes: list[Outcome], n_documents: int
+) -> None:
     name = type(estimator).__name__
     if title is None:
         what = ", ".join(one.name for one in outcomes[:3])
@@ -112,7 +117,7 @@ def _add_model(payload: Payload, estimator: Any, title: str | None, outcomes: li
     }
 
 
-def _add_topics(payload: Payload, estimator: Any, shares: np.ndarray) -> None:
+def _add_topics(payload: Payload, estimator: TopicEstimator, shares: np.ndarray) -> None:
     topics = np.asarray(estimator.components_, dtype=np.float64)
     distance = divergences(topics)
     used = shares.mean(axis=0) if len(shares) else estimator.fitted_.average_shares
@@ -139,7 +144,7 @@ def _fit(shares: np.ndarray, n_topics: int, instead: np.ndarray) -> np.ndarray:
     return shares if len(shares) == n_topics else np.asarray(instead, dtype=np.float64)
 
 
-def _add_effects(payload: Payload, estimator: Any, scores: np.ndarray | None) -> None:
+def _add_effects(payload: Payload, estimator: TopicEstimator, scores: np.ndarray | None) -> None:
     payload.facts["effects"] = None
     if scores is None:
         return
@@ -197,7 +202,7 @@ def _add_documents(
     payload.arrays |= pack_counts(corpus.counts, wrong, shares)
 
 
-def _add_checks(payload: Payload, estimator: Any, corpus: Corpus, shares: np.ndarray) -> None:
+def _add_checks(payload: Payload, estimator: TopicEstimator, corpus: Corpus, shares: np.ndarray) -> None:
     """What is said about the fit itself, and about what was left out."""
     training = _are_those_of_the_fit(estimator, corpus, shares)
     payload.facts["checks"] = {
@@ -219,7 +224,7 @@ def _add_checks(payload: Payload, estimator: Any, corpus: Corpus, shares: np.nda
         payload.arrays["support"] = support
 
 
-def _are_those_of_the_fit(estimator: Any, corpus: Corpus, shares: np.ndarray) -> bool:
+def _are_those_of_the_fit(estimator: TopicEstimator, corpus: Corpus, shares: np.ndarray) -> bool:
     """Whether the documents have the shares that the fit has kept; those of responses lack the prior's part."""
     kept = getattr(estimator, "doc_topic_", None)
     if kept is None or kept.shape != shares.shape:

@@ -13,12 +13,15 @@ import json
 import os
 from html import escape
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from supertopic.explore.page.payload import Payload, collect
 from supertopic.persistence import write_atomically
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 SCRIPTS = (
     "decode", "special", "tokens", "infer", "responses", "explain", "colors", "dom", "charts", "export", "state",
@@ -27,7 +30,7 @@ SCRIPTS = (
 )  # fmt: skip
 
 
-def write_report(estimator: Any, path: str | os.PathLike[str], X: Any, y: Any = None, **more: Any) -> None:
+def write_report(estimator: TopicEstimator, path: str | os.PathLike[str], X: Any, y: Any = None, **more: Any) -> None:
     """Write the page of a fitted estimator to `path`, atomically; the arguments are those of `model.report`."""
     write_atomically(path, render(collect(estimator, X, y, **more)))
 

@@ -13,13 +13,15 @@ from supertopic.explore.plots.predictions import Predicted, predicted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _MOST_CLASSES = 6  # with more, all classes are drawn as one curve
 _BINS, _FEW = 8, 20  # bins at most, and documents of a bin at least
 _LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9, 0.95])  # each predicts all documents once more
 
 
 def plot_calibration(
-    model: Any, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Axes | None = None
+    model: TopicEstimator, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Axes | None = None
 ) -> Any:
     """Draw what happened against what was said; on the diagonal, the model's certainty is right.
 
@@ -69,7 +71,7 @@ def _axis_names(found: Predicted) -> tuple[str, str]:
 
 
 def _class_curves(
-    model: Any, found: Predicted, beside: dict[str, Any]
+    model: TopicEstimator, found: Predicted, beside: dict[str, Any]
 ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """For each class: mean predicted probability, hits and documents of each bin."""
     assert found.classes is not None
@@ -96,7 +98,7 @@ def _bins(chance: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _coverage(
-    model: Any, found: Predicted, beside: dict[str, Any]
+    model: TopicEstimator, found: Predicted, beside: dict[str, Any]
 ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The documents inside of intervals of several probabilities."""
     if "return_interval" not in signature(model.predict).parameters:

@@ -13,12 +13,14 @@ from supertopic.explore.words import topic_words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _ROW = 0.135  # inches
 _CELL = 26.0  # points
 
 
 def plot_class_profiles(
-    model: Any, y: Any, X: Any = None, *, n: int = 10, n_bins: int = 5, ax: Axes | None = None
+    model: TopicEstimator, y: Any, X: Any = None, *, n: int = 10, n_bins: int = 5, ax: Axes | None = None
 ) -> Any:
     """Draw a row for each topic and a column for each class: the mean share of the topic, in percent.
 

@@ -14,10 +14,12 @@ from supertopic.explore.plots.blocks import Block, draw_blocks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _MOST = 12  # components that are shown
 
 
-def plot_deviations(model: Any, topic: int | None = None, *, n: int = 8, ax: Axes | None = None) -> Any:
+def plot_deviations(model: TopicEstimator, topic: int | None = None, *, n: int = 8, ax: Axes | None = None) -> Any:
     """Draw a block of words for the background and for each component, with the words it makes more or less probable.
 
     Parameters
@@ -48,7 +50,7 @@ def plot_deviations(model: Any, topic: int | None = None, *, n: int = 8, ax: Axe
     return draw_blocks(ax, blocks, f"bars: log deviation, the longest {style.number(largest)}; background: probability")
 
 
-def deviations_of(model: Any) -> np.ndarray | None:
+def deviations_of(model: TopicEstimator) -> np.ndarray | None:
     """(K, V) deviations of topics or classes from the background; None for a model that has none."""
     if isinstance(getattr(model, "deviations_", None), dict):
         return model.deviations_["topic"].sparse.to_coo().toarray().T
@@ -57,7 +59,7 @@ def deviations_of(model: Any) -> np.ndarray | None:
     return sage.unpack(model.fitted_.state.word_topic)[0].T
 
 
-def _parts(model: Any, topic: int | None) -> list[tuple[str, np.ndarray]]:
+def _parts(model: TopicEstimator, topic: int | None) -> list[tuple[str, np.ndarray]]:
     """Return (title, deviations (V,)) of the components to show."""
     eta = deviations_of(model)
     if eta is None:

@@ -13,6 +13,8 @@ from supertopic.explore.plots import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _ROW = 0.15  # inches
 _SMALLEST = 0.02  # of the largest bar: topics that add less have no bar of their own
 _MOST_COVARIATES = 6  # that have a bar each
@@ -20,7 +22,7 @@ _IDENTITY = ("gaussian", "epsilon_insensitive")  # responses whose linear predic
 
 
 def plot_document(
-    model: Any,
+    model: TopicEstimator,
     doc: Any,
     *,
     by: str = "topics",
@@ -112,7 +114,7 @@ def _rest(found: Contributions, column: int, by: str, names: list[str]) -> list[
     return bars
 
 
-def _unit(model: Any, found: Contributions, column: int) -> str:
+def _unit(model: TopicEstimator, found: Contributions, column: int) -> str:
     """The name of the axis."""
     targets = model.fitted_.spec.schema.targets
     name = found.table.names[column] or (targets[0].name if targets else "")

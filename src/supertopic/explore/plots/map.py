@@ -17,6 +17,8 @@ from supertopic.metrics import topic_distance
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _MOST_DOCUMENTS = 5000  # that are drawn
 _MOST_CLASSES = 8  # that have a colour of their own
 _LEAST = 4.5  # points of a radius that has room for a number
@@ -25,7 +27,7 @@ _BINS = 5  # of a numeric y
 
 
 def plot_map(
-    model: Any, X: Any = None, y: Any = None, *, n: int = 2, target: Any = None, ax: Axes | None = None
+    model: TopicEstimator, X: Any = None, y: Any = None, *, n: int = 2, target: Any = None, ax: Axes | None = None
 ) -> Any:
     """Draw topics as circles on a plane, near each other where their words are alike; with y, documents among them.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from supertopic.documents.corpus import Corpus
 from supertopic.explore.plots import style
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Predicted:
     name: str  # of the response; "" where it has none
 
 
-def predicted(model: Any, X: Any, y: Any, target: Any, covariates: Any, plot: str) -> Predicted:
+def predicted(model: TopicEstimator, X: Any, y: Any, target: Any, covariates: Any, plot: str) -> Predicted:
     """Predictions of the documents with a label; refuses models that predict nothing, and other y."""
     if not hasattr(model, "predict") or hasattr(model, "regions_"):
         raise ValueError(

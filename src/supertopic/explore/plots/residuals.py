@@ -12,13 +12,15 @@ from supertopic.explore.plots.predictions import Predicted, predicted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _BINS = 10
 _FEW_CLASSES = 4  # that keep their order in a confusion matrix
 _FEW = 40  # documents of a bin at least, where there are enough
 
 
 def plot_residuals(
-    model: Any, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Axes | None = None
+    model: TopicEstimator, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Axes | None = None
 ) -> Any:
     """Draw the residuals y - prediction against the prediction, or the confusion matrix of classes.
 

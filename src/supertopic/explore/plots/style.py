@@ -15,6 +15,8 @@ from supertopic.estimators.shared.results.topic_info import topic_labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 COLUMN, PAGE = 3.3, 7.0  # inches, the widths of a column and of a page of a paper
 Z90 = 1.6448536269514722  # reach of a 90 % interval, in standard errors
 TEXT, SMALL = 7.0, 6.0  # points
@@ -175,9 +177,10 @@ def percent(share: float) -> str:
 # --- models and data --------------------------------------------------------------------------------------------
 
 
-def fitted(model: Any, plot: str) -> Any:
+def fitted(given: TopicEstimator, plot: str) -> TopicEstimator:
     """A fitted model; the best one of a search."""
-    model = getattr(model, "best_estimator_", model)
+    best: Any = getattr(given, "best_estimator_", None)
+    model: TopicEstimator = given if best is None else best
     if not hasattr(model, "components_") and not hasattr(type(model), "components_"):
         raise TypeError(f"model: got {type(model).__name__}, expected a fitted supertopic model for plot_{plot}")
     check_is_fitted(model, "fitted_")
@@ -209,12 +212,12 @@ def categories_of(y: Any) -> list[str] | None:
     return [str(category) for category in y.cat.categories]
 
 
-def named(model: Any, longest: int = 24) -> list[str]:
+def named(model: TopicEstimator, longest: int = 24) -> list[str]:
     """The user's labels of topics as they can be drawn; "" where there is none."""
     return [shown(label, longest) for label in topic_labels(model)]
 
 
-def shares_of(model: Any, X: Any, needed_by: str) -> np.ndarray:
+def shares_of(model: TopicEstimator, X: Any, needed_by: str) -> np.ndarray:
     """(D, K) topic shares of X, or of the training documents."""
     if X is not None:
         return np.asarray(model.transform(X), dtype=np.float64)

@@ -14,6 +14,8 @@ from supertopic.fitted.coefficients import CoefficientTable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _ROW = 0.135  # inches
 _NARROWEST = 19.0  # points of a lane
 _NAME = 18  # characters of a class's name
@@ -22,7 +24,7 @@ _FARTHEST = 3.0  # intervals are cut at so many times the largest coefficient
 
 
 def plot_topics(
-    model: Any,
+    model: TopicEstimator,
     *,
     target: Any = None,
     n: int = 10,
@@ -96,7 +98,7 @@ class _Lane:
     reach: float  # the largest coefficient that has room
 
 
-def _has_classes(model: Any) -> bool:
+def _has_classes(model: TopicEstimator) -> bool:
     """Whether the columns of coefficients are classes of one response, with one unit."""
     return isinstance(getattr(model, "classes_", None), np.ndarray)
 
@@ -184,7 +186,7 @@ def _reach(coef: np.ndarray, ends: np.ndarray | None) -> float:
     return 1.08 * most
 
 
-def _meaning(model: Any, table: CoefficientTable, columns: list[int]) -> str:
+def _meaning(model: TopicEstimator, table: CoefficientTable, columns: list[int]) -> str:
     """What a coefficient is about, in a few words."""
     if len(columns) > 1:
         return "coefficient, a lane for each " + ("class" if _has_classes(model) else "response")

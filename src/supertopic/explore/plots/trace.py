@@ -12,12 +12,14 @@ from supertopic.explore.plots import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _HIDDEN = ("inclusion", "log_joint")  # no draws; the same as "bound"
 _BY_CHAIN = ("coef", "intercept", "dispersion", "coef_scale")  # draws that hold all chains, one after the other
 _NAMED = 5  # the largest coefficients have a colour and a name
 
 
-def plot_trace(model: Any, what: str = "bound", *, target: Any = None, ax: Axes | None = None) -> Any:
+def plot_trace(model: TopicEstimator, what: str = "bound", *, target: Any = None, ax: Axes | None = None) -> Any:
     """Draw the evidence bound (or a sampler's log joint) by step, or the draws of coefficients or of another quantity.
 
     Parameters
@@ -47,7 +49,7 @@ def plot_trace(model: Any, what: str = "bound", *, target: Any = None, ax: Axes 
     return _draws(model, what, np.asarray(draws[what]), target, ax)
 
 
-def _bound(model: Any, ax: Axes | None) -> Any:
+def _bound(model: TopicEstimator, ax: Axes | None) -> Any:
     trace = np.asarray(model.bound_, dtype=np.float64)
     if len(trace) == 0:
         raise ValueError("model: got a fit without a trace, expected one with `bound_`")
@@ -78,7 +80,7 @@ def _support(counts: np.ndarray, ax: Axes | None) -> Any:
     return style.finish(ax, "step", "support documents")
 
 
-def _draws(model: Any, what: str, draws: np.ndarray, target: Any, ax: Axes | None) -> Any:
+def _draws(model: TopicEstimator, what: str, draws: np.ndarray, target: Any, ax: Axes | None) -> Any:
     n_chains = int(getattr(model, "n_chains", 1)) if what in _BY_CHAIN else 1
     label, kind = what, "topic " if what in ("coef", "alpha") else ""
     if what == "coef":

@@ -15,6 +15,8 @@ from supertopic.explore.plots.deviations import deviations_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
+
 
 def plot_variation(models: Mapping[str, Any], X: Any, n_bins: int = 10, *, ax: Axes | None = None) -> Any:
     """Plot bars of `variation_by_decile`, one colour per model (the paper's figure 4).
@@ -43,7 +45,7 @@ def plot_variation(models: Mapping[str, Any], X: Any, n_bins: int = 10, *, ax: A
     return style.finish(ax, "parts of the vocabulary, from rare to frequent words", "share of all variation")
 
 
-def variation_by_decile(model: Any, X: Any, n_bins: int = 10) -> pd.Series:
+def variation_by_decile(model: TopicEstimator, X: Any, n_bins: int = 10) -> pd.Series:
     """Sum of |deviation| over topics and words, by frequency bin of the words, as shares of the total.
 
     For SAGE the deviations are eta; for other models they are log p(word | topic) minus its mean over the topics.
@@ -65,7 +67,7 @@ def variation_by_decile(model: Any, X: Any, n_bins: int = 10) -> pd.Series:
     return pd.Series(shares, index=pd.RangeIndex(1, n_bins + 1, name="decile" if n_bins == 10 else "bin"))
 
 
-def _topic_deviations(model: Any) -> np.ndarray:
+def _topic_deviations(model: TopicEstimator) -> np.ndarray:
     """Return the (K, V) deviations of the topics."""
     found = deviations_of(model)
     if found is not None:

@@ -15,8 +15,12 @@ from supertopic.explore.words import topic_words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from supertopic.estimators.shared.base import TopicEstimator
 
-def plot_words(model: Any, topics: Any = None, *, n: int = 6, by: str = "probability", ax: Axes | None = None) -> Any:
+
+def plot_words(
+    model: TopicEstimator, topics: Any = None, *, n: int = 6, by: str = "probability", ax: Axes | None = None
+) -> Any:
     """Draw a block of words for each topic; a bar is the word's probability in the topic.
 
     Parameters
