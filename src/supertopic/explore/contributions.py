@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Contributions:
         return self.table.coef @ self.word_topic.T + self.own_words
 
 
-def contributions_of(model: TopicEstimator, doc: Any, covariates: Any = None) -> Contributions:
+def contributions_of(model: TopicEstimator, doc: object, covariates: object = None) -> Contributions:
     """The parts of one document's linear predictor, by a fitted model with coefficients."""
     table: CoefficientTable | None = getattr(model, "coefficients_", None)
     if table is None:

@@ -13,7 +13,7 @@ _FEW = 12  # distinct whole numbers up to which they are categories
 _LONGEST_NAME = 200
 
 
-def read_metadata(metadata: Any, n_documents: int) -> list[dict[str, Any]]:
+def read_metadata(metadata: object, n_documents: int) -> list[dict[str, Any]]:
     """Columns of a frame, a Series, a mapping or an array; refuses another number of rows."""
     if metadata is None:
         return []

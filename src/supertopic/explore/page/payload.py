@@ -38,8 +38,8 @@ class Payload:
 
 
 def collect(
-    estimator: TopicEstimator, X: Any, y: Any = None, *, metadata: Any = None, texts: Any = None, names: Any = None,
-    covariates: Any = None, title: str | None = None,
+    estimator: TopicEstimator, X: object, y: object = None, *, metadata: object = None, texts: object = None, names: object = None,
+    covariates: object = None, title: str | None = None,
 ) -> Payload:  # fmt: skip
     """All that the page needs; the arguments are those of `model.report`."""
     if not hasattr(estimator, "engines"):
@@ -90,7 +90,7 @@ def _document_names(names: Any, corpus: Corpus) -> list[str] | None:
     return found
 
 
-def _as_metadata(y: Any, n_documents: int) -> list[dict[str, Any]]:
+def _as_metadata(y: object, n_documents: int) -> list[dict[str, Any]]:
     """y of a model without a response: columns to look at."""
     table, names = as_table(y, n_documents, "report")
     pairs = zip(names, table.T, strict=True)

@@ -21,7 +21,13 @@ _LEVELS = np.array([0.1, 0.25, 0.5, 0.75, 0.9, 0.95])  # each predicts all docum
 
 
 def plot_calibration(
-    model: TopicEstimator, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Axes | None = None
+    model: TopicEstimator,
+    X: object,
+    y: object,
+    *,
+    target: object = None,
+    covariates: object = None,
+    ax: Axes | None = None,
 ) -> Any:
     """Draw what happened against what was said; on the diagonal, the model's certainty is right.
 

@@ -20,7 +20,7 @@ _CELL = 26.0  # points
 
 
 def plot_class_profiles(
-    model: TopicEstimator, y: Any, X: Any = None, *, n: int = 10, n_bins: int = 5, ax: Axes | None = None
+    model: TopicEstimator, y: object, X: object = None, *, n: int = 10, n_bins: int = 5, ax: Axes | None = None
 ) -> Any:
     """Draw a row for each topic and a column for each class: the mean share of the topic, in percent.
 

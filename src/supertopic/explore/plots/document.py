@@ -23,12 +23,12 @@ _IDENTITY = ("gaussian", "epsilon_insensitive")  # responses whose linear predic
 
 def plot_document(
     model: TopicEstimator,
-    doc: Any,
+    doc: object,
     *,
     by: str = "topics",
-    target: Any = None,
+    target: object = None,
     n: int = 8,
-    covariates: Any = None,
+    covariates: object = None,
     ax: Axes | None = None,
 ) -> Any:
     """Draw what each topic (or word) of one document adds to the linear predictor of an average document.

@@ -27,7 +27,13 @@ _BINS = 5  # of a numeric y
 
 
 def plot_map(
-    model: TopicEstimator, X: Any = None, y: Any = None, *, n: int = 2, target: Any = None, ax: Axes | None = None
+    model: TopicEstimator,
+    X: object = None,
+    y: object = None,
+    *,
+    n: int = 2,
+    target: object = None,
+    ax: Axes | None = None,
 ) -> Any:
     """Draw topics as circles on a plane, near each other where their words are alike; with y, documents among them.
 
@@ -132,7 +138,7 @@ class _Colours:
     classes: _Groups | None = None
 
 
-def _groups(values: np.ndarray, y: Any, table: CoefficientTable | None) -> _Groups:
+def _groups(values: np.ndarray, y: object, table: CoefficientTable | None) -> _Groups:
     """The documents by y: the model's classes in the colours of their topics, other labels, or from low to high."""
     from matplotlib import colormaps
 
@@ -148,7 +154,7 @@ def _groups(values: np.ndarray, y: Any, table: CoefficientTable | None) -> _Grou
     return _Groups(names, colours, member)
 
 
-def _colours(table: CoefficientTable | None, groups: _Groups | None, target: Any, classes: bool) -> _Colours:
+def _colours(table: CoefficientTable | None, groups: _Groups | None, target: object, classes: bool) -> _Colours:
     """By coefficient, by the class with the largest one, or grey where documents have the colours of other labels."""
     if table is None:
         return _Colours(style.LIGHT)

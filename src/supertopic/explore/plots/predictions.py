@@ -26,7 +26,7 @@ class Predicted:
     name: str  # of the response; "" where it has none
 
 
-def predicted(model: TopicEstimator, X: Any, y: Any, target: Any, covariates: Any, plot: str) -> Predicted:
+def predicted(model: TopicEstimator, X: object, y: Any, target: object, covariates: object, plot: str) -> Predicted:
     """Predictions of the documents with a label; refuses models that predict nothing, and other y."""
     if not hasattr(model, "predict") or hasattr(model, "regions_"):
         raise ValueError(
@@ -59,11 +59,11 @@ def predicted(model: TopicEstimator, X: Any, y: Any, target: Any, covariates: An
     return Predicted(X, known, encode(values[known], classes), encode(found[known], classes), classes, name)
 
 
-def _beside(covariates: Any) -> dict[str, Any]:
+def _beside(covariates: object) -> dict[str, Any]:
     return {} if covariates is None else {"covariates": covariates}
 
 
-def _choose(target: Any, names: list[str]) -> str:
+def _choose(target: object, names: list[str]) -> str:
     if target is None and len(names) == 1:
         return names[0]
     if target not in names:

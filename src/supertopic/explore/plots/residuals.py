@@ -20,7 +20,13 @@ _FEW = 40  # documents of a bin at least, where there are enough
 
 
 def plot_residuals(
-    model: TopicEstimator, X: Any, y: Any, *, target: Any = None, covariates: Any = None, ax: Axes | None = None
+    model: TopicEstimator,
+    X: object,
+    y: object,
+    *,
+    target: object = None,
+    covariates: object = None,
+    ax: Axes | None = None,
 ) -> Any:
     """Draw the residuals y - prediction against the prediction, or the confusion matrix of classes.
 

@@ -187,7 +187,7 @@ def fitted(given: TopicEstimator, plot: str) -> TopicEstimator:
     return model
 
 
-def labels_of(y: Any, n_documents: int) -> np.ndarray:
+def labels_of(y: object, n_documents: int) -> np.ndarray:
     """y as (D,) objects, None where missing; refuses another number of documents."""
     import pandas as pd
 
@@ -205,7 +205,7 @@ def labels_of(y: Any, n_documents: int) -> np.ndarray:
     return values
 
 
-def categories_of(y: Any) -> list[str] | None:
+def categories_of(y: object) -> list[str] | None:
     """The categories of an ordered categorical, in their order; None for any other y."""
     if not getattr(getattr(y, "dtype", None), "ordered", False) or not hasattr(y, "cat"):
         return None
@@ -217,7 +217,7 @@ def named(model: TopicEstimator, longest: int = 24) -> list[str]:
     return [shown(label, longest) for label in topic_labels(model)]
 
 
-def shares_of(model: TopicEstimator, X: Any, needed_by: str) -> np.ndarray:
+def shares_of(model: TopicEstimator, X: object, needed_by: str) -> np.ndarray:
     """(D, K) topic shares of X, or of the training documents."""
     if X is not None:
         return np.asarray(model.transform(X), dtype=np.float64)

@@ -26,7 +26,7 @@ _FARTHEST = 3.0  # intervals are cut at so many times the largest coefficient
 def plot_topics(
     model: TopicEstimator,
     *,
-    target: Any = None,
+    target: object = None,
     n: int = 10,
     by: str = "probability",
     probability: float = 0.9,

@@ -19,7 +19,7 @@ _BY_CHAIN = ("coef", "intercept", "dispersion", "coef_scale")  # draws that hold
 _NAMED = 5  # the largest coefficients have a colour and a name
 
 
-def plot_trace(model: TopicEstimator, what: str = "bound", *, target: Any = None, ax: Axes | None = None) -> Any:
+def plot_trace(model: TopicEstimator, what: str = "bound", *, target: object = None, ax: Axes | None = None) -> Any:
     """Draw the evidence bound (or a sampler's log joint) by step, or the draws of coefficients or of another quantity.
 
     Parameters
@@ -80,7 +80,7 @@ def _support(counts: np.ndarray, ax: Axes | None) -> Any:
     return style.finish(ax, "step", "support documents")
 
 
-def _draws(model: TopicEstimator, what: str, draws: np.ndarray, target: Any, ax: Axes | None) -> Any:
+def _draws(model: TopicEstimator, what: str, draws: np.ndarray, target: object, ax: Axes | None) -> Any:
     n_chains = int(getattr(model, "n_chains", 1)) if what in _BY_CHAIN else 1
     label, kind = what, "topic " if what in ("coef", "alpha") else ""
     if what == "coef":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from supertopic.estimators.shared.base import TopicEstimator
 
 
-def plot_variation(models: Mapping[str, Any], X: Any, n_bins: int = 10, *, ax: Axes | None = None) -> Any:
+def plot_variation(models: Mapping[str, Any], X: object, n_bins: int = 10, *, ax: Axes | None = None) -> Any:
     """Plot bars of `variation_by_decile`, one colour per model (the paper's figure 4).
 
     Parameters
@@ -45,7 +45,7 @@ def plot_variation(models: Mapping[str, Any], X: Any, n_bins: int = 10, *, ax: A
     return style.finish(ax, "parts of the vocabulary, from rare to frequent words", "share of all variation")
 
 
-def variation_by_decile(model: TopicEstimator, X: Any, n_bins: int = 10) -> pd.Series:
+def variation_by_decile(model: TopicEstimator, X: object, n_bins: int = 10) -> pd.Series:
     """Sum of |deviation| over topics and words, by frequency bin of the words, as shares of the total.
 
     For SAGE the deviations are eta; for other models they are log p(word | topic) minus its mean over the topics.
