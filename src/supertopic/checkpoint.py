@@ -65,7 +65,7 @@ class Checkpoint:
         self._stays = False  # until the fit that this one is a part of has ended
 
     @classmethod
-    def of(cls, given: Any, fingerprint: Mapping[str, Any]) -> Checkpoint:
+    def of(cls, given: object, fingerprint: Mapping[str, Any]) -> Checkpoint:
         """The checkpoint of one fit, from the parameter `checkpoint`: a path or a Checkpoint."""
         if isinstance(given, Checkpoint):
             own = cls(given.path, given.every_seconds, fingerprint=fingerprint)
@@ -81,7 +81,7 @@ class Checkpoint:
         return Checkpoint(f"{self.path}.{number}", self.every_seconds, fingerprint=own)
 
     @classmethod
-    def aside(cls, given: Any, what: str, number: int) -> Checkpoint | None:
+    def aside(cls, given: object, what: str, number: int) -> Checkpoint | None:
         """The checkpoint of a fit that is a part of the one with the parameter `checkpoint`; None without one.
 
         Its file stays until `finish` of the whole: a fit that is killed in a later part does not repeat this one.
@@ -151,7 +151,7 @@ class Checkpoint:
         return sorted(os.path.join(folder, other) for other in found if _ASIDE.fullmatch(other, len(name)))
 
 
-def fingerprint_value(value: Any) -> str:
+def fingerprint_value(value: object) -> str:
     """Return a short text that differs for different values of a parameter: a hash, where they are long."""
     try:
         text = to_json(encode(value, "parameter"))

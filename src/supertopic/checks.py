@@ -22,7 +22,7 @@ def whole_text(value: str) -> str:
     return value if is_text(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def check_whole(name: str, value: Any, *, least: int = 1, or_none: bool = False) -> None:
+def check_whole(name: str, value: object, *, least: int = 1, or_none: bool = False) -> None:
     """A whole number, no smaller than `least`; or None, where that means a default."""
     if value is None and or_none:
         return
@@ -37,7 +37,7 @@ def check_number(name: str, value: Any, *, above_zero: bool = False) -> None:
         raise ValueError(f"{name}: got {value!r}, expected a number {'> 0' if above_zero else '>= 0'}")
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """One of a few words."""
     if value not in choices:
         raise ValueError(f"{name}: got {value!r}, expected {' or '.join(map(repr, choices))}")

@@ -359,7 +359,7 @@ def _quietly(make: Callable[[], Any]) -> Any:
             return None
 
 
-def _prose(thing: Any) -> str:
+def _prose(thing: object) -> str:
     """Return the docstring without its examples and their output."""
     text = _quietly(lambda: inspect.getdoc(thing)) or ""
     return re.sub(r"^[ ]*>>>.*(?:\n[ ]*\S.*)*", "", text, flags=re.MULTILINE)

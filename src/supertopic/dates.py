@@ -14,7 +14,7 @@ _ISO = re.compile(r"[12]\d{3}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?
 _DAYS_OF_A_YEAR = 365.2425
 
 
-def is_date(value: Any) -> bool:
+def is_date(value: object) -> bool:
     """Whether a value is a date, or a text that says one from the year on."""
     return isinstance(value, (date, np.datetime64)) or (isinstance(value, str) and _ISO.fullmatch(value) is not None)
 
@@ -29,7 +29,7 @@ def are_dates(values: Iterable[Any]) -> bool:
     return found
 
 
-def days_of(values: Any, where: str) -> np.ndarray:
+def days_of(values: object, where: str) -> np.ndarray:
     """Days since 1970 of dates without missing ones; times of a zone are those of UTC."""
     try:
         found = pd.to_datetime(pd.Series(values), utc=True, format="ISO8601")
@@ -38,6 +38,6 @@ def days_of(values: Any, where: str) -> np.ndarray:
     return (found - pd.Timestamp("1970-01-01", tz="UTC")).dt.total_seconds().to_numpy() / 86400.0
 
 
-def years_of(values: Any, where: str) -> np.ndarray:
+def years_of(values: object, where: str) -> np.ndarray:
     """Dates as years, such as 2008.25 for the first of April: the numbers that a regression takes."""
     return 1970.0 + days_of(values, where) / _DAYS_OF_A_YEAR

@@ -22,7 +22,7 @@ _HEADS = {True: "text-align:left;vertical-align:bottom", False: "text-align:righ
 _WIDE = 40  # characters of a cell that wants a wide column
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A word or a name as HTML: escaped, in its own direction, and cut only where it is longer than any word."""
     text = _UNPRINTABLE.sub("�", str(value))
     text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
@@ -197,7 +197,7 @@ def _formatters(frame: pd.DataFrame) -> dict[str, Callable[[float], str]]:
     return found
 
 
-def _decimal(digits: int, value: Any) -> str:
+def _decimal(digits: int, value: object) -> str:
     return value if isinstance(value, str) else "" if value != value else f"{value:.{digits}f}"
 
 

@@ -204,7 +204,7 @@ def kind_of_file(path: str | os.PathLike[str]) -> str | None:
     return kind if kind in list(_KINDS) else None
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """Return ASCII JSON, with NumPy scalars and arrays as numbers and lists; floats are stored exactly."""
     return json.dumps(value, default=_plain, separators=(",", ":"))
 
@@ -219,7 +219,7 @@ def is_storable(array: np.ndarray) -> bool:
     return array.dtype.name in _DTYPE_CODES
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"manifest: a {type(value).__name__} cannot be saved, expected what JSON can hold")

@@ -21,7 +21,7 @@ _NUMBERS = (*_FLOATS, *_WHOLE, *_UNSIGNED, "bool")
 _COLLECTIONS: dict[str, Any] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 
 
-def encode(value: Any, name: str) -> Any:
+def encode(value: object, name: str) -> Any:
     """The value as JSON can hold it; a ValueError in one sentence that begins with `name` if it cannot."""
     try:
         return _encode(value)
@@ -34,7 +34,7 @@ def encode(value: Any, name: str) -> Any:
         raise ValueError(f"{name}: a value nested so deeply cannot be saved; expected a plain value") from None
 
 
-def decode(value: Any) -> Any:
+def decode(value: object) -> Any:
     """The value that `encode` was given; a ValueError for what `encode` never writes."""
     if isinstance(value, list):
         return [decode(item) for item in value]
@@ -169,7 +169,7 @@ def _decode_random_state(parts: Any) -> np.random.RandomState:
     return state
 
 
-def _items(value: Any) -> list[Any]:
+def _items(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError(f"{value!r:.40} where a list was expected")
     return value

@@ -19,7 +19,7 @@ _FIRST_LINE, _NEXT_LINE = 10.0, 30.0  # seconds until lines where no bar can be 
 class Progress(Protocol):
     """The function that `track` yields; called with the number of steps done so far and values to show."""
 
-    def __call__(self, step: int, **values: Any) -> None: ...
+    def __call__(self, step: int, **values: object) -> None: ...
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def telling_of_compilation() -> Iterator[None]:
         yield
 
 
-def _silence(step: int, **values: Any) -> None:
+def _silence(step: int, **values: object) -> None:
     pass
 
 
@@ -81,7 +81,7 @@ def _now_and_then(report: Progress) -> Progress:
     """Few of the reports: logs of long fits should show that they go on, and short ones need no log."""
     due = time.monotonic() + _FIRST_LINE
 
-    def seldom(step: int, **values: Any) -> None:
+    def seldom(step: int, **values: object) -> None:
         nonlocal due
         if time.monotonic() >= due:
             due = time.monotonic() + _NEXT_LINE
@@ -93,7 +93,7 @@ def _now_and_then(report: Progress) -> Progress:
 def _lines(description: str, total: int | None, stream: _Unbreakable) -> Progress:
     start = time.monotonic()
 
-    def report(step: int, **values: Any) -> None:
+    def report(step: int, **values: object) -> None:
         count = f"{step}" if total is None else f"{step}/{total}"
         parts = [description, count, _format(values), f"{time.monotonic() - start:.1f}s"]
         stream.write("  ".join(part for part in parts if part) + "\n")
@@ -121,7 +121,7 @@ def _bar(description: str, total: int | None, stream: _Unbreakable) -> Iterator[
     with bar:
         task = bar.add_task(description, total=total, shown="")
 
-        def report(step: int, **values: Any) -> None:
+        def report(step: int, **values: object) -> None:
             bar.update(task, completed=step, shown=_format(values))
 
         yield report

@@ -82,7 +82,7 @@ class Answers:
 
 
 def answers_of(
-    model: TopicEstimator, documents: Any, cells: pd.DataFrame, targets: Sequence[str], covariates: Any = None
+    model: TopicEstimator, documents: object, cells: pd.DataFrame, targets: Sequence[str], covariates: object = None
 ) -> dict[str, Answers]:
     """Return the answers for the labelled documents by target, with labels in the type of the model's labels."""
     import numpy as np

@@ -49,7 +49,7 @@ def explain(
         show_explanation(fitted, document, given)
 
 
-def explanation(model: TopicEstimator, text: str, covariates: Any = None) -> dict[str, Any]:
+def explanation(model: TopicEstimator, text: str, covariates: object = None) -> dict[str, Any]:
     """Return the topic shares of a text, the main topic of each word, and its contribution to a prediction.
 
     The contributions of the words, those of the covariates, and `average`, the linear predictor of an average training
@@ -78,7 +78,7 @@ def explanation(model: TopicEstimator, text: str, covariates: Any = None) -> dic
     }
 
 
-def show_explanation(model: TopicEstimator, text: str, covariates: Any = None, n_topics: int = 5) -> None:
+def show_explanation(model: TopicEstimator, text: str, covariates: object = None, n_topics: int = 5) -> None:
     """Print the largest topics of a text and the words of each; at a terminal also the text in colours."""
     shares, frame = _shares_and_words(model, text)
     by_topic, names = shares_by_word(frame), _names(model)
@@ -124,7 +124,7 @@ def _few(words: list[str], most: int) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
-def _say_predictions(model: TopicEstimator, text: str, frame: Any, covariates: Any) -> None:
+def _say_predictions(model: TopicEstimator, text: str, frame: Any, covariates: object) -> None:
     """Print what is predicted, and if this is one thing, the words that raise and lower it."""
     outcomes = outcomes_of(model)
     if not outcomes:
@@ -150,7 +150,7 @@ def _prediction(outcome: Outcome, predicted: Any) -> str:
     return f"{name}: {label}" + (f" (probability {sure:.2f})" if sure is not None else "")
 
 
-def _say_contributions(model: TopicEstimator, frame: Any, label: Any, covariates: Any, n_words: int = 6) -> None:
+def _say_contributions(model: TopicEstimator, frame: Any, label: object, covariates: object, n_words: int = 6) -> None:
     """Print the words with the largest contributions relative to an average document."""
     found = contributions(model, frame, label)
     if found is None:

@@ -24,7 +24,7 @@ class Learned:
     """The kind of the target(s), y, the parameters of the estimator that follow, and the response of each column."""
 
     kind: str = "none"
-    y: Any = None
+    y: object = None
     params: dict[str, Any] = field(default_factory=dict)
     responses: dict[str, str] = field(default_factory=dict)
 

@@ -32,7 +32,7 @@ class Outcome:
         """Return the name of a column of the predictions: `what`, with the target's name if there are several."""
         return f"{what}_{self.name}" if self.name else what
 
-    def probability(self, label: Any) -> str:
+    def probability(self, label: object) -> str:
         """Return the name of the column with the probability of a class."""
         return f"{self.column('p')}_{label}"
 
@@ -94,7 +94,7 @@ def predict_frame(
 
 
 def _several(
-    model: TopicEstimator, documents: Any, outcomes: list[Outcome], interval: float | None, given: dict[str, Any]
+    model: TopicEstimator, documents: object, outcomes: list[Outcome], interval: float | None, given: dict[str, Any]
 ) -> pd.DataFrame:
     """Return the predictions of a TopicModel; with an interval, those of numbers have a lower and an upper end."""
     import pandas as pd

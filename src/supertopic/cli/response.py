@@ -24,7 +24,7 @@ def topics_are_classes(model: TopicEstimator) -> bool:
     return kind_of(model) == "class" and getattr(model, "membership_", "mixed") == "single"
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Convert a NumPy scalar to a plain Python value."""
     return value.item() if hasattr(value, "item") else value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -16,6 +16,9 @@ from supertopic.cli.models import build, check_options
 from supertopic.cli.show import say, say_json, show
 from supertopic.cli.tables import write_frames, writer_for
 from supertopic.cli.target import check_target
+
+if TYPE_CHECKING:
+    from supertopic.selection import TopicSelection
 
 
 @opt.takes(Words=opt.WORDS, Fitting=opt.FITTING)
@@ -51,7 +54,7 @@ def select(
     force: opt.Force = False,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
-    **given: Any,
+    **given: object,
 ) -> None:
     """Compare numbers of topics by prediction (with --target), held-out likelihood, coherence and stability.
 
@@ -123,7 +126,7 @@ def _can_draw(path: str) -> bool:
     return True
 
 
-def _as_json(found: Any) -> dict[str, Any]:
+def _as_json(found: TopicSelection) -> dict[str, Any]:
     rows = [
         {name: None if value != value else value for name, value in row.items()}
         for row in found.table.reset_index().to_dict("records")
@@ -131,7 +134,7 @@ def _as_json(found: Any) -> dict[str, Any]:
     return {"best": found.best, "criterion": found.criterion, "scoring": found.scoring or None, "table": rows}
 
 
-def _table(found: Any) -> Table:
+def _table(found: TopicSelection) -> Table:
     """A table with mean ± standard error of each measure; the chosen K is bold."""
     titles = {"prediction": found.scoring, "nats_per_token": "nats per token", "seconds": "seconds a fit"}
     names = [name for name in found.table if not name.endswith("_se")]

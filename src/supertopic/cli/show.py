@@ -45,7 +45,7 @@ def _console(file: Any) -> Console:
     return Console(file=file, width=width, highlight=False, markup=False, emoji=False)
 
 
-def say_json(value: Any) -> None:
+def say_json(value: object) -> None:
     """Print JSON on standard output; NaN becomes null."""
     say(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 

@@ -86,7 +86,7 @@ def tallying_vectorizer(**params: Any) -> Any:
         n_tallied = n_empty = 0
         n_tokens = 0.0
 
-        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        def fit_transform(self, X: object, y: object = None, **fit_params: Any) -> Any:
             counts = super().fit_transform(X, y, **fit_params)
             if not self.n_tallied:
                 self._tally(counts)

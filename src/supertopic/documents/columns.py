@@ -37,7 +37,7 @@ class Column:
     levels: tuple[Any, ...] = ()  # what the values of a category stand for
 
     @classmethod
-    def of(cls, name: str, given: Any, what: str = "metadata") -> Self:
+    def of(cls, name: str, given: object, what: str = "metadata") -> Self:
         """From a series of any library, an array or a list; refuses what is no number, text or date."""
         where = f"{what}: column {name!r}"
         order, values = _plain(given)
@@ -120,7 +120,7 @@ class Column:
         return cls(name, kind, values, levels)
 
 
-def read_columns(what: str, given: Any, n_documents: int) -> dict[str, Column]:
+def read_columns(what: str, given: object, n_documents: int) -> dict[str, Column]:
     """Columns by name, from a frame of any library, a dict of columns, a series, an array or a list.
 
     A nameless column is called `what`, those of an array are "0", "1", …
@@ -136,7 +136,7 @@ def read_columns(what: str, given: Any, n_documents: int) -> dict[str, Column]:
     return found
 
 
-def _parts(what: str, given: Any) -> list[tuple[str, Any]]:
+def _parts(what: str, given: object) -> list[tuple[str, Any]]:
     """(name, column) of what a user gives."""
     if given is None:
         return []
@@ -205,7 +205,7 @@ def _of_nothing(column: Column, other: Column) -> Column:
     return Column(column.name, other.kind, empty, other.levels)
 
 
-def _plain(given: Any) -> tuple[tuple[Any, ...] | None, np.ndarray]:
+def _plain(given: object) -> tuple[tuple[Any, ...] | None, np.ndarray]:
     """(levels in their order, values) of a column; no levels where it has no order of its own."""
     series = nw.from_native(given, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
@@ -219,7 +219,7 @@ def _plain(given: Any) -> tuple[tuple[Any, ...] | None, np.ndarray]:
     return None, _objects(series.to_list())
 
 
-def _level(value: Any) -> Any:
+def _level(value: object) -> Any:
     """A category as a text or number."""
     return value if isinstance(value, (str, Real)) or pd.isna(value) else str(value)
 

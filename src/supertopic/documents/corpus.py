@@ -181,7 +181,7 @@ class Corpus:
 
 
 def as_corpus(
-    X: Any,
+    X: object,
     *,
     vectorizer: Any | None = None,
     n_features: int | None = None,
@@ -219,7 +219,7 @@ def as_corpus(
     return corpus
 
 
-def holds_text(X: Any, *, name: str = "X") -> bool:
+def holds_text(X: object, *, name: str = "X") -> bool:
     """Whether X is a collection of strings, so that a vectorizer is needed; raises if X is neither text nor counts."""
     if sp.issparse(X) or isinstance(X, Corpus):
         return False
@@ -248,7 +248,7 @@ def holds_text(X: Any, *, name: str = "X") -> bool:
     return False
 
 
-def as_texts(X: Any, *, name: str = "X") -> tuple[list[str], Any | None]:
+def as_texts(X: object, *, name: str = "X") -> tuple[list[str], Any | None]:
     """Return the strings of a list, array, Series or one-column frame, and its row labels (or None)."""
     if isinstance(X, Iterator):
         X = list(X)
@@ -300,7 +300,7 @@ def require_vocabulary(corpus: Corpus, vocabulary: np.ndarray | None, *, name: s
         raise ValueError(f"{name} has another vocabulary than the model: column {k} is {mine[k]!r}, not {theirs[k]!r}.")
 
 
-def _from_texts(X: Any, vectorizer: Any | None, name: str) -> Corpus:
+def _from_texts(X: object, vectorizer: Any | None, name: str) -> Corpus:
     texts, index = as_texts(X, name=name)
     if vectorizer is None:
         raise ValueError(
@@ -408,7 +408,7 @@ def _canonical(counts: sp.csr_matrix) -> sp.csr_matrix:
     return clean
 
 
-def _narwhals(X: Any) -> Any:
+def _narwhals(X: object) -> Any:
     """X as a narwhals frame or series (pandas, polars, Arrow, ...), or X itself."""
     if sp.issparse(X) or isinstance(X, (np.ndarray, list)):  # to look for frames takes a fifth of a prediction
         return X
@@ -458,7 +458,7 @@ def _one_column(shape: tuple[int, ...], name: str) -> bool:
     raise ValueError(f"{name} is an array of strings of shape {shape}; expected one string per document.")
 
 
-def _items(X: Any) -> Any:
+def _items(X: object) -> Any:
     """The items of a list, a tuple or an Arrow array; None for anything else."""
     if isinstance(X, (list, tuple)):
         return X

@@ -123,11 +123,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.stem = stem
         self.phrases = phrases
 
-    def fit(self, X: Any, y: Any = None) -> Vectorizer:
+    def fit(self, X: object, y: object = None) -> Vectorizer:
         """Choose the vocabulary of a list, Series or column of strings."""
         return self.fit_stream([as_texts(X)[0]])
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> sp.csr_matrix:
+    def fit_transform(self, X: object, y: object = None, **fit_params: Any) -> sp.csr_matrix:
         """Choose the vocabulary and return the counts, reading the text once."""
         self._check_params()
         table, texts = TermTable(limit=None), as_texts(X)[0]
@@ -146,7 +146,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             self.partial_fit(texts)
         return self.finish()
 
-    def partial_fit(self, X: Any, y: Any = None) -> Vectorizer:
+    def partial_fit(self, X: object, y: object = None) -> Vectorizer:
         """Count the terms of one more batch; call `finish` after the last one."""
         if not hasattr(self, "_table"):
             self._reset()
@@ -173,7 +173,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             )
         return self
 
-    def transform(self, X: Any) -> sp.csr_matrix:
+    def transform(self, X: object) -> sp.csr_matrix:
         """Return the counts of the known words, float32 CSR of shape (n_documents, n_words)."""
         return self._output(self.count(as_texts(X)[0])[0], X)
 
@@ -185,7 +185,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             self._sklearn_output_config = {"transform": transform}
         return self
 
-    def _output(self, counts: sp.csr_matrix, X: Any) -> Any:
+    def _output(self, counts: sp.csr_matrix, X: object) -> Any:
         """The counts with their words, so that the next step of a pipeline knows them."""
         asked = getattr(self, "_sklearn_output_config", {}).get("transform", get_config()["transform_output"])
         if asked == "pandas":
@@ -426,5 +426,5 @@ def _limit(name: str, value: Any, n_documents: int, automatic: float) -> float:
     raise ValueError(f"{name} is {value!r}; expected 'auto', an integer of 1 or more, or a share from 0.0 to 1.0.")
 
 
-def _is_int(value: Any) -> bool:
+def _is_int(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))

@@ -11,7 +11,7 @@ from scipy.linalg import solve_triangular
 
 
 def checked(
-    x: Any, y: np.ndarray, C: float, weight: np.ndarray | None, numbers: dict[str, float],
+    x: object, y: np.ndarray, C: float, weight: np.ndarray | None, numbers: dict[str, float],
     tol: float, floor: float, max_epochs: int, n_classes: int | None = None,
 ) -> tuple[Any, np.ndarray, np.ndarray]:  # fmt: skip
     """Return x and y in float64 and the bounds C w_d, zero for documents left out; raise on invalid input."""
@@ -80,7 +80,7 @@ def whiten(
     return mean, white, lambda coef: solve_triangular(lower, coef, lower=True, trans="T")
 
 
-def _require_dense(x: Any) -> None:
+def _require_dense(x: object) -> None:
     if sp.issparse(x):
         raise ValueError("precision: got one with a sparse x, expected None; scale the features instead")
 

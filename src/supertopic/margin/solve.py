@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ class MarginFit:
 
 
 def solve_regression(
-    x: Any, y: np.ndarray, C: float, epsilon: float, *, weight: np.ndarray | None = None,
+    x: object, y: np.ndarray, C: float, epsilon: float, *, weight: np.ndarray | None = None,
     mean: np.ndarray | None = None, precision: np.ndarray | None = None, warm: np.ndarray | None = None,
     tol: float = 1e-3, floor: float = 1e-12, max_epochs: int = 10_000, seed: int = 0,
 ) -> MarginFit:  # fmt: skip
@@ -86,7 +85,7 @@ def solve_regression(
 
 
 def solve_binary(
-    x: Any, y: np.ndarray, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
+    x: object, y: np.ndarray, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
     mean: np.ndarray | None = None, precision: np.ndarray | None = None, warm: np.ndarray | None = None,
     tol: float = 1e-3, floor: float = 1e-12, max_epochs: int = 10_000, seed: int = 0,
 ) -> MarginFit:  # fmt: skip
@@ -119,7 +118,7 @@ def solve_binary(
 
 
 def solve_classes(
-    x: Any, y: np.ndarray, n_classes: int, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
+    x: object, y: np.ndarray, n_classes: int, C: float, cost: float = 1.0, *, weight: np.ndarray | None = None,
     precision: np.ndarray | None = None, warm: np.ndarray | None = None,
     tol: float = 1e-3, floor: float = 1e-12, max_epochs: int = 10_000, seed: int = 0,
 ) -> MarginFit:  # fmt: skip

@@ -18,7 +18,7 @@ EPSILON = 1e-12
 WINDOWS = {"npmi": 10, "cv": 110}
 
 
-def coherence(model: Any, X: Any, measure: str = "npmi", top_n: int = 10, window: int | None = None) -> np.ndarray:
+def coherence(model: Any, X: object, measure: str = "npmi", top_n: int = 10, window: int | None = None) -> np.ndarray:
     """Coherence of each topic (higher is better), from the co-occurrences of its top words in ``X``.
 
     With P(i, j) the share of windows that contain words i and j:

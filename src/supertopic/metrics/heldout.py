@@ -47,7 +47,7 @@ class HeldOut(NamedTuple):
 
 def perplexity(
     model: Any,
-    X: Any,
+    X: object,
     method: str = "completion",
     *,
     n_particles: int = 20,
@@ -299,7 +299,7 @@ def _over_ranges(score: Callable[[int, int], None], cost_so_far: np.ndarray, n_j
         list(pool.map(score, cuts[:-1], cuts[1:]))
 
 
-def _parts(model: Any, X: Any) -> tuple[np.ndarray, Any, sp.csr_matrix]:
+def _parts(model: Any, X: object) -> tuple[np.ndarray, Any, sp.csr_matrix]:
     """(word_topic, alpha, counts) of a fitted model and documents."""
     return components_of(model).T, model.alpha_, model.fitted_.corpus(X).counts
 

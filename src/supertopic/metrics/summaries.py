@@ -74,7 +74,7 @@ def frex(model: Any, frequency_weight: float = 0.3) -> np.ndarray:
     return 1.0 / ((1.0 - frequency_weight) / exclusive + frequency_weight / frequent)
 
 
-def doc_topic_entropy(doc_topic: Any, X: Any = None) -> float:
+def doc_topic_entropy(doc_topic: Any, X: object = None) -> float:
     """- mean_d sum_k theta_dk log theta_dk, in nats: 0 for one topic per document, log K for even shares.
 
     Parameters

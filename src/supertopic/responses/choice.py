@@ -136,7 +136,7 @@ def _known(response: str) -> bool:
     return response in base.registry()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A text, True or False, a whole number as int, or another number as float."""
     if isinstance(value, (str, bool)):
         return value

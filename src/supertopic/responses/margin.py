@@ -49,7 +49,7 @@ class MaxMargin(Response):
     tolerance = TOLERANCE  # of `solve` in an M-step
 
     def solve(
-        self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
+        self, x: object, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
         """The best mean of q(eta) for features x (D, n), where q(eta) = N(mean, precision⁻¹) without the losses.
@@ -254,7 +254,7 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
         return density - self.C * self.loss(y, score, dispersion)
 
     def solve(
-        self, x: Any, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
+        self, x: object, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
     ) -> Solution:  # fmt: skip
         """As in `MaxMargin`; y and the coefficients are standardised."""

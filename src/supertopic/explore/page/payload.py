@@ -38,8 +38,8 @@ class Payload:
 
 
 def collect(
-    estimator: TopicEstimator, X: object, y: object = None, *, metadata: object = None, texts: object = None, names: object = None,
-    covariates: object = None, title: str | None = None,
+    estimator: TopicEstimator, X: object, y: object = None, *, metadata: object = None, texts: object = None,
+    names: object = None, covariates: object = None, title: str | None = None,
 ) -> Payload:  # fmt: skip
     """All that the page needs; the arguments are those of `model.report`."""
     if not hasattr(estimator, "engines"):
