@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -52,23 +52,44 @@ class Columns:
     dates: tuple[str, ...] = ()  # columns of dates, which are taken as years
 
     @classmethod
-    def of(cls, covariates: Any) -> Self:
-        """The columns of a frame or a named series; refuses two of one name."""
+    def of(cls, covariates: Any, all_are_here: bool = True) -> Self:
+        """The columns of a frame or a named series; refuses two of one name.
+
+        all_are_here : whether these are all documents, so that a column which only tells them apart is refused
+        """
         if not hasattr(covariates, "columns"):
             name = getattr(covariates, "name", None)
-            return cls() if name is None else cls._of_series({str(name): covariates})
+            return cls() if name is None else cls._of_series({str(name): covariates}, all_are_here)
         series = {str(name): covariates[name] for name in covariates.columns}
         if len(series) < len(covariates.columns):
             names = [str(name) for name in covariates.columns]
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"covariates: got two columns {twice!r}, expected names that differ")
-        return cls._of_series(series)
+        return cls._of_series(series, all_are_here)
 
     @classmethod
-    def _of_series(cls, series: dict[str, Any]) -> Self:
+    def _of_series(cls, series: dict[str, Any], all_are_here: bool) -> Self:
         dates = tuple(name for name, one in series.items() if are_dates(_known(one)))
-        categories = {name: None if name in dates else _categories(name, one) for name, one in series.items()}
-        return cls(tuple(series), {name: found for name, found in categories.items() if found is not None}, dates)
+        plain = {name: one for name, one in series.items() if name not in dates}
+        found = {name: _categories(name, one) for name, one in plain.items()}
+        categories = {name: one for name, one in found.items() if one is not None}
+        if all_are_here:
+            for name, values in categories.items():
+                require_categories(name, values, len(series[name]))
+        return cls(tuple(series), categories, dates)
+
+    def __add__(self, other: Columns) -> Columns:
+        """With the categories of the next batch, too; refuses another kind of column."""
+        if other.names:
+            self._check_names(list(other.names))
+        if len(self.names) > len(other.names):
+            raise ValueError(f"covariates: got a batch without names, expected the columns {listed(self.names)} in all")
+        for name in self.names:
+            if (name in self.dates, name in self.categories) != (name in other.dates, name in other.categories):
+                raise ValueError(f"covariates: column {name!r} holds numbers in some batches only, or dates")
+        return Columns(
+            self.names, {name: _union(own, other.categories[name]) for name, own in self.categories.items()}, self.dates
+        )
 
     @property
     def labels(self) -> list[str]:
@@ -190,14 +211,23 @@ def _categories(name: str, column: Any) -> tuple[Any, ...] | None:
     first = next((value for value in column if value is not None and value == value), 0.0)
     if not isinstance(first, str):
         return None
-    values = _values(name, column)
-    found = tuple(sorted(map(str, set(values))))
-    if tells_apart(name, len(found), len(values), text=True):
+    return tuple(sorted(map(str, set(_values(name, column)))))
+
+
+def require_categories(name: str, values: tuple[Any, ...], n_documents: int) -> None:
+    """Refuse a column of texts of which hardly two are the same."""
+    if tells_apart(name, len(values), n_documents, text=True):
         raise ValueError(
-            f"covariates: column {name!r} has {len(found)} different texts in {len(values)} documents, such as "
-            f"{found[0]!r:.40}, which only tell documents apart; expected categories that come again"
+            f"covariates: column {name!r} has {len(values)} different texts in {n_documents} documents, such as "
+            f"{values[0]!r:.40}, which only tell documents apart; expected categories that come again"
         )
-    return found
+
+
+def _union(own: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The categories of two batches: in alphabetical order, or in the order of a pandas categorical."""
+    together = own + tuple(value for value in other if value not in set(own))
+    in_order = all(list(one) == sorted(one, key=str) for one in (own, other))
+    return tuple(sorted(together, key=str)) if in_order else together
 
 
 def _known(column: Any) -> list[Any]:
@@ -227,18 +257,33 @@ class Scaling:
         Constant columns have no part in the fit. Where further batches follow, they may vary later: they have the unit
         of their own size.
         """
-        mean = extra.mean(axis=0)
-        deviation, size = extra.std(axis=0), np.abs(extra).max(axis=0, initial=0.0)
+        size = np.abs(extra).max(axis=0, initial=0.0)
+        found, varies = cls._of(extra.mean(axis=0), extra.std(axis=0), size, more_follow)
+        standard = found.apply(extra)[:, varies]
+        found._warn(standard.T @ standard / max(len(extra), 1), varies, names, more_follow)
+        return found
+
+    @classmethod
+    def of_moments(cls, mean: np.ndarray, covariance: np.ndarray, size: np.ndarray, names: list[str]) -> Self:
+        """The same from means (P,), covariances (P, P) and the largest absolute values (P,)."""
+        found, varies = cls._of(mean, np.sqrt(np.maximum(np.diag(covariance), 0.0)), size, False)
+        factor = found.factor[varies]
+        found._warn(covariance[np.ix_(varies, varies)] * factor[:, None] * factor, varies, names, False)
+        return found
+
+    @classmethod
+    def _of(
+        cls, mean: np.ndarray, deviation: np.ndarray, size: np.ndarray, more_follow: bool
+    ) -> tuple[Self, np.ndarray]:
+        """The scaling, and which columns vary."""
         varies = deviation > _CONSTANT * size
         if (varies & (deviation < 1 / _LARGEST)).any():
             raise ValueError(f"covariates: got a column that varies by less than {1 / _LARGEST:g}; give another unit")
         unit = np.where(size > 1 / _LARGEST, size, 1.0) if more_follow else np.full(len(mean), np.inf)
-        found = cls(mean, 1.0 / np.where(varies, deviation, unit))
-        names = [repr(name) for name in names] or [str(place) for place in range(len(mean))]
-        found._warn(extra, varies, names, more_follow)
-        return found
+        return cls(mean, 1.0 / np.where(varies, deviation, unit)), varies
 
-    def _warn(self, extra: np.ndarray, varies: np.ndarray, names: list[str], more_follow: bool) -> None:
+    def _warn(self, correlations: np.ndarray, varies: np.ndarray, names: list[str], more_follow: bool) -> None:
+        names = [repr(name) for name in names] or [str(place) for place in range(len(varies))]
         constant = [name for name, moves in zip(names, varies, strict=True) if not moves]
         if constant:
             effect = "in the first batch" if more_follow else "and without a part in the fit"
@@ -246,8 +291,7 @@ class Scaling:
         places = np.flatnonzero(varies)
         if len(places) < 2:
             return
-        standard = self.apply(extra)[:, places]
-        values, vectors = np.linalg.eigh(standard.T @ standard / len(extra))
+        values, vectors = np.linalg.eigh(correlations)
         involved = (np.abs(vectors[:, values < _DEPENDENT]) > 1e-3).any(axis=1)
         if involved.any():
             which = [names[place] for place in places[involved]]
@@ -283,3 +327,55 @@ class Scaling:
 
 def _columns(names: list[str]) -> str:
     return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
+
+
+class CovariateSurvey:
+    """The columns of covariates and their scaling, from the batches of a stream: what one table of all would give."""
+
+    def __init__(self) -> None:
+        self.columns: Columns | None = None
+        self._names: list[str] = []  # of the sums: a number, or a category, the references included
+        self._n_documents = 0
+        self._zero, self._size, self._sum = np.zeros(0), np.zeros(0), np.zeros(0)  # (n,) about the first batch's means
+        self._square = np.zeros((0, 0))  # (n, n)
+
+    def add(self, covariates: Any, n_documents: int) -> np.ndarray:
+        """Take note of a batch; gives its numbers, a column for each category."""
+        columns = Columns.of(covariates, all_are_here=False)
+        whole = {name: (None, *values) for name, values in columns.categories.items()}  # no category is a reference
+        numbers = replace(columns, categories=whole).encode(covariates, n_documents)
+        names = replace(columns, categories=whole).labels if columns.names else list(map(str, range(numbers.shape[1])))
+        if self.columns is not None and not columns.names and names != self._names:
+            raise ValueError(f"covariates: got {len(names)} columns in a batch, expected {len(self._names)} as before")
+        self.columns = columns if self.columns is None else self.columns + columns
+        of_numbers = set(names) - {f"{name}={value}" for name, values in whole.items() for value in values}
+        self._extend([name for name in names if name not in self._names], names, numbers, of_numbers)
+        places = [self._names.index(name) for name in names]
+        about = numbers - self._zero[places]
+        self._n_documents += n_documents
+        self._sum[places] += about.sum(axis=0)
+        self._square[np.ix_(places, places)] += about.T @ about
+        self._size[places] = np.maximum(self._size[places], np.abs(numbers).max(axis=0, initial=0.0))
+        return numbers
+
+    def _extend(self, new: list[str], names: list[str], numbers: np.ndarray, of_numbers: set[str]) -> None:
+        """Room for columns that come for the first time."""
+        mean = dict(zip(names, numbers.mean(axis=0), strict=True))
+        zero = [mean[name] if name in of_numbers else 0.0 for name in new]
+        self._names += new
+        self._zero = np.append(self._zero, zero)
+        self._sum, self._size = (np.append(one, np.zeros(len(new))) for one in (self._sum, self._size))
+        self._square = np.pad(self._square, (0, len(new)))
+
+    def found(self) -> tuple[Columns, Scaling]:
+        """The columns and their scaling."""
+        if self.columns is None or not self._names:
+            return Columns(), Scaling()
+        for name, values in self.columns.categories.items():
+            require_categories(name, values, self._n_documents)
+        labels = self.columns.labels or self._names
+        places = [self._names.index(name) for name in labels]
+        mean = self._sum[places] / self._n_documents
+        covariance = self._square[np.ix_(places, places)] / self._n_documents - np.outer(mean, mean)
+        given = (self._zero[places] + mean, covariance, self._size[places], self.columns.labels)
+        return self.columns, Scaling.of_moments(*given)

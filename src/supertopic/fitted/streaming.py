@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from supertopic.checkpoint import fingerprint_data
 from supertopic.documents.corpus import Corpus
+from supertopic.documents.covariates import Columns, CovariateSurvey, Scaling
 from supertopic.documents.labels import LabelSurvey, as_table
 from supertopic.documents.streams import Stream
 from supertopic.fitted.fit import kept, task_of
@@ -46,18 +47,24 @@ class Survey:
     n_tokens: float
     data: str  # a hash of all batches, for a checkpoint
     labels: LabelSurvey | None  # of a stream with responses
+    columns: Columns  # of the covariates
+    scaling: Scaling
 
 
 def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool, hashed: bool) -> Survey:
     """One pass: the first batch, the number of documents and tokens, and what the labels are."""
-    labels = LabelSurvey() if labelled else None
+    labels, covariates = LabelSurvey() if labelled else None, CovariateSurvey()
     counter = clone(vectorizer).fit_stream(stream.texts()) if stream.holds_text() else None
     n_documents, n_tokens, sample, data = 0, 0.0, None, ""
-    for corpus, y, *_ in stream.parts(counter):
+    for corpus, y, given, known in stream.parts(counter):
         sample = sample or corpus
         n_documents, n_tokens = n_documents + len(corpus), n_tokens + corpus.n_tokens
+        if labels is None and (given is not None or known.weight is not None or known.embeddings is not None):
+            name = "covariates" if given is not None else "sample_weight" if known.weight is not None else "embeddings"
+            raise ValueError(f"{name}: got columns of a Stream, but {who} has no response that they could predict")
+        numbers = covariates.add(given, len(corpus))
         if hashed:
-            data = fingerprint_data(corpus.counts, y, data)
+            data = fingerprint_data(corpus.counts, y, numbers, *known.arrays().values(), data)
         if labels is None:
             continue
         if y is None:
@@ -66,7 +73,9 @@ def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool, hashed: bo
     if sample is None or n_tokens == 0:
         raise ValueError("X is a stream without a word")
     names = None if sample.vocabulary is None else np.asarray(sample.vocabulary, dtype=object)
-    return Survey(Vocabulary(sample.n_words, names, counter), sample, n_documents, n_tokens, data, labels)
+    return Survey(
+        Vocabulary(sample.n_words, names, counter), sample, n_documents, n_tokens, data, labels, *covariates.found()
+    )
 
 
 def fit_stream(

@@ -138,7 +138,8 @@ class SupervisedEstimator(TopicEstimator):
         """Labels and all that is known of documents come with the stream."""
         found = self._survey(stream, labelled=True)
         assert found.labels is not None
-        schema = self._schema(self._read_targets(*found.labels.table()), found.sample, found.n_documents)
+        read, beside = self._read_targets(*found.labels.table()), {"columns": found.columns, "scaling": found.scaling}
+        schema = self._schema(read, found.sample, found.n_documents, **beside)
         spec = self._spec(schema)
 
         def batches() -> Iterator[Training]:

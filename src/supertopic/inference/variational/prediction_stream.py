@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Spread, total
+from supertopic.documents.known import Known
 from supertopic.inference.batches import Batch, gather, labelled
 from supertopic.inference.regression import dispersion_summary, equations
 from supertopic.inference.task import Task
@@ -66,8 +67,10 @@ class Source:
 
 def _join(batches: list[Batch]) -> Batch:
     first = batches[0]
-    y, weight = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("y", "weight"))
-    return Batch(sp.vstack([batch.counts for batch in batches], format="csr"), y, weight, first.n_topics)
+    given = ([getattr(batch, name) for batch in batches] for name in ("y", "weight", "extra"))
+    y, weight, extra = map(np.concatenate, given)
+    known = None if first.known is None else Known.join(batch.known for batch in batches)
+    return Batch(sp.vstack([batch.counts for batch in batches], format="csr"), y, weight, first.n_topics, extra, known)
 
 
 @dataclass
