@@ -160,7 +160,7 @@ def fingerprint_value(value: object) -> str:
     return text if len(text) <= 60 else hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def fingerprint_data(matrix: Any, *more: Any) -> str:
+def fingerprint_data(matrix: object, *more: Any) -> str:
     """Return a hash of the data of a fit, 32 hexadecimal digits; takes about a second per gigabyte.
 
     Parameters

@@ -269,7 +269,7 @@ def _check_opening(path: str) -> None:
         raise ValueError(f"{path} was not saved by supertopic, or has lost its beginning: expected a model file")
 
 
-def _check_manifest(manifest: Any) -> None:
+def _check_manifest(manifest: object) -> None:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or manifest.get("kind") not in list(_KINDS):
         raise SafetensorError("its manifest is not one of supertopic")
     version = manifest.get("format_version")

@@ -108,11 +108,11 @@ def _encode_random_state(state: np.random.RandomState) -> list[Any]:
     return [keys, position, int(found["has_gauss"]), float(found["gauss"])]
 
 
-def _decode_dict(pairs: Any) -> dict[Any, Any]:
+def _decode_dict(pairs: object) -> dict[Any, Any]:
     return {decode(key): decode(item) for key, item in _items(pairs)}
 
 
-def _decode_range(ends: Any) -> range:
+def _decode_range(ends: object) -> range:
     start, stop, step = _items(ends)
     found = range(start, stop, step)
     if not _is_short(found):
@@ -120,7 +120,7 @@ def _decode_range(ends: Any) -> range:
     return found
 
 
-def _decode_numpy(pair: Any) -> Any:
+def _decode_numpy(pair: object) -> Any:
     name, value = _items(pair)
     if name == "str" and isinstance(value, str):
         return np.str_(value)
@@ -141,7 +141,7 @@ def _number(name: Any, value: Any) -> Any:
     return number
 
 
-def _decode_array(parts: Any) -> np.ndarray:
+def _decode_array(parts: object) -> np.ndarray:
     name, shape, items = _items(parts)
     if not isinstance(shape, list) or not isinstance(items, list) or math.prod(shape) != len(items):
         raise ValueError("an array whose shape does not fit its values")
@@ -158,7 +158,7 @@ def _decode_array(parts: Any) -> np.ndarray:
     raise ValueError(f"an array of the unknown kind {name!r:.40}")
 
 
-def _decode_random_state(parts: Any) -> np.random.RandomState:
+def _decode_random_state(parts: object) -> np.random.RandomState:
     keys, position, has_gauss, gauss = _items(parts)
     whole = [*_items(keys), position, has_gauss]
     fine = len(keys) == _KEYS and all(type(item) is int and 0 <= item < 2**32 for item in whole)

@@ -23,7 +23,7 @@ def make_backend(backend: Any, n_jobs: int | None) -> Backend:
     raise ValueError(f"backend: got {backend!r}, expected 'threads', 'cuda' or a dask.distributed.Client")
 
 
-def _is_client(backend: Any) -> bool:
+def _is_client(backend: object) -> bool:
     """Whether it is a Dask client; whoever has one has imported its package."""
     distributed = sys.modules.get("distributed")
     return distributed is not None and isinstance(backend, distributed.Client)
@@ -42,11 +42,11 @@ def connect(scheduler: str, seconds: float = 10.0) -> Any:
         raise ValueError(f"scheduler: {what}") from error
 
 
-def without_client(backend: Any) -> Any:
+def without_client(backend: object) -> Any:
     """The parameter `backend` as a copy in another process has it: a connection cannot travel."""
     return "threads" if _is_client(backend) else backend
 
 
-def name_in_files(backend: Any) -> Any:
+def name_in_files(backend: object) -> Any:
     """The parameter `backend` as a model file has it: whoever reads it may have neither this cluster nor a GPU."""
     return "threads" if _is_client(backend) or (isinstance(backend, str) and backend == "cuda") else backend

@@ -126,7 +126,7 @@ class ClusterSpread:
         self._waiting = Parts(self, values, found)
         return self._waiting
 
-    def _tasks(self, task: Callable[..., Any], given: Any, what: str) -> list[Delayed]:
+    def _tasks(self, task: Callable[..., Any], given: object, what: str) -> list[Delayed]:
         return self._by_place(what, task, zip(self._documents, self._found, repeat(given)))
 
     def _by_place(self, what: str, task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> list[Delayed]:
@@ -186,7 +186,7 @@ def _unpacked(given: Any) -> tuple[Callable[..., Any], tuple]:
     return deserialize_bytes(given) if isinstance(given, bytes) else given
 
 
-def _step(documents: Movable, found: Any, given: Any) -> tuple[Any, Any]:
+def _step(documents: Movable, found: object, given: object) -> tuple[Any, Any]:
     """(what is found of the documents, the function's result)."""
     function, shared = _unpacked(given)
     own = documents.holding(found, copied=True)
@@ -194,7 +194,7 @@ def _step(documents: Movable, found: Any, given: Any) -> tuple[Any, Any]:
     return own.kept(), value
 
 
-def _ask(documents: Movable, found: Any, given: Any) -> Any:
+def _ask(documents: Movable, found: object, given: object) -> Any:
     function, shared = _unpacked(given)
     return function(documents.holding(found, copied=False), _kernels(), *shared)
 

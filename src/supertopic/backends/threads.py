@@ -181,7 +181,7 @@ class Threads:
     def ops(self) -> CpuOps:
         return CpuOps(self)
 
-    def form(self, original: Any) -> Any:
+    def form(self, original: object) -> Any:
         """A function or class as it is."""
         return original
 
@@ -190,7 +190,7 @@ class Threads:
         return Threads(1)
 
 
-def _kind(function: Any) -> Any:
+def _kind(function: object) -> Any:
     """What calls that take about the same time have in common: the code of a closure, or the function."""
     function = getattr(function, "func", function)  # of a partial
     return getattr(function, "__code__", function)
@@ -199,7 +199,7 @@ def _kind(function: Any) -> Any:
 class OnePartition:
     """The partition of all documents, in this process."""
 
-    def __init__(self, partition: Any, backend: Threads) -> None:
+    def __init__(self, partition: object, backend: Threads) -> None:
         self.partition, self._backend = partition, backend
 
     def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:

@@ -18,6 +18,8 @@ from supertopic.cli.response import contributions, covariate_effects, plain, sha
 from supertopic.cli.show import COLOURS, note, say, say_json, show
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from supertopic.estimators.shared.base import TopicEstimator
 
 
@@ -124,7 +126,7 @@ def _few(words: list[str], most: int) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
-def _say_predictions(model: TopicEstimator, text: str, frame: Any, covariates: object) -> None:
+def _say_predictions(model: TopicEstimator, text: str, frame: pd.DataFrame, covariates: object) -> None:
     """Print what is predicted, and if this is one thing, the words that raise and lower it."""
     outcomes = outcomes_of(model)
     if not outcomes:

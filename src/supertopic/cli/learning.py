@@ -72,7 +72,7 @@ def learned_from(cells: pd.DataFrame, targets: Sequence[str], asked: str | None,
     return Learned("several", y, {"response": responses}, responses)
 
 
-def _response(cells: Any, name: str, asked: str | None, model: str) -> tuple[Choice, Any]:
+def _response(cells: pd.Series, name: str, asked: str | None, model: str) -> tuple[Choice, Any]:
     """Return the response for the column `name` and y for its estimator; an automatic choice is printed to stderr."""
     target = ColumnValues.of(cells, name)
     only = find_entry(model).responses

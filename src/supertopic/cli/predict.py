@@ -20,6 +20,7 @@ from supertopic.cli.tables import write_frames, writer_for
 if TYPE_CHECKING:
     import pandas as pd
 
+    from supertopic.documents.corpus import Corpus
     from supertopic.estimators.shared.base import TopicEstimator
 
 
@@ -147,7 +148,9 @@ def _documents(model: TopicEstimator, texts: list[str], corpus: Any, frame: pd.D
     return pd.concat([result, pd.DataFrame(shares.astype(np.float32), columns=columns)], axis=1)
 
 
-def _sentences(model: TopicEstimator, texts: list[str], corpus: Any, frame: pd.DataFrame, asked: Asked) -> pd.DataFrame:
+def _sentences(
+    model: TopicEstimator, texts: list[str], corpus: Corpus, frame: pd.DataFrame, asked: Asked
+) -> pd.DataFrame:
     """Return a row per sentence: the columns kept, the sentence's number, topic, its probability, and text."""
     found = model.sentences(texts)
     kept = frame[asked.kept].iloc[found["document"].to_numpy()].reset_index(drop=True)

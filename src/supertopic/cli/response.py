@@ -99,7 +99,7 @@ def _digits(error: float) -> int:
     return min(max(1 - math.floor(math.log10(error)), 0), 6) if 0 < error < math.inf else 2
 
 
-def contributions(model: TopicEstimator, frame: pd.DataFrame, prediction: Any) -> tuple[np.ndarray, float] | None:
+def contributions(model: TopicEstimator, frame: pd.DataFrame, prediction: object) -> tuple[np.ndarray, float] | None:
     """Return the contribution of each word of `model.explain` to the linear predictor, and that of an average document.
 
     With one linear predictor per class, that of the predicted class is used. None without a linear predictor.
@@ -113,7 +113,7 @@ def contributions(model: TopicEstimator, frame: pd.DataFrame, prediction: Any) -
     return frame[wanted].to_numpy(), float(np.ravel(model.intercept_)[names.index(wanted)])
 
 
-def covariate_effects(model: TopicEstimator, covariates: pd.DataFrame, prediction: Any) -> dict[str, float]:
+def covariate_effects(model: TopicEstimator, covariates: pd.DataFrame, prediction: object) -> dict[str, float]:
     """Return what each covariate of one document adds to the linear predictor, against its mean, by name and value."""
     from supertopic.estimators.shared.results.word_contributions import covariate_contributions
 

@@ -150,7 +150,7 @@ class Corpus:
     def __len__(self) -> int:
         return self.n_documents
 
-    def __getitem__(self, rows: Any) -> Corpus:
+    def __getitem__(self, rows: object) -> Corpus:
         """The documents of a slice, a list of positions, a boolean mask or one position."""
         if isinstance(rows, (int, np.integer)):
             rows = [range(self.n_documents)[rows]]
@@ -186,7 +186,7 @@ def as_corpus(
     vectorizer: Any | None = None,
     n_features: int | None = None,
     name: str = "X",
-    estimator: Any = "model",
+    estimator: object = "model",
 ) -> Corpus:
     """Convert documents in any supported format to counts n[d, v]; they are never made dense.
 

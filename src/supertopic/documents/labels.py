@@ -98,7 +98,7 @@ class LabelSurvey:
         return table, self._names
 
 
-def find_response(name: Any, kinds: Sequence[str]) -> str:
+def find_response(name: object, kinds: Sequence[str]) -> str:
     """The name of a response of these kinds."""
     known = registry()
     found = known.get(name) if isinstance(name, str) else None
@@ -233,7 +233,7 @@ def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) ->
     return codes, classes
 
 
-def one_each(response: Any, names: list[str]) -> list[Any]:
+def one_each(response: object, names: list[str]) -> list[Any]:
     """One response per column, from what the user wrote."""
     if isinstance(response, Mapping):
         wrong = [name for name in names if name not in response]
@@ -248,7 +248,7 @@ def one_each(response: Any, names: list[str]) -> list[Any]:
     return list(response)
 
 
-def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def class_weights(class_weight: object, classes: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """(D,) the weight of each document's class, as the user gave it; one where the label is missing."""
     weight = np.ones(len(codes))
     known = ~np.isnan(codes)

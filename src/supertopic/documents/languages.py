@@ -96,7 +96,7 @@ def usual_stop_words(language: str | None) -> frozenset[str]:
     return DEFAULT if language == "en" else frozenset(stopwordsiso.stopwords(language))
 
 
-def stemmer(language: Any) -> Callable[[str], str] | None:
+def stemmer(language: object) -> Callable[[str], str] | None:
     """What cuts words of a language to their stems; None for no language, or one that has no stemmer."""
     if not language:
         return None

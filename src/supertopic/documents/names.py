@@ -23,7 +23,7 @@ def read_words(names: Any, n_words: int) -> np.ndarray:
     return words
 
 
-def read_labels(labels: Any, n_topics: int) -> list[str | None]:
+def read_labels(labels: object, n_topics: int) -> list[str | None]:
     """One name for each topic, None where it has none.
 
     labels : a list of K names, a mapping of topics to names, or the JSON file that the page of `report` saves
@@ -49,7 +49,7 @@ def _read_file(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     return found
 
 
-def _of_mapping(labels: Any, n_topics: int) -> list[str | None]:
+def _of_mapping(labels: object, n_topics: int) -> list[str | None]:
     if not isinstance(labels, Mapping):
         raise ValueError(f"labels: got {type(labels).__name__}, expected a mapping of topics to names")
     found: list[str | None] = [None] * n_topics
@@ -64,7 +64,7 @@ def _of_mapping(labels: Any, n_topics: int) -> list[str | None]:
     return found
 
 
-def _name(label: Any) -> str | None:
+def _name(label: object) -> str | None:
     if label is None:
         return None
     if not isinstance(label, str):

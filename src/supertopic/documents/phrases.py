@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ _LINK = "\x1f"  # between the words of a pair, in a table of terms
 Sequence = list[str | None]  # the words of a text; None where a stop word was
 
 
-def threshold_of(value: Any) -> float | None:
+def threshold_of(value: object) -> float | None:
     """The least npmi of the parameter `phrases`; None for no phrases."""
     if isinstance(value, (bool, np.bool_)):
         return THRESHOLD if value else None

@@ -8,7 +8,6 @@ being fitted is on the call stack, though. It is taken from there only if the es
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -19,7 +18,7 @@ _FITS = ("fit", "_fit", "fit_transform", "fit_predict")
 _DEEPEST = 40  # calls between an estimator and its Pipeline are about ten
 
 
-def words_from_pipeline(estimator: Any, n_words: int) -> np.ndarray | None:
+def words_from_pipeline(estimator: object, n_words: int) -> np.ndarray | None:
     """(V,) the names that the steps before an estimator give to its columns; None where there are none."""
     frame, depth = sys._getframe(1), 0
     while frame is not None and depth < _DEEPEST:

@@ -216,7 +216,7 @@ def _header(handle: Any, separator: str) -> list[str]:
         return []
 
 
-def _separator(handle: Any, separator: str) -> str:
+def _separator(handle: IO[str], separator: str) -> str:
     """The separator of a table: a semicolon or a tab, if the header of a CSV has one of them and no comma.
 
     Spreadsheets write such files where the comma separates decimals.
@@ -226,7 +226,7 @@ def _separator(handle: Any, separator: str) -> str:
     return next((other for other in (";", "\t") if len(_header(handle, other)) > 1), separator)
 
 
-def _doubled_names(handle: Any, separator: str) -> list[str]:
+def _doubled_names(handle: IO[str], separator: str) -> list[str]:
     """Names that stand twice in the header, which pandas would call "name" and "name.1"; reads nothing."""
     header = _header(handle, separator)
     return [name for name, times in Counter(header).items() if name and times > 1]
@@ -248,7 +248,7 @@ def _read_json(handle: IO[str], name: str, size: int | None) -> Iterator[pd.Data
         yield pd.DataFrame(_whole(batch))
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> Any:
     """What JSON holds, with whole characters: a cut emoji is half of one, which no frame can hold."""
     if isinstance(value, str):
         return whole_text(value)

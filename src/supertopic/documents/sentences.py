@@ -44,7 +44,7 @@ class Rows:
         return [" ".join(self.sentences[start:stop]) for start, stop in ends]
 
 
-def gather(X: Any, documents: Any = None) -> Rows:
+def gather(X: object, documents: object = None) -> Rows:
     """X as rows of sentences.
 
     X : texts, which are split into sentences; or lists of sentences, one list per document; or, with `documents`, a row
@@ -84,5 +84,5 @@ def _joined(documents: list[list[str]]) -> Rows:
     return Rows([text for sentences in documents for text in sentences], np.concatenate([[0], np.cumsum(lengths)]))
 
 
-def _is_list_of_strings(item: Any) -> bool:
+def _is_list_of_strings(item: object) -> bool:
     return isinstance(item, (list, tuple)) and all(isinstance(part, str) for part in item)

@@ -35,7 +35,7 @@ def trust(tokenizer: str) -> None:
     _trusted.add(tokenizer)
 
 
-def check_tokenizer(tokenizer: Any, *, of_file: bool = False) -> None:
+def check_tokenizer(tokenizer: object, *, of_file: bool = False) -> None:
     """Refuse what is no name of a tokenizer; of a file, functions that the user did not name before."""
     kind, _, rest = tokenizer.partition(":") if isinstance(tokenizer, str) else ("", "", "")
     fine = tokenizer in ("unicode", "jieba", "icu")

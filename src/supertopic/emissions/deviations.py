@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ _BETWEEN = 0.03  # pseudo-count of the first background; within the training set
 _START = 0.01  # pseudo-count of the first deviations, which must not be zero
 
 
-def require_positive(name: str, value: Any) -> None:
+def require_positive(name: str, value: object) -> None:
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name}: got {value!r}, expected a number > 0")
 

@@ -47,7 +47,7 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
         plain = cls.__init__
 
         @wraps(plain)
-        def with_inherited(self: Any, *args: Any, **params: Any) -> None:
+        def with_inherited(self: object, *args: Any, **params: Any) -> None:
             for name, default in cls._inherited.items():
                 setattr(self, name, params.pop(name, default))
             plain(self, *args, **params)
@@ -73,7 +73,7 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
     def _margins(self) -> Sequence[float]:
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Choose by the folds' mean score, then walk the path to the chosen setting with all documents."""
         base = self._base()
         Cs = sorted(_numbers("Cs", self.Cs))
@@ -116,17 +116,17 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
                 scores.append(float(model.score(_rows(documents, test), y[test])))
         return model.set_params(words=base.words), scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """By the model of the chosen setting."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: object) -> np.ndarray:
         """Topic shares by that model."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.transform(X)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: object, y: object) -> float:
         """Its accuracy, or R²."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
@@ -143,7 +143,7 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
         best = [int(self.cv_results_["score"].to_numpy().argmax())]
         return frame_html(self.cv_results_, bold=best) + self.best_estimator_._repr_html_()
 
-    def save(self, path: Any) -> None:
+    def save(self, path: object) -> None:
         """Save that model."""
         check_is_fitted(self, "best_estimator_")
         self.best_estimator_.save(path)
@@ -174,8 +174,8 @@ class MedLDAClassifierCV(ClassifierMixin, _PathCV):
     wrapped = MedLDAClassifier
 
     def __init__(
-        self, estimator: Any = None, *, Cs: Sequence[float] = (1.0, 4.0, 16.0),
-        costs: Sequence[float] = (16.0, 64.0, 256.0), cv: Any = 3,
+        self, estimator: object = None, *, Cs: Sequence[float] = (1.0, 4.0, 16.0),
+        costs: Sequence[float] = (16.0, 64.0, 256.0), cv: object = 3,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.Cs = Cs
@@ -185,7 +185,7 @@ class MedLDAClassifierCV(ClassifierMixin, _PathCV):
     def _margins(self) -> Sequence[float]:
         return self.costs
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: object) -> np.ndarray:
         """By the model of the chosen setting."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
@@ -218,8 +218,8 @@ class MedLDARegressorCV(RegressorMixin, _PathCV):
     wrapped = MedLDARegressor
 
     def __init__(
-        self, estimator: Any = None, *, Cs: Sequence[float] = (10.0, 30.0, 100.0),
-        epsilons: Sequence[float] = (0.1, 0.5), cv: Any = 3,
+        self, estimator: object = None, *, Cs: Sequence[float] = (10.0, 30.0, 100.0),
+        epsilons: Sequence[float] = (0.1, 0.5), cv: object = 3,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.Cs = Cs
@@ -230,7 +230,7 @@ class MedLDARegressorCV(RegressorMixin, _PathCV):
         return self.epsilons
 
 
-def _numbers(name: str, values: Any) -> list[float]:
+def _numbers(name: str, values: object) -> list[float]:
     """Finite numbers >= 0, at least one."""
     given = list(values) if isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, str) else []
     good = [float(v) for v in given if isinstance(v, (Real, np.number)) and 0 <= float(v) < np.inf]
@@ -239,7 +239,7 @@ def _numbers(name: str, values: Any) -> list[float]:
     return good
 
 
-def _documents(X: Any) -> Any:
+def _documents(X: object) -> Any:
     """Something whose rows can be taken: texts, or a Corpus."""
     if not isinstance(X, Corpus) and holds_text(X):
         return np.array(as_texts(X)[0], dtype=object)

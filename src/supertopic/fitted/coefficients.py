@@ -13,7 +13,6 @@ from that. Under a prior that makes some coefficients exactly zero, the intercep
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -61,7 +60,7 @@ class CoefficientTable:
         best = coef.argmax(axis=0)
         return np.lexsort((-coef[best, np.arange(coef.shape[1])], best))
 
-    def column(self, target: Any) -> int:
+    def column(self, target: object) -> int:
         """The place of a class or a response by its name; None is the only one."""
         if target is None and len(self.names) == 1:
             return 0
@@ -71,7 +70,7 @@ class CoefficientTable:
         return self.names.index(str(target))
 
 
-def check_probability(name: str, value: Any) -> None:
+def check_probability(name: str, value: object) -> None:
     """A probability between 0 and 1."""
     if not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
         raise ValueError(f"{name}: got {value!r}, expected a number between 0 and 1")

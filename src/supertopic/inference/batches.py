@@ -75,7 +75,7 @@ class Batch:
         cuts[0], cuts[-1] = 0, len(self)
         return [Partition(self.rows(slice(a, b)), slice(a, b)) for a, b in pairwise(cuts.tolist())]
 
-    def rows(self, rows: slice | np.ndarray, counts: Any = None) -> Batch:
+    def rows(self, rows: slice | np.ndarray, counts: sp.csr_matrix | None = None) -> Batch:
         """Some of the documents; their counts, where these are others."""
         covariates = None if self.covariates is None else self.covariates[rows]
         counts, known = self.counts[rows] if counts is None else counts, rows_of(self.known, rows)

@@ -19,7 +19,7 @@ from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.batches import Batch
 from supertopic.model import DocumentTerms, Model, State
-from supertopic.progress import track
+from supertopic.progress import Progress, track
 
 
 @dataclass
@@ -86,7 +86,7 @@ stop_sign: ContextVar[Event | None] = ContextVar("stop_sign", default=None)  # o
 class Watch:
     """Progress and checkpoints of one fit."""
 
-    def __init__(self, report: Any, checkpoint: Checkpoint | None) -> None:
+    def __init__(self, report: Progress, checkpoint: Checkpoint | None) -> None:
         self._report, self._checkpoint = report, checkpoint
         self.trace: list[float] = []
         self.unit = "per_token"  # what the numbers of the trace are means over

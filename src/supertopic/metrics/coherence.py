@@ -172,7 +172,7 @@ def _overlap(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray])
     return float(np.round(covered[1::2].sum() - covered[::2].sum()))
 
 
-def _word_analyzer(model: Any) -> Callable[[str], Sequence[str]] | None:
+def _word_analyzer(model: object) -> Callable[[str], Sequence[str]] | None:
     """Return the model's function from text to ordered tokens; None without a vectorizer or with n-grams."""
     vectorizer = getattr(model, "vectorizer_", None)
     # the name in scikit-learn, then ours

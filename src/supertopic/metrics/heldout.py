@@ -46,7 +46,7 @@ class HeldOut(NamedTuple):
 
 
 def perplexity(
-    model: Any,
+    model: object,
     X: object,
     method: str = "completion",
     *,
@@ -304,7 +304,7 @@ def _parts(model: Any, X: object) -> tuple[np.ndarray, Any, sp.csr_matrix]:
     return components_of(model).T, model.alpha_, model.fitted_.corpus(X).counts
 
 
-def _check_topics(word_topic: Any, alpha: Any) -> tuple[np.ndarray, np.ndarray]:
+def _check_topics(word_topic: object, alpha: object) -> tuple[np.ndarray, np.ndarray]:
     word_topic = np.ascontiguousarray(word_topic, dtype=np.float32)
     if word_topic.ndim != 2 or 0 in word_topic.shape:
         raise ValueError(f"word_topic must be a (words, topics) array, got shape {word_topic.shape}.")
@@ -356,7 +356,7 @@ def _positive(name: str, value: int) -> int:
     return int(value)
 
 
-def _seed(random_state: Any) -> int:
+def _seed(random_state: object) -> int:
     if random_state is None:
         return int(np.random.default_rng().integers(2**62))
     if isinstance(random_state, (int, np.integer)) and random_state >= 0:

@@ -196,7 +196,7 @@ class HingeEach(Hinge):
         return only_known(y, np.maximum(self.cost - self._signs(y) * score, 0.0).sum(axis=1))[0]
 
     def augment(
-        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: object
     ) -> tuple[np.ndarray, np.ndarray]:
         c = np.broadcast_to(0.5 * self.C * weight[:, None], score.shape)
         slope, curvature = _augment_hinge(np.full(score.shape, self.cost), self._signs(y), score, c, draw)
@@ -233,7 +233,7 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
         return np.zeros_like(score), np.zeros_like(score)
 
     def augment(
-        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Any
+        self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: object
     ) -> tuple[np.ndarray, np.ndarray]:
         """Two hinges, u - s - epsilon and s - u - epsilon, beside the likelihood."""
         slope, curvature = self.slope_and_curvature(y, score, score, dispersion)

@@ -24,19 +24,19 @@ class CpuOps:
 
     backend: Backend
 
-    def check(self, model: Any) -> None:
+    def check(self, model: object) -> None:
         """All models can be fitted here."""
 
-    def emission(self, emission: Any) -> Any:
+    def emission(self, emission: object) -> Any:
         return emission
 
     def place(self, values: np.ndarray) -> np.ndarray:
         return values
 
-    def take(self, matrix: np.ndarray, rows: np.ndarray, counts: Any) -> np.ndarray:
+    def take(self, matrix: np.ndarray, rows: np.ndarray, counts: object) -> np.ndarray:
         return matrix[rows]
 
-    def put(self, matrix: np.ndarray, rows: np.ndarray, counts: Any, values: np.ndarray) -> None:
+    def put(self, matrix: np.ndarray, rows: np.ndarray, counts: object, values: np.ndarray) -> None:
         matrix[rows] = values
 
     def thinned(

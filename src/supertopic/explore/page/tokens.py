@@ -18,7 +18,7 @@ _GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!")
 _SYNTAX = set(r"()[]{}/-\|^$.*+?&!#%,:;<=>@`~")  # what may be escaped in JavaScript with the flag "v"
 
 
-def describe_tokens(vectorizer: Any) -> dict[str, Any] | None:
+def describe_tokens(vectorizer: object) -> dict[str, Any] | None:
     """What the page needs to split a text into terms; None where it cannot do what the vectorizer does.
 
     A model that was fitted to counts has no vectorizer: then the page splits by the default rules.

@@ -30,7 +30,9 @@ SCRIPTS = (
 )  # fmt: skip
 
 
-def write_report(estimator: TopicEstimator, path: str | os.PathLike[str], X: Any, y: Any = None, **more: Any) -> None:
+def write_report(
+    estimator: TopicEstimator, path: str | os.PathLike[str], X: object, y: object = None, **more: Any
+) -> None:
     """Write the page of a fitted estimator to `path`, atomically; the arguments are those of `model.report`."""
     write_atomically(path, render(collect(estimator, X, y, **more)))
 

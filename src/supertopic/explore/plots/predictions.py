@@ -71,7 +71,7 @@ def _choose(target: object, names: list[str]) -> str:
     return str(target)
 
 
-def _numbers(values: np.ndarray, _: Any) -> np.ndarray:
+def _numbers(values: np.ndarray, _: object) -> np.ndarray:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -110,7 +110,7 @@ def finish(ax: Axes, xlabel: str = "", ylabel: str = "", title: str = "") -> Any
 # --- text -------------------------------------------------------------------------------------------------------
 
 
-def shown(text: Any, longest: int = 24) -> str:
+def shown(text: object, longest: int = 24) -> str:
     """A word as it can be drawn: no control characters, no formula by dollar signs, and not too long."""
     text = _UNPRINTABLE.sub(" ", str(text))
     text = text if len(text) <= longest else text[: longest - 1] + "…"

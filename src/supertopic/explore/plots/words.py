@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def plot_words(
-    model: TopicEstimator, topics: Any = None, *, n: int = 6, by: str = "probability", ax: Axes | None = None
+    model: TopicEstimator, topics: object = None, *, n: int = 6, by: str = "probability", ax: Axes | None = None
 ) -> Any:
     """Draw a block of words for each topic; a bar is the word's probability in the topic.
 

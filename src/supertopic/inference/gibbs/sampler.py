@@ -5,7 +5,7 @@ A sweep draws each topic given all others, word by word (`supertopic.kernels.gib
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import gammaln
@@ -106,7 +106,7 @@ class Sampler:
         topics = None if collapsed else self.tokens.draw_topics(number, self.prior)
         self._draw(number, topics)
 
-    def _draw(self, number: int, topics: Any) -> None:
+    def _draw(self, number: int, topics: object) -> None:
         rows = self.rows
         self.tokens.draw(number, rows.alpha, rows.which, self.prior, topics)
 

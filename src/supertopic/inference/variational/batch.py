@@ -74,7 +74,7 @@ class VariationalEM(Engine):
         self._spare = weights
         return bound
 
-    def _say(self, weights: Any, again: bool = False) -> Stats:
+    def _say(self, weights: object, again: bool = False) -> Stats:
         """What the documents say."""
         given = (self.model, self.state, weights, self.task.settings.limits, self.terms)
         return total(self.spread.map(local_step, *given, self.fresh, again, Room(self._spare)))

@@ -75,7 +75,7 @@ class Climb:
         """b (V, K) of the average over the last steps."""
         return ops.distributions(self.average)
 
-    def step(self, topics: Any, gradient: Any, prior: float, rate: float, ops: LocalOps) -> Any:
+    def step(self, topics: object, gradient: object, prior: float, rate: float, ops: LocalOps) -> Any:
         """One step of Adam along the gradient of an objective + prior·sum log b; returns the topics after it.
 
         topics : (V, K) where the last step ended; they are overwritten

@@ -91,11 +91,11 @@ class EpochShares:
         self.ops, self.before = ops, gather(spread)
         self.after = np.empty_like(self.before)
 
-    def begin(self, rows: np.ndarray, counts: Any, batch: Spread) -> None:
+    def begin(self, rows: np.ndarray, counts: object, batch: Spread) -> None:
         """Let the documents of a batch, which are the rows named, start."""
         batch.map(continue_from, self.ops.take(self.before, rows, counts), 0)
 
-    def end(self, rows: np.ndarray, counts: Any, batch: Spread) -> None:
+    def end(self, rows: np.ndarray, counts: object, batch: Spread) -> None:
         self.ops.put(self.after, rows, counts, gather(batch))
 
 

@@ -7,13 +7,13 @@ from typing import Any
 from supertopic.checks import check_number, check_whole
 
 
-def require_whole(estimator: Any, *names: str, least: int = 1, or_none: bool = False) -> None:
+def require_whole(estimator: object, *names: str, least: int = 1, or_none: bool = False) -> None:
     """Each parameter has to be a whole number (`check_whole`)."""
     for name in names:
         check_whole(name, getattr(estimator, name), least=least, or_none=or_none)
 
 
-def require_number(estimator: Any, *names: str, above_zero: bool = False) -> None:
+def require_number(estimator: object, *names: str, above_zero: bool = False) -> None:
     """Each parameter has to be a number (`check_number`)."""
     for name in names:
         check_number(name, getattr(estimator, name), above_zero=above_zero)

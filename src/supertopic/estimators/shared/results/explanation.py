@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ OTHERS = "other topics"
 
 
 def explained(
-    vectorizer: Any, doc: Any, frame: pd.DataFrame, n_topics: int | None, beside: pd.DataFrame | None = None
+    vectorizer: object, doc: object, frame: pd.DataFrame, n_topics: int | None, beside: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     """The frame with all topics of each word, cut to the largest topics; unknown words stand at its end.
 
@@ -47,7 +46,7 @@ def by_contribution(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.iloc[np.argsort(-size, kind="stable")].reset_index(drop=True)
 
 
-def unknown_words(vectorizer: Any, doc: Any) -> Counter[str]:
+def unknown_words(vectorizer: object, doc: object) -> Counter[str]:
     """The words of a text that are not in the vocabulary, without those that were left out on purpose."""
     texts = [doc] if isinstance(doc, str) else list(doc) if isinstance(doc, list | tuple) else []
     found = Counter[str]()

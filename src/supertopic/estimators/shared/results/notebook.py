@@ -41,7 +41,7 @@ def model_html(model: Any, n: int = 10) -> str:
     )
 
 
-def _coefficients(model: Any, table: CoefficientTable, order: np.ndarray) -> dict[str, list[str]]:
+def _coefficients(model: object, table: CoefficientTable, order: np.ndarray) -> dict[str, list[str]]:
     """A column of numbers for each class or response, and one with a picture of all."""
     ends, columns = table.ends(), {}
     reach = np.abs(table.coef).max(axis=1)

@@ -11,7 +11,6 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 _SECTIONS = ("Parameters", "Attributes")
 _AS_IN = re.compile(r"As in `(\w+)`[.,;]?\s*")
@@ -149,6 +148,6 @@ def _place(doc: str, section: str) -> tuple[int, int]:
     return head.end(), min(stop, len(doc))
 
 
-def parameters_told(cls: Any) -> set[str]:
+def parameters_told(cls: object) -> set[str]:
     """The names that the docstring of a class has an entry for."""
     return {name for entry in entries(cls.__doc__ or "", "Parameters") for name in entry.names}

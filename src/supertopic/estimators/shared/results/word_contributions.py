@@ -8,7 +8,6 @@ predictions of an ensemble are means over its fits, and so are these contributio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,7 @@ from supertopic.inference.after import prediction
 from supertopic.inference.after.words import word_features
 
 
-def with_contributions(fitted: Fitted, doc: Any, frame: pd.DataFrame) -> pd.DataFrame:
+def with_contributions(fitted: Fitted, doc: object, frame: pd.DataFrame) -> pd.DataFrame:
     """The words of a document, sorted by what they add to the linear predictors, which stands behind word and count."""
     count, own = frame["count"].to_numpy(), effects(fitted)
     counts = fitted.one_document(doc).counts
@@ -54,7 +53,7 @@ def _members(fitted: Fitted, counts: sp.csr_matrix) -> Iterator[tuple[np.ndarray
         yield phi.astype(np.float64), effects(fitted, coef)
 
 
-def covariate_contributions(fitted: Fitted, covariates: Any) -> pd.DataFrame:
+def covariate_contributions(fitted: Fitted, covariates: object) -> pd.DataFrame:
     """A row per covariate of one document: `word` says its name and value; by column what it adds, against its mean.
 
     covariates : a frame of one row, or values by name; what is not named is at its mean, or in its usual category
