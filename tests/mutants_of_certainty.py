@@ -145,6 +145,19 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "fitted/certainty/levels.py",
+        (
+            "levels_at(distances(np.array(found)) * scale.of(_features(score, lengths)))",
+            "np.full(len(score), found)",
+            "test_interval_scale.py::test_intervals_of_a_fit_are_wider_where_noise_is",
+        ),
+        (
+            "(found if scale.is_one else levels_at(over))",
+            "found",
+            "test_interval_scale.py::test_intervals_of_a_fit_are_wider_where_noise_is",
+        ),
+    ),
+    *mutants_of(
         "inference/after/interval_levels.py",
         (
             "(len(found) + 1) * probability",
@@ -152,8 +165,8 @@ MUTANTS = [
             "test_cross_fit.py::test_the_level_has_the_rank_that_a_guarantee_asks_for",
         ),
         (
-            "return np.sort(np.where(stretch > 1.0, stretch, high))",
-            "return np.sort(high)",
+            "return np.where(stretch > 1.0, stretch, high)",
+            "return high",
             "test_cross_fit.py::test_intervals_hold_labels_that_the_response_does_not_expect",
         ),
         (

@@ -301,7 +301,7 @@ def test_levels_are_the_probability_of_the_narrowest_interval():
     y = s + RNG.normal(size=300)
     y[:2] = s[:2] + np.array([4.0, -12.0])
     found = levels(response, y, s[:, None], s[:, None] ** 2, np.array([1.0, 0.0, 1.0]))
-    away, widest = np.sort(np.abs(y - s)), norm.ppf(0.5 + 0.5 * WIDEST)
+    away, widest = np.abs(y - s), norm.ppf(0.5 + 0.5 * WIDEST)
     np.testing.assert_allclose(found, np.where(away < widest, 2 * norm.cdf(away) - 1, away / widest), atol=2e-4)
 
 
@@ -314,8 +314,8 @@ def test_intervals_hold_labels_that_the_response_does_not_expect(name):
     y = rng.negative_binomial(0.7, 0.7 / (0.7 + np.exp(s))) + (0.001 if name == "gamma" else 0.0)
     score = (np.exp(s) if name == "gaussian" else sign * s)[:, None]
     given = (score, np.exp(score) if response.is_product[0] else score**2, np.array(numbers))
-    found = levels(response, y[:2000], given[0][:2000], given[1][:2000], given[2])
-    assert found[-1] > 3 and (np.diff(found) >= 0).all()
+    found = np.sort(levels(response, y[:2000], given[0][:2000], given[1][:2000], given[2]))
+    assert found[-1] > 3
     for share in (0.5, 0.9, 0.99):
         low, high = interval_at(response, *given, level_of(found, share))
         held = (low <= y) & (y <= high)
@@ -343,7 +343,7 @@ def test_the_level_has_the_rank_that_a_guarantee_asks_for():
     assert level_of(found, 0.9) == pytest.approx(0.90)  # 90 of 99, ceil(100 · 0.9)
     assert level_of(found, 0.995) > 0.9999  # more than 99 documents can promise
     assert level_of(np.append(found, 7.0), 0.995) >= 7.0
-    many = np.sort(RNG.random(10_001))
+    many = RNG.random(10_001)
     few = condense(many)
     assert len(few) == 2000 and set(few) <= set(many)
     assert level_of(few, 0.9) == pytest.approx(0.9, abs=0.02)

@@ -5,8 +5,13 @@ import pytest
 from crepes import ConformalRegressor
 from scipy.stats import norm
 
-from supertopic.inference.after.interval_levels import WIDEST, level_of
+from supertopic import SLDARegressor, load
+from supertopic.datasets import simulate
+from supertopic.fitted.certainty.levels import scale_of
+from supertopic.inference.after.interval_levels import WIDEST, interval_at, level_of
 from supertopic.inference.after.interval_scale import Scale, cross_fitted, distances, fit_scale, levels_at
+from supertopic.persistence import read_model, write_model
+from supertopic.responses.base import registry
 
 
 def documents(rng, n, shape="both"):
@@ -41,7 +46,7 @@ def test_intervals_hold_in_every_tenth_of_the_documents():
     rng = np.random.default_rng(1)
     features, distance = documents(rng, 24_000)
     known, new = slice(0, 4000), slice(4000, None)
-    scale, over = cross_fitted(features[known], distance[known], 0)
+    scale, over = cross_fitted(features[known], distance[known], np.arange(4000) % 5)
     q = level_of(np.sort(over), 0.9)
     held = distance[new] <= q * scale.of(features[new])
     plain = distance[new] <= level_of(np.sort(distance[known]), 0.9)
@@ -62,13 +67,16 @@ def test_the_promise_on_average_is_kept(n, shape):
     for seed in range(9000 // n):
         rng = np.random.default_rng(seed)
         features, distance = documents(rng, n + 1000, shape)
-        scale, over = cross_fitted(features[:n], distance[:n], seed)
+        scale, over = cross_fitted(features[:n], distance[:n], np.arange(n) % 5)
         held.append((distance[n:] <= level_of(np.sort(over), 0.9) * scale.of(features[n:])).mean())
     assert np.mean(held) == pytest.approx(0.9, abs=0.011)
 
 
 def test_noise_that_is_the_same_everywhere_has_no_scale():
-    found = [cross_fitted(*documents(np.random.default_rng(seed), 1500, "none"), seed)[0].is_one for seed in range(10)]
+    found = [
+        cross_fitted(*documents(np.random.default_rng(seed), 1500, "none"), np.arange(1500) % 5)[0].is_one
+        for seed in range(10)
+    ]
     assert np.mean(found) >= 0.8
 
 
@@ -93,3 +101,70 @@ def test_few_documents_and_features_of_one_value_have_no_scale():
     scale = fit_scale(features, distance)
     assert np.isfinite(scale.of(features)).all() and not scale.is_one
     np.testing.assert_array_equal(Scale.none(2).of(features), 1.0)
+
+
+# --- in fits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    """A fit to numbers whose noise grows with their mean, and new documents."""
+    data = simulate(3000, 4, 80, 40, doc_topic_prior=0.3, response="gaussian", seed=4)
+    X, line = data.counts.counts, data.topic_shares @ np.array([-2.0, -1.0, 0.5, 2.0])
+    y = line + np.exp(0.7 * line) * np.random.default_rng(0).normal(size=3000)
+    model = SLDARegressor(6, max_iter=8, cross_fit=3, random_state=0).fit(X[:1500], y[:1500])
+    return model, X[1500:], y[1500:]
+
+
+def test_intervals_of_a_fit_are_wider_where_noise_is(uneven, tmp_path):
+    model, X, y = uneven
+    mean, low, high = model.predict(X, return_interval=0.9)
+    held, tenth = (low <= y) & (y <= high), np.argsort(np.argsort(mean)) * 10 // len(y)
+    assert held.mean() == pytest.approx(0.9, abs=0.025)
+    assert min(held[tenth == number].mean() for number in range(10)) > 0.8
+    width = high - low
+    assert width[tenth == 9].mean() > 2 * width[tenth == 0].mean()
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(X, return_interval=0.9), (mean, low, high))
+    plain = model.fitted_.with_certainty(knots=None, widths=None)
+    assert scale_of(plain, 0) is None
+    model = load(tmp_path / "m")
+    model.fitted_ = plain
+    _, low, high = model.predict(X, return_interval=0.9)
+    held = (low <= y) & (y <= high)
+    assert min(held[tenth == number].mean() for number in range(10)) < 0.75  # one width for all
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("widths", None, "certainty.knots and certainty.widths: one of them is missing"),
+        ("widths", lambda one: one * np.nan, "certainty.widths holds NaN"),
+        ("widths", lambda one: one[:, :1], "certainty.widths has the shape"),
+        ("knots", lambda one: one[:, :, ::-1], "certainty.knots holds numbers that do not ascend"),
+    ],
+)
+def test_files_with_an_impossible_scale_are_refused(name, change, message, uneven, tmp_path):
+    uneven[0].save(tmp_path / "m")
+    manifest, arrays = read_model(tmp_path / "m")
+    own = arrays.pop(f"certainty.{name}")
+    if change is not None:
+        arrays[f"certainty.{name}"] = np.ascontiguousarray(change(own))
+    write_model(tmp_path / "m", manifest, arrays)
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson"])
+def test_each_document_may_have_a_level_of_its_own(name):
+    response, rng = registry()[name](), np.random.default_rng(0)
+    score, levels = rng.normal(1.0, 0.5, size=(40, 1)), np.linspace(0.3, 3.0, 40)
+    given = (
+        score,
+        np.exp(score) if response.is_product[0] else score**2,
+        np.array([1.0, 0.0, 1.0])[: response.n_dispersion],
+    )
+    found = np.transpose(interval_at(response, *given, levels))
+    for row, level in enumerate(levels):
+        alone = interval_at(response, *(one[row : row + 1] for one in given[:2]), given[2], float(level))
+        np.testing.assert_allclose(found[row], np.ravel(alone))

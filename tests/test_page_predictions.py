@@ -73,6 +73,21 @@ def test_typed_text_is_as_sure_as_in_python(kind, watched, tmp_path):
         np.testing.assert_allclose(flat(got[-1]), numbers[-1], atol=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["gaussian", "poisson", "pc"])
+@pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
+def test_intervals_are_as_wide_as_in_python_where_noise_is_larger(kind, watched, tmp_path):
+    model, frame = copy(fitted(kind)), reviews()
+    knots = np.array([[[-1.0, 0.5, 2.0], [0.5, 2.0, 3.0]]])
+    widths = np.array([[[-0.3, 0.2, 0.6], [0.5, 0.1, -0.4]]])
+    model.fitted_ = model.fitted_.with_certainty(knots=knots, widths=widths)
+    want, file = expected(model, NEW), tmp_path / "report.html"
+    assert np.abs(np.subtract(want[0][-1], expected(fitted(kind), NEW)[0][-1])).max() > 0.05
+    model.report(file, frame["text"].tolist()[:20], labels(frame[:20], KINDS[kind][1]))
+    found = watched.open(file).evaluate("texts => texts.map(text => supertopic.predictText(text))", NEW)
+    for got, numbers in zip(found, want, strict=True):
+        np.testing.assert_allclose(flat(got[-1]), numbers[-1], rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "poisson", "weibull"])
 @pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 def test_intervals_wider_than_any_of_the_response_are_those_of_python(kind, watched, tmp_path):

@@ -128,7 +128,7 @@ def test_probabilities_densities_and_files_have_it(tmp_path):
     [
         ([[0.0, 0.5]], "expected a level > 0, and a power and a weight"),
         ([[1.0, 1.5]], "expected a level > 0, and a power and a weight"),
-        ([[1.0, 1.0], [1.0, 1.0]], "certainty.heat: got 2 rows, expected 1"),
+        ([[1.0, 1.0], [1.0, 1.0]], r"certainty.heat has the shape \(2, 2\), expected \(1, 2\)"),
     ],
 )
 def test_a_file_with_an_impossible_heat_is_refused(heat, message, tmp_path):

@@ -40,7 +40,7 @@ class Shape:
 
     Letters of `shape` are sizes that follow from the model: V words, K topics of a document, T topics in all, W columns
     of the emission's parameters, C columns of the response, N coefficients of a column, U those of users, Q numbers of
-    the dispersion, P covariates. Other letters stand for any size, the same one in all arrays of a file.
+    the dispersion, P covariates, M responses. Other letters stand for any size, the same one in all arrays of a file.
     """
 
     shape: str
@@ -73,9 +73,11 @@ ARRAYS = {
     "words.scale": Shape("V", least=0.0),
     "members.topics": Shape("gVW", _SINGLE),
     "members.coef": Shape("gCN", _SINGLE),
-    "certainty.levels": Shape("mq", least=0.0, finite=False),
+    "certainty.levels": Shape("Mq", least=0.0, finite=False),
+    "certainty.knots": Shape("M2k"),
+    "certainty.widths": Shape("M2k", least=-50.0, most=50.0),
     "certainty.topic_error": Shape("C", least=1.0),
-    "certainty.heat": Shape("m2"),
+    "certainty.heat": Shape("M2"),
     "certainty.zero": Shape("C"),
     "certainty.scaling": Shape("z"),
     "climb.logits": Shape("VW", _SINGLE),
@@ -130,8 +132,9 @@ def check_arrays(fitted: Fitted, arrays: Mapping[str, np.ndarray], n_topics: int
         here = {name for name in arrays if name.startswith(f"{group}.")}
         if here and here != {name for name in ARRAYS if name.startswith(f"{group}.")}:
             raise ValueError(f"the arrays of {group} belong together, and one of them is missing")
-    if ("certainty.heat" in arrays) != ("certainty.zero" in arrays):
-        raise ValueError("certainty.heat and certainty.zero: one of them is missing")
+    for pair in (("certainty.heat", "certainty.zero"), ("certainty.knots", "certainty.widths")):
+        if (pair[0] in arrays) != (pair[1] in arrays):
+            raise ValueError(f"{pair[0]} and {pair[1]}: one of them is missing")
     for name, array in arrays.items():
         if name not in ARRAYS and not name.startswith(("draws.", "state.")):
             raise ValueError(f"the array {name!r:.60} is none of a {fitted.spec.name}")
@@ -167,10 +170,10 @@ def _check_response(fitted: Fitted) -> None:
     if response.n_columns == 0:
         return
     if heat is not None:
-        if len(heat) != len(fitted.spec.parts):
-            raise ValueError(f"certainty.heat: got {len(heat)} rows, expected {len(fitted.spec.parts)}")
         for level, power in heat.tolist():
             check_temperature(level, power, weight=1.0)
+    if (knots := fitted.certainty.knots) is not None and (np.diff(knots) < 0).any():
+        raise ValueError("certainty.knots holds numbers that do not ascend")
     score = fitted.topic_coef.T.astype(np.float64)
     moment = np.where(response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
     drawn = fitted.draws.get("dispersion", state.dispersion)
@@ -253,7 +256,7 @@ def _sizes(fitted: Fitted, n_topics: int) -> dict[str, int]:
     sizes = {"V": fitted.vocabulary.n_words, "K": int(model.n_topics), "T": n_topics, "C": columns}
     sizes |= {"N": int(model.n_topics) + model.n_covariates, "Q": model.response.n_dispersion}
     sizes["U"] = sizes["N"] - int(schema.constant)  # coefficients of users, whose intercept is none of them
-    sizes["P"] = len(schema.scaling.mean)
+    sizes |= {"P": len(schema.scaling.mean), "M": len(fitted.spec.parts)}
     width = {"dirichlet": n_topics, "sage": 2 * n_topics + 1}.get(model.emission.name)
     return sizes if width is None else {**sizes, "W": width}
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from supertopic.fitted.certainty.chains import warn_unmixed
 from supertopic.fitted.certainty.cross_fit import OutOfFold, cross_fit
-from supertopic.fitted.certainty.levels import with_levels
+from supertopic.fitted.certainty.levels import Unseen, with_levels
 from supertopic.fitted.certainty.margin_probabilities import fit_scaling
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Members
@@ -125,15 +125,18 @@ def with_words(fitted: Fitted, training: Training, seed: int, step: WordStep, un
     fitted = replace(fitted, state=state, words=words, members=members)
     if unseen is None or joined.unseen is None:
         return fitted
-    return _with_levels(fitted, documents.y[held_out], unseen.score[held_out], unseen.moment[held_out], joined)
+    lengths = training.corpus.lengths[unseen.rows][held_out]
+    given = Unseen(documents.y[held_out], unseen.score[held_out], unseen.moment[held_out], lengths)
+    return _with_levels(fitted, given, joined)
 
 
-def _with_levels(fitted: Fitted, y: np.ndarray, score: np.ndarray, moment: np.ndarray, joined: Joined) -> Fitted:
+def _with_levels(fitted: Fitted, given: Unseen, joined: Joined) -> Fitted:
     """With what intervals need, from documents that neither topics nor words have seen."""
     assert joined.unseen is not None
-    weight = np.full(score.shape[1], joined.topic_weight)
-    beside = Calibration(joined.unseen - weight * score, weight, joined.dispersion)  # words add to each document
-    return with_levels(fitted, y, *beside.moments(score, moment, fitted.spec.response.is_product))
+    weight = np.full(given.score.shape[1], joined.topic_weight)
+    beside = Calibration(joined.unseen - weight * given.score, weight, joined.dispersion)  # words add to each document
+    score, moment = beside.moments(given.score, given.moment, fitted.spec.response.is_product)
+    return with_levels(fitted, replace(given, score=score, moment=moment))
 
 
 def _scored(fitted: Fitted, training: Training) -> ScoredDocuments:

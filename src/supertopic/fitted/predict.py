@@ -8,7 +8,7 @@ import numpy as np
 
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus
-from supertopic.fitted.certainty.levels import level
+from supertopic.fitted.certainty.levels import document_levels
 from supertopic.fitted.certainty.softmax_heat import heated
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.training import Training
@@ -27,6 +27,7 @@ class Predicted:
 
     means: list[np.ndarray]  # by response: E[y] (D,), probabilities or decision values of classes (D, n)
     scores: Scores
+    lengths: np.ndarray  # (D,) tokens
 
 
 def predict(fitted: Fitted, corpus: Corpus, extra: np.ndarray) -> Predicted:
@@ -34,7 +35,7 @@ def predict(fitted: Fitted, corpus: Corpus, extra: np.ndarray) -> Predicted:
     found = scores_of(fitted, corpus, extra)
     score, moment = heated(fitted, found.score, found.moment)
     means = [part.response.predict(*_own(fitted, part, score, moment)) for _, part in fitted.spec.parts]
-    return Predicted(means, found)
+    return Predicted(means, found, corpus.lengths)
 
 
 def scores_of(fitted: Fitted, corpus: Corpus, extra: np.ndarray) -> Scores:
@@ -87,14 +88,17 @@ def log_density(fitted: Fitted, corpus: Corpus, extra: np.ndarray, y: np.ndarray
     return fitted.spec.response.log_density(y, *heated(fitted, found.score, found.moment), fitted.state.dispersion)
 
 
-def intervals(fitted: Fitted, found: Scores, probability: float) -> list[Ends | None]:
+def intervals(fitted: Fitted, found: Predicted, probability: float) -> list[Ends | None]:
     """The ends of intervals of each response, each (D,); None for classes."""
-    return [
-        interval_at(part.response, *_own(fitted, part, found.score, found.moment), level(fitted, place, probability))
-        if target.classes is None
-        else None
-        for place, (target, part) in enumerate(fitted.spec.parts)
-    ]
+    ends: list[Ends | None] = []
+    for place, (target, part) in enumerate(fitted.spec.parts):
+        score, moment, numbers = _own(fitted, part, found.scores.score, found.scores.moment)
+        if target.classes is None:
+            levels = document_levels(fitted, place, score, found.lengths, probability)
+            ends.append(interval_at(part.response, score, moment, numbers, levels))
+        else:
+            ends.append(None)
+    return ends
 
 
 def score_of(fitted: Fitted, training: Training) -> float:

@@ -12,7 +12,7 @@ from supertopic.documents.corpus import Corpus
 from supertopic.documents.known import Known
 from supertopic.documents.labels import Target, as_codes, as_table
 from supertopic.explore.page.documents import wrong_classes, wrong_numbers
-from supertopic.fitted.certainty.levels import level
+from supertopic.fitted.certainty.levels import level, scale_of
 from supertopic.fitted.certainty.margin_probabilities import scaled_probabilities
 from supertopic.fitted.certainty.softmax_heat import described_heat
 from supertopic.fitted.fitted import Fitted
@@ -107,7 +107,7 @@ def _of_responses(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Ou
     table = np.full((n_documents, len(parts)), np.nan)
     if y is not None:
         table = np.asarray(schema.numbers(y, n_documents, "report"), dtype=np.float64).reshape(n_documents, -1)
-    outcomes, ends = [], intervals(fitted, found.scores, 0.9)
+    outcomes, ends = [], intervals(fitted, found, 0.9)
     for place, ((target, part), mean) in enumerate(zip(fitted.spec.parts, found.means, strict=True)):
         name, own = str(target.name), [parts[place]]
         if target.classes is None:
@@ -129,7 +129,7 @@ def _codes(y: Any, n_documents: int, classes: np.ndarray) -> np.ndarray:
 
 def _describe(fitted: Fitted, place: int, target: Target, part: Part) -> dict[str, Any]:
     """A response as `responses.js` takes it."""
-    scaling = fitted.certainty.scaling
+    scaling, scale = fitted.certainty.scaling, scale_of(fitted, place)
     return {
         "response": part.response.name,
         "link": getattr(part.response, "link", None),
@@ -140,6 +140,7 @@ def _describe(fitted: Fitted, place: int, target: Target, part: Part) -> dict[st
         "grain": part.response.grain,
         "widest": WIDEST,
         "levels": {str(p): level(fitted, place, p) for p in LEVELS} if target.classes is None else {},
+        "scale": None if scale is None else {"knots": scale.knots.tolist(), "values": scale.values.tolist()},
         "cost": float(getattr(part.response, "cost", 0.0)),
         "scaled": [] if scaling is None else scaling.tolist(),
         "heat": described_heat(fitted, place, part),

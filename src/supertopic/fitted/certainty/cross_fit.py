@@ -14,7 +14,7 @@ import numpy as np
 
 from supertopic.documents.corpus import Corpus
 from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short, warn_few
-from supertopic.fitted.certainty.levels import with_levels
+from supertopic.fitted.certainty.levels import Unseen, with_levels
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of
 from supertopic.fitted.training import Training
@@ -66,7 +66,8 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
         members = members.moved(fitted.n_topics, line.slope, line.intercept, line.beside)
     fitted = replace(fitted, state=replace(state, coef=coef.astype(np.float32), **learned), members=members)
     fitted = fitted.with_certainty(topic_error=found.coef.widening(fitted, line.slope))
-    return with_levels(fitted, y, score, moment), replace(found, score=score, moment=moment)
+    unseen = Unseen(y, score, moment, training.corpus.lengths[rows])
+    return with_levels(fitted, unseen), replace(found, score=score, moment=moment)
 
 
 def _predict_folds(fitted: Fitted, training: Training, fold: np.ndarray, seed: int) -> OutOfFold:

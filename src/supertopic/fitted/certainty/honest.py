@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short
-from supertopic.fitted.certainty.levels import with_levels
+from supertopic.fitted.certainty.levels import Unseen, with_levels
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of, shares_without_y
 from supertopic.fitted.spec import Finish
@@ -73,7 +73,7 @@ class HonestCoefficients:
                 among = shares_without_y(one.fit, rest)
                 coef.take(one, _regress(one.fit, rest, among, np.ones(len(rest.y), dtype=bool)))
             fitted = fitted.with_certainty(topic_error=coef.widening(fitted))
-        return with_levels(fitted, given.y, score, moment)
+        return with_levels(fitted, Unseen(given.y, score, moment, given.corpus.lengths))
 
 
 def set_aside(training: Training, share: float, seed: int) -> np.ndarray:

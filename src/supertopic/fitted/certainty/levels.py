@@ -1,6 +1,12 @@
-"""Levels of intervals and of sets of classes, from documents whose labels had no part in their predictions."""
+"""Levels of intervals and of sets of classes, from documents whose labels had no part in their predictions.
+
+Intervals are wider where labels of such documents lie further from their predictions: at some linear predictors, and
+in documents of some length (`supertopic.inference.after.interval_scale`).
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,37 +14,102 @@ from supertopic.fitted.certainty.softmax_heat import heated, with_heat
 from supertopic.fitted.fitted import Fitted
 from supertopic.inference.after.class_sets import class_levels
 from supertopic.inference.after.interval_levels import condense, level_of, levels
+from supertopic.inference.after.interval_scale import Scale, cross_fitted, distances, levels_at
+from supertopic.inference.after.splits import parts_at_random
+from supertopic.responses.base import Response
+from supertopic.responses.several import Part
+
+_FEATURES = 2  # that intervals' widths depend on
+_PARTS = 5  # of the documents: the scale of one comes from the others
 
 
-def with_levels(fitted: Fitted, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> Fitted:
-    """With what intervals and probabilities need, from predictors of documents whose y did not take part in them."""
-    fitted = with_heat(fitted, y, score)
-    return fitted.with_certainty(levels=_levels(fitted, y, *heated(fitted, score, moment)))
+@dataclass(frozen=True, eq=False)
+class Unseen:
+    """Documents whose labels had no part in what is predicted of them."""
+
+    y: np.ndarray  # (n,) or (n, M)
+    score: np.ndarray  # (n, C) linear predictors
+    moment: np.ndarray  # (n, C)
+    lengths: np.ndarray  # (n,) tokens
+
+    def labels(self, part: Part) -> np.ndarray:
+        """(n,) of one response."""
+        found: np.ndarray = self.y if self.y.ndim == 1 else self.y[:, part.label]
+        return found
 
 
-def _levels(fitted: Fitted, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
-    """(M, n) for each response: levels of intervals, or 1 - P(its class) of each document; NaN fills up."""
-    found = []
+def with_levels(fitted: Fitted, unseen: Unseen) -> Fitted:
+    """With what intervals and probabilities need."""
+    fitted = with_heat(fitted, unseen.y, unseen.score)
+    score, moment = heated(fitted, unseen.score, unseen.moment)
+    found, scales = [], []
     for target, part in fitted.spec.parts:
-        labels, numbers = y if y.ndim == 1 else y[:, part.label], fitted.state.dispersion[part.numbers]
-        given = (score[:, part.columns], moment[:, part.columns], numbers)
+        labels = unseen.labels(part)
+        known, numbers = ~np.isnan(labels), fitted.state.dispersion[part.numbers]
+        given = (score[known, part.columns], moment[known, part.columns], numbers)
         if target.classes is None:
-            found.append(condense(levels(part.response, labels, *given)))
+            own, scale = _levels(part.response, labels[known], *given, unseen.lengths[known])
         else:
-            known = ~np.isnan(labels)
-            chances = part.response.predict(*given)[known]
-            found.append(condense(class_levels(chances, labels[known].astype(int))))
+            own, scale = class_levels(part.response.predict(*given), labels[known].astype(int)), Scale.none(_FEATURES)
+        found.append(condense(own))
+        scales.append(scale)
     table = np.full((len(found), max(map(len, found))), np.nan)
     for place, one in enumerate(found):
         table[place, : len(one)] = one
-    return table
+    return _with_scales(fitted.with_certainty(levels=table), scales)
+
+
+def _features(score: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(D, 2) what the scale of a document depends on, from its linear predictor (D, 1) and its tokens (D,)."""
+    return np.column_stack([score[:, 0], np.log1p(lengths)])
+
+
+def _levels(
+    response: Response, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray,
+    lengths: np.ndarray,
+) -> tuple[np.ndarray, Scale]:  # fmt: skip
+    """((n,) levels over the scale of other documents, the scale of all)."""
+    found = levels(response, y, score, moment, dispersion)
+    part = parts_at_random(np.arange(len(y)), _PARTS, np.random.default_rng(17))
+    scale, over = cross_fitted(_features(score, lengths), distances(found), part)
+    return (found if scale.is_one else levels_at(over)), scale
+
+
+def _with_scales(fitted: Fitted, scales: list[Scale]) -> Fitted:
+    if all(scale.is_one for scale in scales):
+        return fitted.with_certainty(knots=None, widths=None)
+    most = max(scale.knots.shape[1] for scale in scales)
+    wider = [((0, 0), (0, most - scale.knots.shape[1])) for scale in scales]
+    tables = {
+        name: np.stack([np.pad(one, pad, mode="edge") for one, pad in zip(arrays, wider, strict=True)])
+        for name, arrays in (("knots", [s.knots for s in scales]), ("widths", [s.values for s in scales]))
+    }
+    return fitted.with_certainty(**tables)
+
+
+def scale_of(fitted: Fitted, place: int) -> Scale | None:
+    """That of the intervals of response number `place`; None where they are as wide everywhere."""
+    knots, widths = fitted.certainty.knots, fitted.certainty.widths
+    if knots is None or widths is None or not widths[place].any():
+        return None
+    return Scale(knots[place], widths[place])
 
 
 def level(fitted: Fitted, place: int, probability: float) -> float:
-    """The level at which the intervals of response number `place` hold new documents with this probability."""
+    """The level at which intervals, as wide as their scale says, hold new documents with this probability."""
     if fitted.certainty.levels is None:
         return probability
     return level_of(own_levels(fitted, place), probability)
+
+
+def document_levels(
+    fitted: Fitted, place: int, score: np.ndarray, lengths: np.ndarray, probability: float
+) -> float | np.ndarray:
+    """The level of the intervals of response number `place`, or (D,) of each document's, with score (D, 1)."""
+    found, scale = level(fitted, place, probability), scale_of(fitted, place)
+    if scale is None:
+        return found
+    return levels_at(distances(np.array(found)) * scale.of(_features(score, lengths)))
 
 
 def own_levels(fitted: Fitted, place: int) -> np.ndarray:

@@ -26,14 +26,18 @@ _ENDLESS = 2.0  # level that stands for an interval without an end, at least
 
 
 def interval_at(
-    response: Response, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, level: float
+    response: Response, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, level: float | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The lower and upper ends, each (D,), of intervals at a level."""
-    if level < 1.0:
-        return response.interval(score, moment, dispersion, level)
+    """The lower and upper ends, each (D,), of intervals at a level, or at one for each document."""
+    far, inner = np.asarray(level) >= 1.0, np.where(np.asarray(level) < 1.0, level, WIDEST)
+    ends = response.interval(score, moment, dispersion, inner)
+    if not far.any():
+        return ends
     middle, below, above = _widest(response, score, moment, dispersion)
     low, high = np.maximum(middle - level * below, response.lowest), middle + level * above
-    return (np.ceil(low - _ROUNDED), np.floor(high + _ROUNDED)) if response.grain else (low, high)
+    if response.grain:
+        low, high = np.ceil(low - _ROUNDED), np.floor(high + _ROUNDED)
+    return np.where(far, low, ends[0]), np.where(far, high, ends[1])
 
 
 def _widest(
@@ -48,9 +52,7 @@ def _widest(
 def levels(
     response: Response, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
 ) -> np.ndarray:
-    """(n,) sorted: the level of the narrowest interval that holds y, for each label there is."""
-    known = ~np.isnan(y)
-    y, score, moment = y[known], score[known], moment[known]
+    """(n,) the level of the narrowest interval that holds y, without missing labels."""
     middle, below, above = _widest(response, score, moment, dispersion)
     stretch = np.maximum((y - middle) / above, (middle - y) / below)
     low, high = np.zeros(len(y)), np.full(len(y), WIDEST)
@@ -59,11 +61,12 @@ def levels(
         ends = response.interval(score, moment, dispersion, between)
         inside = (ends[0] <= y) & (y <= ends[1])
         low, high = np.where(inside, low, between), np.where(inside, between, high)
-    return np.sort(np.where(stretch > 1.0, stretch, high))
+    return np.where(stretch > 1.0, stretch, high)
 
 
 def condense(found: np.ndarray) -> np.ndarray:
-    """At most `_MOST_LEVELS` of sorted levels, evenly spaced in rank, each rounded up to one that occurred."""
+    """Sorted, and at most `_MOST_LEVELS` of the levels, evenly spaced in rank, each rounded up to one that occurred."""
+    found = np.sort(found)
     if len(found) <= _MOST_LEVELS:
         return found
     places = np.ceil(np.arange(1, _MOST_LEVELS + 1) * len(found) / _MOST_LEVELS).astype(int) - 1

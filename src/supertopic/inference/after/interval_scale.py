@@ -25,7 +25,6 @@ from supertopic.inference.after.interval_levels import WIDEST
 
 _QUANTILES = np.array([0.8, 0.9, 0.95])
 _KNOTS, _PER_KNOT = 8, 60  # of a feature at most, and documents for each
-_FOLDS = 5
 _SMOOTH = 0.05  # width of the corner of a pinball loss, of log t
 _PRIOR = 20.0  # documents' worth of: neighbouring knots are alike
 _NEAREST = 1e-3  # of the median distance: the least whose logarithm tells
@@ -92,14 +91,15 @@ def fit_scale(features: np.ndarray, distance: np.ndarray) -> Scale:
     return Scale(knots, values - means[:, None])
 
 
-def cross_fitted(features: np.ndarray, distance: np.ndarray, seed: int) -> tuple[Scale, np.ndarray]:
+def cross_fitted(features: np.ndarray, distance: np.ndarray, part: np.ndarray) -> tuple[Scale, np.ndarray]:
     """(the scale of all documents, (n,) distances over the scale that other documents tell).
 
     Where the latter are not closer to one another than the distances themselves, there is no scale.
+
+    part : (n,) whole numbers; others are the documents of other parts
     """
-    part = np.random.default_rng([seed, 17]).permutation(len(distance)) % _FOLDS
     over = np.empty(len(distance))
-    for number in range(_FOLDS):
+    for number in np.unique(part):
         out = part == number
         over[out] = distance[out] / fit_scale(features[~out], distance[~out]).of(features[out])
     if _loss(over) < (1.0 - _GAIN) * _loss(distance):

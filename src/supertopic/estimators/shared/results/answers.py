@@ -29,7 +29,7 @@ def users_intervals(fitted: Fitted, found: Predicted, probability: float) -> lis
     """The ends of intervals of each response, each (D,); None for classes."""
     if not 0 < probability < 1:
         raise ValueError(f"return_interval: got {probability!r}, expected a probability between 0 and 1")
-    return intervals(fitted, found.scores, probability)
+    return intervals(fitted, found, probability)
 
 
 def score_numbers(y: Any, predicted: np.ndarray, sample_weight: Any = None) -> float:

@@ -158,7 +158,8 @@ function predictOutcome(outcome, found, probability = 0.9) {
   const moments = partMoments(part, found);
   if (outcome.kind === "number") {
     const level = part.levels[String(probability)];
-    const ends = intervalAt(response, part, moments, level === undefined ? probability : level);
+    const own = levelOf(part, moments[0], found.nTokens, level === undefined ? probability : level);
+    const ends = intervalAt(response, part, moments, own);
     return { mean: response.mean(part, ...moments), ends };
   }
   const chances = response.chances(part, ...moments);
@@ -166,6 +167,26 @@ function predictOutcome(outcome, found, probability = 0.9) {
   return part.scaled.length
     ? { chances, decided, probabilities: scaledProbabilities(part.scaled, moments[0]) }
     : { chances, decided };
+}
+
+/* A document's level: the distance of the level times the scale, as in supertopic.inference.after.interval_scale. */
+function levelOf(part, score, nTokens, level) {
+  if (!part.scale) return level;
+  const logs = [score[0], Math.log1p(nTokens)].map((x, f) => straight(x, part.scale.knots[f], part.scale.values[f]));
+  const widest = normalQuantile(0.5 + 0.5 * part.widest);
+  const plain = level > part.widest ? Math.max(level, 1) * widest : normalQuantile(0.5 + 0.5 * level);
+  const distance = plain * Math.exp(logs[0] + logs[1]);
+  return distance > widest ? distance / widest : 2 * normalCdf(distance) - 1;
+}
+
+/* Straight lines between values at knots, and the values of the ends beyond. */
+function straight(x, knots, values) {
+  const last = knots.length - 1;
+  if (x <= knots[0]) return values[0];
+  if (x >= knots[last]) return values[last];
+  let k = 0;
+  while (knots[k + 1] <= x) k++;
+  return values[k] + ((x - knots[k]) / (knots[k + 1] - knots[k])) * (values[k + 1] - values[k]);
 }
 
 /* The interval at a level: above one, the widest of the response, its ends that many times as far from the median. */
