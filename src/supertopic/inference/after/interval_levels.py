@@ -29,7 +29,8 @@ def interval_at(
     response: Response, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, level: float | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lower and upper ends, each (D,), of intervals at a level, or at one for each document."""
-    far, inner = np.asarray(level) >= 1.0, np.where(np.asarray(level) < 1.0, level, WIDEST)
+    far = np.asarray(level) >= 1.0
+    inner: Any = np.where(far, WIDEST, level)
     ends = response.interval(score, moment, dispersion, inner)
     if not far.any():
         return ends
