@@ -6,11 +6,15 @@ Plots stand above the models, which therefore do not import them: `supertopic/__
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from types import MethodType, ModuleType
 from typing import Any
 
+import numpy as np
+
 _PREFIX = "plot_"
-_NOT_OF_A_MODEL = ("plot_select", "plot_variation")  # these take a selection, and several models
+# these take a selection, several models, and effects of metadata
+_NOT_OF_A_MODEL = ("plot_select", "plot_variation", "plot_topic_effects", "plot_topic_curves")
 
 
 class Plots:
@@ -36,9 +40,15 @@ class Plots:
         return f"plots of {type(self._model).__name__}: {', '.join(self.__dir__())}"
 
 
-def draw(name: str, thing: Any, **options: Any) -> Any:
-    """Draw a result by the plot of this name."""
-    return getattr(_explore(), _PREFIX + name)(thing, **options)
+def draw(name: str, thing: Any, *, ax: Any = None, **options: Any) -> Any:
+    """Draw a result by the plot of this name; ax : Axes, or the path of a figure, which is written and returned."""
+    plot = getattr(_explore(), _PREFIX + name)
+    if not isinstance(ax, (str, PathLike)):
+        return plot(thing, ax=ax, **options)
+    found = plot(thing, **options)
+    figure = (found.ravel()[0] if isinstance(found, np.ndarray) else found).figure
+    figure.savefig(ax)
+    return figure
 
 
 def drawn_by(find: Callable[[], ModuleType]) -> None:

@@ -83,7 +83,7 @@ class TopicSelection:
         return f"{self.best} topics: the best by {name}, and {why}{more_still}."
 
     def plot(self, ax: Any = None) -> np.ndarray:
-        """A panel for each measure, two by two: see `supertopic.explore.plot_select` (needs matplotlib)."""
+        """A panel for each measure, two by two, or written to a path: see `supertopic.explore.plot_select`."""
         return draw("select", self, ax=ax)
 
     def __repr__(self) -> str:

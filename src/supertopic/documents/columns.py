@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -16,7 +16,7 @@ import pandas as pd
 
 from supertopic.dates import are_dates, days_of
 
-__all__ = ["Column", "as_categories", "listed", "read_columns"]
+__all__ = ["Column", "Columns", "as_categories", "listed", "read_columns"]
 
 KINDS = ("number", "category", "date", "identifier")
 _DISTINCT, _FEW = 0.95, 20  # share of values that differ, from so many documents on, of what only tells documents apart
@@ -125,15 +125,35 @@ def read_columns(what: str, given: object, n_documents: int) -> dict[str, Column
 
     A nameless column is called `what`, those of an array are "0", "1", …
     """
-    found = {}
-    for name, one in _parts(what, given):
-        if name in found:
-            raise ValueError(f"{what}: got two columns {name!r}, expected names that differ")
-        if not hasattr(one, "__len__") or len(one) != n_documents:
-            n_rows = len(one) if hasattr(one, "__len__") else 1
-            raise ValueError(f"{what}: got {n_rows} rows, expected one for each of the {n_documents} documents")
-        found[name] = Column.of(name, one, what)
-    return found
+    return dict(Columns(what, given, n_documents))
+
+
+class Columns(Mapping[str, Column]):
+    """The columns of a table, each of which is read when it is first asked for; the others may hold anything.
+
+    what, given : as in `read_columns`
+    """
+
+    def __init__(self, what: str, given: Any, n_documents: int) -> None:
+        self._what, self._given, self._read = what, dict[str, Any](), dict[str, Column]()
+        for name, one in _parts(what, given):
+            if name in self._given:
+                raise ValueError(f"{what}: got two columns {name!r}, expected names that differ")
+            if not hasattr(one, "__len__") or len(one) != n_documents:
+                n_rows = len(one) if hasattr(one, "__len__") else 1
+                raise ValueError(f"{what}: got {n_rows} rows, expected one for each of the {n_documents} documents")
+            self._given[name] = one
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._read:
+            self._read[name] = Column.of(name, self._given[name], self._what)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
 
 
 def _parts(what: str, given: object) -> list[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from supertopic.explore.plots.document import plot_document
 from supertopic.explore.plots.map import plot_map
 from supertopic.explore.plots.residuals import plot_residuals
 from supertopic.explore.plots.select import plot_select
+from supertopic.explore.plots.topic_effects import plot_topic_curves, plot_topic_effects
 from supertopic.explore.plots.topics import plot_topics
 from supertopic.explore.plots.trace import plot_trace
 from supertopic.explore.plots.variation import plot_variation, variation_by_decile
@@ -23,6 +24,8 @@ __all__ = [
     "plot_map",
     "plot_residuals",
     "plot_select",
+    "plot_topic_curves",
+    "plot_topic_effects",
     "plot_topics",
     "plot_trace",
     "plot_variation",

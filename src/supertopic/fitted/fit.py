@@ -40,7 +40,7 @@ def fit(
     fitted = spec.finish(fitted, training, seed)
     if task.checkpoint is not None:
         task.checkpoint.finish()
-    return fitted
+    return replace(fitted, training=training)
 
 
 def kept(spec: Spec, vocabulary: Vocabulary, found: Fit, **more: Any) -> Fitted:

@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus, as_corpus, require_vocabulary
 from supertopic.fitted.spec import Place, Spec
+from supertopic.fitted.training import Training
 from supertopic.inference.after import prediction
 from supertopic.inference.after.words import WordPart
 from supertopic.inference.variational.climb import Climb
-from supertopic.model import DocumentTerms, MixtureState, State
+from supertopic.model import DocumentTerms, MixtureState, SentenceState, State
 
 
 class Made:
@@ -114,6 +115,7 @@ class Fitted:
     terms: DocumentTerms = field(default_factory=DocumentTerms)  # what is known of each document beside its topics
     doc_topic: np.ndarray | None = None  # (D, K) of the training documents
     doc_covariates: np.ndarray | None = None  # (D, P) of the same, centred and scaled
+    training: Training | None = None  # these documents themselves, as long as the model stays in memory
     sampled: np.ndarray | None = None  # (D, K) Zbar of the training documents, averaged over a sampler's draws
     average: np.ndarray | None = None  # (K,) of a stream, whose documents are not kept
     members: Members | None = None
@@ -135,6 +137,13 @@ class Fitted:
     @property
     def classes(self) -> np.ndarray | None:
         return self.spec.schema.classes
+
+    @property
+    def needs_words_only(self) -> bool:
+        """Whether `fit` finds such a model from the words of documents alone."""
+        schema = self.spec.schema
+        other = schema.targets or schema.classes is not None or isinstance(self.state, SentenceState)
+        return not other and not self.more
 
     @property
     def weights(self) -> np.ndarray:
@@ -195,6 +204,9 @@ class Fitted:
         """(nnz, K) the topic shares of each entry."""
         with self.spec.place.open(1) as backend:
             return prediction.infer_shares(self.point, self.weights, counts, backend, words=True)[1].astype(np.float64)
+
+    def __getstate__(self) -> dict[str, Any]:  # a model travels without its documents
+        return {**vars(self), "training": None}
 
     # --- changes ------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import isfunction
@@ -30,7 +30,7 @@ from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results.by_batches import METHODS, by_batches
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.notebook import model_html
-from supertopic.estimators.shared.results.topic_info import ranked_words, topic_info
+from supertopic.estimators.shared.results.topic_info import ranked_words, top_words_by, topic_info, topic_labels
 from supertopic.fitted import files
 from supertopic.fitted.certainty.chains import to_arviz
 from supertopic.fitted.checks import check_params
@@ -38,6 +38,7 @@ from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.spec import AsItIs, Finish, Place, Schema, Spec
 from supertopic.fitted.streaming import fit_batch, fit_stream, survey, warned_unknown
+from supertopic.fitted.topic_effects import TopicEffects, topic_effects, topic_names
 from supertopic.fitted.training import Training
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.settings import Engine
@@ -314,6 +315,46 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         check_is_fitted(self, "fitted_")
         return topic_info(self, X, n)
+
+    def estimate_effect(
+        self, formula: str | Sequence[str], metadata: Any = None, X: Any = None, *, cluster: Any = None, refits: int = 0,
+        honest: bool = False, method: str = "moments", draws: int = 25, permutations: int = 0,
+    ) -> TopicEffects:  # fmt: skip
+        """What goes with topics: shares of documents regressed on a formula of their metadata.
+
+        The result has a `summary`, a `contrast` of two values of a column, a `curve` along one, `of_topics`, `plot`
+        and `to_latex`. Needs the package formulaic.
+
+        Parameters
+        ----------
+        formula : such as ``"~ party * spline(date, 5)"``, or a list of columns
+            Columns of `metadata`, the operators of formulas, and spline(x, df), C(x), log(x), log1p(x), sqrt(x). Texts
+            are categories, dates are years.
+        metadata : a table with a row per document; by default that of the fit
+        X : documents, optional
+            Those of `metadata`, as in `transform`; by default the documents of the fit, which a model that was loaded
+            from a file does not hold.
+        cluster : name of a column, or a column
+            Documents of a group go together (those of an author): errors by groups instead of documents. By default
+            the `groups` of the fit, where it had some.
+        refits : int
+            Further fits, on documents (or groups) that are drawn again and with other seeds. Intervals hold what they
+            differ by, and `found_again` is the share of them that find a topic again.
+        honest : bool
+            Topics from half of the documents, coefficients from the other, and the other way round.
+        method : {"moments", "composition"}
+            "moments": shares that lean on no prior, so that differences are not pulled toward zero. "composition":
+            `draws` draws of the shares from their posterior, pooled, as R's stm does.
+        permutations : int
+            Add p-values by so many permutations of documents (changes of sign of groups).
+        """
+        seed = self.random_state if isinstance(self.random_state, Integral) else 0
+        fitted = self._now
+        names = topic_names(topic_labels(self), top_words_by(self, 3))
+        return topic_effects(
+            fitted, names, formula, metadata, X, cluster=cluster, refits=refits, honest=honest, method=method,
+            draws=draws, permutations=permutations, seed=int(seed),
+        )  # fmt: skip
 
     def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
         """The topics of each word of one document: columns word, count, and shares of topics.

@@ -1,0 +1,149 @@
+"""What goes with topics: shares of a fitted model's documents regressed on a formula of their metadata.
+
+The shares lean on no prior (`inference.after.free_shares`), or are drawn from their posterior, which is what R's stm
+does (the method of composition). Refits, on documents that are drawn again and with other seeds, say how far estimates
+depend on the topics that happened to be found. Halves find topics on some documents, and regress the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from supertopic.documents.corpus import Corpus, lengths_of
+from supertopic.fitted.certainty.topic_errors import similarity
+from supertopic.fitted.fit import fit
+from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.side_by_side import fit_side_by_side
+from supertopic.fitted.spec import AsItIs
+from supertopic.fitted.training import Training
+from supertopic.inference.after.free_shares import free_shares
+from supertopic.inference.after.share_regression import Composed, Evidence, Halves, Pooled, ShareRegression
+from supertopic.inference.gibbs.chains import match_topics
+from supertopic.model import MixtureState
+from supertopic.progress import track
+
+ALIKE = 0.7  # least cosine of a topic and its like in another fit, for it to be found again
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Which documents are compared, by which columns, and how."""
+
+    rows: np.ndarray  # (n,) places of the documents
+    columns: np.ndarray  # (n, P)
+    groups: np.ndarray | None  # (n,) whole numbers
+    draws: int  # of the method of composition; 0: shares that lean on no prior
+    seed: int
+
+    def of(self, places: np.ndarray) -> Question:
+        """The same of some of its documents."""
+        groups = None if self.groups is None else self.groups[places]
+        return Question(self.rows[places], self.columns[places], groups, self.draws, self.seed)
+
+
+class Answer(NamedTuple):
+    """What was found, and the share of other fits (K,) that find each topic again; None without other fits."""
+
+    pooled: Pooled
+    found_again: np.ndarray | None
+
+
+def answer(fitted: Fitted, corpus: Corpus, question: Question, *, refits: int = 0, halves: bool = False) -> Answer:
+    """Coefficients of all topics.
+
+    refits : further fits, on documents drawn again and with other seeds
+    halves : topics from half of the documents, coefficients from the other, and the other way round
+    """
+    alike: list[np.ndarray] = []
+    if halves:
+        parts = []
+        for one, order, places in _half_fits(fitted, question):
+            alike.append(similarity(fitted.weights, one.weights[:, order]) >= ALIKE)
+            parts.append(evidence(one, corpus, question.of(places), order))
+        own: Evidence = Halves(parts, np.stack(alike))
+    else:
+        own = evidence(fitted, corpus, question, np.arange(fitted.weights.shape[1]))
+    pooled = Pooled(own)
+    if refits:
+        alike, others = [], []
+        for one, order in _refits(fitted, question, refits):
+            alike.append(similarity(fitted.weights, one.weights[:, order]) >= ALIKE)
+            others.append(evidence(one, corpus, question, order).coef)
+        pooled = Pooled(own, np.stack(others), np.stack(alike))
+    return Answer(pooled, np.mean(alike, axis=0) if alike else None)
+
+
+def evidence(fitted: Fitted, corpus: Corpus, question: Question, order: np.ndarray) -> Evidence:
+    """The regression of the documents' shares of these topics; order : (K,) which topics, in which order."""
+    seen = (corpus.logs if fitted.spec.schema.counts == "log" else corpus).counts[question.rows]
+    columns, groups = question.columns, question.groups
+    if not question.draws:
+        shares = free_shares(fitted.components, fitted.average_shares, seen)
+        return ShareRegression(columns, shares[:, order], groups)
+    shares = _posterior_means(fitted, corpus, question.rows)[:, order]
+    total = (lengths_of(seen) + fitted.prior_shares.sum())[:, None]
+    rng = np.random.default_rng([question.seed, 37])
+
+    def draw() -> np.ndarray:
+        if isinstance(fitted.state, MixtureState):
+            return rng.multinomial(1, shares / shares.sum(axis=1, keepdims=True)).astype(np.float64)
+        gammas = rng.standard_gamma(np.maximum(shares * total, 1e-6))
+        return gammas / gammas.sum(axis=1, keepdims=True)
+
+    return Composed([ShareRegression(columns, draw(), groups) for _ in range(question.draws)])
+
+
+def _posterior_means(fitted: Fitted, corpus: Corpus, rows: np.ndarray) -> np.ndarray:
+    if fitted.training is not None and corpus is fitted.training.corpus and fitted.doc_topic is not None:
+        return fitted.doc_topic[rows].astype(np.float64)
+    with fitted.spec.place.open() as backend:
+        return fitted.infer(Corpus(corpus.counts[rows]), backend).astype(np.float64)
+
+
+def _refits(fitted: Fitted, question: Question, n: int) -> Iterator[tuple[Fitted, np.ndarray]]:
+    """Fits on documents, or groups of them, that are drawn again, and the order of their topics."""
+    training = fitted.training
+    assert training is not None
+    unit = np.arange(len(training.corpus))
+    if question.groups is not None:
+        unit[question.rows] = len(unit) + question.groups
+    _, unit = np.unique(unit, return_inverse=True)
+    members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
+    rng = np.random.default_rng([question.seed, 41])
+    drawn = [np.concatenate([members[i] for i in rng.integers(len(members), size=len(members))]) for _ in range(n)]
+    yield from _fits(fitted, training, "refit", drawn, question.seed)
+
+
+def _half_fits(fitted: Fitted, question: Question) -> Iterator[tuple[Fitted, np.ndarray, np.ndarray]]:
+    """Two fits, each without half of the compared documents (or of their groups); the places of this half."""
+    training = fitted.training
+    assert training is not None
+    unit = np.arange(len(question.rows)) if question.groups is None else question.groups
+    distinct, unit = np.unique(unit, return_inverse=True)
+    first = np.zeros(len(distinct), dtype=bool)
+    order = np.random.default_rng([question.seed, 43]).permutation(len(distinct))
+    first[order[: len(distinct) // 2]] = True
+    kept = [np.setdiff1d(np.arange(len(training.corpus)), question.rows[first[unit] == one]) for one in (True, False)]
+    for one, (half, matched) in zip((True, False), _fits(fitted, training, "half", kept, question.seed), strict=True):
+        yield half, matched, np.flatnonzero(first[unit] == one)
+
+
+def _fits(
+    fitted: Fitted, training: Training, what: str, rows: list[np.ndarray], seed: int
+) -> Iterator[tuple[Fitted, np.ndarray]]:
+    spec = fitted.spec
+
+    def one(number: int, n_jobs: int | None) -> Fitted:
+        part = spec.part(what, number, n_jobs, finish=AsItIs())
+        return fit(part, training.rows(rows[number]), seed + 1 + number)
+
+    parts: list[Callable[[int | None], Fitted]] = [partial(one, number) for number in range(len(rows))]
+    with track(f"{spec.name} {what}s", len(rows), int(spec.place.verbose)) as report:
+        for number, found in enumerate(fit_side_by_side(spec.place, parts, training.corpus.counts.nnz)):
+            yield found, match_topics(fitted.weights, found.weights)
+            report(number + 1)
