@@ -28,7 +28,8 @@ LONG = {
     "test_prediction_constrained", "test_prediction_stream", "test_regression", "test_results", "test_sage",
     "test_samplers", "test_saved_params", "test_selection", "test_slda", "test_slda_estimators", "test_slda_many",
     "test_slda_registry", "test_sstm", "test_supervised_gibbs", "test_supervised_gibbs_estimators",
-    "test_supervised_gibbs_groups", "test_tempering", "test_vectorizer", "test_warm_up",
+    "test_supervised_gibbs_groups", "test_share_regression", "test_tempering", "test_topic_effects",
+    "test_vectorizer", "test_warm_up",
 }  # fmt: skip
 # These take longest and start first, so that no core waits for the other at the end.
 LONGEST = (

@@ -243,4 +243,48 @@ MUTANTS = [
             "test_tempering.py::test_slopes_of_the_likelihood_are_those_of_differences",
         ),
     ),
+    *mutants_of(
+        "inference/after/share_regression.py",
+        (
+            "within + (1.0 + 1.0 / n) * (apart.T @ apart)",
+            "within + (apart.T @ apart)",
+            "test_share_regression.py::test_draws_are_pooled_by_rubins_rule",
+        ),
+        (
+            "(1.0 + 1.0 / n) * (apart**2 * used[:, None]).sum(axis=0) / n",
+            "(apart**2 * used[:, None]).sum(axis=0) / n",
+            "test_share_regression.py::test_refits_that_have_the_topic_widen_its_interval",
+        ),
+        (
+            "one.covariance(weights * share)",
+            "one.covariance(weights) / 4",
+            "test_share_regression.py::test_halves_count_where_they_have_the_topic",
+        ),
+        (
+            "total = scores if member is None else member @ scores",
+            "total = scores",
+            "test_share_regression.py::test_permutations_are_right_where_nothing_goes_with_topics",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/free_shares.py",
+        (
+            "out=np.zeros_like(topics), where=mean > 0)",
+            "out=np.zeros_like(topics), where=mean > 0) * mean",
+            "test_share_regression.py::test_free_shares_are_weighted_least_squares",
+        ),
+    ),
+    *mutants_of(
+        "fitted/prevalence.py",
+        (
+            "shares[:, order], groups)",
+            "shares, groups)",
+            "test_topic_effects.py::test_refits_are_pooled_and_say_what_is_found_again",
+        ),
+        (
+            "question.of(places), order)",
+            "question, order)",
+            "test_topic_effects.py::test_halves_regress_documents_that_their_topics_have_not_seen",
+        ),
+    ),
 ]

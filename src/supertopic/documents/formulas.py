@@ -86,7 +86,7 @@ class Design:
             for name, function, df in mentioned
         )
         found = cls(text, factors, levels, bare.dates)
-        made = found._made({name: one[:1] for name, one in numbers.items()})
+        made = found._made({name: one[~np.isnan(one)][:1] for name, one in numbers.items()})
         pieces = [_named(name, found) for name in made.columns]
         parts = {str(term): range(made.shape[1])[part] for term, part in made.model_spec.term_slices.items()}
         terms = {place: _named(term, found) for term, places in parts.items() for place in places}

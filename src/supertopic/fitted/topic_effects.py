@@ -352,5 +352,7 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _signed(weights: np.ndarray, names: Sequence[str]) -> list[str]:
-    said = [f"{'+' if weights[k] > 0 else '−'} {names[int(k)]}" for k in np.flatnonzero(weights)]
+    said = [
+        f"{'+' if weights[k] > 0 else '−'} {names[int(k)]}" for k in np.argsort(-weights, kind="stable") if weights[k]
+    ]
     return [said[0].removeprefix("+ "), *said[1:]] if said else [""]

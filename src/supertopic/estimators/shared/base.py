@@ -317,8 +317,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return topic_info(self, X, n)
 
     def estimate_effect(
-        self, formula: str | Sequence[str], metadata: Any = None, X: Any = None, *, cluster: Any = None, refits: int = 0,
-        honest: bool = False, method: str = "moments", draws: int = 25, permutations: int = 0,
+        self, formula: str | Sequence[str], metadata: Any = None, X: Any = None, *, cluster: Any = None,
+        refits: int = 0, honest: bool = False, method: str = "moments", draws: int = 25, permutations: int = 0,
     ) -> TopicEffects:  # fmt: skip
         """What goes with topics: shares of documents regressed on a formula of their metadata.
 

@@ -117,7 +117,7 @@ def _date(year: float, span: float) -> str:
 def _panels(ax: Any, n: int) -> list[Any]:
     if ax is None:
         size = (style.COLUMN, _PANEL * n + 0.35)
-        axes = style.pyplot().subplots(n, 1, figsize=size, layout="constrained", squeeze=False, sharex=True)[1]
+        axes = style.pyplot().subplots(n, 1, figsize=size, layout="constrained", squeeze=False)[1]
         return list(axes[:, 0])
     given = list(np.asarray(ax, dtype=object).ravel())
     if len(given) != n:

@@ -1,0 +1,60 @@
+"""What goes with topics, one document, topic and draw at a time: `supertopic.inference.after.share_regression`."""
+
+import numpy as np
+
+
+def free_shares(topics: np.ndarray, average: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Weighted least squares of each document's frequencies on the topics."""
+    mean, found = average @ topics, []
+    for words in counts:
+        root = 1.0 / np.sqrt(mean)
+        frequencies = words / words.sum() if words.sum() else np.full(len(words), np.nan)
+        if words.sum():
+            found.append(np.linalg.lstsq((topics * root).T, frequencies * root, rcond=None)[0])
+        else:
+            found.append(np.full(len(topics), np.nan))
+    return np.array(found)
+
+
+def sandwich(x: np.ndarray, y: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients of one y, and their covariance: HC3, or CR1 by groups."""
+    n, k = x.shape
+    inverse = np.linalg.inv(x.T @ x)
+    coef = inverse @ x.T @ y
+    residual = y - x @ coef
+    meat = np.zeros((k, k))
+    if groups is None:
+        for row, e in zip(x, residual, strict=True):
+            score = row * e / (1.0 - row @ inverse @ row)
+            meat += np.outer(score, score)
+        return coef, inverse @ meat @ inverse
+    labels = set(groups.tolist())
+    for label in labels:
+        score = x[groups == label].T @ residual[groups == label]
+        meat += np.outer(score, score)
+    n_groups = len(labels)
+    return coef, n_groups / (n_groups - 1) * (n - 1) / (n - k) * inverse @ meat @ inverse
+
+
+def rubin(coefs: list[np.ndarray], covariances: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of fits to draws, and its covariance."""
+    n, mean = len(coefs), np.mean(coefs, axis=0)
+    between = sum(np.outer(one - mean, one - mean) for one in coefs) / (n - 1)
+    return mean, np.mean(covariances, axis=0) + (1 + 1 / n) * between
+
+
+def with_refits(estimate: float, variance: float, refits: list[float]) -> float:
+    """The variance with what refits differ by."""
+    n = len(refits)
+    return variance + (1 + 1 / n) * sum((one - estimate) ** 2 for one in refits) / n
+
+
+def marginal_mean(
+    design, frame_numbers: dict[str, np.ndarray], coef: np.ndarray, fixed: dict[str, float]
+) -> np.ndarray:
+    """Mean prediction over documents, some columns at a value."""
+    n, total = len(next(iter(frame_numbers.values()))), 0.0
+    for d in range(n):
+        one = {name: np.array([fixed.get(name, values[d])]) for name, values in frame_numbers.items()}
+        total = total + design.of_numbers(one)[0] @ coef
+    return total / n
