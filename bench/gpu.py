@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic import LDA, SLDARegressor
+from supertopic import LDA, Gibbs, SLDARegressor
 
 
 def main() -> None:
@@ -224,7 +224,7 @@ def fits_of(counts: Any, y: Any, n_topics: int, backend: str, n_jobs: int, optio
         "pc": (SLDARegressor(n_topics, **pc, **supervised), (counts, y)),
     }
     models["gibbs"] = (
-        LDA(n_topics, inference="gibbs", sampler="partial", max_iter=options.sweeps, **common), (counts,)
+        LDA(n_topics, inference=Gibbs(sampler="partial"), max_iter=options.sweeps, **common), (counts,)
     )  # fmt: skip
     for name in [one for one in options.only.split(",") if one] or models:
         model, data = models[name]

@@ -19,7 +19,7 @@ from bench.corpus import Documents
 from bench.memory_grid import draw
 from bench.plan import Plan
 from bench.report import Table, say
-from supertopic import LDA, MedLDAClassifier, SLDAClassifier, SLDARegressor
+from supertopic import LDA, Gibbs, MedLDAClassifier, SLDAClassifier, SLDARegressor
 from supertopic.inference import task
 from supertopic.inference.task import Watch
 
@@ -35,7 +35,7 @@ def lda(X: Any, y: np.ndarray, n_topics: int) -> Any:
 
 
 def gibbs(X: Any, y: np.ndarray, n_topics: int) -> Any:
-    return LDA(n_topics, inference="gibbs", max_iter=PASSES, burn_in=0, doc_topic_prior=0.1, n_jobs=1).fit(X)
+    return LDA(n_topics, inference=Gibbs(burn_in=0), max_iter=PASSES, doc_topic_prior=0.1, n_jobs=1).fit(X)
 
 
 def gaussian(X: Any, y: np.ndarray, n_topics: int) -> Any:

@@ -47,8 +47,14 @@ def batches(n_documents: int, n_words: int) -> Iterator[sp.csr_matrix]:
 def measure(inference: str, n_documents: int, n_words: int, n_topics: int) -> dict[str, float]:
     """Megabytes of the process before the fit and at its peak, and of the documents as a CSR matrix."""
     from supertopic import LDA, Stream
+    from supertopic.inference.methods import Method
 
-    few = {"inference": inference, "max_iter": 1, "max_doc_iter": 3, "n_jobs": 1, "doc_topic_prior": 0.1}
+    few = {
+        "inference": Method.named(inference).set_params(max_doc_iter=3),
+        "max_iter": 1,
+        "n_jobs": 1,
+        "doc_topic_prior": 0.1,
+    }
     LDA(4, **few).fit(draw(60, 300, 0))
     before, held = reset_peak(), 0.0
     if inference == "svi":

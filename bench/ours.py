@@ -30,8 +30,8 @@ def lda(n_topics: int, inference: str, iterations: int, n_jobs: int = 1, **optio
     """Our estimator with the priors of all tables, run for a fixed number of iterations."""
     return LDA(
         n_topics, inference=inference, doc_topic_prior=ALPHA, topic_word_prior=BETA, max_iter=iterations, tol=0.0,
-        n_jobs=n_jobs, random_state=0, **options,
-    )  # fmt: skip
+        n_jobs=n_jobs, random_state=0,
+    ).set_params(**options)  # fmt: skip
 
 
 def spec_of(estimator: LDA) -> Spec:
@@ -73,7 +73,7 @@ def watch(estimator: LDA, matrix: sp.csr_matrix, look: Look) -> None:
 def warm_up(matrix: sp.csr_matrix, n_topics: int) -> None:
     """Compile the kernels on a few documents."""
     for inference in ("gibbs", "vb"):
-        lda(n_topics, inference, 2, n_jobs=2, burn_in=0, thin=1).fit(matrix[: 2 * n_topics])
+        lda(n_topics, inference, 2, n_jobs=2, inference__burn_in=0, inference__thin=1).fit(matrix[: 2 * n_topics])
 
 
 class Evaluator:

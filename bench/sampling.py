@@ -94,7 +94,7 @@ def longest(sweeps: int) -> int:
 
 def sampler(n_topics: int, sweeps: int) -> ours.LDA:
     """Our sampler, which adds up all samples from the first: the mean of any window is then a difference of sums."""
-    return ours.lda(n_topics, "gibbs", longest(sweeps), burn_in=0, thin=1)
+    return ours.lda(n_topics, "gibbs", longest(sweeps), inference__burn_in=0, inference__thin=1)
 
 
 def trace(documents: Documents, n_topics: int, sweeps: int, goal: float) -> Curve:

@@ -65,7 +65,9 @@ def model_of(engine: str, jobs: int, checkpoint: Any = None) -> Any:
     from supertopic import SLDARegressor
 
     given = {"max_iter": 1, "cross_fit": 0, "refit": False, "random_state": 0, "n_jobs": jobs}
-    return SLDARegressor(TOPICS, inference=engine, checkpoint=checkpoint, batch_size=1024, **given)
+    return SLDARegressor(TOPICS, inference=engine, checkpoint=checkpoint, **given).set_params(
+        inference__batch_size=1024
+    )
 
 
 def child(engine: str, n_documents: int, jobs: int, folder: Path) -> None:
@@ -154,7 +156,7 @@ def held_rates(engine: str, jobs: int) -> tuple[float, float]:
     for _ in range(REPEATS):
         for streamed in (True, False):
             for epochs in (1, MORE):
-                model = model_of(engine, jobs).set_params(max_iter=epochs, validation_fraction=0.0)
+                model = model_of(engine, jobs).set_params(max_iter=epochs, inference__validation_fraction=0.0)
                 begin = time.perf_counter()
                 _ = model.fit(stream) if streamed else model.fit(X, y)
                 seconds.setdefault((streamed, epochs), []).append(time.perf_counter() - begin)

@@ -15,7 +15,16 @@ from PIL import Image  # comes with matplotlib
 
 matplotlib.use("Agg")
 
-from supertopic import SAGETopics, SLDAClassifier, SLDARegressor, SSTMRegressor, Vectorizer, datasets, select_topics
+from supertopic import (
+    Gibbs,
+    SAGETopics,
+    SLDAClassifier,
+    SLDARegressor,
+    SSTMRegressor,
+    Vectorizer,
+    datasets,
+    select_topics,
+)
 
 IMAGES = Path(__file__).parent / "images"
 PACKAGES = ("numpy", "scipy", "sklearn", "pandas", "matplotlib")
@@ -61,7 +70,7 @@ def main() -> None:
     save(classes.plot.residuals(texts[test], package[test]), "plot_confusion")
     save(classes.plot.map(y=package[train]), "plot_map")
     save(SAGETopics(8, vectorizer=words).fit(texts[train]).plot.deviations(), "plot_deviations")
-    sampled = SSTMRegressor(10, max_iter=200, n_chains=2, vectorizer=words).fit(texts[train], size[train])
+    sampled = SSTMRegressor(10, max_iter=200, inference=Gibbs(n_chains=2), vectorizer=words).fit(texts[train], size[train])
     save(sampled.plot.trace("coef"), "plot_trace")
     tried = select_topics(
         SLDARegressor(cross_fit=0, vectorizer=words), texts[train], size[train], [5, 10, 20, 40], cv=3

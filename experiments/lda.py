@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from experiments.book import Outcome, reproduces
 from experiments.drawing import curves, with_spread
-from supertopic import LDA, MixtureOfCategoricals, Vectorizer
+from supertopic import LDA, Gibbs, MixtureOfCategoricals, Vectorizer
 from supertopic.datasets import load
 from supertopic.metrics import completion_split, score_completion
 
@@ -82,7 +82,7 @@ def perplexity(quick: bool) -> Outcome:
         found[name] = np.zeros((len(seeds), len(steps)))
         for row, seed in enumerate(seeds):
             for column, sweeps in enumerate(steps):
-                model = LDA(20, inference="gibbs", max_iter=sweeps, burn_in=burn_in(sweeps), thin=1, random_state=seed)
+                model = LDA(20, inference=Gibbs(burn_in=burn_in(sweeps), thin=1), max_iter=sweeps, random_state=seed)
                 model.fit(counts[train])
                 found[name][row, column] = np.exp(score_completion(model.components_.T, model.alpha_, *halves))
     rows = [[name, None, *(with_spread(v, 0) for v in values.T)] for name, values in found.items()]

@@ -24,6 +24,7 @@ from experiments.book import Outcome, reproduces
 from experiments.drawing import with_spread
 from experiments.newsgroups import PAIR, Newsgroups, newsgroups
 from supertopic import LDA, DiscLDAClassifier, MedLDAClassifier, MedLDAClassifierCV, SLDAClassifier
+from supertopic.inference import methods
 from supertopic.inference.variational import batch as engines
 from supertopic.margin import solve_classes
 
@@ -38,11 +39,13 @@ GIBBS = "MedLDA, Gibbs"
 SOME = {"sLDA": 1, "MedLDA, one-slack": 2, GIBBS: 1, "DiscLDA": 2}  # number of values of K, with 20 classes
 COLLAPSED = {"inference": "cvb0", "doc_topic_prior": 0.5}
 TWO = {  # settings with two classes
-    "inference": "cvb0", "C": 2.0, "cost": 32.0, "doc_topic_prior": 1.0, "topic_word_prior": 0.1, "init": "uniform",
+    "inference": methods.CVB0(init="uniform"), "C": 2.0, "cost": 32.0, "doc_topic_prior": 1.0, "topic_word_prior": 0.1,
     "tol": 0.0, "max_iter": 40,
 }  # fmt: skip
 EIGHT = "MedLDA, collapsed, eight starts averaged"
-CAPPED = {"max_doc_iter": 30}  # passes over a document: faster, and as accurate on a held-out quarter with 20 classes
+CAPPED = {
+    "inference__max_doc_iter": 30
+}  # passes over a document: faster, and as accurate on a held-out quarter with 20 classes
 
 
 def twenty(quick: bool) -> Newsgroups:
@@ -109,7 +112,7 @@ def slda(n_topics: int, seed: int, **more: Any) -> Any:
 def medlda(n_topics: int, seed: int, **more: Any) -> Any:
     """MedLDA by variational EM, as in the paper, by default."""
     plain = {"inference": "vb", "C": 8.0, "cost": 256.0, "doc_topic_prior": 0.1}
-    return MedLDAClassifier(n_topics, n_jobs=1, random_state=seed, **(plain | more))
+    return MedLDAClassifier(n_topics, n_jobs=1, random_state=seed).set_params(**(plain | more))
 
 
 class Averaged(BaggingClassifier):

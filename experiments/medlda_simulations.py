@@ -11,14 +11,14 @@ from sklearn.svm import LinearSVC
 
 from experiments.book import Outcome, reproduces
 from experiments.drawing import with_spread
-from supertopic import MedLDAClassifier
+from supertopic import CVB0, MedLDAClassifier
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate_margin
 from supertopic.inference.after.prediction import PointModel, infer_shares
 
 LENGTHS = {1: (25, 50, 150, 300, 500), 2: (50, 150, 250), 3: (50, 200, 350)}
 TRAINING = {1: 4000, 2: 1000, 3: 1000}
-FEW = {"n_topics": 4, "inference": "cvb0", "init": "uniform"}
+FEW = {"n_topics": 4, "inference": CVB0(init="uniform")}
 SETTINGS: tuple[dict[str, Any], ...] = (
     *({"C": C, "cost": cost} for C, cost in ((8.0, 64.0), (8.0, 16.0), (1.0, 16.0), (0.1, 16.0), (32.0, 64.0))),
     *(FEW | {"C": 2.0, "cost": cost, "doc_topic_prior": 1.0, "topic_word_prior": 5.0} for cost in (4.0, 16.0)),

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 import scipy.sparse as sp
 
-from supertopic import LDA, Vectorizer
+from supertopic import LDA, Gibbs, Vectorizer
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load
 from supertopic.inference import first_topics as online
@@ -91,9 +91,10 @@ def measure(split: Split, settings: online.QuickPasses, topics: list[int], seeds
                     online.online_counts(split.train, n_topics, np.full(n_topics, ALPHA), seed, backend)
                 seconds[i, seed] = time.process_time() - before
                 for inference, iterations in FITS.items():
+                    engine = Gibbs(thin=1) if inference == "gibbs" else inference
                     model = LDA(
-                        n_topics, inference=inference, doc_topic_prior=ALPHA, topic_word_prior=BETA,
-                        max_iter=iterations, thin=1, tol=0.0, random_state=seed,
+                        n_topics, inference=engine, doc_topic_prior=ALPHA, topic_word_prior=BETA,
+                        max_iter=iterations, tol=0.0, random_state=seed,
                     ).fit(split.train)  # fmt: skip
                     score[inference][i, seed] = score_completion(
                         model.components_.T, ALPHA, split.observed, split.heldout

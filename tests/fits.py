@@ -16,8 +16,10 @@ import scipy.sparse as sp
 from supertopic import (
     HTMM,
     LDA,
+    SVI,
     DiscLDAClassifier,
     FacetedSAGE,
+    Gibbs,
     MedLDAClassifier,
     MixtureOfCategoricals,
     SAGETopics,
@@ -30,15 +32,16 @@ from supertopic.inference.variational.e_step_response import LocalLimits
 
 N_TOPICS = 2
 FEW = LocalLimits(3, 1e-3)
-SWEEPS = {"inference": "gibbs", "max_iter": 12, "burn_in": 6, "thin": 2}
-PARTIAL, QUICK = {"sampler": "partial"}, {"max_iter": 2, "cross_fit": 0}
-BATCHES = {"inference": "svi", "max_iter": 1, "batch_size": 3}
+SWEEPS = {"inference": Gibbs(burn_in=6, thin=2), "max_iter": 12}
+PARTIAL = {"inference": Gibbs(burn_in=6, thin=2, sampler="partial"), "max_iter": 12}
+QUICK = {"max_iter": 2, "cross_fit": 0}
+BATCHES = {"inference": SVI(batch_size=3), "max_iter": 1}
 FITS = {
     "lda-vb": (LDA, {"max_iter": 3}, None),
     "lda-cvb0": (LDA, {"inference": "cvb0", "max_iter": 3}, None),
     "lda-svi": (LDA, BATCHES, None),
     "lda-gibbs": (LDA, SWEEPS, None),
-    "lda-gibbs-partial": (LDA, {**SWEEPS, **PARTIAL}, None),
+    "lda-gibbs-partial": (LDA, PARTIAL, None),
     "mixture-vb": (MixtureOfCategoricals, {"max_iter": 3}, None),
     "mixture-svi": (MixtureOfCategoricals, BATCHES, None),
     "mixture-gibbs": (MixtureOfCategoricals, SWEEPS, None),

@@ -9,6 +9,7 @@ import pandas as pd
 from supertopic import (
     LDA,
     DiscLDAClassifier,
+    Gibbs,
     MedLDAClassifier,
     MedLDARegressor,
     SAGEClassifier,
@@ -77,7 +78,7 @@ KINDS: dict[str, tuple[Any, str | list[str] | None]] = {
     "pc": (lambda: SLDARegressor(4, inference="pc", cross_fit=0, max_iter=2), "rating"),
     "margin_cvb0": (lambda: MedLDARegressor(4, inference="cvb0", **_FAST), "rating"),
     "ensemble": (lambda: SLDARegressor(4, ensemble=2, cross_fit=0, **_FAST), "rating"),
-    "sstm": (lambda: SSTMClassifier(4, max_iter=16, burn_in=8), "verdict"),
+    "sstm": (lambda: SSTMClassifier(4, max_iter=16, inference=Gibbs(burn_in=8)), "verdict"),
     "sage_classes": (lambda: SAGEClassifier(counts="log", max_iter=5), "verdict"),
     "ngrams": (
         lambda: SLDARegressor(

@@ -10,6 +10,7 @@ import pytest
 
 from supertopic import (
     LDA,
+    VB,
     MedLDAClassifier,
     MedLDARegressor,
     MixtureOfCategoricals,
@@ -38,7 +39,7 @@ FITS = {
     "softmax": (SLDAClassifier(3, **EM), "softmax"),
     "gaussian, trained for the prediction": (SLDARegressor(3, max_iter=6, cross_fit=2), "gaussian"),
     "softmax, trained for the prediction": (SLDAClassifier(3, max_iter=4, cross_fit=0), "softmax"),
-    "per token": (SLDARegressor(3, per_token=True, max_iter=4, tol=0), "gaussian"),
+    "per token": (SLDARegressor(3, inference=VB(per_token=True), max_iter=4, tol=0), "gaussian"),
     "SAGE with a response": (SLDARegressor(3, emission="sage", max_iter=5, tol=0), "gaussian"),
     "MedLDA regression": (MedLDARegressor(3, C=2.0, max_iter=6, tol=0), "gaussian"),
     "MedLDA classes": (MedLDAClassifier(3, max_iter=3, tol=0), "softmax"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from supertopic import SLDAClassifier, SLDARegressor
+from supertopic import SVI, SLDAClassifier, SLDARegressor
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.inference.gibbs.augmentation import SweepDraws
@@ -48,7 +48,7 @@ def test_a_tight_prior_predicts_the_mean(name, prior):
 
 @pytest.mark.parametrize("name", ["poisson", "logit", "negative_binomial", "softmax"])
 def test_without_a_refit_and_in_mini_batches_too(name):
-    for options in ({"refit": False}, {"inference": "svi", "batch_size": 100, "refit": False}):
+    for options in ({"refit": False}, {"inference": SVI(batch_size=100), "refit": False}):
         found, truth = base_rates(name, coef_prior="normal", coef_scale=0.01, **options)
         np.testing.assert_allclose(found.mean(axis=0), truth, atol=0.05)
 

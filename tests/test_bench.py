@@ -46,7 +46,7 @@ def test_the_sampling_curve_scores_what_a_fit_of_as_many_sweeps_finds(documents)
     """Last sample and mean of the second half, against the averages of the estimator."""
     curve = sampling.trace(documents, 3, 8, goal=-np.inf)
     for scores, burn_in in ((curve.last, 7), (curve.mean, 4)):
-        fit = ours.lda(3, "gibbs", 8, burn_in=burn_in, thin=1).fit(documents.train)
+        fit = ours.lda(3, "gibbs", 8, inference__burn_in=burn_in, inference__thin=1).fit(documents.train)
         assert scores[8] == pytest.approx(documents.score(fit.components_.T), rel=1e-5)
     assert len(curve.seconds) == 1 + sampling.longest(8) and np.all(np.diff(curve.seconds) > 0)
 
@@ -57,8 +57,8 @@ def test_the_sampling_curve_ends_once_the_goal_is_reached(documents):
 
 
 def test_the_evaluator_agrees_with_the_engines_own_bound(documents):
-    fit = ours.lda(3, "vb", 6, doc_tol=1e-3).fit(documents.train)
-    before = ours.lda(3, "vb", 5, doc_tol=1e-3).fit(documents.train)
+    fit = ours.lda(3, "vb", 6, inference__doc_tol=1e-3).fit(documents.train)
+    before = ours.lda(3, "vb", 5, inference__doc_tol=1e-3).fit(documents.train)
     evaluate = ours.Evaluator(documents.train, 3)
     assert evaluate(before.fitted_.state.word_topic) == pytest.approx(fit.bound_[-1], rel=1e-6)
 

@@ -8,9 +8,12 @@ import scipy.sparse as sp
 import supertopic
 from supertopic import (
     LDA,
+    PC,
+    VB,
     Checkpoint,
     DiscLDAClassifier,
     GeoSAGE,
+    Gibbs,
     SLDAClassifier,
     SLDARegressor,
     SSTMRegressor,
@@ -72,7 +75,7 @@ def test_the_interval_is_a_parameter(tmp_path, monkeypatch):
 
 
 def test_the_interval_holds_for_the_chains_as_well(checkpoint, monkeypatch):
-    model = SSTMRegressor(2, max_iter=10, n_chains=2, checkpoint=checkpoint)
+    model = SSTMRegressor(2, max_iter=10, inference=Gibbs(n_chains=2), checkpoint=checkpoint)
     assert any(path.endswith((".0", ".1")) for path in killed(model, monkeypatch, X, Y, at=1))
 
 
@@ -125,7 +128,7 @@ def test_long_arrays_are_told_apart(checkpoint, monkeypatch):
 
 @pytest.mark.parametrize("at", [2, 7, 12, 17])
 def test_a_fit_killed_in_any_start_ends_with_the_same_model(checkpoint, monkeypatch, tmp_path, at):
-    params = {"n_topics": 2, "max_iter": 6, "tol": 0.0, "n_init": 3, "inference": "vb"}
+    params = {"n_topics": 2, "max_iter": 6, "tol": 0.0, "inference": VB(n_init=3)}
     whole = SLDARegressor(**params).fit(X, Y)
     seen = killed(SLDARegressor(checkpoint=checkpoint, **params), monkeypatch, X, Y, at=at)
     assert seen[-1].endswith(f".{(at - 1) // 6}")
@@ -136,7 +139,7 @@ def test_a_fit_killed_in_any_start_ends_with_the_same_model(checkpoint, monkeypa
 
 
 def test_the_checkpoint_of_one_start_is_not_that_of_another(checkpoint, monkeypatch, tmp_path):
-    params = {"n_topics": 2, "max_iter": 6, "tol": 0.0, "n_init": 3, "checkpoint": checkpoint}
+    params = {"n_topics": 2, "max_iter": 6, "tol": 0.0, "inference": PC(n_init=3), "checkpoint": checkpoint}
     killed(SLDARegressor(**params), monkeypatch, X, Y, at=10)
     (tmp_path / "c.1").rename(tmp_path / "c.0")
     with pytest.raises(ValueError, match=r"another fit .*start was 1 and is 0"):

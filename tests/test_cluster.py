@@ -17,7 +17,10 @@ from sklearn.base import clone
 
 from supertopic import (
     LDA,
+    PC,
+    SVI,
     FacetedSAGE,
+    Gibbs,
     MedLDAClassifier,
     MedLDARegressor,
     SAGETopics,
@@ -38,12 +41,12 @@ TOLERANCE, DUAL_TOLERANCE = 2e-4, 5e-3
 FITS = {
     "LDA": (LDA(3, max_iter=12, tol=0), None),
     "LDA, collapsed": (LDA(3, inference="cvb0", doc_topic_prior=0.2, max_iter=4, tol=0), None),
-    "LDA, mini-batches": (LDA(3, inference="svi", batch_size=80, max_iter=2), None),
-    "LDA, partially collapsed": (LDA(3, inference="gibbs", sampler="partial", max_iter=12), None),
+    "LDA, mini-batches": (LDA(3, inference=SVI(batch_size=80), max_iter=2), None),
+    "LDA, partially collapsed": (LDA(3, inference=Gibbs(sampler="partial"), max_iter=12), None),
     "SAGE": (SAGETopics(3, max_iter=3, tol=0), None),
     "gaussian": (SLDARegressor(3, inference="vb", max_iter=4, tol=0, cross_fit=0), "gaussian"),
-    "gaussian, mini-batches": (SLDARegressor(3, inference="svi", batch_size=80, max_iter=2, cross_fit=0), "gaussian"),
-    "gaussian, pc": (SLDARegressor(3, inference="pc", batch_size=80, max_iter=2, cross_fit=2), "gaussian"),
+    "gaussian, mini-batches": (SLDARegressor(3, inference=SVI(batch_size=80), max_iter=2, cross_fit=0), "gaussian"),
+    "gaussian, pc": (SLDARegressor(3, inference=PC(batch_size=80), max_iter=2, cross_fit=2), "gaussian"),
     "poisson": (SLDARegressor(3, inference="vb", response="poisson", max_iter=4, tol=0, cross_fit=0), "poisson"),
     "softmax": (SLDAClassifier(3, inference="vb", max_iter=4, tol=0, cross_fit=0), "softmax"),
     "MedLDA regression": (MedLDARegressor(3, C=2.0, max_iter=4, tol=0), "gaussian"),

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.stats import dirichlet
 from sklearn.base import clone
 
-from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
+from supertopic import CVB0, LDA, MedLDAClassifier, MedLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
 from supertopic.emissions.dirichlet import DirichletTopics
@@ -113,7 +113,7 @@ def lda():
 
 def test_the_objective_never_falls_and_topics_are_found(lda):
     topics, counts = lda
-    model = LDA(4, inference="cvb0", doc_topic_prior=0.3, max_iter=60, tol=0, doc_tol=1e-4, max_doc_iter=500)
+    model = LDA(4, inference=CVB0(doc_tol=1e-4, max_doc_iter=500), doc_topic_prior=0.3, max_iter=60, tol=0)
     trace = model.fit(counts).bound_
     assert np.all(np.diff(trace) > -2e-6 * np.abs(trace[1:])) and trace[-1] > trace[0] + 0.001
     order = align_topics(topics, model.components_).order
@@ -136,7 +136,7 @@ def test_a_learned_alpha_is_near_the_truth_and_the_objective_never_falls_once_it
     model = LDA(10, inference="cvb0", doc_topic_prior=prior).fit(data.counts)
     np.testing.assert_allclose(model.alpha_, truth, rtol=within)
     assert 5 < model.n_iter_ < 60
-    longer = LDA(10, inference="cvb0", doc_topic_prior=prior, tol=0, max_iter=60, doc_tol=1e-4, max_doc_iter=500)
+    longer = LDA(10, inference=CVB0(doc_tol=1e-4, max_doc_iter=500), doc_topic_prior=prior, tol=0, max_iter=60)
     trace = longer.fit(data.counts).bound_[30:]  # alpha is held after half of the steps at the latest
     assert np.all(np.diff(trace) > -2e-6 * np.abs(trace[1:]))
 

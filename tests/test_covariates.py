@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from supertopic import MedLDAClassifier, MedLDARegressor, SLDAClassifier, SLDARegressor, SSTMClassifier, load
+from supertopic import (
+    SVI,
+    Gibbs,
+    MedLDAClassifier,
+    MedLDARegressor,
+    SLDAClassifier,
+    SLDARegressor,
+    SSTMClassifier,
+    load,
+)
 from supertopic.datasets import simulate
 
 RNG = np.random.default_rng(7)
@@ -29,8 +38,8 @@ CLASSES = ("logit", "probit", "softmax", "ordinal")
 ENGINES = {
     "pc": {"inference": "pc", "max_iter": 8, "cross_fit": 2},
     "vb": {"inference": "vb", "max_iter": 12, "cross_fit": 0},
-    "svi": {"inference": "svi", "max_iter": 2, "batch_size": 100, "cross_fit": 0},
-    "gibbs": {"inference": "gibbs", "max_iter": 20, "burn_in": 10, "cross_fit": 0},
+    "svi": {"inference": SVI(batch_size=100), "max_iter": 2, "cross_fit": 0},
+    "gibbs": {"inference": Gibbs(burn_in=10), "max_iter": 20, "cross_fit": 0},
 }
 UNITS = {"small": (1e-4, 0.0), "large": (1e4, 0.0), "shifted": (1.0, 1e6)}
 CASES = [("vb", name) for name in Y] + [
@@ -152,7 +161,7 @@ def test_all_dummies_of_a_factor_are_dependent():
 def test_the_first_batch_decides_and_a_column_may_vary_later():
     extra = EXTRA * 1e4 + 1e6
     extra[:100, 1] = 1e6
-    model = SLDARegressor(K, inference="svi", total_documents=D)
+    model = SLDARegressor(K, inference=SVI(total_documents=D))
     with pytest.warns(UserWarning, match="column 1 is constant in the first batch"):
         model.partial_fit(X[:100], Y["gaussian"][:100], covariates=extra[:100])
     np.testing.assert_allclose(model.covariate_mean_, extra[:100].mean(axis=0))

@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from statsmodels.api import GLM, WLS, add_constant, families
 
-from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic import PC, SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import Corpus
@@ -393,7 +393,7 @@ def test_folds_of_prediction_constrained_fits_come_as_far_as_the_whole(monkeypat
     assert [one.penalties for one in given] == [penalties] * 2
     assert [(one.best_epoch, one.stride) for one in given] == [(model.fitted_.terms.epochs, 1.0)] * 2
     given.clear()
-    SLDARegressor(3, cross_fit=2, max_iter=15, validation_fraction=0.0).fit(counts, y)
+    SLDARegressor(3, cross_fit=2, max_iter=15, inference=PC(validation_fraction=0.0)).fit(counts, y)
     assert [(one.best_epoch, one.stride) for one in given] == [(6, 2.5)] * 2
     given.clear()
     SLDARegressor(3, cross_fit=2, max_iter=0).fit(counts, y)
@@ -417,7 +417,7 @@ def test_longer_steps_come_as_far_in_fewer_epochs(share, monkeypatch):
 
     def path(best_epoch, stride):
         rates.clear()
-        model = SLDARegressor(3, cross_fit=0, max_iter=24, validation_fraction=share, random_state=0)
+        model = SLDARegressor(3, cross_fit=0, max_iter=24, inference=PC(validation_fraction=share), random_state=0)
         fit_with(model, counts, y, best_epoch=best_epoch, stride=stride)
         first = best_epoch * -(-round(200 * (1 - share)) // 16)
         return sum(rates[:first]), sum(rates[first:])

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import supertopic
-from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor, Stream
+from supertopic import PC, MedLDAClassifier, SLDAClassifier, SLDARegressor, Stream
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import EmptyDocumentWarning, log_counts
 from supertopic.persistence import read_model, write_model
@@ -80,13 +80,13 @@ def test_a_stream_has_the_priors_of_all_its_documents():
     whole = SLDARegressor(20, **FAST).fit(counts, y)
     assert whole.counts_ == streamed.counts_ == "log"
     assert priors(streamed) == pytest.approx(priors(whole), rel=0.1)
-    parts = SLDARegressor(20, total_documents=400, **FAST).partial_fit(*pairs[0])
+    parts = SLDARegressor(20, inference=PC(total_documents=400), **FAST).partial_fit(*pairs[0])
     assert priors(parts) == pytest.approx(priors(streamed))
 
 
 def test_a_stream_of_unknown_length_is_refused_nonsense():
     with pytest.raises(ValueError, match="total_documents: got -3"):
-        SLDARegressor(4, total_documents=-3).partial_fit(*drawn())
+        SLDARegressor(4, inference=PC(total_documents=-3)).partial_fit(*drawn())
 
 
 def test_folds_and_files_keep_them(tmp_path):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import supertopic
-from supertopic import load
+from supertopic import SVI, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
 
@@ -24,7 +24,7 @@ SIZES = {"n_documents": 300, "n_topics": 4, "n_words": 300, "mean_length": 60, "
 FITS = {
     "lda-vb": ("LDA", None, {"max_iter": 4}),
     "lda-cvb0": ("LDA", None, {"inference": "cvb0", "max_iter": 4}),
-    "lda-svi": ("LDA", None, {"inference": "svi", "max_iter": 2, "batch_size": 200}),
+    "lda-svi": ("LDA", None, {"inference": SVI(batch_size=200), "max_iter": 2}),
     "lda-gibbs": ("LDA", None, {"inference": "gibbs", "max_iter": 8}),
     "sage": ("SAGETopics", None, {"max_iter": 3}),
     "mixture": ("MixtureOfCategoricals", None, {"max_iter": 4}),
@@ -33,7 +33,7 @@ FITS = {
     "slda-pc": ("SLDARegressor", "gaussian", {"inference": "pc", "max_iter": 3}),
     "slda-softmax": ("SLDAClassifier", "softmax", {"max_iter": 3}),
     "medlda": ("MedLDAClassifier", "softmax", {"max_iter": 3}),
-    "sstm": ("SSTMRegressor", "gaussian", {"max_iter": 10, "n_chains": 2}),
+    "sstm": ("SSTMRegressor", "gaussian", {"max_iter": 10, "inference": supertopic.Gibbs(n_chains=2)}),
     "disclda": ("DiscLDAClassifier", "softmax", {"max_iter": 3}),
 }
 

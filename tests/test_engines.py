@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from supertopic import LDA, MixtureOfCategoricals, load
+from supertopic import LDA, SVI, Gibbs, MixtureOfCategoricals, load
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.datasets import simulate
@@ -26,9 +26,9 @@ from supertopic.responses import base
 
 FITS = {
     "vb": (LDA, {"inference": "vb", "max_iter": 12, "tol": 0}),
-    "svi": (LDA, {"inference": "svi", "max_iter": 3, "batch_size": 64}),
-    "gibbs": (LDA, {"inference": "gibbs", "max_iter": 40, "thin": 3}),
-    "gibbs-partial": (LDA, {"inference": "gibbs", "sampler": "partial", "max_iter": 40}),
+    "svi": (LDA, {"inference": SVI(batch_size=64), "max_iter": 3}),
+    "gibbs": (LDA, {"inference": Gibbs(thin=3), "max_iter": 40}),
+    "gibbs-partial": (LDA, {"inference": Gibbs(sampler="partial"), "max_iter": 40}),
     "gibbs-lists": (LDA, {"inference": "gibbs", "max_iter": 30, "n_topics": 150}),
     "mixture": (MixtureOfCategoricals, {"inference": "vb", "max_iter": 12, "tol": 0}),
     "mixture-gibbs": (MixtureOfCategoricals, {"inference": "gibbs", "max_iter": 20}),

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import supertopic
-from supertopic import LDA, Corpus, MixtureOfCategoricals, Stream, Vectorizer, load
+from supertopic import LDA, SVI, Corpus, Gibbs, MixtureOfCategoricals, Stream, Vectorizer, load
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import EmptyDocumentWarning
 from supertopic.metrics import align_topics
@@ -30,11 +30,11 @@ TEXTS = [
 ]
 ENGINES = [
     LDA(3, max_iter=5),
-    LDA(3, inference="svi", max_iter=3, batch_size=8),
+    LDA(3, inference=SVI(batch_size=8), max_iter=3),
     LDA(3, inference="gibbs", max_iter=30),
-    LDA(3, inference="gibbs", sampler="partial", max_iter=30),
+    LDA(3, inference=Gibbs(sampler="partial"), max_iter=30),
     MixtureOfCategoricals(3, max_iter=5),
-    MixtureOfCategoricals(3, inference="svi", max_iter=3, batch_size=8),
+    MixtureOfCategoricals(3, inference=SVI(batch_size=8), max_iter=3),
     MixtureOfCategoricals(3, inference="gibbs", max_iter=20),
 ]
 
@@ -93,7 +93,7 @@ def test_threads_change_nothing(estimator, simulated):
 def test_threads_change_nothing_where_the_sampler_has_several_tasks():
     counts = simulate(n_documents=1500, n_topics=6, n_words=400, mean_length=50, seed=1).counts.counts
     assert counts.sum() > 60_000
-    for params in ({}, {"sampler": "partial"}, {"n_topics": 150}):
+    for params in ({}, {"inference__sampler": "partial"}, {"n_topics": 150}):
         fits = [LDA(6, inference="gibbs", max_iter=6, n_jobs=n).set_params(**params).fit(counts) for n in (1, 2, 5)]
         for other in fits[1:]:
             np.testing.assert_array_equal(fits[0].components_, other.components_)
@@ -140,7 +140,7 @@ def test_learned_alpha_tells_frequent_topics_from_rare_ones():
 def test_bound_never_falls(kind, params, simulated):
     model = kind(5, max_iter=60, tol=0, **params)
     if kind is LDA:
-        model.set_params(doc_tol=1e-4, max_doc_iter=500)
+        model.set_params(inference__doc_tol=1e-4, inference__max_doc_iter=500)
     trace = model.fit(simulated.counts).bound_
     assert len(trace) == 60
     assert np.all(np.diff(trace) > -2e-6 * np.abs(trace[1:]))
@@ -211,8 +211,8 @@ REFUSALS = [
     ({"max_iter": 0}, "max_iter: got 0, expected a whole number >= 1"),
     ({"tol": -1}, "tol: got -1"),
     ({"n_jobs": 0}, "n_jobs: got 0"),
-    ({"sampler": "fast"}, "sampler: got 'fast', expected 'collapsed' or 'partial'"),
-    ({"burn_in": 30, "max_iter": 30, "inference": "gibbs"}, "burn_in: got 30, expected fewer sweeps than max_iter=30"),
+    ({"inference": Gibbs(sampler="fast")}, "sampler: got 'fast', expected 'collapsed' or 'partial'"),
+    ({"max_iter": 30, "inference": Gibbs(burn_in=30)}, "burn_in: got 30, expected fewer sweeps than max_iter=30"),
     ({"backend": "gpu"}, "backend: got 'gpu', expected 'threads'"),
     ({"checkpoint": "no/such/folder/file"}, "folder of no/such/folder/file does not exist"),
 ]
@@ -247,7 +247,7 @@ def test_senseless_data_is_refused_in_a_sentence(simulated):
 
 
 def test_partial_fit_learns_from_batches(simulated):
-    model = LDA(3, total_documents=300, learning_delay=1.0)
+    model = LDA(3, inference=SVI(total_documents=300, learning_delay=1.0))
     for _ in range(10):
         for start in range(0, 300, 50):
             model.partial_fit(simulated.counts[start : start + 50])

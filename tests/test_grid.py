@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import supertopic
-from supertopic import load
+from supertopic import SVI, VB, Gibbs, load
 from supertopic.inference import task
 from supertopic.responses.base import registry
 
@@ -72,10 +72,19 @@ def kind_of(response):
 # --- the cells: name → (estimator, kind of y, parameters) -------------------------------------------------------------
 
 
+def engine_of(params):
+    asked = params.get("inference", "vb")
+    return getattr(asked, "name", asked)
+
+
 def unsupervised():
     for engine, alpha, sampler in product(("vb", "cvb0", "svi", "gibbs"), ALPHAS, ("collapsed", "partial")):
         if sampler == "collapsed" or engine == "gibbs":
-            yield "LDA", None, {"inference": engine, "doc_topic_prior": alpha, "sampler": sampler}
+            yield (
+                "LDA",
+                None,
+                {"inference": Gibbs(sampler=sampler) if engine == "gibbs" else engine, "doc_topic_prior": alpha},
+            )
     for engine in ("vb", "cvb0", "svi", "gibbs"):
         yield "LDA", None, {"inference": engine, "topic_word_prior": 0.0}
     for engine, alpha in product(("vb", "svi", "gibbs"), (1.0, "auto")):
@@ -111,9 +120,9 @@ def slda():
         yield "TopicModel", "several", {"response": SEVERAL, **shared}
     for alpha, engine in product(("symmetric", "auto"), ("vb", "svi", "gibbs", "pc")):
         yield "SLDARegressor", "number", {"doc_topic_prior": alpha, "inference": engine, "cross_fit": 0}
-    for name, engine in product(NUMBERS + CLASSES, ("vb", "svi", "gibbs", "pc")):
+    for name, engine in product(NUMBERS + CLASSES, (VB, SVI)):
         kind = "SLDARegressor" if name in NUMBERS else "SLDAClassifier"
-        yield kind, kind_of(name), {"response": name, "inference": engine, "per_token": True, "cross_fit": 0}
+        yield kind, kind_of(name), {"response": name, "inference": engine(per_token=True), "cross_fit": 0}
 
 
 def margins():
@@ -192,7 +201,7 @@ def test_any_two_choices_meet_in_a_cell_of_the_short_run():
     assert set().union(*(FITS.get(name, ()) for name in IN_SHORT)) == set().union(*FITS.values())
     short = [CELLS[name] for name in FITS.keys() & IN_SHORT]
     assert 100 < len(short) < len(FITS) / 3
-    engines = {(str(params.get("response")), params.get("inference")) for _, _, params in short}
+    engines = {(str(params.get("response")), engine_of(params)) for _, _, params in short}
     assert engines >= set(product([*NUMBERS, *CLASSES], ("vb", "svi", "gibbs", "pc")))
 
 
@@ -202,10 +211,16 @@ def test_any_two_choices_meet_in_a_cell_of_the_short_run():
 def estimator(kind, params):
     model = getattr(supertopic, kind)(random_state=1) if kind != "SAGEClassifier" else supertopic.SAGEClassifier()
     known = model.get_params()
-    size = {"n_topics": 3, "max_iter": STEPS[params.get("inference", "vb")], "burn_in": 1, "thin": 1}
+    engine = engine_of(params)
+    size = {"n_topics": 3, "max_iter": STEPS[engine]}
     if kind.startswith("SSTM"):
         size["max_iter"] = 6
-    return model.set_params(**{name: value for name, value in size.items() if name in known}, **params)
+    model.set_params(**{name: value for name, value in size.items() if name in known}, **params)
+    return (
+        model.set_params(inference__burn_in=1, inference__thin=1)
+        if "gibbs" in (engine, known.get("inference"))
+        else model
+    )
 
 
 def predictions(model, X):

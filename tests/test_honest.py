@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic import PC, SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.datasets import simulate
 
 
@@ -36,7 +36,9 @@ def test_the_topics_do_not_see_the_labels_set_aside():
     X, y = data.counts.counts, np.asarray(data.y, dtype=float)
 
     def fit(y):
-        return SLDARegressor(4, honest=0.4, cross_fit=0, max_iter=3, supervision=5, validation_fraction=0).fit(X, y)
+        return SLDARegressor(
+            4, honest=0.4, cross_fit=0, max_iter=3, supervision=5, inference=PC(validation_fraction=0)
+        ).fit(X, y)
 
     first, same_topics = fit(y), []
     for row in range(30):

@@ -5,18 +5,18 @@ import os
 import numpy as np
 import pytest
 
-from supertopic import Checkpoint, MedLDAClassifier, SLDARegressor
+from supertopic import PC, Checkpoint, MedLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
 from tests.test_killed_fits import Stop, stop_after
 
 DATA = simulate(n_documents=80, n_topics=3, n_words=60, mean_length=30, response="gaussian", seed=4)
 CLASS = np.where(np.argsort(np.argsort(DATA.y)) < 40, "low", "high")
 FITS = {
-    "folds": (SLDARegressor, {"inference": "pc", "cross_fit": 3, "validation_fraction": 0.0}),
+    "folds": (SLDARegressor, {"inference": PC(validation_fraction=0.0), "cross_fit": 3}),
     "folds-vb": (SLDARegressor, {"inference": "vb", "cross_fit": 3, "tol": 0}),
-    "members": (SLDARegressor, {"inference": "pc", "cross_fit": 0, "ensemble": 3, "validation_fraction": 0.0}),
-    "members-of-folds": (SLDARegressor, {"inference": "pc", "cross_fit": 2, "ensemble": 2, "validation_fraction": 0.0}),
-    "words": (SLDARegressor, {"inference": "pc", "cross_fit": 0, "words": True, "validation_fraction": 0.0}),
+    "members": (SLDARegressor, {"inference": PC(validation_fraction=0.0), "cross_fit": 0, "ensemble": 3}),
+    "members-of-folds": (SLDARegressor, {"inference": PC(validation_fraction=0.0), "cross_fit": 2, "ensemble": 2}),
+    "words": (SLDARegressor, {"inference": PC(validation_fraction=0.0), "cross_fit": 0, "words": True}),
     "choice": (SLDARegressor, {"inference": "pc", "cross_fit": 0, "supervision": "auto"}),
     "choice-vb": (SLDARegressor, {"inference": "vb", "cross_fit": 0, "supervision": "auto", "tol": 0}),
     "margin": (MedLDAClassifier, {"cross_fit": 3, "tol": 0}),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor, Stream, TopicModel, load
+from supertopic import PC, SVI, MedLDAClassifier, SLDAClassifier, SLDARegressor, Stream, TopicModel, load
 from supertopic.checkpoint import Checkpoint
 from supertopic.datasets import simulate
 from supertopic.inference.after.refit import SpilledDocuments, with_known_shares
@@ -29,8 +29,8 @@ def stream(counts, y):
 @pytest.mark.parametrize("response", ["gaussian", "poisson", "negative_binomial", "gamma"])
 def test_a_regressor_learns_from_a_stream_as_from_memory(response):
     counts, y = documents(response)
-    params = {"n_topics": 3, "response": response, "inference": "svi", "max_iter": 8, "learning_delay": 5.0}
-    held = SLDARegressor(batch_size=SIZE, **params).fit(counts[:500], y[:500])
+    params = {"n_topics": 3, "response": response, "inference": SVI(learning_delay=5.0), "max_iter": 8}
+    held = SLDARegressor(**params).set_params(inference__batch_size=SIZE).fit(counts[:500], y[:500])
     streamed = SLDARegressor(**params).fit(stream(counts[:500], y[:500]))
     assert streamed.score(counts[500:], y[500:]) > held.score(counts[500:], y[500:]) - 0.05
     assert np.corrcoef(held.predict(counts[500:]), streamed.predict(counts[500:]))[0, 1] > 0.95
@@ -43,7 +43,7 @@ def test_a_classifier_learns_from_a_stream(response):
     counts, y = documents(response)
     order = np.argsort(y[:500], kind="stable")
     labels = y.astype(int) if response == "ordinal" else np.array([f"class {value:.0f}" for value in y], dtype=object)
-    params = {"n_topics": 3, "response": response, "inference": "svi", "max_iter": 8, "learning_delay": 5.0}
+    params = {"n_topics": 3, "response": response, "inference": SVI(learning_delay=5.0), "max_iter": 8}
     streamed = SLDAClassifier(**params).fit(stream(counts[order], labels[order]))
     assert streamed.classes_.tolist() == np.unique(labels).tolist()
     most = np.unique(labels[500:], return_counts=True)[1].max() / 100
@@ -118,7 +118,7 @@ def test_partial_fit_learns_and_goes_on_after_load(tmp_path):
     counts, y = documents("gaussian")
     extra = np.random.default_rng(0).normal(size=(600, 1))
     y = y + extra[:, 0]
-    straight, broken = SLDARegressor(3, learning_delay=5.0), SLDARegressor(3, learning_delay=5.0)
+    straight, broken = (SLDARegressor(3, inference=PC()) for _ in range(2))
     for start in range(0, 600, SIZE):
         rows = slice(start, start + SIZE)
         straight.partial_fit(counts[rows], y[rows], covariates=extra[rows])
@@ -134,7 +134,7 @@ def test_partial_fit_learns_and_goes_on_after_load(tmp_path):
 def test_partial_fit_of_classes_takes_all_classes_with_the_first_batch():
     counts, y = documents("softmax")
     order = np.argsort(y, kind="stable")
-    model = SLDAClassifier(3, learning_delay=5.0)
+    model = SLDAClassifier(3, inference=SVI(learning_delay=5.0))
     for start in range(0, 600, SIZE):
         rows = order[start : start + SIZE]
         model.partial_fit(counts[rows], y[rows], classes=[0, 1, 2])
@@ -209,7 +209,7 @@ def test_the_number_of_documents_that_was_announced_stands():
     data = simulate(200, 3, 50, 40, response="gaussian", seed=1)
     errors = {}
     for total in (200, 2000, None):
-        model = SLDARegressor(3, inference="svi", total_documents=total, learning_delay=1.0)
+        model = SLDARegressor(3, inference=SVI(total_documents=total, learning_delay=1.0))
         found = []
         for _ in range(30):
             for rows in (slice(0, 100), slice(100, 200)):

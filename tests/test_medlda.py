@@ -10,7 +10,7 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
-from supertopic import LDA, MedLDAClassifier, MedLDARegressor, load
+from supertopic import CVB0, LDA, VB, MedLDAClassifier, MedLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
@@ -231,11 +231,11 @@ def test_objective_rises_as_far_as_the_one_step_approximation_lets_it(name, fitt
 
 
 @pytest.mark.parametrize("name", ["lda", "two", "three", "one slack"])
-@pytest.mark.parametrize("inference", ["vb", "cvb0"])
+@pytest.mark.parametrize("inference", [VB, CVB0])
 def test_objective_is_the_words_bound_less_the_losses(name, inference):
     """For topics before any supervision, the words' bound is LDA's bound at the same topics."""
     counts, y = drawn(name)
-    alike = {"max_iter": 1, "doc_topic_prior": 0.5, "doc_tol": 1e-2, "max_doc_iter": 100, "inference": inference}
+    alike = {"max_iter": 1, "doc_topic_prior": 0.5, "inference": inference(doc_tol=1e-2)}
     model = build(name, refit=False, **alike).fit(counts, y)
     plain = LDA(4, topic_word_prior=0.05, tol=0.0, **alike).fit(counts)
     if name == "lda":
@@ -246,12 +246,12 @@ def test_objective_is_the_words_bound_less_the_losses(name, inference):
     np.testing.assert_allclose(model.bound_[0], plain.bound_[0] - loss / counts.sum(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("inference", ["vb", "cvb0"])
+@pytest.mark.parametrize("inference", [VB, CVB0])
 def test_no_loss_is_no_supervision(name, inference):
     counts, y = drawn(name)
     if name == "slda":
         return
-    alike = {"max_iter": 8, "doc_topic_prior": 0.5, "doc_tol": 1e-4, "max_doc_iter": 500, "inference": inference}
+    alike = {"max_iter": 8, "doc_topic_prior": 0.5, "inference": inference(doc_tol=1e-4, max_doc_iter=500)}
     model = build(name, C=0.0, **alike).fit(counts, y)
     plain = LDA(4, topic_word_prior=0.05, tol=0.0, **alike).fit(counts)
     np.testing.assert_allclose(model.components_, plain.components_, rtol=1e-3, atol=1e-6)

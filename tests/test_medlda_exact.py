@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from supertopic import MedLDAClassifier, MedLDARegressor
+from supertopic import VB, MedLDAClassifier, MedLDARegressor
 from supertopic.checkpoint import Checkpoint
 from supertopic.inference.variational import exact_margin as margin_exact
 from supertopic.responses.margin import EpsilonInsensitive, Hinge
@@ -19,9 +19,9 @@ def traces(request):
     """The objective over the steps, with the fast engine and with exact steps."""
     kind, own = FITS[request.param]
     strong = own | ({"C": 30.0} if "cost" not in own else {"C": 4.0, "cost": 30.0, "doc_topic_prior": 0.1})
-    given = {"max_iter": STEPS, "tol": 0.0, "max_doc_iter": 100, "doc_tol": 1e-3, "n_jobs": 1, **strong}
+    given = {"max_iter": STEPS, "tol": 0.0, "inference": VB(doc_tol=1e-3), "n_jobs": 1, **strong}
     X, y = drawn(request.param, 120)
-    return [np.asarray(kind(4, exact=exact, inference="vb", **given).fit(X, y).bound_) for exact in (False, True)]
+    return [np.asarray(kind(4, exact=exact, **given).fit(X, y).bound_) for exact in (False, True)]
 
 
 def test_the_objective_never_falls(traces):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln
 
-from supertopic import LDA, SLDAClassifier, SLDARegressor, load
+from supertopic import LDA, VB, SLDAClassifier, SLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
 from supertopic.emissions import base
@@ -139,7 +139,8 @@ def test_it_is_fitted_saved_and_loaded(name, data, tmp_path):
 @pytest.mark.parametrize("kind", [FrequencyLDA, SLDARegressor])
 def test_the_bound_never_falls(kind, data):
     given = {"emission": "frequency", "refit": False} if kind is SLDARegressor else {}
-    model = kind(3, topic_word_prior=PRIOR, max_iter=25, tol=0, doc_tol=1e-5, max_doc_iter=1000, **given)
+    model = kind(3, topic_word_prior=PRIOR, max_iter=25, tol=0, **given)
+    model.set_params(inference=VB(doc_tol=1e-5, max_doc_iter=1000))
     bound = model.fit(data.counts, data.y).bound_
     assert len(bound) == 25 and np.diff(bound).min() > -2e-6 * abs(bound[-1]) and bound[-1] > bound[0] + 0.003
 

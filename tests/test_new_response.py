@@ -7,7 +7,7 @@ from scipy.special import digamma, expit, gammaln, logit, polygamma
 from scipy.stats import beta as beta_law
 
 import supertopic
-from supertopic import SLDARegressor
+from supertopic import SVI, VB, SLDARegressor
 from supertopic.datasets import simulate
 from supertopic.metrics import align_topics
 from supertopic.responses.base import Response, only_known, only_labelled, register, registry, unregister
@@ -107,10 +107,10 @@ def some(first, last):
     return data.counts.counts[first:last], y[first:last]
 
 
-@pytest.fixture(scope="module", params=["vb", "svi"])
+@pytest.fixture(scope="module", params=[VB(), SVI(batch_size=200)], ids=repr)
 def model(request):
     register(Beta)  # a fixture of the module begins before the one above
-    options = {"max_iter": 40} if request.param == "vb" else {"max_iter": 20, "batch_size": 200}
+    options = {"max_iter": 40 if request.param == VB() else 20}
     return SLDARegressor(3, response="beta", inference=request.param, doc_topic_prior=0.2, **options).fit(
         *some(0, 1500)
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from supertopic import SLDARegressor
+from supertopic import VB, SLDARegressor
 from supertopic.documents.corpus import Corpus
 from tests.browser import start_browser
 
@@ -32,7 +32,7 @@ def large(n_documents, n_words, n_topics, length):
     counts = sp.csr_matrix((np.ones(drawn.size, dtype=np.float32), (rows, drawn.ravel())), shape=(n_documents, n_words))
     counts.sum_duplicates()
     corpus, y = Corpus(counts, words), rng.normal(size=n_documents)
-    model = SLDARegressor(n_topics, cross_fit=0, refit=False, max_iter=1, init="uniform", max_doc_iter=2)
+    model = SLDARegressor(n_topics, cross_fit=0, refit=False, max_iter=1, inference=VB(init="uniform", max_doc_iter=2))
     model.fit(corpus[:400], y[:400])
     return model, corpus, [" ".join(words[row]) for row in drawn], y
 

@@ -10,7 +10,7 @@ import pytest
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from supertopic import LDA, GeoSAGE, SLDAClassifier, SLDARegressor, SSTMRegressor, TopicModel
+from supertopic import LDA, GeoSAGE, Gibbs, SLDAClassifier, SLDARegressor, SSTMRegressor, TopicModel
 from supertopic.datasets import simulate
 from supertopic.explore import (
     plot_calibration,
@@ -248,7 +248,7 @@ def test_draws_of_chains(data, stars):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = SSTMRegressor(6, max_iter=40, n_chains=2).fit(data.counts, stars)
+        model = SSTMRegressor(6, max_iter=40, inference=Gibbs(n_chains=2)).fit(data.counts, stars)
     ax = plot_trace(model, "coef")
     draws = model.draws_["coef"][:, 0, :6]
     half = len(draws) // 2

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic import PC, SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
@@ -155,7 +155,7 @@ def test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest(fitted, monke
 
 
 def test_no_epoch_at_all_leaves_topics_that_know_nothing_of_y():
-    params = {"inference": "pc", "max_iter": 0, "validation_fraction": 0, "cross_fit": 0}
+    params = {"inference": PC(validation_fraction=0), "max_iter": 0, "cross_fit": 0}
     start = SLDARegressor(4, **params).fit(X, PLAIN[0])
     assert start.fitted_.terms.epochs == 0 and start.score(NEW, PLAIN[1]) < 0.1
     np.testing.assert_array_equal(start.components_, SLDARegressor(4, **params).fit(X, -PLAIN[0]).components_)
@@ -174,7 +174,7 @@ def test_noise_leaves_the_topics_where_they_started():
 
 
 def test_training_raises_the_objective_without_documents_held_out():
-    model = SLDARegressor(8, inference="pc", validation_fraction=0, max_iter=20).fit(X, PLAIN[0])
+    model = SLDARegressor(8, inference=PC(validation_fraction=0), max_iter=20).fit(X, PLAIN[0])
     assert model.n_iter_ == 20 == len(model.bound_)
     assert model.bound_[-5:].mean() > model.bound_[:3].mean() + 0.1
 
@@ -346,7 +346,7 @@ def test_a_killed_fit_whose_start_is_the_best(tmp_path, monkeypatch):
 
 
 def test_a_killed_fit_without_documents_held_out(tmp_path, monkeypatch):
-    params = {"inference": "pc", "validation_fraction": 0, "max_iter": 3}
+    params = {"inference": PC(validation_fraction=0), "max_iter": 3}
     whole, path = SLDARegressor(8, **params).fit(X, PLAIN[0]), tmp_path / "fit.checkpoint"
     with monkeypatch.context() as patch:
         stop_at(patch, 1)
@@ -359,12 +359,11 @@ def test_refusals():
     for params, what in (
         ({"emission": "sage"}, "Dirichlet topics"),
         ({"doc_topic_prior": "auto"}, "doc_topic_prior"),
-        ({"per_token": True}, "per_token"),
-        ({"validation_fraction": 1.0}, "validation_fraction"),
-        ({"validation_fraction": -0.1}, "validation_fraction"),
+        ({"inference": PC(validation_fraction=1.0)}, "validation_fraction"),
+        ({"inference": PC(validation_fraction=-0.1)}, "validation_fraction"),
     ):
         with pytest.raises(ValueError, match=what):
-            SLDARegressor(8, inference="pc", **params).fit(X, PLAIN[0])
+            SLDARegressor(8, **{"inference": "pc", **params}).fit(X, PLAIN[0])
 
 
 def test_progress_is_per_label(capsys):

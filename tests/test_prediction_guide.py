@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from supertopic import SLDAClassifier, SLDARegressor
+from supertopic import PC, SLDAClassifier, SLDARegressor
 from supertopic.backends.threads import Threads
 from supertopic.datasets import simulate
 from supertopic.inference import ridge
@@ -208,7 +208,7 @@ def test_ordered_classes_are_followed_as_numbers(monkeypatch):
     cut-points are those of the classes, given the topics.
     """
     grades = np.digitize(Y, [-1.5, 0.0, 1.5])
-    params = {"n_topics": 4, "max_iter": 3, "validation_fraction": 0.0, "cross_fit": 0, "random_state": 0}
+    params = {"n_topics": 4, "max_iter": 3, "inference": PC(validation_fraction=0.0), "cross_fit": 0, "random_state": 0}
     model = SLDAClassifier(response="ordinal", **params).fit(COUNTS, grades)
     normal, shares = np.sort(np.random.default_rng(1).normal(size=10**6)), np.bincount(grades) / 300
     means = [part.mean() for part in np.split(normal, np.round(10**6 * np.cumsum(shares)[:-1]).astype(int))]
@@ -253,7 +253,7 @@ def test_ordered_classes_and_numbers_from_zero_on_are_trained_as_something_else(
 def test_numbers_from_zero_on_are_followed_as_logarithms(name):
     """Topics are those of log(y + 1), or of log(y + 0.03 mean); coefficients are those of y, given the topics."""
     y = 1.0 + RNG.poisson(2.0 * np.exp(0.5 * LINE))
-    params = {"n_topics": 4, "max_iter": 3, "validation_fraction": 0.0, "cross_fit": 0, "random_state": 0}
+    params = {"n_topics": 4, "max_iter": 3, "inference": PC(validation_fraction=0.0), "cross_fit": 0, "random_state": 0}
     model = SLDARegressor(response=name, **params).fit(COUNTS, y)
     floor = 1.0 if name in ("poisson", "negative_binomial") else 0.03 * y.mean()
     number = SLDARegressor(response="gaussian", **params).fit(COUNTS, np.log(y + floor))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic import PC, SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.documents.streams import Stream
 from supertopic.inference.variational import prediction_stream
 from supertopic.inference.variational.prediction_stream import Source
@@ -51,7 +51,7 @@ def test_documents_held_out_are_the_same_in_every_epoch_and_never_trained_on():
 
 
 def test_classes_from_a_stream_and_without_documents_held_out():
-    model = SLDAClassifier(8, inference="pc", max_iter=6, validation_fraction=0).fit(batches((TOLD > 0.5).astype(int)))
+    model = SLDAClassifier(8, inference=PC(validation_fraction=0), max_iter=6).fit(batches((TOLD > 0.5).astype(int)))
     assert model.score(NEW, NEW_TOLD > 0.5) > 0.8 and model.n_iter_ == 6
 
 
@@ -79,7 +79,7 @@ def test_a_killed_fit_of_a_stream_ends_with_the_same_model(tmp_path, monkeypatch
 
 
 def test_batches_as_they_come_are_learned_from_saved_and_continued(tmp_path):
-    model = SLDARegressor(4, inference="pc", total_documents=500)
+    model = SLDARegressor(4, inference=PC(total_documents=500))
     order = np.random.default_rng(0).permutation(len(Y))
     for _ in range(6):
         for rows in np.array_split(order, 5):

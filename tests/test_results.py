@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from supertopic import (
     LDA,
+    Gibbs,
     MedLDAClassifier,
     MedLDAClassifierCV,
     MedLDARegressor,
@@ -30,7 +31,7 @@ DATA = simulate(240, 3, 60, 40, response="gaussian", seed=1)
 X, Y = DATA.counts.counts, DATA.y
 CLASSES = np.array(["low", "mid", "high"])[np.digitize(Y, np.quantile(Y, [0.33, 0.67]))]
 STARS = 1 + np.digitize(Y, np.quantile(Y, [0.2, 0.5, 0.8]))
-GIBBS = {"inference": "gibbs", "max_iter": 40, "burn_in": 10, "thin": 1}
+GIBBS = {"inference": Gibbs(burn_in=10, thin=1), "max_iter": 40}
 
 # --- chains -----------------------------------------------------------------------------------------------------------
 
@@ -45,7 +46,7 @@ def unmixed():
 def test_chains_that_have_not_mixed_are_not_pooled(tmp_path):
     counts, y = unmixed()
     with pytest.warns(ConvergenceWarning, match=r"the 3 chains have not mixed \(largest R-hat of a coefficient [\d.]+"):
-        model = SSTMRegressor(4, coef_prior="laplace", max_iter=60, n_chains=3, thin=1).fit(counts, y)
+        model = SSTMRegressor(4, coef_prior="laplace", max_iter=60, inference=Gibbs(n_chains=3, thin=1)).fit(counts, y)
     assert np.nanmax(model.r_hat_) > 1.1 and not model.pooled_
     best, pooled = by_chain(model.fitted_, "coef")[0, :, 0], model.draws_["coef"][:, 0]
     np.testing.assert_allclose(model.coef_interval_, np.quantile(best, [0.05, 0.95], axis=0))
@@ -54,16 +55,16 @@ def test_chains_that_have_not_mixed_are_not_pooled(tmp_path):
     np.testing.assert_allclose(model.summary(probability=0.9)["lower"].iloc[1:].sort_index(), model.coef_interval_[0])
     model.save(tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").coef_interval_, model.coef_interval_)
-    alone = SSTMRegressor(4, max_iter=60, thin=1).fit(counts, y)
+    alone = SSTMRegressor(4, max_iter=60, inference=Gibbs(thin=1)).fit(counts, y)
     assert alone.pooled_
 
 
 def test_supervised_gibbs_has_chains():
     with pytest.warns(ConvergenceWarning, match=r"draws_ holds draws of different posterior modes.*more sweeps"):
-        model = SLDARegressor(4, n_chains=3, cross_fit=2, **GIBBS).fit(*unmixed())
+        model = SLDARegressor(4, cross_fit=2, **GIBBS).set_params(inference__n_chains=3).fit(*unmixed())
     assert model.r_hat_.shape == (1, 4) and by_chain(model.fitted_, "coef").shape == (3, 30, 1, 4)
-    with pytest.raises(ValueError, match="n_chains: got 2 with inference='auto'; only 'gibbs' has chains"):
-        SLDARegressor(4, n_chains=2).fit(X, Y)
+    with pytest.raises(ValueError, match="n_chains: got a value with inference='pc'; it is a parameter of 'gibbs'"):
+        SLDARegressor(4).set_params(inference__n_chains=2)
 
 
 # --- batches ----------------------------------------------------------------------------------------------------------
@@ -250,7 +251,7 @@ def test_draws_of_every_sampler_have_named_dimensions():
     )
     classes = SLDAClassifier(3, cross_fit=0, **GIBBS).fit(X, CLASSES).to_arviz().posterior
     assert list(classes["class"].values) == ["high", "low", "mid"]
-    sstm = SSTMRegressor(3, max_iter=20, n_chains=2)
+    sstm = SSTMRegressor(3, max_iter=20, inference=Gibbs(n_chains=2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert sstm.fit(X, Y).to_arviz().posterior["coef"].shape[:2] == (2, len(sstm.draws_["coef"]) // 2)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import SAGEClassifier, SAGETopics, SLDAClassifier, SLDARegressor, Vectorizer, load
+from supertopic import PC, VB, SAGEClassifier, SAGETopics, SLDAClassifier, SLDARegressor, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
@@ -249,7 +249,7 @@ def test_topics_of_simulated_documents(prior, inference, corpus):
 
 @pytest.mark.parametrize("prior", ["jeffreys", "exponential"])
 def test_the_bound_never_falls(prior, corpus):
-    trace = SAGETopics(4, prior=prior, max_iter=40, tol=0.0, doc_tol=1e-4).fit(corpus.counts).bound_
+    trace = SAGETopics(4, prior=prior, max_iter=40, tol=0.0, inference=VB(doc_tol=1e-4)).fit(corpus.counts).bound_
     assert len(trace) == 40 and np.diff(trace).min() > -2e-4 * abs(trace[-1])
 
 
@@ -262,7 +262,7 @@ def test_a_warm_start_goes_on_as_if_never_stopped(corpus):
 
 def test_batches_one_after_another(corpus):
     counts = corpus.counts.counts
-    model = SAGETopics(4, total_documents=400)
+    model = SAGETopics(4, inference=PC(total_documents=400))
     for start in range(0, 400, 50):
         model.partial_fit(counts[start : start + 50])
     assert model.n_iter_ == 8 and model.components_.shape == (4, 300) and np.isfinite(model.score(counts))

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.model_selection import GridSearchCV
 
 import supertopic
-from supertopic import LDA, GeoSAGE, SLDAClassifier, Vectorizer, load
+from supertopic import LDA, SVI, GeoSAGE, Gibbs, SLDAClassifier, Vectorizer, load
 from supertopic.persistence import to_json
 from supertopic.plain_values import decode, encode
 
@@ -120,7 +120,7 @@ FREE = {
     "random_state": [None, 3, np.int64(4), np.random.RandomState(3)],
     "class_weight": [{0: 1.0, 1: np.float32(2)}, {np.int64(1): 2}, "balanced", {"a": 1, "b": 2}, {(1, 2): 3}],
     "vectorizer": [None, Vectorizer(stop_words={"a", "b"}, ngram_range=(1, 2), min_df=np.int64(1))],
-    "total_documents": [None, 5, np.int64(7)],
+    "inference": [SVI(total_documents=np.int64(7)), Gibbs(burn_in=3, thin=np.int32(2)), "vb"],
     "facets": [("y",), ["y"], np.array(["y"]), np.array(["y"], dtype=object)],
     "interactions": [[("topic", "y")], (("topic", "y"),), None],
     "n_jobs": [None, 2, np.int64(2), -1],

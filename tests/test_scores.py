@@ -6,6 +6,7 @@ import pytest
 
 from supertopic import (
     DiscLDAClassifier,
+    Gibbs,
     MedLDAClassifier,
     MedLDARegressor,
     SAGEClassifier,
@@ -25,14 +26,14 @@ GONE = np.arange(80) % 3 == 0
 CLASSIFIERS = {
     "slda": SLDAClassifier(3, max_iter=3),
     "medlda": MedLDAClassifier(3, max_iter=3),
-    "sstm": SSTMClassifier(3, max_iter=10, burn_in=4),
+    "sstm": SSTMClassifier(3, max_iter=10, inference=Gibbs(burn_in=4)),
     "sage": SAGEClassifier(max_iter=5),
     "disclda": DiscLDAClassifier(2, max_iter=3),
 }
 REGRESSORS = {
     "slda": SLDARegressor(3, max_iter=3),
     "medlda": MedLDARegressor(3, max_iter=3),
-    "sstm": SSTMRegressor(3, max_iter=10, burn_in=4),
+    "sstm": SSTMRegressor(3, max_iter=10, inference=Gibbs(burn_in=4)),
 }
 
 

@@ -12,7 +12,7 @@ from scipy.special import expit, log_ndtr, logit
 from scipy.stats import nbinom, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
 
-from supertopic import LDA, SLDAClassifier, SLDARegressor, load
+from supertopic import LDA, SVI, VB, SLDAClassifier, SLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.checkpoint import Checkpoint
 from supertopic.coefficients import CoefPrior
@@ -118,8 +118,8 @@ def test_the_bound_has_the_prior_of_coefficients():
 def test_bound_never_falls_with_more_supervision(name):
     counts, y, _ = drawn(name)
     model = KINDS[name](
-        4, response=name, supervision=10, refit=False, tol=0, max_iter=25, doc_tol=1e-5, max_doc_iter=1000,
-        doc_topic_prior=0.2,
+        4, response=name, supervision=10, refit=False, tol=0, max_iter=25, doc_topic_prior=0.2,
+        inference=VB(doc_tol=1e-5, max_doc_iter=1000),
     ).fit(counts, y)  # fmt: skip
     assert len(model.bound_) == 25
     assert model.bound_[-1] > model.bound_[0]
@@ -280,8 +280,8 @@ def test_minus_one_is_a_class_like_any_other(labels):
 @pytest.mark.parametrize("name", KINDS)
 def test_no_supervision_is_lda_to_the_bit(name):
     counts, y, _ = drawn(name)
-    same = {"max_iter": 8, "tol": 0, "doc_tol": 1e-2, "max_doc_iter": 100, "topic_word_prior": 0.05, "random_state": 3}
-    plain = LDA(4, inference="vb", doc_topic_prior="auto", **same).fit(counts)
+    same = {"max_iter": 8, "tol": 0, "inference": VB(doc_tol=1e-2), "topic_word_prior": 0.05, "random_state": 3}
+    plain = LDA(4, doc_topic_prior="auto", **same).fit(counts)
     model = KINDS[name](4, response=name, supervision=0, doc_topic_prior="auto", **same).fit(counts, y)
     np.testing.assert_array_equal(model.components_, plain.components_)
 
@@ -371,9 +371,9 @@ class Stop(Exception):
     ("kind", "params"),
     [
         (SLDARegressor, {"max_iter": 10, "tol": 0}),
-        (SLDARegressor, {"inference": "svi", "max_iter": 3, "batch_size": 64}),
+        (SLDARegressor, {"inference": SVI(batch_size=64), "max_iter": 3}),
         (SLDAClassifier, {"max_iter": 10, "tol": 0}),
-        (SLDAClassifier, {"inference": "svi", "max_iter": 3, "batch_size": 64}),
+        (SLDAClassifier, {"inference": SVI(batch_size=64), "max_iter": 3}),
     ],
 )
 def test_interrupted_fit_ends_with_the_same_model(kind, params, n_saves, numbers, labels, tmp_path, monkeypatch):

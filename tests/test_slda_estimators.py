@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import RidgeCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import LDA, SLDAClassifier, SLDARegressor
+from supertopic import LDA, PC, VB, SLDAClassifier, SLDARegressor
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import as_corpus
@@ -41,7 +41,11 @@ REFUSED = {
     "fractional poisson": (SLDARegressor(2, response="poisson"), [1, 1.5, 0, 2], "y holds 1.5, but response='poisson'"),
     "link": (SLDARegressor(2, response="gamma", link="magic"), [1.0, 2, 3, 4], "link: got 'magic', expected one of"),
     "no link": (SLDARegressor(2, link="log"), [1.5, 2, 3, 4], "link: got 'log', but response='gaussian' has one"),
-    "init": (SLDARegressor(2, init="magic"), [1.0, 2, 3, 4], "init: got 'magic', expected 'online' or 'uniform'"),
+    "init": (
+        SLDARegressor(2, inference=PC(init="magic")),
+        [1.0, 2, 3, 4],
+        "init: got 'magic', expected 'online' or 'uniform'",
+    ),
     "names of responses": (SLDARegressor(2, response=["gaussian"]), np.eye(4)[:, :2], "got 1 names, expected one for"),
     "all missing": (SLDARegressor(2), [np.nan] * 4, "y is missing for every document; expected some labels"),
     "all labels missing": (SLDAClassifier(2), [None] * 4, "y is missing for every document; expected some labels"),
@@ -125,7 +129,7 @@ def test_ratings_of_films(data_dir):
 
 def test_the_default_engine_is_the_one_that_predicts_best_of_those_that_can():
     assert SLDARegressor()._inference() == SLDAClassifier()._inference() == "pc"
-    others = ({"emission": "sage"}, {"per_token": True}, {"doc_topic_prior": "auto"})
+    others = ({"emission": "sage"}, {"inference": VB(per_token=True)}, {"doc_topic_prior": "auto"})
     assert [SLDARegressor(**params)._inference() for params in others] == ["vb"] * 3
     assert SLDARegressor(inference="gibbs")._inference() == "gibbs"
     with pytest.raises(ValueError, match="inference: got 'em', expected one of 'auto', 'vb', 'svi', 'gibbs', 'pc'"):

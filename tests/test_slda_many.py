@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from supertopic import SLDAClassifier, SLDARegressor, TopicModel, load
+from supertopic import PC, VB, SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.documents.corpus import as_corpus
 from supertopic.estimators.shared import supervised
 from supertopic.fitted import finish, supervision
@@ -166,19 +166,21 @@ def test_choosing_supervision_costs_about_two_fits(monkeypatch):
 
 def test_restarts_keep_the_highest_bound():
     alone = [SLDARegressor(K, cross_fit=0, max_iter=4, tol=0, random_state=seed).fit(X, NUMBER) for seed in (5, 6, 7)]
-    best = SLDARegressor(K, cross_fit=0, max_iter=4, tol=0, random_state=5, n_init=3).fit(X, NUMBER)
+    best = SLDARegressor(K, cross_fit=0, max_iter=4, tol=0, random_state=5, inference=PC(n_init=3)).fit(X, NUMBER)
     assert best.bound_[-1] == max(model.bound_[-1] for model in alone)
-    uniform = SLDARegressor(K, cross_fit=0, init="uniform", max_iter=60).fit(X, NUMBER)
+    uniform = SLDARegressor(K, cross_fit=0, inference=PC(init="uniform"), max_iter=60).fit(X, NUMBER)
     assert uniform.score(X, NUMBER) > 0.5
     assert uniform.bound_[0] < alone[0].bound_[0]
 
 
 def test_terms_per_token_are_near_and_no_worse():
     shared = SLDARegressor(K, cross_fit=0, inference="vb", max_iter=15, refit=False).fit(X, NUMBER)
-    own = SLDARegressor(K, cross_fit=0, max_iter=15, refit=False, per_token=True).fit(X, NUMBER)
+    own = SLDARegressor(K, cross_fit=0, max_iter=15, refit=False, inference=VB(per_token=True)).fit(X, NUMBER)
     assert own.bound_[-1] > shared.bound_[-1]
     np.testing.assert_allclose(np.sort(own.coef_), np.sort(shared.coef_), atol=0.15)
-    product = SLDARegressor(K, cross_fit=0, response="poisson", max_iter=15, refit=False, per_token=True).fit(X, COUNT)
+    product = SLDARegressor(
+        K, cross_fit=0, response="poisson", max_iter=15, refit=False, inference=VB(per_token=True)
+    ).fit(X, COUNT)
     assert np.diff(product.bound_).min() > -1e-4
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supertopic import SLDAClassifier, SLDARegressor
+from supertopic import VB, SLDAClassifier, SLDARegressor
 from supertopic.datasets import RESPONSES, simulate
 from supertopic.metrics import align_topics
 from supertopic.responses.base import registry
@@ -20,9 +20,12 @@ def drawn(name, n_documents, seed=5):
     return simulate(n_documents, 3, n_words=80, mean_length=40, response=name, coef=coef, seed=seed)
 
 
+PRECISE = {"doc_tol": 1e-5, "max_doc_iter": 1000}
+
+
 def estimator(name, **options):
     kind = SLDAClassifier if registry()[name].kind == "class" else SLDARegressor
-    return kind(3, response=name, inference="vb", doc_topic_prior=0.2, **options)
+    return kind(3, response=name, doc_topic_prior=0.2, **{"inference": "vb", **options})
 
 
 def test_every_response_can_be_simulated():
@@ -33,7 +36,7 @@ def test_every_response_can_be_simulated():
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_bound_never_falls(name, per_token):
     data = drawn(name, 200)
-    model = estimator(name, refit=False, tol=0, max_iter=20, doc_tol=1e-5, max_doc_iter=1000, per_token=per_token)
+    model = estimator(name, refit=False, tol=0, max_iter=20, inference=VB(**PRECISE, per_token=per_token))
     bound = model.fit(data.counts, data.y).bound_
     assert len(bound) == 20 and bound[-1] > bound[0]
     assert np.diff(bound).min() > -2e-6 * abs(bound[-1])
@@ -44,7 +47,7 @@ def test_the_bound_never_falls(name, per_token):
 )
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_bound_never_falls_with_other_priors_and_emissions(name, emission, prior):
-    data, options = drawn(name, 80), {"refit": False, "tol": 0, "max_iter": 10, "doc_tol": 1e-5, "max_doc_iter": 1000}
+    data, options = drawn(name, 80), {"refit": False, "tol": 0, "max_iter": 10, "inference": VB(**PRECISE)}
     options |= {"emission": emission, "coef_prior": prior, "coef_scale": 0.3 if prior == "laplace" else 10.0}
     bound = estimator(name, cross_fit=0, **options).fit(data.counts, data.y).bound_
     assert len(bound) == 10 and bound[-1] > bound[0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
-from supertopic import SSTMClassifier, SSTMRegressor, datasets, load
+from supertopic import Gibbs, SSTMClassifier, SSTMRegressor, datasets, load
 from supertopic.inference.after.sparse_choice import mode_within_budget, sparse_mode
 from supertopic.inference.gibbs.chains import _match, effective_size, match_topics, split_r_hat
 from supertopic.inference.gibbs.supervised import SupervisedSampler
@@ -93,7 +93,9 @@ def order(model, data):
 
 
 def test_a_budget_of_two_finds_the_two_topics_that_make_y(numbers):
-    model = SSTMRegressor(6, max_iter=240, thin=2, max_nonzero=2).fit(numbers.counts, 100 + 10 * numbers.y)
+    model = SSTMRegressor(6, max_iter=240, inference=Gibbs(thin=2), max_nonzero=2).fit(
+        numbers.counts, 100 + 10 * numbers.y
+    )
     found = order(model, numbers)
     assert set(np.flatnonzero(model.coef_)) == set(found[:2])
     np.testing.assert_allclose(model.coef_[found[:2]], [30, -30], atol=6)
@@ -122,7 +124,9 @@ def broad(n_documents=500):
 
 def test_a_sampler_within_its_budget_keeps_together_what_y_is_about():
     counts, y = broad()
-    params = dict(max_iter=100, thin=2, max_nonzero=2, coef_scale=1.0, doc_topic_prior=0.02, supervision=5)
+    params = dict(
+        max_iter=100, inference=Gibbs(thin=2), max_nonzero=2, coef_scale=1.0, doc_topic_prior=0.02, supervision=5
+    )
     params["coef_prior"] = "laplace"  # without a budget in the sampler, all topics have a coefficient
     found = [SSTMClassifier(12, concentrate=one, **params).fit(counts[:300], y[:300]) for one in (True, False)]
     scores = [model.score(counts[300:], y[300:]) for model in found]
@@ -153,7 +157,7 @@ def test_one_topic_needs_an_intercept(labels):
 
 @pytest.mark.parametrize("collapsed", [True, False])
 def test_the_classifier_finds_the_same_two_topics(labels, collapsed):
-    params = dict(max_iter=160, thin=2, sparsity=0.34, collapsed=collapsed, coef_scale=0.5, sigma=0.5)
+    params = dict(max_iter=160, inference=Gibbs(thin=2), sparsity=0.34, collapsed=collapsed, coef_scale=0.5, sigma=0.5)
     params["fit_intercept"] = False  # as y was made
     model = SSTMClassifier(6, **params).fit(labels.counts, np.array(["no", "yes"])[labels.y.astype(int)])
     found = order(model, labels)
@@ -210,7 +214,7 @@ def test_several_responses_have_topics_of_their_own(numbers):
 def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeypatch, max_nonzero):
     from supertopic.checkpoint import Checkpoint
 
-    params = dict(max_iter=30, topic_word_prior="auto", thin=3, max_nonzero=max_nonzero)
+    params = dict(max_iter=30, topic_word_prior="auto", inference=Gibbs(thin=3), max_nonzero=max_nonzero)
     whole = SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)
     saved = Checkpoint.save
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
@@ -232,7 +236,7 @@ def test_same_seed_same_model_and_a_kill_does_no_harm(numbers, tmp_path, monkeyp
 
 def test_inclusion_is_a_probability_and_zeros_are_zeros(numbers):
     """Four of six topics have nothing to do with y: their coefficients are zero in most draws, and in `coef_`."""
-    model = SSTMRegressor(6, max_iter=160, thin=2).fit(numbers.counts, numbers.y)
+    model = SSTMRegressor(6, max_iter=160, inference=Gibbs(thin=2)).fit(numbers.counts, numbers.y)
     found = order(model, numbers)
     np.testing.assert_array_equal(model.inclusion_, (model.draws_["coef"][:, 0] != 0).mean(axis=0))
     assert np.all(model.inclusion_[found[:2]] == 1) and model.inclusion_[found[2:]].max() < 0.5
@@ -246,7 +250,7 @@ def test_inclusion_is_a_probability_and_zeros_are_zeros(numbers):
 
 def test_noise_has_no_findings(numbers):
     noise = np.random.default_rng(5).normal(size=400)
-    model = SSTMRegressor(6, max_iter=160, thin=2).fit(numbers.counts, noise)
+    model = SSTMRegressor(6, max_iter=160, inference=Gibbs(thin=2)).fit(numbers.counts, noise)
     assert model.inclusion_.max() < 0.9 and np.abs(model.predict(numbers.counts) - noise.mean()).max() < 0.35
 
 
@@ -272,7 +276,7 @@ def test_errors_do_not_shrink_with_supervision(numbers):
 
 
 def test_chains_are_matched_and_compared(numbers):
-    params = dict(max_iter=120, thin=2, n_chains=2)
+    params = dict(max_iter=120, inference=Gibbs(thin=2, n_chains=2))
     model = SSTMRegressor(6, n_jobs=2, **params).fit(numbers.counts, numbers.y)
     again = SSTMRegressor(6, **params).fit(numbers.counts, numbers.y)
     np.testing.assert_array_equal(model.draws_["coef"], again.draws_["coef"])
@@ -326,7 +330,7 @@ def test_chains_that_stand_still_do_not_pass_for_mixed():
 @pytest.mark.filterwarnings("ignore")
 def test_draws_go_to_arviz(numbers):
     arviz = pytest.importorskip("arviz")
-    model = SSTMRegressor(6, max_iter=40, thin=1, n_chains=2).fit(numbers.counts, numbers.y)
+    model = SSTMRegressor(6, max_iter=40, inference=Gibbs(thin=1, n_chains=2)).fit(numbers.counts, numbers.y)
     data = model.to_arviz()
     assert data.posterior["coef"].shape == (2, 20, 1, 6)
     ours, theirs = model.r_hat_, arviz.rhat(data, method="split")["coef"].to_numpy()[0]
@@ -334,7 +338,7 @@ def test_draws_go_to_arviz(numbers):
 
 
 REFUSED = [
-    ({"n_chains": 0}, "n_chains: got 0, expected a whole number >= 1"),
+    ({"inference": Gibbs(n_chains=0)}, "n_chains: got 0, expected a whole number >= 1"),
     ({"coef_scale": 0}, "coef_scale: got 0, expected a number > 0, or 'auto'"),
     ({"sigma": "large"}, "sigma: got 'large', expected a number > 0, or 'auto'"),
     ({"topic_word_prior": -1}, "topic_word_prior: got -1, expected a number > 0, or 'auto'"),

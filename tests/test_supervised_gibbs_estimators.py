@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from supertopic import SLDAClassifier, SLDARegressor, datasets, load
+from supertopic import Gibbs, SLDAClassifier, SLDARegressor, datasets, load
 from supertopic.checkpoint import Checkpoint
 from tests.naive_supervised import sampled_names
 
@@ -28,7 +28,7 @@ def test_gibbs_and_variational_fits_agree(name):
     data = datasets.simulate(500, 4, 120, 60, response=name, seed=1)
     other = estimator(name, inference="vb").fit(data.counts, data.y)
     variational, _ = aligned(other, data)
-    model = estimator(name, inference="gibbs", max_iter=160, thin=2).fit(data.counts, data.y)
+    model = estimator(name, inference=Gibbs(thin=2), max_iter=160).fit(data.counts, data.y)
     found, order = aligned(model, data)
     draws = model.draws_["intercept"][:, :, None] + model.draws_["coef"][:, :, order]
     assert draws.shape == (40, *found.shape)
@@ -73,7 +73,7 @@ def test_same_seed_same_draws_whatever_the_threads(small):
 @pytest.mark.parametrize("response", ["gaussian", "gamma"])
 def test_a_killed_fit_goes_on_to_the_same_end(small, response, tmp_path, monkeypatch):
     counts, _, y = small
-    params = dict(response=response, inference="gibbs", max_iter=24, thin=3, doc_topic_prior="auto")
+    params = dict(response=response, inference=Gibbs(thin=3), max_iter=24, doc_topic_prior="auto")
     whole = SLDARegressor(3, **params).fit(counts, y)
     saved = Checkpoint.save
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
@@ -97,7 +97,7 @@ def test_a_killed_fit_goes_on_to_the_same_end(small, response, tmp_path, monkeyp
 
 def test_draws_are_on_the_scale_of_y_and_travel_with_the_file(small, tmp_path):
     counts, y, _ = small
-    model = SLDARegressor(3, inference="gibbs", max_iter=40, thin=1, refit=False).fit(counts, 1000 + 50 * y)
+    model = SLDARegressor(3, inference=Gibbs(thin=1), max_iter=40, refit=False).fit(counts, 1000 + 50 * y)
     np.testing.assert_allclose(model.draws_["coef"].mean(axis=0)[0], model.coef_, atol=1e-4 * np.abs(model.coef_).max())
     assert model.draws_["intercept"].mean() == pytest.approx(model.intercept_, rel=1e-4)
     model.save(tmp_path / "model")
@@ -113,7 +113,7 @@ def test_missing_labels_covariates_and_several_responses(small):
     table = np.column_stack([y + 3 * extra[:, 0], rng.poisson(np.exp(-0.5 * extra[:, 0])), positive])
     table[::5, 0] = np.nan
     model = SLDARegressor(
-        3, response=["gaussian", "poisson", "gamma"], inference="gibbs", max_iter=60, thin=2, refit=False
+        3, response=["gaussian", "poisson", "gamma"], inference=Gibbs(thin=2), max_iter=60, refit=False
     ).fit(counts, table, covariates=extra)
     assert model.draws_["coef"].shape == (15, 3, 4)
     np.testing.assert_allclose(model.covariate_coef_[:2, 0], [3.0, -0.5], atol=0.5)
@@ -128,7 +128,7 @@ def test_weights_of_zero_silence_a_label(small):
     weight[:20] = 0
     missing = y.copy()
     missing[:20] = np.nan
-    params = dict(inference="gibbs", max_iter=10, thin=1)
+    params = dict(inference=Gibbs(thin=1), max_iter=10)
     silenced = SLDARegressor(3, **params).fit(counts, nonsense, sample_weight=weight)
     without = SLDARegressor(3, **params).fit(counts, missing, sample_weight=weight)
     np.testing.assert_allclose(silenced.draws_["coef"], without.draws_["coef"])
@@ -143,6 +143,6 @@ def test_what_has_no_sampler_is_refused_in_a_sentence(small):
     with pytest.raises(ValueError, match=r"weights of labels .* other than whole numbers"):
         SLDAClassifier(3, response="probit", inference="gibbs", supervision=2.5).fit(counts, y > 0)
     with pytest.raises(ValueError, match="burn_in: got 10, expected fewer sweeps than max_iter=10"):
-        SLDARegressor(3, inference="gibbs", max_iter=10, burn_in=10).fit(counts, y)
+        SLDARegressor(3, inference=Gibbs(burn_in=10), max_iter=10).fit(counts, y)
     with pytest.raises(ValueError, match="fractional count"):
         SLDARegressor(3, inference="gibbs").fit(counts.counts * 0.5, y)

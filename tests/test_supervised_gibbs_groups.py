@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from supertopic import SLDARegressor, datasets
+from supertopic import Gibbs, SLDARegressor, datasets
 from supertopic.backends.threads import Threads
 from supertopic.responses import base
 from tests import naive_gibbs
@@ -98,7 +98,7 @@ def large():
 def test_same_model_whatever_the_threads(large, response):
     counts, y = large
     y = np.round(np.exp(y - y.max() + 2)) if response == "poisson" else y
-    params = dict(response=response, inference="gibbs", max_iter=12, thin=2, doc_topic_prior="auto")
+    params = dict(response=response, inference=Gibbs(thin=2), max_iter=12, doc_topic_prior="auto")
     one, *others = (SLDARegressor(5, n_jobs=n, **params).fit(counts, y) for n in (1, 2, 4))
     for other in others:
         for name in ("coef", "dispersion", "log_joint", "alpha"):

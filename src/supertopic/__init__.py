@@ -36,16 +36,22 @@ if TYPE_CHECKING:
         TopicModel,
         load,
     )
+    from supertopic.inference.methods import CVB0, PC, SVI, VB, Gibbs
     from supertopic.selection import select_topics
 
 __all__ = [
+    "CVB0",
     "HTMM",
     "LDA",
+    "PC",
+    "SVI",
+    "VB",
     "Checkpoint",
     "Corpus",
     "DiscLDAClassifier",
     "FacetedSAGE",
     "GeoSAGE",
+    "Gibbs",
     "MedLDAClassifier",
     "MedLDAClassifierCV",
     "MedLDARegressor",
@@ -74,6 +80,7 @@ _HOMES = {
     "Stream": "documents.streams",
     "Vectorizer": "documents.vectorizer",
     "select_topics": "selection",
+    **dict.fromkeys(("CVB0", "Gibbs", "PC", "SVI", "VB"), "inference.methods"),
 }
 _MODULES = ("datasets", "metrics")
 

@@ -47,8 +47,11 @@ class Entry:
         return self.topics if option == "topics" else PARAMETERS.get(option, option)
 
     def takes(self, option: str) -> bool:
-        """Whether the estimator has the option's parameter."""
-        return self.parameter(option) in inspect.signature(self.load()).parameters
+        """Whether the estimator has the option's parameter, or one of its engines does."""
+        estimator, name = self.load(), self.parameter(option)
+        if not name.startswith("inference__"):
+            return name in inspect.signature(estimator).parameters
+        return bool(estimator.engines_with(name.partition("__")[2]))
 
 
 MODELS: dict[str, Entry] = {
@@ -94,7 +97,9 @@ MODELS: dict[str, Entry] = {
 # the options that have another name than the parameter of the estimators
 PARAMETERS = {
     "iterations": "max_iter",
-    "chains": "n_chains",
+    "chains": "inference__n_chains",
+    "sampler": "inference__sampler",
+    "batch_size": "inference__batch_size",
     "regions": "n_regions",
     "seed": "random_state",
     "jobs": "n_jobs",
@@ -140,7 +145,9 @@ def build(name: str, given: Mapping[str, Any], kind: str | None = None, **more: 
     takes = inspect.signature(estimator).parameters
     # a model with only one response has no parameter `response`, and a fast one has no `verbose`
     more = {key: value for key, value in more.items() if key in takes or key not in ("response", "verbose")}
-    return estimator(**{find_entry(name).parameter(option): value for option, value in chosen.items()}, **more)
+    params = {find_entry(name).parameter(option): value for option, value in chosen.items()}
+    of_engine = {key: params.pop(key) for key in list(params) if key.startswith("inference__")}
+    return estimator(**params, **more).set_params(**of_engine)
 
 
 def flag(option: str) -> str:

@@ -121,7 +121,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         """
         beside = {"metadata": metadata, "groups": groups, "times": times}
         self._check_parameters()
-        self._engine().read(self)
+        self._settings()
         corpus, vocabulary = self._read(X)
         table, _ = as_table(y, len(corpus), type(self).__name__)
         if table.shape[1] != 1:

@@ -117,7 +117,7 @@ class HTMM(TopicEstimator):
         """
         beside = {"metadata": metadata, "groups": groups, "times": times}
         self._check_parameters()
-        self._engine().read(self)
+        self._settings()
         rows = gather(X, documents)
         corpus, vocabulary = self._read(rows)
         sentences, spec = Sentences(corpus.counts, rows.first), self._spec(Schema())

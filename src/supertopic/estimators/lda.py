@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from supertopic.checks import check_choice
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.fitted.spec import Schema
 from supertopic.inference.gibbs.lda import fit_gibbs
+from supertopic.inference.methods import Method
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
@@ -28,7 +28,7 @@ class LDA(TopicEstimator):
     ----------
     n_topics : int
         K.
-    inference : {"vb", "cvb0", "svi", "gibbs"}
+    inference : {"vb", "cvb0", "svi", "gibbs"}, or VB, CVB0, SVI, Gibbs with parameters of their own
         Variational EM over the whole corpus; the same with topics and shares integrated out and at the mean of their
         counts (collapsed, of order zero); stochastic variational inference in mini-batches (streams, `partial_fit`);
         collapsed Gibbs sampling, whose topics are averaged over sweeps (whole counts only).
@@ -40,20 +40,6 @@ class LDA(TopicEstimator):
         EM steps (default 100), epochs (10) or sweeps (500).
     tol : float
         "vb" and "cvb0": stop when the bound gains less than this share of itself.
-    sampler : {"collapsed", "partial"}
-        "gibbs" only: topics integrated out, or drawn once per sweep (exact and parallel, mixes more slowly).
-    burn_in, thin : int
-        "gibbs" only: sweeps before the first sample that is averaged (default: half), and between two samples.
-    batch_size : int, optional
-        "svi" only; by default a fiftieth of the documents, but 16 at least and 1,024 at most.
-    learning_delay, learning_decay : float
-        "svi" only: step t moves by (learning_delay + t)^-learning_decay.
-    total_documents : int, optional
-        For `partial_fit`: how many documents there are in all. The topics, and coefficients and their errors, are those
-        of a corpus of this size, also where batches come more than once. Without it, the documents seen so far count,
-        each as often as it came: give the number if you pass over the same documents again.
-    max_doc_iter, doc_tol
-        Limits of a document's own inference in all but "gibbs": passes, and mean change of its topic counts.
     vectorizer : Vectorizer, optional
         Counts the words when X is text; travels with the saved model. None: ``Vectorizer()``, which leaves out the
         stop words of English texts (``Vectorizer(stop_words=None)`` keeps them).
@@ -71,7 +57,7 @@ class LDA(TopicEstimator):
     backend : {"threads", "cuda"} or dask.distributed.Client
         Where the work is done. "cuda" is a GPU (``pip install 'supertopic[gpu]'``, docs/scaling.md). The workers of a
         Dask client get partitions of the documents and run the same kernels; the model is the threads' up to rounding.
-        "gibbs" runs there with ``sampler="partial"`` only. A saved model has "threads".
+        "gibbs" runs there with ``Gibbs(sampler="partial")`` only. A saved model has "threads".
 
     Attributes
     ----------
@@ -94,27 +80,18 @@ class LDA(TopicEstimator):
     """
 
     engines: ClassVar[dict[str, Engine]] = {
-        "vb": Engine(fit_batch, EMSettings, 100),
+        "vb": Engine(fit_batch, EMSettings, 100, without=("per_token",)),
         "cvb0": Engine(fit_batch, EMSettings, 100, collapsed=True),
-        "svi": Engine(fit_stochastic, StochasticSettings, 10),
-        "gibbs": Engine(fit_gibbs, GibbsSettings, 500),
+        "svi": Engine(fit_stochastic, StochasticSettings, 10, without=("per_token",)),
+        "gibbs": Engine(fit_gibbs, GibbsSettings, 500, defaults={"thin": 10}, without=("n_chains",)),
     }
 
     n_topics: int = field(default=20, kw_only=False)
-    inference: str = "vb"
+    inference: str | Method = "vb"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
     topic_word_prior: float = 0.05
     max_iter: int | None = None
     tol: float = 1e-4
-    sampler: str = "collapsed"
-    burn_in: int | None = None
-    thin: int = 10
-    batch_size: int | None = None
-    learning_delay: float = 50.0
-    learning_decay: float = 0.7
-    total_documents: int | None = None
-    max_doc_iter: int = 100
-    doc_tol: float = 1e-2
     vectorizer: Any = None
     n_jobs: int | None = None
     random_state: Any = 0
@@ -124,7 +101,6 @@ class LDA(TopicEstimator):
     backend: Any = "threads"
 
     def _model(self, schema: Schema) -> Model:
-        check_choice("sampler", self.sampler, ("collapsed", "partial"))
         prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         collapsed = self._engine().collapsed
         return Model(self.n_topics, DirichletTopics(self.topic_word_prior, collapsed), prior, collapsed=collapsed)

@@ -24,6 +24,7 @@ from supertopic.fitted.predict import users_dispersion
 from supertopic.fitted.spec import Finish, Schema
 from supertopic.inference.after.margin_words import MarginWords
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
+from supertopic.inference.methods import Method
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.exact_margin import fit_exact
@@ -40,9 +41,9 @@ class MedLDA(SupervisedEstimator):
     """The parameters and engines that `MedLDARegressor` and `MedLDAClassifier` share (`SLDA` says why a dataclass)."""
 
     engines: ClassVar[dict[str, Engine]] = {
-        "vb": Engine(fit_batch, EMSettings, 40),
+        "vb": Engine(fit_batch, EMSettings, 40, without=("per_token",)),
         "cvb0": Engine(fit_batch, EMSettings, 40, collapsed=True),
-        "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 100),
+        "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 100, without=("n_chains", "sampler")),
     }
     n_topics: int = field(default=20, kw_only=False)
     refit: bool = True
@@ -53,12 +54,7 @@ class MedLDA(SupervisedEstimator):
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
     topic_word_prior: float = 0.05
     max_iter: int | None = None
-    init: str = "online"
-    n_init: int = 1
-    burn_in: int | None = None
-    thin: int = 5
     exact: bool = False
-    max_doc_iter: int = 100
     vectorizer: Any = None
     n_jobs: int | None = None
     random_state: Any = 0
@@ -75,7 +71,7 @@ class MedLDA(SupervisedEstimator):
         engine = super()._engine()
         if not self.exact:
             return engine
-        if self.inference != "vb" or self.emission != "dirichlet":
+        if self._inference() != "vb" or self.emission != "dirichlet":
             raise ValueError("exact: got True, which needs inference='vb' and emission='dirichlet'")
         return replace(engine, fit=fit_exact)
 
@@ -141,7 +137,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         "laplace" makes coefficients exactly zero; with likelihood="lda" only.
     coef_scale : float
         Standard deviation of the prior on eta, or mean absolute value, of y standardised.
-    inference : {"vb", "cvb0", "gibbs"}
+    inference : {"vb", "cvb0", "gibbs"}, or VB, CVB0, Gibbs with parameters of their own
         Variational EM, whose E-step uses the dual variables; the same, collapsed (topics and shares are integrated
         out, and stand at the mean of their counts); or a collapsed Gibbs sampler with exp(-C loss) as likelihood.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
@@ -150,10 +146,8 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         EM steps (default 40) or sweeps of the sampler (100).
     tol : float
         Stop when five steps together gain less than this share of the objective.
-    topic_word_prior, init, n_init, max_doc_iter, doc_tol
+    topic_word_prior
         As in `SLDARegressor`.
-    burn_in, thin : int
-        Of the sampler: sweeps before any is kept (half of them), and every how many-th is.
     exact : bool
         EM by steps that never lower the objective (`bound_`): documents solve their own problems, multipliers and all.
         Several times slower; for those who want to see it converge.
@@ -178,9 +172,8 @@ class MedLDARegressor(RegressorMixin, MedLDA):
     epsilon: float = 0.1
     likelihood: str = "slda"
     coef_scale: float = 10.0
-    inference: str = "vb"
+    inference: str | Method = "vb"
     tol: float = 1e-4
-    doc_tol: float = 1e-2
 
     takes: ClassVar[tuple[str, ...]] = ("epsilon_insensitive",)
 
@@ -268,7 +261,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         Standard deviation of the prior on eta, or mean absolute value.
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 0.5 for each topic.
-    inference : {"cvb0", "vb", "gibbs"}
+    inference : {"cvb0", "vb", "gibbs"}, or CVB0, VB, Gibbs with parameters of their own
         As in `MedLDARegressor`. The defaults of C, cost and alpha are those of "cvb0", which tells classes apart better
         (20 newsgroups: 0.82 of the test documents, "vb" with C = 8, cost = 256, alpha = 0.1 0.805; on four other
         corpora 0.3 to 5 points more). The sampler's loss is of each class against the rest,
@@ -293,15 +286,17 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         As in `LDA`; `bound_` is the objective above per token.
     """
 
+    engines: ClassVar[dict[str, Engine]] = {  # coarser, since the next step begins each document afresh
+        name: replace(engine, defaults={"doc_tol": 5e-2}) for name, engine in MedLDA.engines.items()
+    }
     C: float | None = None
     cost: float = 64.0
     slack: str = "n"
     class_weight: Mapping[Any, float] | str | None = None
     cross_fit: int = 0
     coef_scale: float = 1.0
-    inference: str = "cvb0"
+    inference: str | Method = "cvb0"
     tol: float = 1e-3
-    doc_tol: float = 5e-2
 
     takes: ClassVar[tuple[str, ...]] = ("hinge", "hinge_each")
 
@@ -315,7 +310,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         options = {"cost": self._at_least_zero("cost"), "slack": self.slack}
         codes, classes = as_codes(table[:, 0], who)
         options["C"] = max(_C, _C_PER_CLASS * len(classes)) if given is None else given
-        name = "hinge_each" if self.inference == "gibbs" else "hinge"
+        name = "hinge_each" if self._inference() == "gibbs" else "hinge"
         return Read(codes[:, None], (Target(names[0], name, classes=classes, options=options),), classes)
 
     def _alpha(self, schema: Schema) -> Any:

@@ -12,6 +12,7 @@ from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.fitted.spec import Schema
 from supertopic.inference.gibbs.mixture import fit_mixture_gibbs
+from supertopic.inference.methods import Method
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
@@ -27,13 +28,13 @@ class MixtureOfCategoricals(TopicEstimator):
     ----------
     n_topics : int
         K.
-    inference : {"vb", "svi", "gibbs"}
+    inference : {"vb", "svi", "gibbs"}, or VB, SVI, Gibbs with parameters of their own
         Variational EM (EM, when `topic_word_prior` is 0); the same in mini-batches; collapsed Gibbs sampling.
     doc_topic_prior : float or K floats
         alpha, the prior on the topics' shares of the corpus.
     topic_word_prior : float
         Smoothing of the topics; 0 fits them by maximum likelihood ("vb" and "svi" only).
-    max_iter, tol, burn_in, thin, batch_size, learning_delay, learning_decay, total_documents
+    max_iter, tol
         As in `LDA`.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
@@ -48,23 +49,17 @@ class MixtureOfCategoricals(TopicEstimator):
 
     membership_ = "single"  # tells `supertopic.metrics` that the likelihood has a closed form
     engines: ClassVar[dict[str, Engine]] = {
-        "vb": Engine(fit_batch, EMSettings, 100),
-        "svi": Engine(fit_stochastic, StochasticSettings, 10),
-        "gibbs": Engine(fit_mixture_gibbs, GibbsSettings, 100),
+        "vb": Engine(fit_batch, EMSettings, 100, without=("per_token",)),
+        "svi": Engine(fit_stochastic, StochasticSettings, 10, without=("per_token",)),
+        "gibbs": Engine(fit_mixture_gibbs, GibbsSettings, 100, without=("n_chains", "sampler")),
     }
 
     n_topics: int = field(default=20, kw_only=False)
-    inference: str = "vb"
+    inference: str | Method = "vb"
     doc_topic_prior: float | Sequence[float] | np.ndarray = 1.0
     topic_word_prior: float = 0.05
     max_iter: int | None = None
     tol: float = 1e-5
-    burn_in: int | None = None
-    thin: int = 5
-    batch_size: int | None = None
-    learning_delay: float = 50.0
-    learning_decay: float = 0.7
-    total_documents: int | None = None
     vectorizer: Any = None
     n_jobs: int | None = None
     random_state: Any = 0

@@ -31,6 +31,7 @@ from supertopic.fitted.checks import check_temperature
 from supertopic.fitted.fit import kept
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.spec import Schema
+from supertopic.inference.methods import Method
 from supertopic.inference.settings import EMSettings, Engine, StochasticSettings
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
@@ -326,10 +327,10 @@ class SAGETopics(_Deviating):
         "exponential" only: the larger, the sparser.
     background, unseen
         As in `SAGEClassifier`.
-    inference : {"vb", "svi"}
+    inference : {"vb", "svi"}, or VB, SVI with parameters of their own
         Variational EM over the whole corpus, or in mini-batches (streams, `partial_fit`); one Newton step for the
         deviations in every M-step.
-    doc_topic_prior, max_iter, tol, batch_size, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
+    doc_topic_prior, max_iter, tol
         As in `LDA`.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
@@ -344,8 +345,8 @@ class SAGETopics(_Deviating):
     """
 
     engines: ClassVar[dict[str, Engine]] = {
-        "vb": Engine(fit_batch, EMSettings, 100),
-        "svi": Engine(fit_stochastic, StochasticSettings, 10),
+        "vb": Engine(fit_batch, EMSettings, 100, without=("per_token",)),
+        "svi": Engine(fit_stochastic, StochasticSettings, 10, without=("per_token",)),
     }
 
     n_topics: int = field(default=20, kw_only=False)
@@ -353,16 +354,10 @@ class SAGETopics(_Deviating):
     gamma: float = 1.0
     background: str = "fitted"
     unseen: float = 0.1
-    inference: str = "vb"
+    inference: str | Method = "vb"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
     max_iter: int | None = None
     tol: float = 1e-4
-    batch_size: int | None = None
-    learning_delay: float = 50.0
-    learning_decay: float = 0.7
-    total_documents: int | None = None
-    max_doc_iter: int = 100
-    doc_tol: float = 1e-2
     vectorizer: Any = None
     n_jobs: int | None = None
     random_state: Any = 0

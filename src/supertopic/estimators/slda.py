@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from supertopic.documents.labels import (
 )
 from supertopic.estimators.shared.counts import check_counts
 from supertopic.estimators.shared.default_priors import default_alpha, default_smoothing
-from supertopic.estimators.shared.reading.checks import check_folds, require_whole
+from supertopic.estimators.shared.reading.checks import check_folds
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.chains import diagnose
@@ -33,9 +33,10 @@ from supertopic.fitted.certainty.levels import own_levels
 from supertopic.fitted.finish import Coefficients
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import users_dispersion
-from supertopic.fitted.spec import Finish, Schema, Spec
+from supertopic.fitted.spec import Finish, Schema
 from supertopic.inference.after.class_sets import classes_within
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
+from supertopic.inference.methods import Method
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, PredictionSettings, StochasticSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.m_step_glm import GLMStep
@@ -55,7 +56,7 @@ class SLDA(SupervisedEstimator):
     engines: ClassVar[dict[str, Engine]] = {
         "vb": Engine(fit_batch, EMSettings, 60),
         "svi": Engine(fit_stochastic, StochasticSettings, 10, short=3),
-        "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, short=100),
+        "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, short=100, without=("sampler",)),
         "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=6, collapsed=True, at_mode=True),
     }
 
@@ -69,26 +70,13 @@ class SLDA(SupervisedEstimator):
     ensemble: int = 1
     coef_prior: str = "normal"
     coef_scale: float = 10.0
-    per_token: bool = False
-    inference: str = "auto"
+    inference: str | Method = "auto"
     counts: str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
     topic_word_prior: float | None = None
     emission: str = "dirichlet"
     max_iter: int | None = None
     tol: float = 1e-4
-    init: str = "online"
-    n_init: int = 1
-    burn_in: int | None = None
-    thin: int = 5
-    n_chains: int = 1
-    validation_fraction: float = 0.125
-    batch_size: int | None = None
-    learning_delay: float = 50.0
-    learning_decay: float = 0.7
-    total_documents: int | None = None
-    max_doc_iter: int = 100
-    doc_tol: float = 1e-2
     vectorizer: Any = None
     n_jobs: int | None = None
     random_state: Any = 0
@@ -109,22 +97,12 @@ class SLDA(SupervisedEstimator):
         """The name of the engine; "auto" is the one that predicts best of those that can fit the model."""
         if self.inference != "auto":
             return super()._inference()
-        learns_alpha = isinstance(self.doc_topic_prior, str)
-        others = learns_alpha or self.emission != "dirichlet" or self.per_token
-        return "vb" if others else "pc"
+        return "vb" if isinstance(self.doc_topic_prior, str) or self.emission != "dirichlet" else "pc"
 
     def _engine(self) -> Engine:
         engine = super()._engine()
         check_counts(self.counts, self._inference(), engine.at_mode)
-        require_whole(self, "n_chains")
-        if int(self.n_chains) > 1 and self._inference() != "gibbs":
-            raise ValueError(
-                f"n_chains: got {self.n_chains!r} with inference={self.inference!r}; only 'gibbs' has chains"
-            )
         return engine
-
-    def _spec(self, schema: Schema) -> Spec:
-        return replace(super()._spec(schema), n_chains=int(self.n_chains))
 
     def _finish(self, schema: Schema) -> Finish:
         if share := self._honest_share():
@@ -149,9 +127,6 @@ class SLDA(SupervisedEstimator):
                 f"honest: got {self.honest:g} with supervision='auto', which looks at all labels; expected a number"
             )
         return float(self.honest)
-
-    def _per_token(self) -> bool:
-        return bool(self.per_token)
 
     def _coef_step(self, response: Response) -> CoefStep:
         return PredictionStep() if self._engine().at_mode else GLMStep()
@@ -201,7 +176,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         hold what they promise, and `coef_std_`. Five folds cost up to 1.5 times the fit; those of "pc", which come as
         far as the fit by longer steps, 0.9 to 1.3 times with 4,000 documents, and 1.3 to 1.9 with 1,000. 0: all of
         this comes from documents that the topics were fitted to, and intervals and errors are too narrow where
-        `supervision` is above 1 (`dispersion_` of "pc" comes from the documents of `validation_fraction`). So it is for
+        `supervision` is above 1 (`dispersion_` of "pc" comes from the documents that `PC` holds out). So it is for
         `partial_fit`, streams and `refit=False`.
     honest : float
         Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
@@ -215,29 +190,14 @@ class SLDARegressor(RegressorMixin, SLDA):
     coef_prior, coef_scale : {"flat", "normal", "laplace"}, float
         Prior on the differences of eta from a common level (for "gaussian", of y standardised), and its scale. The
         level itself, which is the base rate of y, is not shrunk. "laplace" puts topics exactly at the level.
-    per_token : bool
-        Give every token its own term of the response in the E-step, as the paper does, rather than one term for all
-        tokens of a document. Exact and slower; the difference shrinks as one over a document's length.
-    inference : {"auto", "pc", "vb", "svi", "gibbs"}
+    inference : {"auto", "pc", "vb", "svi", "gibbs"}, or PC, VB, SVI, Gibbs with parameters of their own
         "pc" (prediction-constrained) trains the topics for prediction: shares are inferred without y, and topics follow
         the gradient of y's log-likelihood through that inference. The response is then that of theta, the mode of the
         shares, instead of Zbar, and `doc_topic_prior` is the prior's pseudo-count. It also learns from Streams.
         "vb" is variational EM for the paper's model, "svi" its stochastic version, "gibbs" collapsed Gibbs sampling,
         which keeps draws of eta; that takes whole counts, and all responses but those with a canonical link.
-        "auto" is "pc", which predicts best; but "vb" for what "pc" cannot fit: `emission="sage"`, `per_token=True` and
-        an alpha that is learned.
-    validation_fraction : float
-        "pc" only: the share of labelled documents that are held out whole. They say when to stop, and `dispersion_` is
-        that of their labels; then a few last epochs go over all documents. If no epoch predicts their labels better
-        than the topics that training starts from, these stay. A fraction of 0 holds out none, and
-        trains for `max_iter` epochs. Of a stream, 10,000 documents at most are held out, and of the batches of
-        `partial_fit` none.
-    burn_in, thin : int
-        "gibbs" only: sweeps before the first draw that is kept (default: half), and between two of them.
-    n_chains : int
-        "gibbs" only: chains from different seeds, in parallel under `n_jobs`. Topics and `coef_` are those of the best
-        (highest log joint); the others' topics are matched with its, and `draws_` holds all, the best chain's first. A
-        warning says if they disagree (`r_hat_` above 1.1).
+        "auto" is "pc", which predicts best; but "vb" for what "pc" cannot fit: `emission="sage"` and an alpha that
+        is learned.
     counts : {"auto", "raw", "log"}
         "log" ("pc" only) takes log2(1 + count) for every count: that a document repeats a word then says less than its
         first use. "auto" is "log" where documents repeat seldom words 1.9 times as often as topics explain, as whole
@@ -248,20 +208,13 @@ class SLDARegressor(RegressorMixin, SLDA):
     topic_word_prior : float, optional
         Smoothing of the topics, by default 0.05. For "pc", but not for "softmax", it is D min(n, 200)/200V if that is
         more, for D documents of n tokens on average and V words.
-    init : {"online", "uniform"}
-        First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
-    n_init : int
-        Fits from different first topics, of which the one with the highest bound is kept.
     emission : {"dirichlet", "sage"}
         How topics make words: Dirichlet topics, or sparse deviations from a background as in `SAGETopics` (its
         exponential prior; "vb" and "svi" only).
     max_iter : int, optional
         EM steps (default 60), epochs (10; for "pc" at most 40, and 0 keeps the topics that it starts from) or sweeps
         (500).
-    batch_size : int, optional
-        Documents of a mini-batch: by default a sixteenth of all documents, but 16 at least and 256 at most ("pc"); or a
-        fiftieth, but 16 at least and 1,024 at most ("svi").
-    tol, learning_delay, learning_decay, total_documents, max_doc_iter, doc_tol
+    tol
         As in `LDA`.
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
@@ -383,10 +336,10 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         0, 1, … are then the classes.
     class_weight : dict, "balanced" or None
         Weights of the classes' responses.
-    inference : {"auto", "pc", "vb", "svi", "gibbs"}
+    inference : {"auto", "pc", "vb", "svi", "gibbs"}, or PC, VB, SVI, Gibbs with parameters of their own
         As in `SLDARegressor`. "pc" tells classes apart better than "vb", many classes above all: there it starts from
         the topics of a quick max-margin fit (`MedLDAClassifier`).
-    n_topics, supervision, refit, coef_prior, coef_scale, per_token, ...
+    n_topics, supervision, refit, coef_prior, coef_scale, ...
         As in `SLDARegressor`.
 
     Attributes

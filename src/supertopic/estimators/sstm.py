@@ -30,6 +30,7 @@ from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import users_dispersion
 from supertopic.fitted.spec import Finish, Schema, Spec, against_rest
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
+from supertopic.inference.methods import Method
 from supertopic.inference.settings import Engine, GibbsSettings
 from supertopic.responses.base import Response
 
@@ -41,7 +42,9 @@ _FIRST = 0.1  # topic_word_prior before it is learned
 class SSTM(SupervisedEstimator):
     """The parameters that `SSTMRegressor` and `SSTMClassifier` share, and the sparse estimate."""
 
-    engines: ClassVar[dict[str, Engine]] = {"gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500)}
+    engines: ClassVar[dict[str, Engine]] = {
+        "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, without=("sampler",))
+    }
 
     n_topics: int = field(default=20, kw_only=False)
     coef_prior: str = "spike_slab"
@@ -56,10 +59,8 @@ class SSTM(SupervisedEstimator):
     concentrate: bool = True
     fit_intercept: bool = True
     refit: bool = True
+    inference: str | Method = "gibbs"
     max_iter: int | None = None
-    burn_in: int | None = None
-    thin: int = 5
-    n_chains: int = 1
     vectorizer: Any = None
     n_jobs: int | None = None
     random_state: Any = 0
@@ -71,7 +72,6 @@ class SSTM(SupervisedEstimator):
     def _engine(self) -> Engine:
         """The sampler."""
         self._is_auto("sigma")
-        require_whole(self, "n_chains")
         return super()._engine()
 
     def _spec(self, schema: Schema) -> Spec:
@@ -86,7 +86,7 @@ class SSTM(SupervisedEstimator):
             spike=self._has_spike(),
         )
         engine = replace(spec.engine, fit=partial(fit_supervised_gibbs, options=options))
-        return replace(spec, engine=engine, n_chains=int(self.n_chains), unit=self._sigma())
+        return replace(spec, engine=engine, unit=self._sigma())
 
     def _finish(self, schema: Schema) -> Finish:
         return SparseChoice(bool(self.refit), self._budget(), self._has_spike(), bool(self.concentrate))
@@ -214,13 +214,11 @@ class SSTMRegressor(RegressorMixin, SSTM):
         the mean of y, or zero for two classes. More classes always have one.
     refit : bool
         Fit the coefficients of the chosen topics once more, on topic shares inferred without y, as at prediction.
-    max_iter, burn_in, thin : int
-        Sweeps (500), sweeps before the first draw that is kept (half), and between two of them.
-    n_chains : int
-        Chains from different seeds, in parallel under `n_jobs`. Topics and `coef_` are those of the best (highest log
-        joint); the others' topics are matched with its, and `draws_` holds all, the best chain's first. If they
-        disagree (R̂ above 1.1), intervals, means and probabilities are those of the best chain alone (`pooled_`), and
-        a warning says so.
+    inference : "gibbs", or Gibbs with parameters of its own
+        Of several chains (``Gibbs(n_chains=4)``) that disagree (R̂ above 1.1), intervals, means and probabilities are
+        those of the best alone (`pooled_`), and a warning says so.
+    max_iter : int, optional
+        Sweeps (500).
     vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 

@@ -37,7 +37,7 @@ class TopicModel(SLDA):
         A response of the registry for each column of y: one for all, one per column, or by the columns' names. "auto"
         takes text and booleans as classes, and whole numbers as ratings ("ordinal"), classes or counts; where they
         might be something else, a warning says so. Other numbers are "gaussian".
-    n_topics, link, supervision, refit, coef_prior, coef_scale, per_token, inference, doc_topic_prior, ...
+    n_topics, link, supervision, refit, coef_prior, coef_scale, inference, doc_topic_prior, ...
         As in `SLDARegressor`.
 
     Attributes

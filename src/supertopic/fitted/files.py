@@ -18,6 +18,7 @@ from supertopic.fitted.checks import check_fitted, check_params, check_schema
 from supertopic.fitted.fitted import Certainty, Fitted, Members, Vocabulary
 from supertopic.fitted.spec import Schema, Spec, Tokens
 from supertopic.inference.after.words import WordPart
+from supertopic.inference.methods import Method
 from supertopic.inference.variational.climb import Climb
 from supertopic.inference.variational.m_step_margin import Duals
 from supertopic.model import DocumentTerms, restore_state
@@ -25,7 +26,7 @@ from supertopic.persistence import is_storable, read_model, write_file, write_mo
 from supertopic.plain_values import decode, encode
 
 _SINGLE = ("trace", "doc_topic", "doc_covariates", "average")  # arrays of a Fitted itself
-_VECTORIZER = "$vectorizer"  # the tag of a Vectorizer among the parameters
+_VECTORIZER, _METHOD = "$vectorizer", "$inference"  # the tags of these among the parameters
 
 
 class Owner(Protocol):
@@ -225,6 +226,8 @@ def _encode_params(estimator: Owner) -> tuple[dict[str, Any], dict[str, np.ndarr
             continue
         if isinstance(value, Vectorizer):
             params[name] = {_VECTORIZER: encode(value.get_params(deep=False), name)}
+        elif isinstance(value, Method):
+            params[name] = {_METHOD: value.to_plain()}
         elif type(value) is np.ndarray and is_storable(value):
             arrays[f"param.{name}"] = value
         else:
@@ -235,6 +238,8 @@ def _encode_params(estimator: Owner) -> tuple[dict[str, Any], dict[str, np.ndarr
 def _decode_param(value: Any) -> Any:
     if isinstance(value, dict) and list(value) == [_VECTORIZER]:
         return Vectorizer.of_file(decode(value[_VECTORIZER]))
+    if isinstance(value, dict) and list(value) == [_METHOD]:
+        return Method.from_plain(value[_METHOD])
     return decode(value)
 
 

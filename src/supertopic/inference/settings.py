@@ -1,7 +1,6 @@
-"""What an engine reads of an estimator's parameters: one class of settings per kind of engine.
+"""What an engine reads of an estimator's parameters and its `inference`: one class of settings per kind of engine.
 
-A field has the name of the parameter it is read from. An estimator that does not have the parameter leaves the engine
-its default, so that no estimator carries parameters that are not its own.
+A field has the name of the parameter it is read from. Where there is none, or it is None, the engine has its default.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 from supertopic.checks import check_choice, check_number, check_whole
+from supertopic.inference.methods import Method
 from supertopic.inference.task import Fit
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.step import Schedule
@@ -23,7 +23,7 @@ class EMSettings:
     max_iter: int = 100
     tol: float = 1e-5
     max_doc_iter: int = 100
-    doc_tol: float = 1e-3
+    doc_tol: float = 1e-2
     init: str = "online"
     n_init: int = 1
     verbose: int = 0
@@ -48,11 +48,11 @@ class StochasticSettings:
 
     max_iter: int = 10
     batch_size: int | None = None
-    learning_delay: float = 10.0
+    learning_delay: float = 50.0
     learning_decay: float = 0.7
     total_documents: int | None = None
     max_doc_iter: int = 100
-    doc_tol: float = 1e-3
+    doc_tol: float = 1e-2
     init: str = "online"
     n_init: int = 1
     verbose: int = 0
@@ -82,8 +82,9 @@ class GibbsSettings:
     """Of a Gibbs sampler: sweeps, of which the first `burn_in` (half by default) are not kept."""
 
     max_iter: int = 500
+    n_chains: int = 1
     burn_in: int = None  # type: ignore[assignment]  # set after it is read
-    thin: int = 10
+    thin: int = 5
     sampler: str = "collapsed"
     init: str = "online"
     n_init: int = 1
@@ -91,6 +92,7 @@ class GibbsSettings:
 
     def __post_init__(self) -> None:
         _check_start(self)
+        check_whole("n_chains", self.n_chains)
         check_whole("thin", self.thin)
         check_whole("burn_in", self.burn_in, least=0, or_none=True)
         check_choice("sampler", self.sampler, ("collapsed", "partial"))
@@ -118,6 +120,7 @@ class PredictionSettings:
     max_iter: int = 40
     validation_fraction: float = 0.125
     batch_size: int | None = None
+    total_documents: int | None = None
     init: str = "online"
     n_init: int = 1
     verbose: int = 0
@@ -136,6 +139,7 @@ class PredictionSettings:
     def __post_init__(self) -> None:
         _check_start(self, least=0)  # no epoch: the topics that training starts from
         check_whole("batch_size", self.batch_size, or_none=True)
+        check_whole("total_documents", self.total_documents, or_none=True)
         check_number("validation_fraction", self.validation_fraction)
         if not self.validation_fraction < 1:
             raise ValueError(f"validation_fraction: got {self.validation_fraction!r}, expected a number below 1")
@@ -164,11 +168,22 @@ class Engine:
     fold: float = 0.375  # … and as a part of the whole fit's: five fits to four fifths of the documents cost 1.5 fits
     longest_fold: int = 10**9  # epochs of these fits at most, for "pc", which takes longer steps instead
     at_mode: bool = False
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # of this model, other than those of the settings
+    without: tuple[str, ...] = ()  # what this model does not have of the engine's own parameters
 
-    def read(self, estimator: Any) -> Any:
-        """The settings, from the estimator's parameters of the same names; refuses values that make no sense."""
-        params = estimator.get_params(deep=False)
-        given = {field.name: params[field.name] for field in fields(self.settings) if field.name in params}
-        if given.get("max_iter") is None:
-            given["max_iter"] = self.max_iter
-        return self.settings(**given)
+    def read(self, params: Mapping[str, Any], method: Method) -> Any:
+        """The settings, from parameters of the same names; refuses values that make no sense.
+
+        params : of the estimator; method : what it was given as `inference`
+        """
+        given = {"max_iter": self.max_iter, **self.defaults}
+        for one in (params, method.get_params(deep=False)):
+            given |= {name: value for name, value in one.items() if value is not None}
+        return self.settings(**{one.name: given[one.name] for one in fields(self.settings) if one.name in given})
+
+    def require(self, method: Method, who: str) -> None:
+        """Refuse what this model does not have of the engine's own parameters."""
+        for name in self.without:
+            value, plain = getattr(method, name), getattr(type(method)(), name)
+            if value != plain:
+                raise ValueError(f"{name}: got {value!r}, which {who} does not have with inference={method.name!r}")

@@ -41,6 +41,7 @@ from supertopic.fitted.streaming import fit_batch, fit_stream, survey, warned_un
 from supertopic.fitted.topic_effects import TopicEffects, topic_effects, topic_names
 from supertopic.fitted.training import Training
 from supertopic.html_tables import TopicFrame
+from supertopic.inference.methods import Method
 from supertopic.inference.settings import Engine
 from supertopic.metrics import perplexity
 from supertopic.model import Model
@@ -63,6 +64,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     """Base of all estimators. A subclass says which Model its parameters describe, and which engines can fit it."""
 
     engines: ClassVar[dict[str, Engine]]  # by the name in `inference=`
+    inference: Any
 
     fitted_: Fitted  # everything that a fit has found; the other attributes show parts of it
     n_features_in_: int
@@ -91,18 +93,20 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _spec(self, schema: Schema) -> Spec:
         """What is to be fitted."""
-        engine = self._engine()
-        params = self.get_params(deep=False)
+        engine, settings, method = self._engine(), self._settings(), self._method()
+        params = {**self.get_params(deep=False), "inference": self._inference()}
+        params |= {f"inference__{name}": value for name, value in method.get_params(deep=False).items()}
         return Spec(
             name=type(self).__name__,
             model=self._model(schema),
             engine=engine,
-            settings=engine.read(self),
+            settings=settings,
             inference=self._inference(),
             schema=schema,
             finish=self._finish(schema),
             place=self._place(),
             identity={name: fingerprint_value(params[name]) for name in sorted(set(params) - _NOT_OF_A_FIT)},
+            n_chains=int(getattr(settings, "n_chains", 1)),
         )
 
     def _spec_of(self, schema: Schema, corpus: Corpus) -> Spec:
@@ -119,14 +123,33 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """What the parameter `inference` may be."""
         return list(cls.engines)
 
+    @classmethod
+    def engines_with(cls, parameter: str) -> list[str]:
+        """The names of the engines that have a parameter of their own."""
+        if "inference" not in cls._get_param_names():
+            return []
+        others = [name for name, engine in cls.engines.items() if parameter not in engine.without]
+        return [name for name in others if name in Method.with_parameter(parameter)]
+
     def _inference(self) -> str:
-        """The name of the engine: the parameter `inference`, which an estimator with one engine does not have."""
-        if len(self.engines) == 1:
-            return next(iter(self.engines))
-        if self.inference not in self.engines:
+        """The name of the engine: the parameter `inference`, which some estimators with one engine do not have."""
+        asked = getattr(self, "inference", next(iter(self.engines)))
+        name = asked.name if isinstance(asked, Method) else asked
+        if not isinstance(name, str) or name not in self.engines:
             names = ", ".join(map(repr, self.inference_names()))
-            raise ValueError(f"inference: got {self.inference!r}, expected one of {names}")
-        return str(self.inference)
+            raise ValueError(f"inference: got {asked!r}, expected one of {names}")
+        return name
+
+    def _method(self) -> Method:
+        """What serves the engine alone: the parameter `inference`, or what its name stands for."""
+        asked = getattr(self, "inference", Method())
+        return asked if isinstance(asked, Method) else Method.named(self._inference())
+
+    def _settings(self) -> Any:
+        """What the engine reads of the parameters; refuses values that make no sense."""
+        engine, method = self._engine(), self._method()
+        engine.require(method, type(self).__name__)
+        return engine.read(self.get_params(deep=False), method)
 
     def _engine(self) -> Engine:
         check_params(self.get_params(deep=False))
@@ -150,7 +173,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         groups : (D,) who a document belongs to, such as its author; or the name of a column of `metadata`
         times : (D,) dates or numbers; or the name of a column of `metadata`
         """
-        self._engine().read(self)
+        self._settings()
         beside = {"metadata": metadata, "groups": groups, "times": times}
         if isinstance(X, Stream):
             refuse_beside(y=y, **beside)
@@ -185,7 +208,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self._step(self._spec(Schema()), Training.unlabelled(corpus, known), vocabulary)
 
     def _step(self, spec: Spec, training: Training, vocabulary: Vocabulary) -> Self:
-        before, batches = getattr(self, "fitted_", None), self.engines["svi"].read(self)
+        before = getattr(self, "fitted_", None)
+        batches = self.engines["svi"].read(self.get_params(deep=False), self._method())
         return self._take(fit_batch(spec, training, vocabulary, self._seed(), before, batches))
 
     def _read_batch(self, X: Any) -> tuple[Corpus, Vocabulary]:
@@ -505,6 +529,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Refuse what no fit of this kind of model has found."""
 
     # --- scikit-learn's manners ---------------------------------------------------------------------------------
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of the engine too: ``set_params(inference__n_chains=4)``."""
+        nested = [name.partition("__")[2] for name in params if name.startswith("inference__")]
+        if nested and hasattr(self, "inference"):
+            self.inference = params.pop("inference", self.inference)
+            self.inference = clone(self._method())
+            self.inference.require(nested)
+        return super().set_params(**params)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: without_client(value) for name, value in super().__getstate__().items()}

@@ -88,7 +88,7 @@ class SupervisedEstimator(TopicEstimator):
         sample_weight : (D,) weights of the documents' responses
         embeddings : (D, E) numbers, such as those of a language model
         """
-        self._engine().read(self)
+        self._settings()
         self._check_parameters()
         beside = {
             "metadata": metadata, "groups": groups, "times": times, "sample_weight": sample_weight,
@@ -192,7 +192,7 @@ class SupervisedEstimator(TopicEstimator):
             more = np.empty((len(classes), table.shape[1]), dtype=object)
             more[:] = np.asarray(list(classes), dtype=object)[:, None]
             table = np.concatenate([table, more])
-        total = getattr(self, "total_documents", None)
+        total = getattr(self._method(), "total_documents", None)
         return self._schema(self._read_targets(table, names), corpus, total, **columns)
 
     # --- what the parameters ask for ----------------------------------------------------------------------------
@@ -269,7 +269,7 @@ class SupervisedEstimator(TopicEstimator):
             response=response,
             coef_prior=self._coef_prior(),
             coef_step=self._coef_step(response),
-            per_token=self._per_token(),
+            per_token=bool(getattr(self._method(), "per_token", False)),
             collapsed=collapsed,
             n_covariates=schema.n_covariates,
         )
@@ -277,10 +277,6 @@ class SupervisedEstimator(TopicEstimator):
     def _emission_name(self) -> str:
         """How topics make words."""
         return str(self.emission)
-
-    def _per_token(self) -> bool:
-        """Whether the E-step gives every token its own term of the response."""
-        return False
 
     def _topic_word_prior(self, schema: Schema, response: Response) -> float:
         return self.topic_word_prior

@@ -57,8 +57,8 @@ def _bound(model: TopicEstimator, ax: Axes | None) -> Any:
     ax = style.new_axes(ax, 1.9)
     ax.plot(steps, trace, color=style.MORE, linewidth=1.1, marker="o" if len(trace) < 60 else None, markersize=2)
     sampler = bool(getattr(model, "draws_", None))
-    if sampler and hasattr(model, "burn_in"):
-        burn_in = model.n_iter_ // 2 if model.burn_in is None else model.burn_in
+    burn_in = getattr(model.fitted_.spec.settings, "burn_in", None)
+    if sampler and burn_in is not None:
         ax.axvline(burn_in, color=style.LESS, linewidth=0.8, linestyle=":")
         ax.annotate("burn-in ends", (burn_in, 0), xycoords=("data", "axes fraction"), xytext=(2, 3),
                     textcoords="offset points", fontsize=style.SMALL, color=style.LESS)  # fmt: skip
@@ -81,7 +81,7 @@ def _support(counts: np.ndarray, ax: Axes | None) -> Any:
 
 
 def _draws(model: TopicEstimator, what: str, draws: np.ndarray, target: object, ax: Axes | None) -> Any:
-    n_chains = int(getattr(model, "n_chains", 1)) if what in _BY_CHAIN else 1
+    n_chains = model.fitted_.spec.n_chains if what in _BY_CHAIN else 1
     label, kind = what, "topic " if what in ("coef", "alpha") else ""
     if what == "coef":
         table = getattr(model, "coefficients_", None)

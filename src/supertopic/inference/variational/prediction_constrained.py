@@ -208,8 +208,6 @@ def check_task(task: Task) -> None:
         )
     if model.doc_topic_prior.learns:
         raise ValueError("doc_topic_prior: inference='pc' does not learn it; expected a number, or one per topic")
-    if model.per_token:
-        raise ValueError("per_token: got True, but inference='pc' infers topics without y; expected False")
 
 
 class Course(Engine):

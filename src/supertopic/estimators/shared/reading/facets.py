@@ -65,7 +65,7 @@ class FacetedEstimator(TopicEstimator):
     def _check(self) -> FacetPrior:
         """Refuses parameters that make no sense, before any work is done."""
         require_whole(self, "n_topics")
-        self._engine().read(self)
+        self._settings()
         self._place()
         DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
         return FacetPrior(self.prior, self.gamma, self.background, self.unseen, self.interaction_gamma)
