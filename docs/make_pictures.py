@@ -70,7 +70,9 @@ def main() -> None:
     save(classes.plot.residuals(texts[test], package[test]), "plot_confusion")
     save(classes.plot.map(y=package[train]), "plot_map")
     save(SAGETopics(8, vectorizer=words).fit(texts[train]).plot.deviations(), "plot_deviations")
-    sampled = SSTMRegressor(10, max_iter=200, inference=Gibbs(n_chains=2), vectorizer=words).fit(texts[train], size[train])
+    sampled = SSTMRegressor(10, max_iter=200, inference=Gibbs(n_chains=2), vectorizer=words).fit(
+        texts[train], size[train]
+    )
     save(sampled.plot.trace("coef"), "plot_trace")
     tried = select_topics(
         SLDARegressor(cross_fit=0, vectorizer=words), texts[train], size[train], [5, 10, 20, 40], cv=3

@@ -5,7 +5,16 @@ import pandas as pd
 import pytest
 from scipy.special import expit, ndtr, softmax
 
-from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor, SSTMClassifier, SSTMRegressor, TopicModel, load
+from supertopic import (
+    Gibbs,
+    MedLDAClassifier,
+    SLDAClassifier,
+    SLDARegressor,
+    SSTMClassifier,
+    SSTMRegressor,
+    TopicModel,
+    load,
+)
 from supertopic.datasets import simulate
 from tests import naive_effects
 
@@ -146,7 +155,7 @@ def test_margins_have_effects_on_their_probabilities():
 
 def test_a_posterior_has_one_estimate_with_its_own_interval():
     X, y = simulated("gaussian")
-    model = SSTMRegressor(4, max_iter=60, thin=2).fit(X, y)
+    model = SSTMRegressor(4, max_iter=60, inference=Gibbs(thin=2)).fit(X, y)
     table = model.effects().set_index("topic").sort_index()
     assert ((table["lower"] <= table["effect"]) & (table["effect"] <= table["upper"])).all()
     shares = model.doc_topic_.astype(float)
@@ -162,7 +171,7 @@ def test_a_posterior_has_one_estimate_with_its_own_interval():
 def test_a_posterior_of_classes_keeps_its_level():
     """Each class against the rest, made to sum to one: draws by hand."""
     X, y = simulated("softmax")
-    model = SSTMClassifier(4, max_iter=40, thin=5).fit(X, y)
+    model = SSTMClassifier(4, max_iter=40, inference=Gibbs(thin=5)).fit(X, y)
     shares, found = model.doc_topic_.astype(float), []
     topics, level = model.draws_["coef"][..., :4], model.draws_["intercept"]
     low, high = np.quantile(shares[:, 1], [0.1, 0.9])
