@@ -40,7 +40,7 @@ def spec_of(estimator: LDA) -> Spec:
 
 
 def batch_of(spec: Spec, matrix: sp.csr_matrix) -> Batch:
-    return Training.unlabelled(as_corpus(matrix)).batch(spec.model.n_topics, spec.schema)
+    return Training.unlabelled(as_corpus(matrix)).batch(spec)
 
 
 class Enough(Exception):

@@ -117,9 +117,8 @@ def run_ours(documents: Documents, n_topics: int, inference: str, n_jobs: int) -
         processor.append(time.process_time())
         final.update(arrays)
 
-    ours.watch(
-        ours.lda(n_topics, inference, PASSES[inference] + 1, n_jobs, inference__burn_in=0), documents.train, look
-    )
+    engine = {"inference__burn_in": 0} if inference == "gibbs" else {}
+    ours.watch(ours.lda(n_topics, inference, PASSES[inference] + 1, n_jobs, **engine), documents.train, look)
     seconds = wall[-1] - wall[0]
     topics = final["topic" if inference == "gibbs" else "word_topic"]
     before = time.perf_counter()
