@@ -1,13 +1,16 @@
 """`supertopic warm-up`, and the line that says what a first fit waits for."""
 
+import json
 import re
 
 import numba
+import pytest
 
 import supertopic
 from supertopic.cli import warm_up
 from supertopic.progress import telling_of_compilation
 from tests.cli_tools import run
+from tests.test_golden_fits import FOLDER
 
 
 def test_the_fits_are_of_models_that_exist():
@@ -24,6 +27,13 @@ def test_fits_run_in_processes_of_their_own(monkeypatch):
     monkeypatch.setattr(warm_up, "FITS", {"nothing": "raise RuntimeError('no such thing')"})
     done = run("warm-up")
     assert done.exit_code == 1 and "the fit of nothing failed: RuntimeError: no such thing" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["slda-gaussian-vb-covariates", "slda-softmax-pc", "disclda", "lda-cvb0"])
+def test_what_one_model_needs_to_predict(name):
+    done = run("warm-up", FOLDER / f"{name}.supertopic", "--json")
+    assert done.exit_code == 0 and json.loads(done.stdout)["seconds"]["prediction"] >= 0, done.output
+    assert "Ready to predict after" in done.stderr
 
 
 def test_compilation_is_announced_once(capsys):

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from supertopic.cli import options as opt
+from supertopic.cli.documents import load_model
 from supertopic.cli.show import note
 
 # Small fits, each in a process of its own: the compiler runs on one core. Those that take longest come first.
@@ -41,13 +42,26 @@ y = rng.normal(size=60)
 
 
 def warm_up(
+    model: Annotated[
+        str | None, typer.Argument(metavar="[MODEL]", help="A model file: what it needs to predict, and no more.")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Processes at once; all cores by default.")
     ] = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Compile what models need, once after an installation, so that the first fit of each is as quick as the others."""
+    """Compile what models need, once after an installation, so that the first fit of each is as quick as the others.
+
+    With a model file, only what this model needs to predict.
+    """
     start, at_once = time.perf_counter(), jobs or os.cpu_count() or 1
+    if model is not None:
+        use_once(load_model(model, jobs))
+        seconds = time.perf_counter() - start
+        note(f"Ready to predict after {seconds:.0f} s.")
+        if as_json:
+            print(json.dumps({"seconds": {"prediction": round(seconds, 1)}}))
+        return
     note(f"Compiling for {len(FITS)} kinds of fits, {at_once} at a time. This takes some minutes on one core.")
     found = {}
     with ThreadPoolExecutor(at_once) as pool:
@@ -57,6 +71,21 @@ def warm_up(
     note(f"Done after {time.perf_counter() - start:.0f} s.")
     if as_json:
         print(json.dumps({"seconds": found}))
+
+
+def use_once(model: Any) -> None:
+    """Predict a made-up document in each way that the model has."""
+    import numpy as np
+
+    from supertopic.documents.covariates import given_by_name
+
+    X, schema = np.ones((1, model.n_features_in_), dtype=np.float32), model.fitted_.spec.schema
+    mean = schema.scaling.mean
+    more = {"covariates": given_by_name(schema.columns, mean, {})} if len(mean) else {}
+    model.transform(X)
+    for name in ("predict", "predict_proba"):
+        if hasattr(model, name):
+            getattr(model, name)(X, **more)
 
 
 def _run(name: str) -> float:
