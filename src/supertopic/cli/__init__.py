@@ -1,9 +1,10 @@
 """The command line. Heavy modules are imported only when a command runs.
 
-Commands: `fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `select`, `demo` and `warm-up`, one file each.
-`models` is the table of models, `learning` turns columns into y and covariates, `target` chooses a response, `outcomes`
-makes a table of predictions and `response` one of coefficients, `answers` scores predictions, `summary` tells of a fit,
-`options` holds options, `documents` reads, `tables` writes, `show` prints, and `guard` turns errors into one sentence.
+Commands: `fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `select`, `demo` and `warm-up`, one
+file each. `models` is the table of models, `learning` turns columns into y and covariates, `target` chooses a
+response, `outcomes` makes a table of predictions and `response` one of coefficients, `answers` scores predictions,
+`summary` tells of a fit, `options` holds options, `documents` reads, `tables` writes, `show` prints, and `guard`
+turns errors into one sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from supertopic.cli import demo, evaluate, explain, fit, predict, report, select, topics, warm_up
+from supertopic.cli import demo, effects, evaluate, explain, fit, predict, report, select, topics, warm_up
 from supertopic.cli.guard import GuardedGroup
 from supertopic.cli.show import say
 
@@ -32,6 +33,7 @@ for command in (
     predict.predict,
     evaluate.evaluate,
     report.report,
+    effects.effects,
     select.select,
     warm_up.warm_up,
 ):

@@ -22,7 +22,7 @@ import pandas as pd
 from supertopic.dates import years_of
 from supertopic.documents.columns import Column, as_categories, listed
 
-__all__ = ["Design", "natural_spline"]
+__all__ = ["Design", "columns_of", "natural_spline"]
 
 _WORD = re.compile(r"`([^`]+)`|([^\W\d]\w*)")
 _ARGUMENTS = re.compile(r"\s*\(\s*(?:`([^`]+)`|([^\W\d]\w*))\s*(?:,\s*(?:df\s*=\s*)?(\d+)\s*)?\)")
@@ -190,6 +190,11 @@ class Design:
                 more[name] = values_of(parts, kind="numerical", spans_intercept=False, format="{name}[{field}]")
         rows = range(len(next(iter(numbers.values()))))
         return formula(_parse(self.formula)[0]).get_model_matrix(pd.DataFrame(frame, rows), context=more)
+
+
+def columns_of(formula: str) -> list[str]:
+    """The columns that a formula mentions; refuses what is no formula."""
+    return list(dict.fromkeys(name for name, _, _ in _parse(formula)[1]))
 
 
 def natural_spline(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
