@@ -256,7 +256,7 @@ def _sizes(fitted: Fitted, n_topics: int) -> dict[str, int]:
     sizes = {"V": fitted.vocabulary.n_words, "K": int(model.n_topics), "T": n_topics, "C": columns}
     sizes |= {"N": int(model.n_topics) + model.n_covariates, "Q": model.response.n_dispersion}
     sizes["U"] = sizes["N"] - int(schema.constant)  # coefficients of users, whose intercept is none of them
-    sizes |= {"P": len(schema.scaling.mean), "M": len(fitted.spec.parts)}
+    sizes |= {"P": len(schema.scaling.mean), "M": len(schema.targets)}
     width = {"dirichlet": n_topics, "sage": 2 * n_topics + 1}.get(model.emission.name)
     return sizes if width is None else {**sizes, "W": width}
 
