@@ -19,6 +19,8 @@ from supertopic import (
     TopicModel,
     Vectorizer,
 )
+from supertopic.fitted.predict import scores_of
+from supertopic.inference.after.prediction import Scores
 
 GOOD = "superb moving brilliant warm tender acting beautifully wise"
 BAD = "boring dull tired clumsy script awful noisy empty"
@@ -109,3 +111,8 @@ def fitted(kind: str) -> Any:
     frame = reviews()
     y = labels(frame, column)
     return make().fit(frame["text"].tolist(), y) if y is not None else make().fit(frame["text"].tolist())
+
+
+def scores_of_texts(model: Any, texts: list[str]) -> Scores:
+    """What Python finds of new texts, without covariates."""
+    return scores_of(model.fitted_, model.fitted_.corpus(texts), np.zeros((len(texts), 0)))

@@ -10,7 +10,7 @@ import scipy.stats
 from supertopic import HTMM, FacetedSAGE, GeoSAGE, SLDARegressor, TopicModel, Vectorizer
 from supertopic.documents.word_patterns import TOKEN_PATTERN
 from supertopic.explore.page import inference as page_inference
-from tests.page_models import KINDS, NEW, fitted, labels, reviews
+from tests.page_models import KINDS, NEW, fitted, labels, reviews, scores_of_texts
 
 ALL = list(KINDS)
 
@@ -154,7 +154,7 @@ def test_hidden_counts_give_the_stored_scores(watched, tmp_path):
     model.report(file, frame["text"].tolist(), frame["rating"])
     page = watched.open(file)
     found = page.evaluate("rows => rows.map(d => supertopic.scoreOfDocument(d)[0])", list(range(0, 120, 7)))
-    scores = model._predicted(frame["text"].tolist()).scores.score[::7, 0]
+    scores = scores_of_texts(model, frame["text"].tolist()).score[::7, 0]
     np.testing.assert_allclose(found, scores, atol=1e-4)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from supertopic import LDA, SAGETopics
 from supertopic.explore.page.write import SCRIPTS, asset
-from tests.page_models import KINDS, fitted, labels, reviews
+from tests.page_models import KINDS, fitted, labels, reviews, scores_of_texts
 
 VIEWS = ("topics", "documents/3", "text", "groups", "fit", "map", "checks")
 MAIN = ("topics", "documents/3", "text")
@@ -28,14 +28,14 @@ def test_every_view_opens(kind, pages, watched):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
 
 
-def test_topics_raise_the_response(pages, watched):
+def test_topics_stand_in_the_order_of_their_effects(pages, watched):
     """The first sentences name the topics with the largest clear effects, and the axis is in their order."""
     model = fitted("gaussian")
     page = watched.open(pages("gaussian"))
     shown = [
         int(k) for k in page.evaluate("[...document.querySelectorAll('.axis-place .row')].map(r => r.dataset.topic)")
     ]
-    assert shown == np.argsort(-np.asarray(model.coef_), kind="stable").tolist()
+    assert shown == model.effects()["topic"].tolist()
     page.click(".lead .link >> nth=0")
     assert page.inner_text(".card h2") == f"Topic {shown[0]}"
     page.focus(".axis-place .row[aria-pressed=true]")
@@ -55,7 +55,7 @@ def test_from_the_worst_prediction_to_its_reasons(pages, watched):
     assert page.inner_text("#document-title") == f"Document {worst}"
     text = page.inner_text("#document")
     assert re.search(r"the prediction is [\d.]+ too (high|low)", text)
-    assert "What raises it:" in text or "What lowers it:" in text
+    assert "Points upwards:" in text or "Points downwards:" in text
     page.wait_for_selector(f"[data-figure=document_{worst}_waterfall] svg")
     assert page.locator("#document mark").count() > 5
     page.click("#document .switch button:text-is('Topic')")
@@ -74,7 +74,7 @@ def test_a_wrong_class_is_explained_against_the_true_one(pages, watched):
     assert f"Why {predicted} and not {true}?" in text and f"For {predicted}:" in text
     assert f"From an average document to this one: {predicted}" in text
     places = [list(model.classes_).index(label) for label in (predicted, true)]
-    shares = model._predicted([frame["text"][d]]).scores.mean_topics[0]
+    shares = scores_of_texts(model, [frame["text"][d]]).mean_topics[0]
     best = int(np.argmax(shares * (model.coef_[places[0]] - model.coef_[places[1]])))
     page.click("#document .reason:has-text('Why') .link >> nth=0")
     assert page.inner_text(".card h2") == f"Topic {best}"
@@ -83,12 +83,45 @@ def test_a_wrong_class_is_explained_against_the_true_one(pages, watched):
     page.wait_for_function(f"() => document.querySelector('#document').innerText.includes('to this one: {true}')")
 
 
-def test_cards_say_what_a_tenth_of_a_document_does(pages, watched):
-    sentences = {"gaussian": "by {:.3g} for every 10 %", "softmax": "with {:.3g} times the odds for every 10 %"}
-    for kind, said in sentences.items():
-        coef = np.atleast_2d(fitted(kind).coef_)[0, 1] / 10
-        shown = watched.open(pages(kind), "topics/1").inner_text(".card")
-        assert said.format(abs(coef) if kind == "gaussian" else np.exp(coef)) in shown
+def test_cards_say_what_the_prediction_changes_by(pages, watched):
+    """In units of y, as a ratio, or in percentage points; the numbers are those of `effects`."""
+    for kind, form in (("gaussian", "{:.2g}"), ("gamma", "× {:.3g}"), ("logit", "{:.1f} pp")):
+        found = fitted(kind).effects().set_index("topic").loc[1]
+        shown = watched.open(pages(kind), "topics/1").inner_text(".card").replace("−", "")
+        assert form.format(abs(found["effect"])) in shown, kind
+        assert "90 % interval" in shown.replace("\u00a0", " ")
+
+
+def test_classes_stand_beside_all_topics(pages, watched):
+    """Home is a matrix: its dots are the clear effects, and a class opens the axis of its own."""
+    model = fitted("softmax")
+    page = watched.open(pages("softmax"))
+    table = model.effects()
+    clear = table[
+        ((table["lower"] > 0) | (table["upper"] < 0)) & (table["effect"].abs() > 0.02 * table["effect"].abs().max())
+    ]
+    drawn = page.evaluate(
+        "[...document.querySelectorAll('.axis-place circle[data-class]')]"
+        ".map(c => [+c.closest('.row').dataset.topic, +c.dataset.class, c.querySelector('title').textContent])"
+    )
+    names = list(model.classes_)
+    assert {(k, names[c]) for k, c, _ in drawn} == set(zip(clear["topic"], clear["class"], strict=True))
+    effect = table.set_index(["topic", "class"])["effect"]
+    assert all(f"{abs(effect[k, names[c]]):.1f} pp" in said for k, c, said in drawn)
+    page.click(".axis-place .head >> nth=1")
+    assert "all=no" in page.url and "class=1" in page.url
+    shown = page.evaluate("[...document.querySelectorAll('.axis-place .row')].map(r => +r.dataset.topic)")
+    assert shown == table[table["class"] == names[1]]["topic"].tolist()
+
+
+def test_a_posterior_is_shown_once(pages, watched):
+    """The estimate of a topic lies within its interval, and nothing else is told of it."""
+    page = watched.open(pages("sstm"))
+    found = page.evaluate(
+        "supertopic.data.topics.map((_, k) => { const a = supertopic.data.arrays;"
+        " return [a.effect_low.data[k], a.effect.data[k], a.effect_high.data[k]]; })"
+    )
+    assert all(low <= value <= high for low, value, high in found)
 
 
 def test_filters(pages, watched):

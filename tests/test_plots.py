@@ -35,6 +35,7 @@ from supertopic.explore import (
     plot_words,
     variation_by_decile,
 )
+from supertopic.fitted.predict import scores_of
 from tests.plot_tools import assert_readable, at_rows, texts, written
 from tests.test_faceted import FRAME, TEXTS
 from tests.test_facets import simulate as simulate_facets
@@ -307,7 +308,7 @@ def test_bars_add_up_from_the_average_document_to_the_prediction(numbers, data, 
 def test_a_class_is_explained_by_its_own_predictor(many):
     model, counts, _ = many
     doc = counts.iloc[[3]]
-    score = model._predicted(doc).scores.score[0]
+    score = scores_of(model.fitted_, model.fitted_.corpus(doc), np.zeros((1, 0))).score[0]
     ax = plot_document(model, doc)
     assert "linear predictor of " + str(model.classes_[score.argmax()])[:5] in ax.get_xlabel()
     # softmax's scores are known but for a constant

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.special import softmax
 
 from supertopic.fitted.certainty.margin_probabilities import scaled_probabilities
 from supertopic.fitted.certainty.softmax_heat import heated
@@ -34,8 +35,8 @@ _LARGEST_EXPONENT = 300.0
 class Range:
     """From which to which quantile a topic moves, and what intervals are to hold."""
 
-    low: float = 0.1
-    high: float = 0.9
+    low: float
+    high: float
     probability: float = 0.9
 
     def __post_init__(self) -> None:
@@ -44,12 +45,19 @@ class Range:
             if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
                 raise ValueError(f"{name}: got {value!r}, expected a number from 0 to 1")
         if not self.low < self.high:
-            raise ValueError(f"low: got {self.low!r}, expected less than high={self.high!r}")
+            raise ValueError(f"low: got {self.low!r}, expected less than high={self.high:g}")
+
+    @classmethod
+    def of(cls, fitted: Fitted, low: float = 0.1, high: float | None = None, probability: float = 0.9) -> Range:
+        """By default from 0.1 to 0.9; of many classes up to where half the documents of an average class are above."""
+        n_classes = 0 if fitted.classes is None else len(fitted.classes)
+        usual = 0.9 if n_classes <= 5 else 1.0 - 0.5 / n_classes
+        return cls(low, usual if high is None else high, probability)
 
 
 def topic_effects(fitted: Fitted, table: CoefficientTable, given: Range | None = None) -> Effects:
     """The effects of all topics on the means of all columns, by draws where the table has some."""
-    given, documents = given or Range(), _documents(fitted)
+    given, documents = given or Range.of(fitted), _documents(fitted)
     ends = (given.low, given.high, given.probability)
     if table.draws is not None:
         return effects_of_draws(documents, _drawn(fitted, len(table.draws)), *ends)
@@ -58,7 +66,7 @@ def topic_effects(fitted: Fitted, table: CoefficientTable, given: Range | None =
 
 def covariate_effects(fitted: Fitted, table: CoefficientTable, given: Range | None = None) -> Effects:
     """The effects of the covariates, whose values are those that users gave."""
-    given = given or Range()
+    given = given or Range.of(fitted)
     found = column_effects(_documents(fitted), _regression(fitted, table), given.low, given.high, given.probability)
     scaling, own = fitted.spec.schema.scaling, slice(1, 1 + len(fitted.spec.schema.scaling.mean))
     low, high = (values[own] / scaling.users(np.ones(len(scaling.mean))) for values in (found.low, found.high))
@@ -93,6 +101,9 @@ def means_of(fitted: Fitted, score: np.ndarray, dispersion: np.ndarray | None = 
     for target, part in fitted.spec.parts:
         own = part.columns
         if target.classes is not None and part.response.max_margin:
+            continue
+        if part.response.name == "softmax":  # its own way is by pairs of classes, which only doubt needs
+            found[:, own] = 100.0 * softmax(score[:, own], axis=1)
             continue
         mean = part.response.predict(score[:, own], moment[:, own], dispersion[part.numbers])
         if target.classes is None:

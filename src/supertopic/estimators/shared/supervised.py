@@ -426,7 +426,7 @@ class SupervisedEstimator(TopicEstimator):
         return summaries.coefficient_table(self.fitted_, self.coefficients_, self.topics(n).sort_index(), probability)
 
     def effects(
-        self, low: float = 0.1, high: float = 0.9, *, of: str = "topics", probability: float = 0.9
+        self, low: float = 0.1, high: float | None = None, *, of: str = "topics", probability: float = 0.9
     ) -> pd.DataFrame:
         """What the prediction changes by when a topic goes from little to much of a document.
 
@@ -441,7 +441,8 @@ class SupervisedEstimator(TopicEstimator):
         Parameters
         ----------
         low, high : float
-            The quantiles.
+            The quantiles. By default 0.1 and 0.9; of more than five classes the upper one is 1 - 1/(2·classes), since
+            few documents are of any one of them.
         of : {"topics", "covariates"}
             Of the covariates, columns are covariate, low, high, effect, …; one that has two values goes from one to the
             other, and topics stay as they are.
@@ -449,7 +450,7 @@ class SupervisedEstimator(TopicEstimator):
             Of the intervals.
         """
         check_is_fitted(self, "fitted_")
-        given = Range(low, high, probability)
+        given = Range.of(self.fitted_, low, high, probability)
         return effects_frame(self.fitted_, self.coefficients_, topic_names(self), of, given)
 
     @property

@@ -20,6 +20,7 @@ from supertopic.explore.page.effects import effects_of, users_scores
 from supertopic.explore.page.geometry import divergences, find_flags, naming_words, places_on_map, seriation
 from supertopic.explore.page.inference import describe_inference
 from supertopic.explore.page.outcomes import Outcome, outcomes_of
+from supertopic.fitted.effects import Range, kinds_of, topic_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import covariate_coef
 
@@ -149,26 +150,31 @@ def _add_effects(payload: Payload, estimator: TopicEstimator, scores: np.ndarray
     if scores is None:
         return
     fitted = estimator.fitted_
-    found = effects_of(fitted, estimator.coefficients_)
+    table, given = estimator.coefficients_, Range.of(fitted)
+    found = effects_of(fitted, table)
     payload.facts["effects"] = {
         "names": [str(name)[:_LONGEST_LABEL] for name in found.names],
-        "prior": found.prior,
+        "prior": found.prior if table.draws is None else "posterior",
         "intercept": found.intercept.tolist(),
         "origin": found.origin.tolist(),
         "unit": found.unit.tolist(),
         "covariates": _covariates(fitted),
+        "kinds": kinds_of(fitted),
+        "quantiles": [100 * given.low, 100 * given.high],
     }
     payload.arrays |= {
         "coef": found.coef,
         "coef_std": found.std,
         "predictor": users_scores(fitted, found, scores).astype(np.float32),
     }
+    moved, ratio = topic_effects(fitted, table, given), np.array(kinds_of(fitted)) == "ratio"
+    ends = {"effect": moved.effect, "effect_low": moved.lower, "effect_high": moved.upper}
+    for name, values in ends.items():  # of a ratio its logarithm, so that none is zero
+        payload.arrays[name] = np.where(ratio, np.log(np.where(ratio, values, 1.0)), values).T.astype(np.float64)
+    payload.arrays |= {"share_low": moved.low, "share_high": moved.high}
     for name, attribute in (("inclusion", "inclusion_"), ("r_hat", "r_hat_"), ("sign", "sign_probability_")):
         if hasattr(estimator, attribute):
             payload.arrays[name] = np.atleast_2d(np.asarray(getattr(estimator, attribute), dtype=np.float64))
-    if hasattr(estimator, "coef_interval_"):
-        ends = np.asarray(estimator.coef_interval_, dtype=np.float64)
-        payload.arrays["coef_interval"] = ends.reshape(2, *found.coef.shape)
 
 
 def _covariates(fitted: Fitted) -> list[dict[str, Any]]:

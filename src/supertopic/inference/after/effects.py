@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import norm
 
 GRADIENT_DOCUMENTS = 4000
-_FEWEST, _FEW_COLUMNS = 500, 10  # … and over fewer, but not that few, with more columns of coefficients
+_FEWEST, _FEW_COLUMNS = 200, 5  # … and over fewer, but not that few, with more columns of coefficients
 _CHUNK = 1 << 21  # numbers in an array of one chunk of documents
 _STEP = 1e-4  # of the differences by which the slope of E[y | s] is found
 _ALL = 1e-9  # a document with less than this left of its other topics is all of one topic

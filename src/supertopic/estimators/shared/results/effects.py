@@ -49,12 +49,12 @@ def effects_frame(fitted: Fitted, table: CoefficientTable, labels: list[str], of
 
 def effect_line(fitted: Fitted, given: Range | None = None) -> str:
     """A sentence: what an effect is, and in which unit."""
-    given, kinds = given or Range(), dict.fromkeys(kinds_of(fitted))
+    given, kinds = given or Range.of(fitted), dict.fromkeys(kinds_of(fitted))
     second = second_class(fitted.spec.schema.targets)
     unit = " or ".join(_UNITS[kind] for kind in kinds)
     return (
         f"effect: what the prediction changes by from little to much of a topic (its share at the "
-        f"{100 * given.low:g} % and the {100 * given.high:g} % quantile of the documents), {unit}"
+        f"{100 * given.low:.3g} % and the {100 * given.high:.3g} % quantile of the documents), {unit}"
         f"{'' if second is None else f' of {second}'}."
     )
 

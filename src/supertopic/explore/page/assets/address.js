@@ -4,6 +4,7 @@
 const KEPT = [
   ["topic", app, "topic", (k) => isPlace(k, nTopics())],
   ["class", app, "column", (c) => isPlace(c, nColumns())],
+  ["all", app, "whole", (text) => ["yes", "no"].includes(text)],
   ["explain", app, "explained", (c) => isPlace(c + 1, nColumns() + 1)],
   ["theme", app, "theme", (theme) => ["", "light", "dark"].includes(theme)],
   ["by", groups, "by", (by) => groupings().some(([value]) => value === by)],

@@ -2,22 +2,35 @@
 
 const Z90 = 1.6448536269514722;
 
-/* {value, low, high} of a topic in a column; low and high are NaN where no error is known. */
+/* {value, low, high}: what the prediction changes by from little to much of a topic; NaN where no error is known.
+ * A ratio is its logarithm here, so that none is zero whatever the kind.
+ */
 function effectOf(k, c) {
-  const { coef, coef_std: std, coef_interval: interval } = app.data.arrays;
-  const place = c * coef.shape[1] + k;
-  const value = coef.data[place];
-  if (interval && value !== 0) {
-    const half = coef.data.length;
-    return { value, low: interval.data[place], high: interval.data[half + place] };
-  }
-  const reach = Z90 * std.data[place];
-  return { value, low: value - reach, high: value + reach };
+  const { effect, effect_low: low, effect_high: high } = app.data.arrays;
+  const place = c * effect.shape[1] + k;
+  return { value: effect.data[place], low: low.data[place], high: high.data[place] };
 }
 
-/* Whether an interval leaves zero out. */
+/* "+0.5", "× 1.4" or "+3.1 pp". */
+function effectText(value, c) {
+  const kind = app.data.effects.kinds[c];
+  if (kind === "ratio") return `× ${number(Math.exp(value))}`;
+  return kind === "points" ? `${oneDecimal(value)} pp` : signed(value, 2);
+}
+
+function intervalText({ low, high }, c) {
+  return Number.isNaN(low) ? "" : `90\u00a0% interval ${effectText(low, c)} to ${effectText(high, c)}`;
+}
+
+/* Whether an interval leaves zero out; without intervals, whether there is an effect at all. */
 function isClear({ value, low, high }) {
-  return value !== 0 && (low > 0 || high < 0);
+  return value !== 0 && (Number.isNaN(low) || low > 0 || high < 0);
+}
+
+/* A sparse prior has put the coefficient of the topic to zero. */
+function isZero(k, c) {
+  const { coef } = app.data.arrays;
+  return ["laplace", "jeffreys"].includes(app.data.effects.prior) && coef.data[c * coef.shape[1] + k] === 0;
 }
 
 function axisOrder(c) {
@@ -26,19 +39,26 @@ function axisOrder(c) {
   return order.sort((a, b) => value(b) - value(a) || a - b);
 }
 
+/* Topics with clear effects on one side, the strongest first. */
+function strongestTopics(c, up, n) {
+  const found = axisOrder(c).filter((k) => isClear(effectOf(k, c)) && effectOf(k, c).value > 0 === up);
+  return (up ? found : found.reverse()).slice(0, n);
+}
+
 function axisRows(c) {
+  const { effects, arrays } = app.data;
+  const words = (k) => topWords(k, 10).map((w) => app.data.words[w]);
+  const rows = axisOrder(c).map((k) => [k, app.labels[k] || "", words(k).join(" "), meanShares()[k]]);
   const head = ["topic", "label", "words", "share"];
-  const rows = axisOrder(c).map((k) => [
-    k,
-    app.labels[k] || "",
-    topWords(k, 10)
-      .map((w) => app.data.words[w])
-      .join(" "),
-    meanShares()[k],
-  ]);
-  if (!app.data.effects) return [head, ...rows];
-  const more = rows.map(([k]) => [effectOf(k, c).value, effectOf(k, c).low, effectOf(k, c).high]);
-  return [[...head, "coefficient", "low_90", "high_90"], ...rows.map((cells, i) => [...cells, ...more[i]])];
+  if (!effects) return [head, ...rows];
+  const plain = (value) => (effects.kinds[c] === "ratio" ? Math.exp(value) : value);
+  const more = ([k]) => {
+    const { value, low, high } = effectOf(k, c);
+    const ends = [arrays.share_low.data[k], arrays.share_high.data[k]];
+    return [...ends, plain(value), plain(low), plain(high), arrays.coef.data[c * nTopics() + k]];
+  };
+  const names = ["share_low", "share_high", "effect", "low_90", "high_90", "coefficient"];
+  return [[...head, ...names], ...rows.map((cells) => [...cells, ...more(cells)])];
 }
 
 function drawAxis(width, c) {
@@ -105,21 +125,18 @@ function drawEffects(width, c) {
   const left = Math.round(Math.min(width * 0.44, 250));
   const found = order.map((k) => effectOf(k, c));
   const [low, high] = range([0, ...found.flatMap((e) => [e.value, e.low, e.high])]);
-  const x = scale(low, high, left + 18, width - 16);
+  const x = effectScale(low, high, left + 18, width - 16, c);
   const bottom = order.length * height + 8;
   const biggest = Math.max(...meanShares(), 1e-9);
   const strongest = Math.max(...found.map((e) => Math.abs(e.value)), 1e-12);
   const rows = order.map((k, i) => {
     const effect = found[i];
-    const color = effect.value === 0 ? paint("zero") : paint(effect.value > 0 ? "up" : "down");
-    const faint =
-      effect.value === 0 ? color : blend(paint("surface"), color, 0.45 + (0.55 * Math.abs(effect.value)) / strongest);
+    const color = isZero(k, c) ? paint("zero") : paint(effect.value > 0 ? "up" : "down");
+    const faint = blend(paint("surface"), color, 0.45 + (0.55 * Math.abs(effect.value)) / strongest);
     const radius = 3 + 6 * Math.sqrt(meanShares()[k] / biggest);
-    const clear = isClear(effect);
-    const spoken =
-      `${topicTitle(k)}, ${topicName(k)}: coefficient ${number(effect.value)}` +
-      (Number.isNaN(effect.low) ? "" : `, 90 % interval ${number(effect.low)} to ${number(effect.high)}`) +
-      `, ${percent(meanShares()[k])} of the words`;
+    const interval = Number.isNaN(effect.low) ? "" : `, ${intervalText(effect, c)}`;
+    const share = `${percent(meanShares()[k])} of the words`;
+    const spoken = `${topicTitle(k)}, ${topicName(k)}: ${effectText(effect.value, c)}${interval}, ${share}`;
     return axisRow(k, i, height, width, spoken, [
       rowName(k, left),
       Number.isNaN(effect.low)
@@ -128,21 +145,31 @@ function drawEffects(width, c) {
       circle(x(effect.value), 13, radius, {
         stroke: faint,
         "stroke-width": 2,
-        fill: clear || effect.value === 0 || Number.isNaN(effect.low) ? faint : paint("surface"),
+        fill: isClear(effect) ? faint : paint("surface"),
       }),
     ]);
   });
   const zero = segment(x(0), 0, x(0), bottom - 4, paint("muted"), { "stroke-dasharray": "2 3" });
   const { isClass } = columnMeaning(c);
+  const side = (at, text, anchor, color) =>
+    label(x(0) + at, bottom + 34, text, { "text-anchor": anchor, fill: paint(color), "font-size": 12 });
   const sides = [
-    label(x(0) - 8, bottom + 34, isClass ? "← less likely" : "← lowers", {
-      "text-anchor": "end",
-      fill: paint("down"),
-      "font-size": 12,
-    }),
-    label(x(0) + 8, bottom + 34, isClass ? "more likely →" : "raises →", { fill: paint("up"), "font-size": 12 }),
+    side(-8, isClass ? "← less likely" : "← lower", "end", "down"),
+    side(8, isClass ? "more likely →" : "higher →", "start", "up"),
   ];
-  return { parts: [bottomAxis(x, bottom, bottom), zero, ...rows, ...sides], height: bottom + 44 };
+  const axis = bottomAxis(x, bottom, bottom, (value) => effectText(value, c));
+  return { parts: [axis, zero, ...rows, ...sides], height: bottom + 44 };
+}
+
+/* Round numbers of what is shown: of ratios, their logarithms. */
+function effectScale(low, high, from, to, c) {
+  const found = scale(low, high, from, to);
+  if (app.data.effects.kinds[c] !== "ratio") return found;
+  const decades = Array.from({ length: 13 }, (_, i) => 10 ** (i - 6));
+  const round = high - low > 3 ? decades : ticks(Math.exp(low), Math.exp(high), 4).filter((value) => value > 0);
+  return Object.assign(found, {
+    ticks: [...new Set([1, ...round])].map(Math.log).filter((v) => v >= low && v <= high),
+  });
 }
 
 function drawPrevalence(width) {

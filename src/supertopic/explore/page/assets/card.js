@@ -19,7 +19,7 @@ function drawCard(place, k = app.topic) {
 function cardFacts(k) {
   const { dead, twins } = app.data.topics[k];
   const facts = [el("p", {}, `It has ${percent(meanShares()[k])} of the words of these documents.`)];
-  if (app.data.effects) facts[0].append(" ", ...effectSentence(k, app.column));
+  if (app.data.effects) facts[0].append(" ", ...(showsMatrix() ? classesSentence(k) : effectSentence(k, app.column)));
   if (dead) facts.push(el("p", { class: "flag" }, "This topic is hardly used: it may be left over."));
   if (twins.length) {
     const links = listed(twins.map((other) => topicLink(other, `topic ${other}`)));
@@ -28,32 +28,34 @@ function cardFacts(k) {
   return facts;
 }
 
-function effectSentence(k, c) {
-  const effect = effectOf(k, c);
-  if (effect.value === 0)
-    return ["Its coefficient is exactly zero: it has no effect on ", el("em", {}, said(columnMeaning(c).name)), "."];
-  const spread = Number.isNaN(effect.low)
-    ? ""
-    : ` (90\u00a0% interval ${number(effect.low)} to ${number(effect.high)})`;
-  const doubt =
-    Number.isNaN(effect.low) || isClear(effect) ? "" : " The interval includes zero, so that the effect may be none.";
-  const tenth = tenthOf(effect.value, c);
-  return [
-    "It ",
-    ...effectPhrase(c, effect.value > 0, true),
-    `${tenth && `, ${tenth} for every 10 % of a document`}. `,
-    `A document all of it, against an average one: ${signed(effect.value)}${spread}.${doubt}`,
-  ];
+/* Which classes a topic goes with, and which it speaks against. */
+function classesSentence(k) {
+  const { classes } = app.data.outcomes[0];
+  const found = classes
+    .map((name, code) => ({ name, c: columnOfClass(0, code) }))
+    .map((one) => ({ ...one, ...effectOf(k, one.c) }));
+  const side = (sign, said1) => {
+    const own = found.filter((one) => isClear(one) && sign * one.value > 0).sort((a, b) => sign * (b.value - a.value));
+    const names = own
+      .slice(0, 3)
+      .map(({ name, value, c }) => el("span", {}, el("em", {}, said(cut(name, 40))), ` (${effectText(value, c)})`));
+    return names.length ? [said1, ...listed(names), ". "] : [];
+  };
+  return [...side(1, "It goes with "), ...side(-1, "Less likely with it: ")];
 }
 
-/* What a tenth of a document does, on a scale that needs no explanation; "" where there is none. */
-function tenthOf(value, c) {
-  return {
-    plain: `by ${number(Math.abs(value) / 10)}`,
-    log: `${number(Math.exp(value / 10))} times`,
-    odds: `with ${number(Math.exp(value / 10))} times the odds`,
-    other: "",
-  }[scaleKind(c)];
+function effectSentence(k, c) {
+  const effect = effectOf(k, c);
+  const { name, isClass } = columnMeaning(c);
+  const shown = el("em", {}, said(name));
+  const { share_low: from, share_high: to } = app.data.arrays;
+  const range = `From ${percent(from.data[k])} to ${percent(to.data[k])} of a document, `;
+  const kind = app.data.effects.kinds[c];
+  const what = isClass ? (kind === "score" ? "the score of " : "the probability of ") : "the predicted ";
+  const change = kind === "ratio" ? " is " : " changes by ";
+  const interval = Number.isNaN(effect.low) ? "" : ` (${intervalText(effect, c)})`;
+  const doubt = isClear(effect) ? "" : " The interval includes none.";
+  return [range, what, shown, `${change}${effectText(effect.value, c)}${interval}.${doubt}`];
 }
 
 function cardOrders(k) {
@@ -140,11 +142,9 @@ function facetLists(k) {
       (width) =>
         bars(
           width,
-          words.slice(0, 8).map(([w, value]) => ({
-            name: wordName(w),
-            value,
-            color: paint(value < 0 ? "down" : "up"),
-          })),
+          words
+            .slice(0, 8)
+            .map(([w, value]) => ({ name: wordName(w), value, color: paint(value < 0 ? "down" : "up") })),
           { form: signed },
         ),
       () => [["word", "deviation"], ...words.map(([w, value]) => [app.data.words[w], value])],

@@ -141,7 +141,7 @@ function reasons(document, found, c) {
     if (!names.length && !few.length) return null;
     const verb = isClass
       ? [sign > 0 ? "For " : "Against ", el("em", {}, said(name)), ": "]
-      : [sign > 0 ? "What raises it: " : "What lowers it: "];
+      : [sign > 0 ? "Points upwards: " : "Points downwards: "];
     const said1 = listed(names.map(({ topic, value }) => el("span", {}, topicLink(topic), ` (${signed(value, 2)})`)));
     const said2 = few.length
       ? [
@@ -268,10 +268,10 @@ function wordList(document, mark) {
 
 function drawLegend(legend, document, topics, c) {
   if (shownWords.by !== "topic") {
-    const name = app.data.effects ? columnMeaning(c).name : "its class";
+    const { name, isClass } = app.data.effects ? columnMeaning(c) : { name: "its class", isClass: true };
     legend.replaceChildren(
-      el("span", {}, arrow("up"), "blue, solid line: raises ", said(cut(name, 40))),
-      el("span", {}, arrow("down"), "orange, dotted line: lowers it"),
+      el("span", {}, arrow("up"), "blue, solid line: points to ", isClass ? "" : "higher ", said(cut(name, 40))),
+      el("span", {}, arrow("down"), `orange, dotted line: points ${isClass ? "away from it" : "to lower"}`),
     );
     return;
   }

@@ -463,11 +463,13 @@ function inclusionFigure(c) {
   const { inclusion, r_hat: rHat, sign } = app.data.arrays;
   const at = (array, k) => (array ? row(array, Math.min(c, array.shape[0] - 1))[k] : NaN);
   const order = axisOrder(c).sort((a, b) => at(inclusion, b) - at(inclusion, a));
-  const items = order.slice(0, 30).map((k) => ({
-    name: `${k}  ${topicName(k)}`,
-    value: at(inclusion, k),
-    color: effectOf(k, c).value === 0 ? paint("zero") : paint(effectOf(k, c).value < 0 ? "down" : "up"),
-  }));
+  const items = order
+    .slice(0, 30)
+    .map((k) => ({
+      name: `${k}  ${topicName(k)}`,
+      value: at(inclusion, k),
+      color: effectOf(k, c).value === 0 ? paint("zero") : paint(effectOf(k, c).value < 0 ? "down" : "up"),
+    }));
   return figure(
     "inclusion",
     "How sure it is that a topic matters",

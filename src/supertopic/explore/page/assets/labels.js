@@ -76,15 +76,7 @@ function topicTitle(k) {
 
 /* A button that goes to a topic. */
 function topicLink(k, text) {
-  return el(
-    "button",
-    {
-      type: "button",
-      class: "link",
-      onclick: () => go("topics", k),
-    },
-    said(text || topicName(k)),
-  );
+  return el("button", { type: "button", class: "link", onclick: () => go("topics", k) }, said(text || topicName(k)));
 }
 
 function swatch(k) {

@@ -32,27 +32,6 @@ function mapColors() {
   return [["topic", "largest topic"], ...outcomes, ...app.data.metadata.map(({ name }, i) => [`m${i}`, cut(name, 60)])];
 }
 
-/* A document lies among its topics, nearer to those it has most of. */
-function documentPlaces() {
-  if (!app.mapPlaces) {
-    const topics = app.data.arrays.places.data;
-    const found = new Float64Array(2 * nDocuments());
-    for (let d = 0; d < nDocuments(); d++) {
-      let total = 1e-12;
-      for (let k = 0; k < nTopics(); k++) {
-        const weight = shareOf(d, k) ** 2;
-        total += weight;
-        found[2 * d] += weight * topics[2 * k];
-        found[2 * d + 1] += weight * topics[2 * k + 1];
-      }
-      found[2 * d] /= total;
-      found[2 * d + 1] /= total;
-    }
-    app.mapPlaces = found;
-  }
-  return app.mapPlaces;
-}
-
 /* {color(d), note}: how documents are coloured. */
 function documentColors() {
   const kind = map.color[0];
@@ -97,107 +76,151 @@ function documentColors() {
   };
 }
 
-function mapScales(width) {
-  const topics = app.data.arrays.places.data;
-  const size = Math.min(width, 560);
-  const xs = range(Array.from({ length: nTopics() }, (_, k) => topics[2 * k]));
-  const ys = range(Array.from({ length: nTopics() }, (_, k) => topics[2 * k + 1]));
-  return { x: scale(...xs, 62, width - 62), y: scale(...ys, size - 46, 34), size };
-}
-
-/* Where topics lie, how large they are, and how they are called. */
-function topicCircles(x, y) {
-  const places = app.data.arrays.places.data;
-  const biggest = Math.max(...meanShares(), 1e-9);
-  return Array.from({ length: nTopics() }, (_, k) => ({
-    cx: x(places[2 * k]),
-    cy: y(places[2 * k + 1]),
-    r: 7 + 12 * Math.sqrt(meanShares()[k] / biggest),
-    name: fitText(topicName(k, 2), 110, 11),
-  }));
-}
-
-/* The topics whose names lie over no circle and no name of a larger topic. */
-function freeNames(circles) {
-  const taken = circles.map(({ cx, cy, r }) => [cx - r, cy - r, cx + r, cy + r]);
-  const named = new Set();
-  for (const k of bestPlaces(Float64Array.from(meanShares()), nTopics())) {
-    const { cx, cy, r, name } = circles[k];
-    const half = 3.1 * name.length;
-    const box = [cx - half, cy + r + 2, cx + half, cy + r + 15];
-    const meets = ([x0, y0, x1, y1]) => box[0] < x1 && x0 < box[2] && box[1] < y1 && y0 < box[3];
-    if (taken.some(meets)) continue;
-    taken.push(box);
-    named.add(k);
+/* Where topics lie on a drawing of some width, how large they are, and where documents lie among them.
+ * Topics that would cover each other are pushed apart; a document lies nearer to the topics it has most of.
+ */
+function mapLayout(width) {
+  app.layouts ??= new Map();
+  if (!app.layouts.has(width)) {
+    const { data: places } = app.data.arrays.places;
+    const size = Math.min(width, 620);
+    const topics = Array.from({ length: nTopics() }, (_, k) => k);
+    const ends = [0, 1].map((axis) => range(topics.map((k) => places[2 * k + axis])));
+    const x = scale(...ends[0], 50, width - 50);
+    const y = scale(...ends[1], size - 40, 30);
+    const biggest = Math.max(...meanShares(), 1e-9);
+    const most = Math.min(19, 0.32 * Math.sqrt((width * size) / nTopics()));
+    const circles = topics.map((k) => ({
+      k,
+      cx: x(places[2 * k]),
+      cy: y(places[2 * k + 1]),
+      r: most * (0.35 + 0.65 * Math.sqrt(meanShares()[k] / biggest)),
+    }));
+    pushApart(circles, width, size);
+    app.layouts.set(width, { circles, size, points: documentPoints(circles) });
   }
-  return named;
+  return app.layouts.get(width);
+}
+
+function pushApart(circles, width, height) {
+  for (let turn = 0; turn < 300; turn++) {
+    let moved = false;
+    for (const a of circles) {
+      for (const b of circles) {
+        if (a.k >= b.k) continue;
+        const [dx, dy] = [b.cx - a.cx || 0.01 * (b.k - a.k), b.cy - a.cy];
+        const distance = Math.hypot(dx, dy);
+        const missing = (a.r + b.r + 3 - distance) / 2;
+        if (missing <= 0.01) continue;
+        moved = true;
+        const [px, py] = [(dx / distance) * missing, (dy / distance) * missing];
+        a.cx -= px;
+        a.cy -= py;
+        b.cx += px;
+        b.cy += py;
+      }
+    }
+    for (const one of circles) {
+      one.cx = Math.max(one.r + 2, Math.min(width - one.r - 2, one.cx));
+      one.cy = Math.max(one.r + 2, Math.min(height - one.r - 2, one.cy));
+    }
+    if (!moved) return;
+  }
+}
+
+/* (D, 2) places of documents: the mean of the topics' places, weighted by their shares squared. */
+function documentPoints(circles) {
+  const { data, shape } = app.data.arrays.shares;
+  const found = new Float64Array(2 * shape[0]);
+  for (let d = 0, i = 0; d < shape[0]; d++) {
+    let [total, x, y] = [1e-12, 0, 0];
+    for (let k = 0; k < shape[1]; k++, i++) {
+      const weight = data[i] * data[i];
+      total += weight;
+      x += weight * circles[k].cx;
+      y += weight * circles[k].cy;
+    }
+    found[2 * d] = x / total;
+    found[2 * d + 1] = y / total;
+  }
+  return found;
+}
+
+/* Names {k, x, y, text}, the largest topics first: below, above or beside a circle, where nothing else stands. */
+function placeNames(circles, width, height) {
+  const taken = circles.map(({ cx, cy, r }) => [cx - r, cy - r, cx + r, cy + r]);
+  const free = ([x0, y0, x1, y1]) =>
+    x0 >= 0 &&
+    x1 <= width &&
+    y0 >= 0 &&
+    y1 <= height &&
+    !taken.some(([a, b, c, d]) => x0 < c && a < x1 && y0 < d && b < y1);
+  return bestPlaces(Float64Array.from(meanShares()), nTopics()).flatMap((k) => {
+    const { cx, cy, r } = circles[k];
+    const text = fitText(r < 9 ? `${k} ${topicName(k, 2)}` : topicName(k, 2), 130, 11);
+    const half = textWidth(text, 11) / 2 + 1;
+    const ways = [
+      [cx, cy + r + 12],
+      [cx, cy - r - 4],
+      [cx + r + half + 3, cy + 4],
+      [cx - r - half - 3, cy + 4],
+    ];
+    for (const [x, y] of ways) {
+      const place = [x - half, y - 10, x + half, y + 3];
+      if (!free(place)) continue;
+      taken.push(place);
+      return [{ k, x, y, text }];
+    }
+    return [];
+  });
 }
 
 function mapFigure() {
   const colors = documentColors();
-  const places = documentPlaces();
+  const documents = Array.from({ length: nDocuments() }, (_, d) => d);
   const draw = (width) => {
-    const { x, y, size } = mapScales(width);
-    const points = Array.from({ length: nDocuments() }, (_, d) => [
-      x(places[2 * d]),
-      y(places[2 * d + 1]),
-      colors.color(d),
-    ]);
-    const circles = topicCircles(x, y);
-    const named = freeNames(circles);
-    const marks = Array.from({ length: nTopics() }, (_, k) => {
-      const { cx, cy, r, name } = circles[k];
-      return svg(
-        "g",
-        {
-          class: "row",
-          role: "button",
-          tabindex: 0,
-          "aria-label": `${topicTitle(k)}, ${topicName(k)}`,
-          "data-topic": k,
-          onclick: (event) => {
-            event.stopPropagation();
-            go("topics", k);
-          },
-          onkeydown: (event) => event.key === "Enter" && go("topics", k),
-        },
-        circle(cx, cy, r, {
-          fill: paint("surface"),
-          "fill-opacity": 0.75,
-          stroke: topicColor(k),
-          "stroke-width": app.topic === k ? 4 : 2,
-        }),
-        label(cx, cy + 4, String(k), { "text-anchor": "middle", "font-size": 12, "font-weight": 600 }),
-        named.has(k)
-          ? label(cx, cy + r + 12, name, {
-              "text-anchor": "middle",
-              "font-size": 11,
-              fill: paint("muted"),
-              stroke: paint("surface"),
-              "stroke-width": 3,
-              "paint-order": "stroke",
-            })
-          : null,
-        svg("title", {}, topicName(k, 6)),
+    const { circles, size, points } = mapLayout(width);
+    const dots = documents.map((d) => [points[2 * d], points[2 * d + 1], colors.color(d)]);
+    const marks = circles.map(({ k, cx, cy, r }) => {
+      const ring = { fill: paint("surface"), "fill-opacity": 0.75, stroke: topicColor(k) };
+      const spoken = `${topicTitle(k)}, ${topicName(k)}`;
+      const open = (event) => {
+        event.stopPropagation();
+        go("topics", k);
+      };
+      return pressable(
+        spoken,
+        open,
+        { "data-topic": k },
+        circle(cx, cy, r, { ...ring, "stroke-width": app.topic === k ? 4 : 2 }),
+        r < 9 ? null : label(cx, cy + 4, String(k), { "text-anchor": "middle", "font-size": 11, "font-weight": 600 }),
+        svg("title", {}, `${k} ${topicName(k, 6)}`),
       );
     });
-    return { parts: [pointImage(points, width, size, nDocuments() > 5000 ? 1.3 : 2.4, 0.55), ...marks], height: size };
+    const halo = { stroke: paint("surface"), "stroke-width": 3, "paint-order": "stroke", "pointer-events": "none" };
+    const style = { "text-anchor": "middle", "font-size": 11, ...halo };
+    const names = placeNames(circles, width, size).map(({ x, y, text }) => label(x, y, text, style));
+    const small = nDocuments() > 5000;
+    return {
+      parts: [pointImage(dots, width, size, small ? 1.3 : 2.4, small ? 0.35 : 0.55), ...marks, ...names],
+      height: size,
+    };
   };
-  const note = [
-    "Topics with similar words lie near each other, as far as a plane allows. Documents lie among their topics. ",
-    colors.note || "",
-  ].join("");
   const made = figure(
     "map",
     "Map of topics and documents",
-    note,
+    "Topics with similar words lie near each other, as far as a plane allows. Documents lie among their topics. " +
+      `${colors.note || ""} Point at a topic without a name to read it.`,
     draw,
-    () => [["row", "x", "y"], ...Array.from({ length: nDocuments() }, (_, d) => [d, places[2 * d], places[2 * d + 1]])],
+    () => {
+      const { points } = mapLayout(600);
+      return [["row", "x", "y"], ...documents.map((d) => [d, points[2 * d], points[2 * d + 1]])];
+    },
     { role: "group" },
   );
   openNearest(made, (width) => {
-    const { x, y } = mapScales(width);
-    return Array.from({ length: nDocuments() }, (_, d) => [x(places[2 * d]), y(places[2 * d + 1]), d]);
+    const { points } = mapLayout(width);
+    return documents.map((d) => [points[2 * d], points[2 * d + 1], d]);
   });
   if (colors.legend)
     made.append(
@@ -247,15 +270,26 @@ function similarityFigure() {
           style: "image-rendering: pixelated",
         }),
         ...names,
+        likenessBar(left, size + 12, Math.min(40, (width - left) / 6)),
       ],
-      height: size + 6,
+      height: size + 44,
     };
   };
   return figure(
     "similarity",
     "How similar topics are",
-    "Dark: nearly the same words. Similar topics stand side by side. A map can mislead; this picture loses nothing.",
+    "Similar topics stand side by side. A map can mislead; this picture loses nothing.",
     draw,
     () => [["topic", ...order], ...order.map((a) => [a, ...order.map((b) => number(1 - row(distance, a)[b] / 255))])],
   );
+}
+
+function likenessBar(x, y, width) {
+  const muted = { "font-size": 10, fill: paint("muted") };
+  const steps = [0, 0.2, 0.4, 0.6, 0.8, 1].map((like, i) => box(x + i * width, y, width, 10, sequential(like ** 1.5)));
+  const ends = [
+    label(x, y + 24, "other words", muted),
+    label(x + 6 * width, y + 24, "the same words", { ...muted, "text-anchor": "end" }),
+  ];
+  return svg("g", {}, ...steps, ...ends);
 }

@@ -9,6 +9,7 @@ const app = {
   explained: -1, // the column that documents are explained by; -1: that of the class that is predicted
   document: -1,
   view: "topics",
+  whole: "yes", // all classes at once, where there are many
   theme: "", // "light" or "dark" where the reader has chosen
   labels: {},
 };
@@ -168,14 +169,10 @@ function columnMeaning(c) {
   return { name: cut(outcome.classes[code < 0 ? outcome.classes.length - 1 : code], 60), isClass: true };
 }
 
-/* "raise rating" or "make good more likely", as nodes; `one` is for a single topic. */
-function effectPhrase(c, up, one) {
+/* "Higher rating", "Lower rating" or "good", as nodes. */
+function sideName(c, up) {
   const { name, isClass } = columnMeaning(c);
-  const shown = el("em", {}, said(name));
-  const s = one ? "s" : "";
-  return isClass
-    ? [`make${s} `, shown, up ? " more likely" : " less likely"]
-    : [up ? `raise${s} ` : `lower${s} `, shown];
+  return isClass ? [el("em", {}, said(name))] : [up ? "Higher " : "Lower ", el("em", {}, said(name))];
 }
 
 /* The scale of linear predictors: the unit of the response ("plain"), its logarithm, log-odds, or another one. */
@@ -194,30 +191,6 @@ function columnOfClass(place, code) {
   if (!parts.length) return -1;
   const [first, last] = parts[0].columns;
   return last - first > 1 ? first + code : -1;
-}
-
-/* On which scale coefficients are, in words. */
-function scaleSentence(c) {
-  const { place } = outcomeOfColumn(c);
-  const { response, link } = app.data.outcomes[place].parts[0];
-  const logs = "They are on the log scale: +0.69 doubles the expected value.";
-  return (
-    {
-      gaussian: "They are in the unit of the response.",
-      epsilon_insensitive: "They are in the unit of the response.",
-      poisson: logs,
-      negative_binomial: logs,
-      gamma: link === "canonical" ? "They are on the scale of one over the expected value." : logs,
-      inverse_gaussian: link === "canonical" ? "They are on the scale of one over the squared expected value." : logs,
-      weibull: logs,
-      logit: "They are log-odds.",
-      softmax: "They are log-odds against the mean of the classes.",
-      probit: "They are in standard deviations of the latent variable (probit).",
-      ordinal: "They are in standard deviations of the latent variable behind the grades.",
-      hinge: "They are scores of the class; the highest score wins.",
-      hinge_each: "They are scores of the class; the highest score wins.",
-    }[response] ?? "They are on the scale of the linear predictor."
-  );
 }
 
 /* The prediction and the truth of a document: {y, mean, ends} or {y, chances, decided}.

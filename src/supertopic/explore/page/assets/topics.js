@@ -1,4 +1,4 @@
-/* The first view: which topics raise the response, the card of one of them, and the worst predictions. */
+/* The first view: which topics the response goes with, the card of one of them, and the worst predictions. */
 
 function drawTopics(root) {
   const axis = el("div", { class: "axis-place" });
@@ -14,17 +14,22 @@ function drawTopics(root) {
   panel(side, ["topic", "column", "labels", "theme"], drawCard);
 }
 
-function columnChooser() {
+/* What is looked at; `whole`: with all classes at once among the choices. */
+function columnChooser(whole = false) {
   const { effects } = app.data;
   if (!effects || effects.names.length < 2) return null;
-  return field(
-    "Look at",
-    chooser(
-      effects.names.map((_, c) => [c, columnMeaning(c).name]),
-      app.column,
-      (c) => chooseColumn(Number(c)),
-    ),
-  );
+  const options = effects.names.map((_, c) => [c, columnMeaning(c).name]);
+  const all = whole && hasMatrix();
+  const choose = (c) => {
+    if (all) app.whole = c === "all" ? "yes" : "no";
+    chooseColumn(c === "all" ? app.column : Number(c));
+  };
+  const shown = [...(all ? [["all", "all classes"]] : []), ...options];
+  return field("Look at", chooser(shown, all && showsMatrix() ? "all" : app.column, choose));
+}
+
+function showsMatrix() {
+  return app.whole !== "no" && hasMatrix();
 }
 
 /* By which class a document is explained: the predicted one, or one of the reader's choice. */
@@ -50,7 +55,7 @@ function explainChooser() {
 /* Sentences that say what the picture shows. */
 function drawLead(place) {
   const { effects } = app.data;
-  const chosen = columnChooser();
+  const chosen = columnChooser(true);
   if (!effects) {
     const top = axisOrder(0)
       .slice(0, 3)
@@ -61,56 +66,60 @@ function drawLead(place) {
     return;
   }
   const c = app.column;
-  const order = axisOrder(c);
-  const clear = order.filter(
-    (k) => isClear(effectOf(k, c)) || (Number.isNaN(effectOf(k, c).low) && effectOf(k, c).value !== 0),
-  );
-  const up = clear.filter((k) => effectOf(k, c).value > 0).slice(0, 3);
-  const down = clear
-    .filter((k) => effectOf(k, c).value < 0)
-    .reverse()
-    .slice(0, 3);
-  const line = (side, topics) => {
-    const links = listed(topics.map((k) => topicLink(k)));
-    return el(
-      "p",
-      { class: "headline" },
-      arrow(side),
-      "Topics that ",
-      ...effectPhrase(c, side === "up"),
-      ": ",
-      ...links,
-      ".",
-    );
+  if (showsMatrix()) {
+    place.replaceChildren(chosen);
+    return;
+  }
+  const line = (up) => {
+    const topics = strongestTopics(c, up, 3);
+    if (!topics.length) return null;
+    const links = topics.map((k) => el("span", {}, topicLink(k), ` (${effectText(effectOf(k, c).value, c)})`));
+    const goes = columnMeaning(c).isClass && !up ? " is less likely with " : " goes with ";
+    return el("p", { class: "headline" }, arrow(up ? "up" : "down"), ...sideName(c, up), goes, ...listed(links), ".");
   };
-  const lines = [up.length ? line("up", up) : null, down.length ? line("down", down) : null].filter(Boolean);
-  if (!lines.length)
-    lines.push(el("p", { class: "headline" }, "No topic has a clear effect on ", said(columnMeaning(c).name), "."));
-  place.replaceChildren(...[chosen, ...lines].filter(Boolean));
+  const none = ["No topic clearly goes with ", said(columnMeaning(c).name), "."];
+  const lines = [line(true), line(false)].filter(Boolean);
+  place.replaceChildren(
+    ...[chosen, ...(lines.length ? lines : [el("p", { class: "headline" }, ...none)])].filter(Boolean),
+  );
 }
 
 function arrow(side) {
   return el("span", { class: `arrow ${side}`, "aria-hidden": "true" }, side === "up" ? "▲" : "▼");
 }
 
+function quantiles() {
+  const [low, high] = app.data.effects.quantiles.map((value) => `${number(value)} %`);
+  return `its share at the ${low} and the ${high} quantile`;
+}
+
 function axisNote(c) {
   if (!app.data.effects) return "How much of the documents each topic has. Choose a topic to see its words.";
-  const { coef_std: std, coef_interval: interval } = app.data.arrays;
-  const known = interval || std.data.some(Number.isFinite); // a margin has no errors
-  const intervals = known ? "Lines are 90 % intervals; a circle is empty where its interval includes zero. " : "";
-  const zeros = ["laplace", "jeffreys"].includes(app.data.effects.prior) ? "A grey circle is exactly zero. " : "";
+  const known = !Number.isNaN(effectOf(0, c).low); // a margin has no errors
+  const intervals = known ? "Lines are 90 % intervals; a circle is empty where its interval includes none. " : "";
+  const zeros = axisOrder(c).some((k) => isZero(k, c)) ? "A grey circle has a coefficient of exactly zero. " : "";
+  const units = {
+    difference: "",
+    ratio: "× 1.4 is 40 % more. ",
+    points: "In percentage points (pp). ",
+    score: "Of the score: the highest wins. ",
+  }[app.data.effects.kinds[c]];
   return (
-    "How much a document that is all of one topic differs from an average one. " +
-    `${intervals}${zeros}Large circles are topics with many words. ${scaleSentence(c)} Choose a topic to see its words.`
+    `What the prediction changes by from little to much of a topic (${quantiles()}), the others ` +
+    `giving way. ${units}${intervals}${zeros}Large circles are topics with many words. Choose a topic to see its words.`
   );
 }
 
 function drawAxisFigure(place) {
   const c = app.column;
+  if (showsMatrix()) {
+    drawMatrixFigure(place);
+    return;
+  }
   const note = axisNote(c);
   const made = figure(
     "topics",
-    app.data.effects ? "Effects of the topics" : "Topics by their share",
+    app.data.effects ? "Effects of the topics on the prediction" : "Topics by their share",
     note,
     (width) => drawAxis(width, c),
     () => axisRows(c),
