@@ -16,9 +16,9 @@ import pytest
 LONG = {
     "test_backends", "test_base_rate", "test_checkpoint_owner", "test_cli_files", "test_cli_models",
     "test_cli_process", "test_cli_slda", "test_cluster", "test_collapsed", "test_covariates", "test_crafted_files",
-    "test_cross_fit", "test_datasets", "test_determinism", "test_disclda", "test_draws", "test_effects",
-    "test_engines", "test_ensemble", "test_estimators", "test_experiments", "test_experiments_quick",
-    "test_extremes", "test_faceted", "test_facets", "test_faults", "test_fuzz", "test_grid", "test_habits",
+    "test_cross_fit", "test_cuda", "test_datasets", "test_determinism", "test_disclda", "test_draws", "test_effects",
+    "test_engines", "test_ensemble", "test_estimators", "test_every_engine", "test_experiments",
+    "test_experiments_quick", "test_extremes", "test_faceted", "test_facets", "test_faults", "test_fuzz", "test_grid", "test_habits",
     "test_honest", "test_house", "test_invalid_input", "test_kernels_e_step_words", "test_kernels_gibbs",
     "test_kernels_gibbs_documents", "test_killed_parts", "test_labelled_streams", "test_medlda",
     "test_medlda_estimators", "test_medlda_gibbs", "test_messages", "test_metrics_heldout", "test_mutants",
@@ -33,8 +33,9 @@ LONG = {
 }  # fmt: skip
 # These take longest and start first, so that no core waits for the other at the end.
 LONGEST = (
-    "test_cuda", "test_prediction_constrained", "test_cluster", "test_samplers", "test_fuzz", "test_cross_fit",
-    "test_grid", "test_slda", "test_page_views", "test_kernels_e_step_words", "test_metrics_heldout",
+    "test_every_engine", "test_cluster", "test_prediction_constrained", "test_page_views", "test_samplers",
+    "test_metrics_heldout", "test_disclda", "test_medlda_estimators", "test_kernels_e_step_words", "test_slda",
+    "test_cross_fit", "test_cuda", "test_grid",
 )  # fmt: skip
 # What may be missing unless it is required, by words of the reasons of skips. scikit-learn skips its check of other
 # array libraries if they are not enabled; we support none.
