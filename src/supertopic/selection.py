@@ -97,15 +97,15 @@ class TopicSelection:
 
 def select_topics(
     estimator: TopicEstimator,
-    X: Any,
-    y: Any = None,
+    X: object,
+    y: object = None,
     n_topics: Sequence[int] = (5, 10, 20),
     *,
     cv: Any = 5,
     measures: Iterable[str] | None = None,
     random_state: int = 0,
     n_seeds: int = 3,
-    covariates: Any = None,
+    covariates: object = None,
     verbose: int = 1,
 ) -> TopicSelection:
     """Fit an estimator for each K on the same folds, and measure it on the held-out documents.
@@ -164,7 +164,7 @@ def select_topics(
 class _Documents:
     """Documents that can be indexed by rows: text as a list, counts as a Corpus."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: object) -> None:
         if isinstance(X, Stream):
             raise ValueError("X is a Stream; select_topics needs documents that are held, since it takes folds of them")
         self.texts = as_texts(X)[0] if holds_text(X) else None

@@ -17,7 +17,7 @@ _LARGEST = 1e15  # of a covariate, and of one over its deviation: products with 
 _DEPENDENT = 1e-8  # eigenvalue of the correlations, below which columns depend on one another
 
 
-def as_covariates(covariates: Any, n_documents: int) -> np.ndarray:
+def as_covariates(covariates: object, n_documents: int) -> np.ndarray:
     """(D, P) finite numbers; (D, 0) for None."""
     if covariates is None:
         return np.zeros((n_documents, 0))
@@ -339,7 +339,7 @@ class CovariateSurvey:
         self._zero, self._size, self._sum = np.zeros(0), np.zeros(0), np.zeros(0)  # (n,) about the first batch's means
         self._square = np.zeros((0, 0))  # (n, n)
 
-    def add(self, covariates: Any, n_documents: int) -> np.ndarray:
+    def add(self, covariates: object, n_documents: int) -> np.ndarray:
         """Take note of a batch; gives its numbers, a column for each category."""
         columns = Columns.of(covariates, all_are_here=False)
         whole = {name: (None, *values) for name, values in columns.categories.items()}  # no category is a reference

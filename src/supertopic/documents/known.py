@@ -46,8 +46,8 @@ class Known:
 
     @classmethod
     def of(
-        cls, n_documents: int, *, metadata: Any = None, groups: Any = None, times: Any = None,
-        sample_weight: Any = None, embeddings: Any = None,
+        cls, n_documents: int, *, metadata: object = None, groups: object = None, times: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> Self:  # fmt: skip
         """From what users give: arrays, lists, frames of any kind, dicts of columns; refuses nonsense in a sentence.
 

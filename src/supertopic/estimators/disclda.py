@@ -112,7 +112,9 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None
+    ) -> Self:
         """Learn the topics of each class and the shared ones.
 
         X : counts, strings, or a Corpus
@@ -224,7 +226,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
             bound = self._class_posterior(fitted, corpus, backend).bound
         return Evidence(bound, fitted.more["log_shares"])
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: object) -> np.ndarray:
         """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.
 
         A document without a known word has the class shares.
@@ -234,16 +236,16 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         warn_empty(corpus)
         return self.temperature_.probabilities(self.evidence(corpus))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """The most probable class of each document."""
         posterior = self.predict_proba(X)
         return self.classes_[np.argmax(posterior, axis=1)]
 
-    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object = None, *, sample_weight: object = None) -> float:
         """The share of the documents with a label whose class is predicted."""
         return score_classes(y, self.predict(X), self.classes_, sample_weight)
 
-    def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
+    def perplexity(self, X: object, method: str = "completion", **options: Any) -> float:
         """exp(-log-likelihood per token) of new documents without their classes, p(w) = sum_c p(c) p(w | c).
 
         See `supertopic.metrics.perplexity`. In "completion", p(c) is the class posterior given the observed half.
@@ -264,7 +266,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
                 log_shares = np.log(np.maximum(self._class_posterior(fitted, seen, backend).posterior, 1e-300))
         return float(np.exp(-logsumexp(np.column_stack(logs) + log_shares, axis=1).sum() / max(n_tokens.sum(), 1.0)))
 
-    def explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: object) -> pd.DataFrame:
         """The shares are averaged over the classes, weighted by `predict_proba`."""
         fitted = self._now
         corpus = fitted.one_document(doc)

@@ -130,7 +130,9 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def fit(self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None
+    ) -> Self:
         """Learn the deviations of topics, labels and their interactions.
 
         X : counts, strings, or a Corpus
@@ -181,7 +183,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             raise ValueError("combinations holds one of them twice")
 
     def predict_proba(
-        self, X: Any, facet: str | None = None, labels: Any = None, new: Sequence[str] = ()
+        self, X: object, facet: str | None = None, labels: object = None, new: Sequence[str] = ()
     ) -> np.ndarray:
         """(D, C) posterior over the labels of one facet (the first by default), given the words.
 
@@ -198,14 +200,16 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         values = view.combinations[:, view.names.index(name)]
         return posterior @ (values[:, None] == np.arange(len(self.labels_[name]))).astype(np.float64)
 
-    def predict(self, X: Any, facet: str | None = None, labels: Any = None, new: Sequence[str] = ()) -> np.ndarray:
+    def predict(
+        self, X: object, facet: str | None = None, labels: object = None, new: Sequence[str] = ()
+    ) -> np.ndarray:
         """The most probable label of each document; `facet`, `labels` and `new` as in `predict_proba`."""
         place = self._facet(facet)
         found = np.argmax(self.predict_proba(X, facet, labels, new), axis=1)
         return list(self.labels_.values())[place][found]
 
     def score(  # type: ignore[override]
-        self, X: Any, y: Any, facet: str | None = None, new: Sequence[str] = ()
+        self, X: object, y: object, facet: str | None = None, new: Sequence[str] = ()
     ) -> float:
         """Share of the documents with a label whose label is predicted."""
         found = self.predict(X, facet, None, new)
@@ -217,7 +221,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             raise ValueError("y is missing for every document; expected some labels")
         return float(np.mean(self.labels_[name][codes[known].astype(int)] == found[known]))
 
-    def perplexity(self, X: Any, method: str = "completion", labels: Any = None, **options: Any) -> float:
+    def perplexity(self, X: object, method: str = "completion", labels: object = None, **options: Any) -> float:
         """exp(-log-likelihood per token) of new documents, p(w) = sum_labels p(labels) p(w | labels).
 
         See `supertopic.metrics.perplexity`. In "completion", p(labels) is their posterior given the observed half.
@@ -231,7 +235,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         told = partial(self.held_out, logs=self._logs_given(labels, len(corpus), self._view([])))
         return float(perplexity(SimpleNamespace(held_out=told), corpus, method, **options))
 
-    def explain(self, doc: Any, facet: str | None = None) -> pd.DataFrame:  # type: ignore[override]
+    def explain(self, doc: object, facet: str | None = None) -> pd.DataFrame:  # type: ignore[override]
         """The evidence of each word of one document for each label of a facet: columns word, count, and one per label.
 
         The column of a label holds count · log p(word | label), with topics weighted by their shares in the document.
@@ -253,7 +257,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         frame.insert(0, "word", fitted.vocabulary.words[words])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
-    def explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: object) -> pd.DataFrame:
         return self.explain(doc)
 
     @property
@@ -282,7 +286,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         eta = np.concatenate([parts.eta[part] for part in rows])
         return _View(names, kept, np.log(shares), Components(parts.background, eta).tables(design))
 
-    def _posterior(self, X: Any, labels: Any, view: _View) -> np.ndarray:
+    def _posterior(self, X: object, labels: object, view: _View) -> np.ndarray:
         """(D, A) posterior over the combinations of labels."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
@@ -291,7 +295,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         with fitted.spec.place.open() as backend:
             return self._infer_labels(fitted, corpus, logs, backend, view.tables)[0]
 
-    def _logs_given(self, labels: Any, n_documents: int, view: _View) -> np.ndarray:
+    def _logs_given(self, labels: object, n_documents: int, view: _View) -> np.ndarray:
         """(D, A) log p(a), restricted to the combinations that agree with what is known of the labels."""
         logs = np.tile(view.logs, (n_documents, 1))
         if labels is None:
@@ -347,7 +351,7 @@ def _design(
     return CellDesign.of(n_topics, {name: len(values) for name, values in labels.items()}, combinations, interactions)
 
 
-def _columns(y: Any, n_documents: int, facets: Sequence[str] | None, who: str) -> tuple[np.ndarray, list[str]]:
+def _columns(y: object, n_documents: int, facets: Sequence[str] | None, who: str) -> tuple[np.ndarray, list[str]]:
     """The facets' columns of y, objects (D, F), and their names."""
     table, names = as_table(y, n_documents, who)
     if facets is None:

@@ -81,7 +81,9 @@ class GeoSAGE(FacetedEstimator):
     checkpoint: Any = None
     backend: Any = "threads"
 
-    def fit(self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None
+    ) -> Self:
         """Learn regions, and the deviations of topics, regions and their interactions.
 
         X : counts, strings, or a Corpus
@@ -118,11 +120,11 @@ class GeoSAGE(FacetedEstimator):
         if abs(fitted.more["shares"].sum() - 1.0) > 1e-3:
             raise ValueError("shares do not sum to one")
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """(D, 2) latitude and longitude: the place with the least expected distance to the regions' means."""
         return nearest_on_average(self.predict_region(X), self.fitted_.more["region_mean"])
 
-    def predict_region(self, X: Any) -> np.ndarray:
+    def predict_region(self, X: object) -> np.ndarray:
         """(D, R) posterior over the regions, given the words."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
@@ -134,12 +136,12 @@ class GeoSAGE(FacetedEstimator):
         odds = np.exp(odds - odds.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
 
-    def errors_km(self, X: Any, y: Any) -> np.ndarray:
+    def errors_km(self, X: object, y: object) -> np.ndarray:
         """(D,) distance in kilometres between predicted and true place; NaN where the true one is not known."""
         found = self.predict(X)
         return distance_km(found, _places(y, len(found), some=False))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """Minus the mean distance in kilometres: higher is better, as scikit-learn expects."""
         return -float(np.nanmean(self.errors_km(X, y)))
 

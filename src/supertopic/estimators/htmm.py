@@ -106,8 +106,8 @@ class HTMM(TopicEstimator):
     # --- fitting ------------------------------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any = None, documents: Any = None, *, metadata: Any = None, groups: Any = None,
-        times: Any = None,
+        self, X: object, y: object = None, documents: object = None, *, metadata: object = None, groups: object = None,
+        times: object = None,
     ) -> Self:  # fmt: skip
         """Learn topics, and how often they change.
 
@@ -160,7 +160,7 @@ class HTMM(TopicEstimator):
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def transform(self, X: Any, documents: Any = None, *, metadata: Any = None) -> np.ndarray:
+    def transform(self, X: object, documents: object = None, *, metadata: object = None) -> np.ndarray:
         """Topic shares of each document: (D, K), rows sum to one. Shares are equal where no word is known."""
         sentences = self._as_sentences(X, documents)[1]
         warn_empty(Corpus(sentences.by_document))
@@ -168,7 +168,7 @@ class HTMM(TopicEstimator):
         with fitted.spec.place.open() as backend:
             return self._infer_sentences(fitted, sentences, backend).doc_topic.astype(np.float32)
 
-    def sentences(self, X: Any, documents: Any = None) -> pd.DataFrame:
+    def sentences(self, X: object, documents: object = None) -> pd.DataFrame:
         """The topic of each sentence: columns document, sentence, topic, probability, fresh and, if X is text, text.
 
         `topic` is the most probable topic, `probability` is its probability, and `fresh` is the probability that the
@@ -192,7 +192,7 @@ class HTMM(TopicEstimator):
             frame["text"] = rows.sentences
         return frame
 
-    def perplexity(self, X: Any, documents: Any = None) -> float:  # type: ignore[override]
+    def perplexity(self, X: object, documents: object = None) -> float:  # type: ignore[override]
         """exp(-log-likelihood per token) of the second half of each document's sentences, given the first half."""
         sentences = self._as_sentences(X, documents)[1]
         fitted = self._now
@@ -201,11 +201,11 @@ class HTMM(TopicEstimator):
             logs, n_tokens = completion(sentences, *given)
         return float(np.exp(-logs.sum() / max(n_tokens.sum(), 1.0)))
 
-    def score(self, X: Any, y: Any = None, documents: Any = None) -> float:
+    def score(self, X: object, y: object = None, documents: object = None) -> float:
         """Log-likelihood per token of the second half of each document's sentences, given the first half."""
         return -float(np.log(self.perplexity(X, documents)))
 
-    def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
+    def explain(self, doc: object, n_topics: int | None = 3) -> pd.DataFrame:
         """The topic shares of each word of one document: columns sentence, word, count, and topics as in `LDA`.
 
         All words of a sentence have the same shares.
@@ -214,7 +214,7 @@ class HTMM(TopicEstimator):
         """
         return super().explain(doc, n_topics)
 
-    def explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: object) -> pd.DataFrame:
         """With the sentence of each word."""
         if isinstance(doc, str):
             doc = [doc]
@@ -239,7 +239,7 @@ class HTMM(TopicEstimator):
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def _read(self, X: Any) -> tuple[Corpus, Vocabulary]:
+    def _read(self, X: object) -> tuple[Corpus, Vocabulary]:
         """Training sentences. The vocabulary is chosen from the texts of whole documents."""
         if not isinstance(X, Rows) or not X.are_text:
             return super()._read(X.sentences if isinstance(X, Rows) else X)
@@ -247,7 +247,7 @@ class HTMM(TopicEstimator):
         words = np.asarray(vectorizer.get_feature_names_out(), dtype=object)
         return Corpus(vectorizer.transform(X.sentences), words), Vocabulary(len(words), words, vectorizer)
 
-    def _as_sentences(self, X: Any, documents: Any) -> tuple[Rows, Sentences]:
+    def _as_sentences(self, X: object, documents: object) -> tuple[Rows, Sentences]:
         check_is_fitted(self, "fitted_")
         rows = gather(X, documents)
         if rows.are_text and not rows.sentences:  # texts without any sentence

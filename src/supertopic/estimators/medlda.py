@@ -102,7 +102,7 @@ class MedLDA(SupervisedEstimator):
         return self.plot.trace("support")
 
     def log_density(
-        self, X: Any, y: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, y: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} has a loss, no density of y")
 
@@ -204,7 +204,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         self.dispersion_ = users_dispersion(fitted)
 
     def predict(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None,
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
         return_interval: float | None = None,
     ) -> Any:  # fmt: skip
         """E[y] of new documents (D,); `return_interval=0.9` adds the ends of intervals that hold nine of ten."""
@@ -212,8 +212,8 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         return predict_numbers(self.fitted_, found, return_interval)
 
     def score(
-        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
-        embeddings: Any = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
+        embeddings: object = None,
     ) -> float:  # fmt: skip
         """Predictive R². Missing values of y are left out."""
         return score_numbers(
@@ -346,7 +346,7 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         return self._predict_proba
 
     def _predict_proba(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         """Probabilities of the classes, (D, M), in the order of `classes_`."""
         check_is_fitted(self, "fitted_")
@@ -356,20 +356,22 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         return scaled_probabilities(scaling, self._predicted(X, covariates, metadata, embeddings).scores.score)
 
     def decision_function(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second; with the covariates' part, if any."""
         score = self._predicted(X, covariates, metadata, embeddings).scores.score
         return score[:, 0] if score.shape[1] == 1 else score
 
-    def predict(self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None) -> np.ndarray:
+    def predict(
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
+    ) -> np.ndarray:
         """The class with the largest decision value."""
         found = self._predicted(X, covariates, metadata, embeddings)
         return self.classes_[found.means[0].argmax(axis=1)]
 
     def score(
-        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
-        embeddings: Any = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
+        embeddings: object = None,
     ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
         return score_classes(

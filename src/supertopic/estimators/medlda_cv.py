@@ -100,7 +100,7 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _walk(
-        self, base: Any, documents: Any, y: np.ndarray, weight: np.ndarray | None, margin: float, Cs: list[float],
+        self, base: Any, documents: object, y: np.ndarray, weight: np.ndarray | None, margin: float, Cs: list[float],
         train: np.ndarray, test: np.ndarray | None = None,
     ) -> tuple[Any, list[float]]:  # fmt: skip
         """The model at the end of the path, and the scores of the test documents on the way; words join at the end."""

@@ -166,8 +166,8 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
     backend: Any = "threads"
 
     def fit(
-        self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None,
-        sample_weight: Any = None,
+        self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None,
+        sample_weight: object = None,
     ) -> Self:  # fmt: skip
         """Learn what each class adds to the background.
 
@@ -218,7 +218,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         shares = fitted.prior_shares / fitted.prior_shares.sum()
         return Evidence(log_words, np.log(shares))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: object) -> np.ndarray:
         """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.
 
         A document without a known word has the class shares. `transform` gives the model's own posterior.
@@ -228,16 +228,16 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         warn_empty(corpus)
         return self.temperature_.probabilities(self.evidence(corpus))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """The most probable class of each document."""
         found = self.predict_proba(X)
         return self.classes_[np.argmax(found, axis=1)]
 
-    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object = None, *, sample_weight: object = None) -> float:
         """The share of the documents with a label whose class is predicted."""
         return score_classes(y, self.predict(X), self.classes_, sample_weight)
 
-    def explain(self, doc: Any) -> pd.DataFrame:  # type: ignore[override]
+    def explain(self, doc: object) -> pd.DataFrame:  # type: ignore[override]
         """What each word of one document says for each class: columns word, count, and a column per class.
 
         A class's column holds count · log p(word | class) / p(word | background); summed, with the log of the class's
@@ -253,7 +253,7 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         frame.insert(0, "word", self.fitted_.vocabulary.words[words])
         return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
 
-    def explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: object) -> pd.DataFrame:
         return self.explain(doc)
 
     def top_words(self, n: int = 10, by: str = "contribution") -> pd.DataFrame:

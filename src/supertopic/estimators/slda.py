@@ -297,7 +297,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         self.dispersion_ = users_dispersion(fitted)
 
     def predict(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None,
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
         return_interval: float | None = None,
     ) -> Any:  # fmt: skip
         """E[y] of new documents (D,), or (D, M) for several responses.
@@ -309,8 +309,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         return predict_numbers(self.fitted_, found, return_interval)
 
     def score(
-        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
-        embeddings: Any = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
+        embeddings: object = None,
     ) -> float:  # fmt: skip
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
         return score_numbers(
@@ -411,13 +411,13 @@ class SLDAClassifier(ClassifierMixin, SLDA):
             self.dispersion_ = self.cutpoints_ = fitted.spec.response.spread(fitted.state.dispersion)
 
     def predict_proba(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         """Probabilities of the classes, (D, C), in the order of `classes_`."""
         return self._predicted(X, covariates, metadata, embeddings).means[0]
 
     def decision_function(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         """The linear predictor: (D,), positive for the second of two classes; one column per class for "softmax"."""
         found = self._predicted(X, covariates, metadata, embeddings)
@@ -426,13 +426,21 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         logs = np.log(found.means[0])
         return logs if logs.shape[1] > 2 else logs[:, 1] - logs[:, 0]
 
-    def predict(self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None) -> np.ndarray:
+    def predict(
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
+    ) -> np.ndarray:
         """The most probable class of each document; the median class for "ordinal"."""
         chances = self.predict_proba(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
         return self.classes_[self.fitted_.spec.response.decide(chances)]
 
     def predict_set(
-        self, X: Any, probability: float = 0.9, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self,
+        X: object,
+        probability: float = 0.9,
+        *,
+        covariates: object = None,
+        metadata: object = None,
+        embeddings: object = None,
     ) -> np.ndarray:
         """(D, C) bool: the classes of each document's prediction set, in the order of `classes_`.
 
@@ -447,8 +455,8 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         return classes_within(chances, own_levels(self.fitted_, 0), probability)
 
     def score(
-        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
-        embeddings: Any = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
+        embeddings: object = None,
     ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
         return score_classes(

@@ -256,7 +256,7 @@ class SSTMRegressor(RegressorMixin, SSTM):
         return columns[..., 0, :] if columns.shape[-2] == 1 else columns
 
     def predict(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None,
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
         return_interval: float | None = None,
     ) -> Any:  # fmt: skip
         """E[y] of new documents (D,), or (D, M) for several responses, as in `SLDARegressor`."""
@@ -264,8 +264,8 @@ class SSTMRegressor(RegressorMixin, SSTM):
         return predict_numbers(self.fitted_, found, return_interval)
 
     def score(
-        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
-        embeddings: Any = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
+        embeddings: object = None,
     ) -> float:  # fmt: skip
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
         return score_numbers(
@@ -345,7 +345,7 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         self.classes_, self.intercept_ = cast(np.ndarray, fitted.classes), self.coefficients_.intercept
 
     def predict_proba(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         """Probabilities of the classes, (D, C): each one's against the rest, made to sum to one."""
         found = self._predicted(X, covariates, metadata, embeddings).means
@@ -355,20 +355,22 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         return each / each.sum(axis=1, keepdims=True)
 
     def decision_function(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         """The linear predictors over sigma: (D,) for two classes, (D, C) for more."""
         score = self._predicted(X, covariates, metadata, embeddings).scores.score
         return score[:, 0] if score.shape[1] == 1 else score
 
-    def predict(self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None) -> np.ndarray:
+    def predict(
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
+    ) -> np.ndarray:
         """The most probable class of each document."""
         chances = self.predict_proba(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
         return self.classes_[chances.argmax(axis=1)]
 
     def score(
-        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
-        embeddings: Any = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
+        embeddings: object = None,
     ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
         return score_classes(

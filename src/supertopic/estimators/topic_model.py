@@ -94,7 +94,7 @@ class TopicModel(SLDA):
         self.classes_ = {target.name: target.classes for target in targets if target.classes is not None}
 
     def predict(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None,
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
         return_interval: float | None = None,
     ) -> pd.DataFrame:  # fmt: skip
         """A column per response: E[y], or the class.
@@ -113,7 +113,7 @@ class TopicModel(SLDA):
         return pd.DataFrame(columns)
 
     def predict_proba(
-        self, X: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> dict[str, pd.DataFrame]:
         """Probabilities of the classes, by the name of the response."""
         means = self._predicted(X, covariates, metadata, embeddings).means
@@ -124,16 +124,16 @@ class TopicModel(SLDA):
         }
 
     def score(
-        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
-        embeddings: Any = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
+        embeddings: object = None,
     ) -> float:  # fmt: skip
         """The mean of `scores`: R² of numbers, accuracy of classes."""
         beside = {"covariates": covariates, "metadata": metadata, "embeddings": embeddings}
         return float(self.scores(X, y, sample_weight=sample_weight, **beside).mean())
 
     def scores(
-        self, X: Any, y: Any, *, covariates: Any = None, metadata: Any = None, sample_weight: Any = None,
-        embeddings: Any = None,
+        self, X: object, y: object, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
+        embeddings: object = None,
     ) -> pd.Series:  # fmt: skip
         """Predictive R² of each response that is a number, and accuracy of each that is a class.
 

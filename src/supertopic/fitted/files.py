@@ -235,7 +235,7 @@ def _encode_params(estimator: Owner) -> tuple[dict[str, Any], dict[str, np.ndarr
     return params, arrays
 
 
-def _decode_param(value: Any) -> Any:
+def _decode_param(value: object) -> Any:
     if isinstance(value, dict) and list(value) == [_VECTORIZER]:
         return Vectorizer.of_file(decode(value[_VECTORIZER]))
     if isinstance(value, dict) and list(value) == [_METHOD]:

@@ -53,7 +53,7 @@ class Vocabulary:
         """Words of the language that were left out."""
         return getattr(self.vectorizer, "stop_words_", ())
 
-    def corpus(self, X: Any, who: Any = "model") -> Corpus:
+    def corpus(self, X: object, who: Any = "model") -> Corpus:
         """New documents, counted over this vocabulary; who : the estimator, for what a refusal says."""
         found = as_corpus(X, vectorizer=self.vectorizer, n_features=self.n_words, estimator=who)
         require_vocabulary(found, self.names)
@@ -185,10 +185,10 @@ class Fitted:
 
     # --- new documents ------------------------------------------------------------------------------------------
 
-    def corpus(self, X: Any) -> Corpus:
+    def corpus(self, X: object) -> Corpus:
         return self.vocabulary.corpus(X, self.spec.name)
 
-    def one_document(self, doc: Any) -> Corpus:
+    def one_document(self, doc: object) -> Corpus:
         """A text, or the counts of one document."""
         corpus = self.corpus([doc] if isinstance(doc, str) else doc)
         if len(corpus) != 1:

@@ -66,7 +66,7 @@ class Schema:
         parts = [target.make() for target in self.targets]
         return parts[0] if len(parts) == 1 else Several(parts)
 
-    def encode(self, covariates: Any, known: Known) -> np.ndarray:
+    def encode(self, covariates: object, known: Known) -> np.ndarray:
         """(D, P): what joins the topics in the linear predictor, centred and scaled.
 
         Covariates that have names and are not given are columns of metadata.
@@ -76,7 +76,7 @@ class Schema:
         extra = self.scaling.apply(self.columns.encode(known.covariates(covariates), len(known)))
         return np.hstack([extra, np.ones((len(known), 1))]) if self.constant else extra
 
-    def numbers(self, y: Any, n_documents: int, who: str) -> np.ndarray:
+    def numbers(self, y: object, n_documents: int, who: str) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
         table, _ = as_table(y, n_documents, who)
         if self.one_against_rest:

@@ -236,7 +236,7 @@ class TopicCurves:
 
 
 def topic_effects(
-    fitted: Fitted, names: Sequence[str], formula: Any, metadata: Any, X: Any = None, *, cluster: Any = None,
+    fitted: Fitted, names: Sequence[str], formula: Any, metadata: object, X: object = None, *, cluster: Any = None,
     refits: int = 0, honest: bool = False, method: str = "moments", draws: int = _DRAWS, permutations: int = 0,
     seed: int = 0,
 ) -> TopicEffects:  # fmt: skip
@@ -282,7 +282,7 @@ def topic_effects(
     )  # fmt: skip
 
 
-def _documents(fitted: Fitted, X: Any, refitted_by: str) -> tuple[Fitted, Corpus]:
+def _documents(fitted: Fitted, X: object, refitted_by: str) -> tuple[Fitted, Corpus]:
     """The documents to compare: those of the fit, unless others are given."""
     if X is not None:
         corpus = fitted.corpus(X)

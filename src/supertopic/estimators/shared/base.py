@@ -163,7 +163,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None) -> Self:
+    def fit(
+        self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None
+    ) -> Self:
         """Find topics in X.
 
         Parameters
@@ -194,7 +196,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     @available_if(has_stochastic_engine)
     def partial_fit(
-        self, X: Any, y: Any = None, *, metadata: Any = None, groups: Any = None, times: Any = None
+        self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None
     ) -> Self:
         """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
         corpus, vocabulary = self._read_batch(X)
@@ -212,7 +214,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         batches = self.engines["svi"].read(self.get_params(deep=False), self._method())
         return self._take(fit_batch(spec, training, vocabulary, self._seed(), before, batches))
 
-    def _read_batch(self, X: Any) -> tuple[Corpus, Vocabulary]:
+    def _read_batch(self, X: object) -> tuple[Corpus, Vocabulary]:
         """A batch of `partial_fit`; the first one decides the vocabulary."""
         if not hasattr(self, "fitted_"):
             return self._read(X)
@@ -261,7 +263,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         for name, value in (("feature_names_in_", vocabulary.names), ("doc_topic_", fitted.doc_topic)):
             self._show(name, value)
 
-    def _show(self, name: str, value: Any) -> None:
+    def _show(self, name: str, value: object) -> None:
         """An attribute that is there only where it has a value."""
         self.__dict__.pop(name, None)
         if value is not None:
@@ -281,7 +283,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def transform(self, X: Any, *, metadata: Any = None) -> np.ndarray:
+    def transform(self, X: object, *, metadata: object = None) -> np.ndarray:
         """Topic shares of each document: (D, K), rows sum to one. One without a known word gets the prior mean.
 
         metadata : what is known of the documents, with the columns that the prior on topic shares reads
@@ -299,16 +301,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         with fitted.spec.place.open() as backend:
             return fitted.infer(corpus, backend)
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:
+    def fit_transform(self, X: object, y: object = None, **params: Any) -> np.ndarray:
         """Fit, and return the topic shares of the training documents; `params` are further arguments of `fit`."""
         return self.fit(X, y, **params).doc_topic_
 
-    def perplexity(self, X: Any, method: str = "completion", **options: Any) -> float:
+    def perplexity(self, X: object, method: str = "completion", **options: Any) -> float:
         """exp(-log-likelihood per token) of new documents; see `supertopic.metrics.perplexity`."""
         check_is_fitted(self)
         return float(perplexity(self, X, method, **options))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """Log-likelihood per held-out token (document completion): higher is better, as scikit-learn expects."""
         return -float(np.log(self.perplexity(X)))
 
@@ -324,7 +326,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         shares = self.fitted_.average_shares
         return TopicFrame({"share": shares, "words": top.to_numpy()}, index=pd.RangeIndex(len(top), name="topic"))
 
-    def topic_info(self, X: Any = None, n: int = 10) -> pd.DataFrame:
+    def topic_info(self, X: object = None, n: int = 10) -> pd.DataFrame:
         """One row per topic, by number, with all that is known of it.
 
         The columns are share, coef and coef_std (for each class or response, where there are any), coherence (NPMI,
@@ -341,7 +343,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return topic_info(self, X, n)
 
     def estimate_effect(
-        self, formula: str | Sequence[str], metadata: Any = None, X: Any = None, *, cluster: Any = None,
+        self, formula: str | Sequence[str], metadata: object = None, X: object = None, *, cluster: Any = None,
         refits: int = 0, honest: bool = False, method: str = "moments", draws: int = 25, permutations: int = 0,
     ) -> TopicEffects:  # fmt: skip
         """What goes with topics: shares of documents regressed on a formula of their metadata.
@@ -380,7 +382,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             draws=draws, permutations=permutations, seed=int(seed),
         )  # fmt: skip
 
-    def explain(self, doc: Any, n_topics: int | None = 3) -> pd.DataFrame:
+    def explain(self, doc: object, n_topics: int | None = 3) -> pd.DataFrame:
         """The topics of each word of one document: columns word, count, and shares of topics.
 
         The shares of a row sum to one; weighted by the counts they add up to the document's topic counts. Words that
@@ -395,7 +397,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         return explained(self.vectorizer_, doc, self.explain_words(doc), n_topics)
 
-    def explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: object) -> pd.DataFrame:
         """Columns word, count, and a share per topic, for the known words of one document."""
         fitted = self._now
         counts = fitted.one_document(doc).counts
@@ -412,8 +414,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         files.save(self, path)
 
     def report(
-        self, path: str | os.PathLike[str], X: Any, y: Any = None, *, metadata: Any = None, texts: Any = None,
-        names: Any = None, covariates: Any = None, title: str | None = None,
+        self, path: str | os.PathLike[str], X: object, y: object = None, *, metadata: object = None, texts: object = None,
+        names: object = None, covariates: object = None, title: str | None = None,
     ) -> None:  # fmt: skip
         """Write a page that explains the model on these documents: one HTML file that needs no network.
 
@@ -446,7 +448,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "fitted_")
         return to_arviz(self.fitted_)
 
-    def name_words(self, names: Any) -> Self:
+    def name_words(self, names: object) -> Self:
         """Give names to the columns of counts that came without, for `topics`, `top_words` and `explain`.
 
         names : the words, or what has them: a fitted vectorizer, or the steps of a pipeline before this one. Counts of
@@ -459,7 +461,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.fitted_ = replace(self.fitted_, vocabulary=vocabulary)
         return self
 
-    def set_topic_labels(self, labels: Any) -> Self:
+    def set_topic_labels(self, labels: object) -> Self:
         """Give names to topics; the page of `report` shows them, and a saved model keeps them.
 
         labels : K names, a mapping of topics to names, or the file of names that the page saves; None: no name
@@ -474,7 +476,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _vectorizer(self) -> Any:
         return Vectorizer() if self.vectorizer is None else self.vectorizer
 
-    def _read(self, X: Any) -> tuple[Corpus, Vocabulary]:
+    def _read(self, X: object) -> tuple[Corpus, Vocabulary]:
         """Training documents; text decides the vocabulary."""
         vectorizer = None
         if not isinstance(X, Corpus) and holds_text(X):
@@ -489,7 +491,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         names = None if corpus.vocabulary is None else np.asarray(corpus.vocabulary, dtype=object)
         return corpus, Vocabulary(corpus.n_words, names, vectorizer)
 
-    def _as_corpus(self, X: Any) -> Corpus:
+    def _as_corpus(self, X: object) -> Corpus:
         """New documents, counted over the vocabulary of the fit."""
         check_is_fitted(self, "fitted_")
         if not isinstance(X, Corpus) and hasattr(X, "columns") and not holds_text(X):

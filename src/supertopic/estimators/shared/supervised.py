@@ -68,8 +68,8 @@ class SupervisedEstimator(TopicEstimator):
     # --- fitting ------------------------------------------------------------------------------------------------
 
     def fit(
-        self, X: Any, y: Any = None, *, covariates: Any = None, metadata: Any = None, groups: Any = None,
-        times: Any = None, sample_weight: Any = None, embeddings: Any = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, groups: object = None,
+        times: object = None, sample_weight: object = None, embeddings: object = None,
     ) -> Self:  # fmt: skip
         """Find topics in X that explain y; documents whose y is missing take part without it.
 
@@ -112,7 +112,7 @@ class SupervisedEstimator(TopicEstimator):
         warn_empty(corpus)
         return self
 
-    def _columns_of(self, covariates: Any, known: Known, more_follow: bool = False) -> dict[str, Any]:
+    def _columns_of(self, covariates: object, known: Known, more_follow: bool = False) -> dict[str, Any]:
         """What covariates are called, and how they are scaled."""
         table = known.covariates(covariates)
         columns = Columns.of(table)
@@ -153,8 +153,8 @@ class SupervisedEstimator(TopicEstimator):
 
     @available_if(has_stochastic_engine)
     def partial_fit(
-        self, X: Any, y: Any = None, classes: Any = None, *, covariates: Any = None, metadata: Any = None,
-        groups: Any = None, times: Any = None, sample_weight: Any = None, embeddings: Any = None,
+        self, X: object, y: object = None, classes: Any = None, *, covariates: object = None, metadata: object = None,
+        groups: object = None, times: object = None, sample_weight: object = None, embeddings: object = None,
     ) -> Self:  # fmt: skip
         """One stochastic step on a batch; the first batch decides the vocabulary and what y is.
 
@@ -185,7 +185,7 @@ class SupervisedEstimator(TopicEstimator):
         extra = schema.encode(covariates, known)
         return self._step(spec, Training(corpus, numbers, weight, extra, known), vocabulary)
 
-    def _first_schema(self, y: Any, corpus: Corpus, classes: Any, **columns: Any) -> Schema:
+    def _first_schema(self, y: object, corpus: Corpus, classes: Any, **columns: Any) -> Schema:
         """What stands beside the words, from a first batch and the classes there will be."""
         table, names = as_table(y, len(corpus), type(self).__name__)
         if classes is not None:
@@ -293,7 +293,7 @@ class SupervisedEstimator(TopicEstimator):
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def _read_y(self, y: Any, n_documents: int) -> Read:
+    def _read_y(self, y: object, n_documents: int) -> Read:
         table, names = as_table(y, n_documents, type(self).__name__)
         read = self._read_targets(table, names)
         for column, target in zip(read.numbers.T, read.targets, strict=True):
@@ -353,20 +353,20 @@ class SupervisedEstimator(TopicEstimator):
 
     # --- using --------------------------------------------------------------------------------------------------
 
-    def _predicted(self, X: Any, covariates: Any, metadata: Any, embeddings: Any) -> Predicted:
+    def _predicted(self, X: object, covariates: object, metadata: object, embeddings: object) -> Predicted:
         """What each response predicts, and the scores behind it."""
         fitted, corpus = self._now, self._as_corpus(X)
         known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
         warn_empty(corpus)
         return predict(fitted, corpus, fitted.spec.schema.encode(covariates, known))
 
-    def encode_labels(self, y: Any, n_documents: int) -> np.ndarray:
+    def encode_labels(self, y: object, n_documents: int) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
         check_is_fitted(self, "fitted_")
         return self.fitted_.spec.schema.numbers(y, n_documents, type(self).__name__)
 
     def log_density(
-        self, X: Any, y: Any, *, covariates: Any = None, metadata: Any = None, embeddings: Any = None
+        self, X: object, y: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         """(D,) log p(y | document), or its bound, of new documents; zero where y is missing."""
         fitted, corpus = self._now, self._as_corpus(X)
@@ -375,7 +375,7 @@ class SupervisedEstimator(TopicEstimator):
         extra = fitted.spec.schema.encode(covariates, known)
         return log_density(fitted, corpus, extra, self.encode_labels(y, len(corpus)))
 
-    def explain(self, doc: Any, n_topics: int | None = 3, covariates: Any = None) -> pd.DataFrame:
+    def explain(self, doc: object, n_topics: int | None = 3, covariates: object = None) -> pd.DataFrame:
         """What each word of one document adds to the linear predictor, and which topics it speaks for.
 
         The column `contribution` (one per class or response where there are several) is relative to the average
@@ -396,7 +396,7 @@ class SupervisedEstimator(TopicEstimator):
         beside = None if covariates is None else covariate_contributions(self.fitted_, covariates)
         return explained(self.vectorizer_, doc, words, n_topics, beside)
 
-    def explain_words(self, doc: Any) -> pd.DataFrame:
+    def explain_words(self, doc: object) -> pd.DataFrame:
         """With columns of contributions behind word and count."""
         return with_contributions(self._now, doc, super().explain_words(doc))
 

@@ -140,7 +140,7 @@ class FacetedEstimator(TopicEstimator):
         return posterior, shares
 
     def held_out(
-        self, X: Any, method: str, random_state: int, logs: np.ndarray | None = None, **options: Any
+        self, X: object, method: str, random_state: int, logs: np.ndarray | None = None, **options: Any
     ) -> HeldOut:
         """log p(words) of new documents, p(w) = sum_a p(a) p(w | a) over the combinations of labels a.
 

@@ -32,26 +32,28 @@ def users_intervals(fitted: Fitted, found: Predicted, probability: float) -> lis
     return intervals(fitted, found, probability)
 
 
-def score_numbers(y: Any, predicted: np.ndarray, sample_weight: Any = None) -> float:
+def score_numbers(y: object, predicted: np.ndarray, sample_weight: object = None) -> float:
     """Predictive R²; its mean over several responses. Missing values of y are left out."""
     table, _ = as_table(y, len(predicted), "score")
     pairs = zip(table.T, predicted.reshape(len(predicted), -1).T, strict=True)
     return float(np.mean([r2_of_known(column, guess, sample_weight) for column, guess in pairs]))
 
 
-def r2_of_known(column: np.ndarray, predicted: np.ndarray, sample_weight: Any = None) -> float:
+def r2_of_known(column: np.ndarray, predicted: np.ndarray, sample_weight: object = None) -> float:
     """Predictive R² of a column of y, where it is known."""
     known, weight = _known(column), Known.of(len(column), sample_weight=sample_weight).weights
     return predictive_r2(as_numbers(column[known], "score"), predicted[known], weight[known])
 
 
-def score_classes(y: Any, predicted: np.ndarray, classes: np.ndarray, sample_weight: Any = None) -> float:
+def score_classes(y: object, predicted: np.ndarray, classes: np.ndarray, sample_weight: object = None) -> float:
     """The share of the documents with a label whose class is predicted."""
     table, _ = as_table(y, len(predicted), "score")
     return share_of_known(table[:, 0], predicted, classes, sample_weight)
 
 
-def share_of_known(column: np.ndarray, predicted: np.ndarray, classes: np.ndarray, sample_weight: Any = None) -> float:
+def share_of_known(
+    column: np.ndarray, predicted: np.ndarray, classes: np.ndarray, sample_weight: object = None
+) -> float:
     """The share of the known labels of a column that are predicted."""
     known = _known(column)
     truth, guess = column[known], predicted[known]

@@ -20,7 +20,7 @@ def by_batches(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method, which for a Stream is an iterator over frames, one for each batch."""
 
     @wraps(method)
-    def over(self: Any, X: Any, *args: Any, **params: Any) -> Any:
+    def over(self: Any, X: object, *args: Any, **params: Any) -> Any:
         if not isinstance(X, Stream):
             return method(self, X, *args, **params)
         check_is_fitted(self, "fitted_")

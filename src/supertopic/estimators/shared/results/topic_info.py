@@ -44,7 +44,7 @@ def topic_names(model: Any, n: int = 3) -> list[str]:
     return [label or " ".join(map(str, own)) for label, own in zip(topic_labels(model), words, strict=True)]
 
 
-def topic_info(model: Any, X: Any = None, n: int = 10) -> pd.DataFrame:
+def topic_info(model: Any, X: object = None, n: int = 10) -> pd.DataFrame:
     """One row per topic, in the order of their numbers; see `TopicEstimator.topic_info`."""
     check_whole("n", n)
     shares, table, top = (
