@@ -116,3 +116,32 @@ def umass(contexts, top):
             both = sum({top[m], top[earlier]} <= context for context in contexts)
             score += np.log((both + 1) / sum(top[earlier] in context for context in contexts))
     return score
+
+
+def word_lift(topics: np.ndarray, average: np.ndarray) -> np.ndarray:
+    """p(word | topic) / p(word)."""
+    found = np.zeros_like(topics)
+    for k, v in np.ndindex(*topics.shape):
+        found[k, v] = topics[k, v] / sum(average * topics[:, v])
+    return found
+
+
+def word_relevance(topics: np.ndarray, average: np.ndarray) -> np.ndarray:
+    """Sievert and Shirley's, with weight 0.6."""
+    return 0.6 * np.log(topics) + 0.4 * np.log(word_lift(topics, average))
+
+
+def word_score(topics: np.ndarray, average: np.ndarray) -> np.ndarray:
+    """p (log p - mean log p)."""
+    found = np.zeros_like(topics)
+    for v in range(topics.shape[1]):
+        logs = [np.log(topics[k, v]) for k in range(len(topics))]
+        for k in range(len(topics)):
+            found[k, v] = topics[k, v] * (logs[k] - sum(logs) / len(logs))
+    return found
+
+
+def clr_correlation(theta: np.ndarray) -> np.ndarray:
+    """Correlations of log theta less its mean in the document."""
+    rows = [[np.log(x) - np.mean(np.log(row)) for x in row] for row in theta]
+    return np.corrcoef(np.array(rows).T)

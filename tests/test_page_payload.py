@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from supertopic import HTMM, LDA, DiscLDAClassifier, FacetedSAGE, MixtureOfCategoricals, Vectorizer, load
 from supertopic.explore.page import documents as page_documents
 from supertopic.explore.page.columns import read_metadata
-from supertopic.explore.page.geometry import divergences, find_flags, places_on_map, seriation
+from supertopic.explore.page.geometry import places_on_map, seriation
 from supertopic.explore.page.payload import collect
 from supertopic.explore.page.tokens import describe_tokens, to_javascript
+from supertopic.metrics.likeness import divergences, find_flags
 from tests.cli_tools import fails, misused, run
 from tests.page_models import fitted, reviews
 

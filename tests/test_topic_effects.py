@@ -58,7 +58,7 @@ def test_a_difference_that_is_there_is_found(world, model):
     of_r = frame.party == "R"
     true = 100 * (theta[of_r, 0].mean() - theta[~of_r, 0].mean())
     assert found.lower < true < found.upper and found.p_adjusted < 0.001
-    assert found.term == "party=R" and found.label.count(",") == 2
+    assert found.term == "party=R" and found.label.count(" ") == 2
 
 
 def test_errors_by_groups_and_all_else_in_notes(world, model):

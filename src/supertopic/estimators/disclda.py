@@ -284,9 +284,9 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         owners[: len(self.classes_) * int(self.n_class_topics)] = np.repeat(self.classes_, int(self.n_class_topics))
         return owners
 
-    def top_words(self, n: int = 10) -> pd.DataFrame:
+    def top_words(self, n: int = 10, by: str = "probability") -> pd.DataFrame:
         """The n most probable words of each topic: columns topic, class (None: shared), rank, word, probability."""
-        frame = super().top_words(n)
+        frame = super().top_words(n, by)
         owners = self.topic_classes_[frame["topic"].to_numpy()]
         frame.insert(1, "class", pd.Series(owners, index=frame.index, dtype=object))
         return frame

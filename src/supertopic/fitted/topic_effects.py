@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from supertopic.plots_of import draw
 
 METHODS = ("moments", "composition")
 FEW_GROUPS = 20
-_DRAWS, _WORDS, _POINTS = 25, 3, 40
+_DRAWS, _POINTS = 25, 40
 _PERCENT = 100.0
 
 
@@ -300,11 +300,6 @@ def check_probability(probability: Any) -> None:
     """Between 0 and 1."""
     if not isinstance(probability, (int, float)) or not 0 < probability < 1:
         raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
-
-
-def topic_names(labels: Iterable[str | None], words: Sequence[Sequence[Any]]) -> list[str]:
-    """The label of each topic, or its first words."""
-    return [label or ", ".join(map(str, some[:_WORDS])) for label, some in zip(labels, words, strict=True)]
 
 
 def _clusters(cluster: Any, table: Mapping[str, Column], n_documents: int) -> Column | None:

@@ -8,6 +8,7 @@ from supertopic.metrics.heldout import (
     perplexity,
     score_completion,
 )
+from supertopic.metrics.likeness import concentration, divergences, share_correlation
 from supertopic.metrics.summaries import (
     Alignment,
     align_topics,
@@ -19,6 +20,7 @@ from supertopic.metrics.summaries import (
     topic_distance,
     topic_diversity,
 )
+from supertopic.metrics.word_scores import lift, relevance, word_score
 
 __all__ = [
     "Alignment",
@@ -26,14 +28,20 @@ __all__ = [
     "align_topics",
     "coherence",
     "completion_split",
+    "concentration",
+    "divergences",
     "doc_topic_entropy",
     "exclusivity",
     "frex",
+    "lift",
     "log_likelihood",
     "perplexity",
     "predictive_r2",
+    "relevance",
     "score_completion",
+    "share_correlation",
     "stability",
     "topic_distance",
     "topic_diversity",
+    "word_score",
 ]

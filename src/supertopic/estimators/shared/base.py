@@ -30,7 +30,19 @@ from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results.by_batches import METHODS, by_batches
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.notebook import model_html
-from supertopic.estimators.shared.results.topic_info import ranked_words, top_words_by, topic_info, topic_labels
+from supertopic.estimators.shared.results.reading import (
+    for_pyldavis,
+    topic_correlation,
+    topic_place,
+    typical_documents,
+    words_by_class,
+)
+from supertopic.estimators.shared.results.topic_info import (
+    ranked_words,
+    topic_info,
+    topic_names,
+    words_in_order,
+)
 from supertopic.fitted import files
 from supertopic.fitted.certainty.chains import to_arviz
 from supertopic.fitted.checks import check_params
@@ -38,7 +50,7 @@ from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.spec import AsItIs, Finish, Place, Schema, Spec
 from supertopic.fitted.streaming import fit_batch, fit_stream, survey, warned_unknown
-from supertopic.fitted.topic_effects import TopicEffects, topic_effects, topic_names
+from supertopic.fitted.topic_effects import TopicEffects, topic_effects
 from supertopic.fitted.training import Training
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.methods import Method
@@ -314,11 +326,57 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Log-likelihood per held-out token (document completion): higher is better, as scikit-learn expects."""
         return -float(np.log(self.perplexity(X)))
 
-    def top_words(self, n: int = 10) -> pd.DataFrame:
-        """The n most probable words of each topic: columns topic, rank, word, probability; a row per word."""
+    def top_words(self, n: int = 10, by: str = "probability") -> pd.DataFrame:
+        """The n first words of each topic: columns topic, rank, word, probability; a row per word.
+
+        by : "probability", "frex" (frequent and exclusive), "lift" (over the average document), "relevance" (of both:
+            Sievert & Shirley) or "score" (R's lda); the last four have a column of their own
+        """
         check_is_fitted(self)
-        order = np.argsort(-self.components_, axis=1, kind="stable")[:, :n]
-        return ranked_words(order, self.fitted_.vocabulary.words, probability=self.components_)
+        order, values = words_in_order(self, n, by)
+        more = {} if by == "probability" else {by: values}
+        return ranked_words(order, self.fitted_.vocabulary.words, probability=self.components_, **more)
+
+    def typical_documents(
+        self, topic: int | str | None = None, texts: Any = None, n: int = 5, *, threshold: float = 0.0, X: Any = None,
+    ) -> pd.DataFrame:  # fmt: skip
+        """The documents with the largest shares of a topic: columns topic, rank, document, share, text.
+
+        Parameters
+        ----------
+        topic : number or label; None: all topics
+        texts : the documents' texts, optional; of those of the fit, or of X
+        n : int
+            Documents of each topic.
+        threshold : float
+            Least share of the topic.
+        X : documents, optional
+            As in `transform`; by default those of the fit.
+        """
+        check_is_fitted(self, "fitted_")
+        return typical_documents(self, topic, texts, n, threshold, X)
+
+    def topic_correlation(self, X: Any = None) -> pd.DataFrame:
+        """(K, K) how topics go together in documents: correlations of centred log-ratios of their shares.
+
+        X : documents, optional
+            By default those of the fit.
+        """
+        check_is_fitted(self, "fitted_")
+        return topic_correlation(self, X)
+
+    def words_by_class(self, y: Any, topic: int | str, X: Any = None, n: int = 10) -> pd.DataFrame:
+        """The words of one topic by class: how often, in a thousand tokens of the topic, documents of a class use each.
+
+        y : (D,) a class of each document; those without one are left out
+        X : documents, optional
+            By default those of the fit.
+        """
+        return words_by_class(self._now, topic_place(self, topic), y, X, n)
+
+    def to_pyldavis(self, X: Any = None) -> dict[str, Any]:
+        """What ``pyLDAvis.prepare(**model.to_pyldavis())`` draws; X : documents, by default those of the fit."""
+        return for_pyldavis(self._now, X)
 
     def topics(self, n: int = 10) -> pd.DataFrame:
         """One row per topic: its share of the training documents (where kept), and its n most probable words."""
@@ -329,13 +387,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def topic_info(self, X: object = None, n: int = 10) -> pd.DataFrame:
         """One row per topic, by number, with all that is known of it.
 
-        The columns are share, coef and coef_std (for each class or response, where there are any), coherence (NPMI,
-        with X), exclusivity, words (the n most probable) and frex (n words that are both frequent and exclusive).
+        The columns are share, coef and coef_std (for each class or response, where there are any), coherence (NPMI),
+        exclusivity, concentration (the share of its topic in the document where a token of it stands), remark (hardly
+        used, nearly the same as another), words (the n most probable) and frex (n words both frequent and exclusive).
 
         Parameters
         ----------
         X : documents, optional
-            Those in which the coherence of the topics is measured.
+            Those in which the coherence of the topics is measured; by default those of the fit.
         n : int
             Words of each topic, here and behind coherence and exclusivity.
         """
@@ -375,11 +434,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             Add p-values by so many permutations of documents (changes of sign of groups).
         """
         seed = self.random_state if isinstance(self.random_state, Integral) else 0
-        fitted = self._now
-        names = topic_names(topic_labels(self), top_words_by(self, 3))
         return topic_effects(
-            fitted, names, formula, metadata, X, cluster=cluster, refits=refits, honest=honest, method=method,
-            draws=draws, permutations=permutations, seed=int(seed),
+            self._now, topic_names(self), formula, metadata, X, cluster=cluster, refits=refits, honest=honest,
+            method=method, draws=draws, permutations=permutations, seed=int(seed),
         )  # fmt: skip
 
     def explain(self, doc: object, n_topics: int | None = 3) -> pd.DataFrame:

@@ -1,29 +1,13 @@
-"""How topics lie to each other: distances, an order for a heatmap, places on a map, topics to look at twice."""
+"""How topics lie to each other: an order for a heatmap, places on a map, words that name them."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-_DUPLICATE = 0.15  # Jensen-Shannon divergence (in bits) below which two topics are nearly the same
-_DEAD = 0.1  # of the mean share, below which a topic is hardly used
 _NAMING, _LAMBDA = 10, 0.6  # words that a topic is called by; their order (Sievert & Shirley 2014)
 _MOST_ORDERED = 400  # topics up to which the best order of the leaves is searched for
-
-
-def divergences(topics: np.ndarray) -> np.ndarray:
-    """(K, K) Jensen-Shannon divergences of the rows of `topics`, in bits: 0 for the same topic, 1 at most."""
-    topics = np.asarray(topics, dtype=np.float64)
-    entropy = -(topics * np.log2(np.maximum(topics, 1e-300))).sum(axis=1)
-    found = np.zeros((len(topics), len(topics)))
-    for k in range(len(topics) - 1):
-        middle = 0.5 * (topics[k] + topics[k + 1 :])
-        mixed = -(middle * np.log2(np.maximum(middle, 1e-300))).sum(axis=1)
-        found[k, k + 1 :] = np.clip(mixed - 0.5 * (entropy[k] + entropy[k + 1 :]), 0.0, 1.0)
-    return found + found.T
 
 
 def places_on_map(divergence: np.ndarray) -> np.ndarray:
@@ -46,18 +30,6 @@ def seriation(divergence: np.ndarray) -> np.ndarray:
         squareform(np.sqrt(divergence), checks=False), "average", optimal_ordering=len(divergence) <= _MOST_ORDERED
     )
     return leaves_list(tree)
-
-
-def find_flags(divergence: np.ndarray, shares: np.ndarray) -> list[dict[str, Any]]:
-    """For each topic: whether it is hardly used, and the topics that are nearly the same."""
-    near = divergence < _DUPLICATE
-    return [
-        {
-            "dead": bool(shares[k] < _DEAD / len(shares)),
-            "twins": [int(other) for other in np.flatnonzero(near[k]) if other != k],
-        }
-        for k in range(len(shares))
-    ]
 
 
 def naming_words(topics: np.ndarray, mean: np.ndarray) -> list[list[int]]:

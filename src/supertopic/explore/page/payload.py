@@ -17,12 +17,13 @@ from supertopic.documents.labels import as_table
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.documents import pack_counts, pack_texts
 from supertopic.explore.page.effects import effects_of, users_scores
-from supertopic.explore.page.geometry import divergences, find_flags, naming_words, places_on_map, seriation
+from supertopic.explore.page.geometry import naming_words, places_on_map, seriation
 from supertopic.explore.page.inference import describe_inference
 from supertopic.explore.page.outcomes import Outcome, outcomes_of
 from supertopic.fitted.effects import Range, kinds_of, topic_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import covariate_coef
+from supertopic.metrics.likeness import divergences, find_flags
 
 if TYPE_CHECKING:
     from supertopic.estimators.shared.base import TopicEstimator

@@ -9,9 +9,9 @@ import pandas as pd
 
 from supertopic.checks import check_whole
 from supertopic.html_tables import TopicFrame
-from supertopic.metrics import coherence, exclusivity, frex
-
-_FREQUENCY = 0.5  # the weight of frequency against exclusivity in FREX words, as in R's stm
+from supertopic.metrics import coherence, concentration, divergences, exclusivity
+from supertopic.metrics.likeness import find_flags
+from supertopic.metrics.word_scores import ranking
 
 
 def ranked_words(order: np.ndarray, words: np.ndarray, **values: np.ndarray) -> pd.DataFrame:
@@ -25,11 +25,21 @@ def ranked_words(order: np.ndarray, words: np.ndarray, **values: np.ndarray) -> 
     return pd.DataFrame({"topic": topics, "rank": ranks, "word": words[places], **columns})
 
 
+def words_in_order(model: Any, n: int, by: str = "probability") -> tuple[np.ndarray, np.ndarray]:
+    """(K, n) the first words of each topic, by number; and the values (K, V) that put them in order."""
+    values = ranking(model, by, shares_of_all(model))
+    return np.argsort(-values, axis=1, kind="stable")[:, : int(n)], values
+
+
+def shares_of_all(model: Any) -> np.ndarray:
+    """(K,) shares of the average document, for each of the topics that have words."""
+    shares, n_topics = model.fitted_.average_shares, len(model.components_)
+    return shares if len(shares) == n_topics else np.full(n_topics, 1.0 / n_topics)
+
+
 def top_words_by(model: Any, n: int, by: str = "probability") -> list[list[str]]:
-    """The n first words of each topic, by p(word | topic) or by FREX: words both frequent and exclusive."""
-    rank = model.components_ if by == "probability" else frex(model.components_, _FREQUENCY)
-    order = np.argsort(-rank, axis=1, kind="stable")[:, : int(n)]
-    return [list(words) for words in model.fitted_.vocabulary.words[order]]
+    """The n first words of each topic: the most probable, or by another of `RANKINGS`."""
+    return [list(words) for words in model.fitted_.vocabulary.words[words_in_order(model, n, by)[0]]]
 
 
 def topic_labels(model: Any) -> list[str]:
@@ -61,9 +71,22 @@ def topic_info(model: Any, X: object = None, n: int = 10) -> pd.DataFrame:
             columns[f"coef {name}".strip()] = table.coef[c]
             if table.std is not None:
                 columns[f"coef_std {name}".strip()] = table.std[c]
+    if X is None and model.fitted_.training is not None:
+        X = model.fitted_.training.corpus
     if X is not None:
         columns["coherence"] = coherence(model, X, top_n=top)
     columns["exclusivity"] = exclusivity(model, top_n=top)
+    kept = model.fitted_.doc_topic
+    if kept is not None and kept.shape[1] == len(model.components_):
+        columns["concentration"] = concentration(kept)
+    flags = find_flags(divergences(model.components_), shares_of_all(model))
+    columns["remark"] = [_remark(flag) for flag in flags]
     for name, by in (("words", "probability"), ("frex", "frex")):
         columns[name] = [", ".join(map(str, words)) for words in top_words_by(model, top, by)]
     return TopicFrame(columns, index=pd.RangeIndex(len(model.components_), name="topic"))
+
+
+def _remark(flag: dict[str, Any]) -> str:
+    """What to look at twice."""
+    twins = ", ".join(map(str, flag["twins"]))
+    return "; ".join((["hardly used"] if flag["dead"] else []) + ([f"nearly the same as {twins}"] if twins else []))

@@ -1,0 +1,59 @@
+"""How topics lie to each other: by their words, by the documents they share; which are hardly used, or there twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+DUPLICATE = 0.15  # Jensen-Shannon divergence (in bits) below which two topics are nearly the same
+DEAD = 0.1  # of the mean share, below which a topic is hardly used
+
+
+def divergences(topics: np.ndarray) -> np.ndarray:
+    """(K, K) Jensen-Shannon divergences of the rows of `topics`, in bits: 0 for the same topic, 1 at most."""
+    topics = np.asarray(topics, dtype=np.float64)
+    entropy = -(topics * np.log2(np.maximum(topics, 1e-300))).sum(axis=1)
+    found = np.zeros((len(topics), len(topics)))
+    for k in range(len(topics) - 1):
+        middle = 0.5 * (topics[k] + topics[k + 1 :])
+        mixed = -(middle * np.log2(np.maximum(middle, 1e-300))).sum(axis=1)
+        found[k, k + 1 :] = np.clip(mixed - 0.5 * (entropy[k] + entropy[k + 1 :]), 0.0, 1.0)
+    return found + found.T
+
+
+def find_flags(divergence: np.ndarray, shares: np.ndarray) -> list[dict[str, Any]]:
+    """For each topic: whether it is hardly used, and the topics that are nearly the same."""
+    near = divergence < DUPLICATE
+    return [
+        {
+            "dead": bool(shares[k] < DEAD / len(shares)),
+            "twins": [int(other) for other in np.flatnonzero(near[k]) if other != k],
+        }
+        for k in range(len(shares))
+    ]
+
+
+def share_correlation(shares: np.ndarray) -> np.ndarray:
+    """(K, K) correlations of centred log-ratios, log theta_dk - mean_j log theta_dj, over documents.
+
+    Shares themselves are correlated since they sum to one: where one goes up, others must go down. A topic whose
+    log-ratio never changes has a correlation of zero with all others.
+    """
+    logs = np.log(np.maximum(np.asarray(shares, dtype=np.float64), 1e-12))
+    apart = logs - logs.mean(axis=1, keepdims=True)
+    apart -= apart.mean(axis=0)
+    size = np.sqrt((apart**2).sum(axis=0))
+    unit = np.divide(apart, size, out=np.zeros_like(apart), where=size > 1e-9 * max(size.max(initial=0.0), 1e-300))
+    found = np.clip(unit.T @ unit, -1.0, 1.0)
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def concentration(shares: np.ndarray) -> np.ndarray:
+    """(K,) sum_d theta_dk² / sum_d theta_dk: the share of its topic in the document where a token of it stands.
+
+    It is near 1/K where all documents have something of a topic, and near one where a few are all of it.
+    """
+    shares = np.asarray(shares, dtype=np.float64)
+    return (shares**2).sum(axis=0) / np.maximum(shares.sum(axis=0), 1e-300)
