@@ -26,6 +26,7 @@ from supertopic.backends.cuda.kernels.map_shares import adjoint
 from supertopic.backends.cuda.kernels.passes import lanes_of
 from supertopic.backends.cuda.memory import empty, sent
 from supertopic.backends.cuda.tokens import key_of
+from supertopic.documents.known import Known
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
@@ -54,6 +55,7 @@ THREADS, CUDA = make_backend("threads", 1), make_backend("cuda", 1)
 FEW_PASSES = LocalLimits(2, 1e-9)
 PASSES = LocalLimits(5, 0.0)  # the last one after a leap
 GROUP = np.array([1, 0, 0], dtype=np.int32)  # of each document
+KNOWN = Known.of(3, metadata={"group": GROUP})
 
 
 def data(n_topics=N_TOPICS):
@@ -93,7 +95,7 @@ def check_half_precision():
 
 def unlabelled(counts):
     return Batch(
-        counts, np.full(counts.shape[0], np.nan), np.zeros(counts.shape[0]), N_TOPICS, known={"group": GROUP}
+        counts, np.full(counts.shape[0], np.nan), np.zeros(counts.shape[0]), N_TOPICS, known=KNOWN
     )  # fmt: skip
 
 
@@ -153,7 +155,7 @@ def local_stats(response, y, weight, dispersion, limits=FEW_PASSES):
     coef = rng.normal(size=(response.n_columns, FEW_TOPICS + 1)).astype(np.float32)
     state = State.first(model, weights, alpha=alpha, coef=coef, dispersion=np.array(dispersion))
     for backend in (THREADS, CUDA):
-        batch = Batch(counts, y, weight, FEW_TOPICS, np.array([[0.5], [-1.0], [0.2]]), {"group": GROUP})
+        batch = Batch(counts, y, weight, FEW_TOPICS, np.array([[0.5], [-1.0], [0.2]]), KNOWN)
         spread = backend.spread(batch)
         steps = [
             spread.map(local_step, model, state, weights, limits, DocumentTerms(), fresh)[0] for fresh in (True, False)
@@ -186,7 +188,7 @@ def check_margin():
     hinge, found = Hinge(3, C=2.0, cost=3.0), []
     model = replace(model_of(hinge, FEW_TOPICS), coef_step=MarginStep(hinge), n_covariates=0)
     for backend in (THREADS, CUDA):
-        batch = Batch(counts, np.array([2.0, np.nan, 0.0]), np.ones(3), FEW_TOPICS, known={"group": GROUP})
+        batch = Batch(counts, np.array([2.0, np.nan, 0.0]), np.ones(3), FEW_TOPICS, known=KNOWN)
         spread, state = backend.spread(batch), State.first(model, weights, alpha=alpha)
         terms = model.coef_step.document_terms(3, 3)
         for _ in range(2):
@@ -211,7 +213,7 @@ def check_shares_and_gradient():
     state = State.first(model, weights, alpha=alpha, coef=coef, dispersion=np.array([0.4, 0.1, 1.2]))
     found = []
     for backend in (THREADS, CUDA):
-        given = (np.array([1.0, -1.0, 0.3]), np.ones(3), N_TOPICS, np.array([[0.5], [-1.0], [0.2]]), {"group": GROUP})
+        given = (np.array([1.0, -1.0, 0.3]), np.ones(3), N_TOPICS, np.array([[0.5], [-1.0], [0.2]]), KNOWN)
         batch = Batch(counts, *given)
         spread = backend.spread(batch)
         scales = Scales(0.7, 0.4, LocalLimits(3, 0.0), LocalLimits(3, 0.0))

@@ -29,6 +29,7 @@ from supertopic.inference import first_topics
 from supertopic.inference.after import prediction
 from supertopic.inference.variational import prediction_constrained
 from supertopic.inference.variational.e_step_response import LocalLimits
+from tests.test_new_prior import GroupPrior
 
 N_TOPICS = 2
 FEW = LocalLimits(3, 1e-3)
@@ -58,10 +59,18 @@ FITS = {
     "disclda": (DiscLDAClassifier, {"n_class_topics": 1, "max_iter": 2}, "class"),
     "facets": (FacetedSAGE, {"max_iter": 2}, "class"),
 }
+for name in ("lda-vb", "lda-cvb0", "lda-svi", "lda-gibbs", "lda-gibbs-partial", "slda-gibbs", "slda-pc", "medlda-vb"):
+    kind, params, y = FITS[name]
+    FITS[f"{name}-groups"] = (kind, {**params, "prevalence": GroupPrior(np.zeros((2, 0)))}, y)
+for name in ("lda-cvb0", "slda-vb"):
+    kind, params, y = FITS[name]
+    FITS[f"{name}-prevalence"] = (kind, {**params, "prevalence": "~ group * year"}, y)
+METADATA = {"group": [0, 1, 1, 0, 0], "year": [1.0, 3.0, 2.5, 1.5, 4.0]}
 SAMPLERS = {name for name in FITS if "gibbs" in name}
+PARTIALS = {name for name in FITS if "partial" in name}
 REFUSED = {
-    "cluster": SAMPLERS - {"lda-gibbs-partial"} | {"htmm"},
-    "cuda": SAMPLERS - {"lda-gibbs-partial"} | {name for name in FITS if name.startswith(("mixture", "sage"))}
+    "cluster": SAMPLERS - PARTIALS | {"htmm"},
+    "cuda": SAMPLERS - PARTIALS | {name for name in FITS if name.startswith(("mixture", "sage"))}
     | {"htmm", "disclda", "facets", "medlda-exact"},
 }  # fmt: skip
 
@@ -91,7 +100,8 @@ def fit(name, backend="threads", n_jobs=None):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a document has no word
-            model.fit(X, *([] if y is None else [y]))
+            beside = {"metadata": METADATA} if "prevalence" in params else {}
+            model.fit(X, *([] if y is None else [y]), **beside)
     except ValueError as error:
         return {"refused": str(error)}
     names = ("bound_", "components_", "doc_topic_", "alpha_", "coef_", "dispersion_")

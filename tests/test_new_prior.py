@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from supertopic import LDA, SVI, SLDARegressor, load
 from supertopic.backends.threads import Threads
 from supertopic.coefficients import CoefPrior
+from supertopic.documents.known import Known
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.inference.after.prediction import PointModel, score
 from supertopic.inference.gibbs.lda import fit_gibbs
@@ -27,14 +29,22 @@ from tests.process_backend import Processes
 
 @dataclass(frozen=True)
 class GroupPrior(SharePrior):
-    """Two groups of documents, with an alpha each."""
+    """Two groups of documents, told apart by a column of metadata, with an alpha each."""
 
     start: np.ndarray  # (2, K)
+    column: str = "group"
     learned: bool = True
+
+    @property
+    def columns(self):
+        return (self.column,)
 
     @property
     def learns(self):
         return self.learned
+
+    def prepared(self, known, level):
+        return replace(self, start=np.tile(level.start, (2, 1)))
 
     def held(self):
         return replace(self, learned=False)
@@ -43,7 +53,7 @@ class GroupPrior(SharePrior):
         return replace(self, start=self.start[:, :n_topics])
 
     def rows(self, alpha, documents):
-        return Rows(alpha, documents.known["group"])
+        return Rows(alpha, documents.known.column(self.column).values.astype(np.int32))
 
     def summarise(self, alpha, documents, log_theta):
         return np.column_stack([log_theta, self.rows(alpha, documents).sizes])
@@ -77,7 +87,7 @@ COEF = np.array([1.0, -1.0, 3.0])
 
 def data(n_documents=400, **more):
     group = np.arange(n_documents, dtype=np.int32) % 2
-    return documents(ALPHA[group], known={"group": group}, **more)
+    return documents(ALPHA[group], known=Known.of(n_documents, metadata={"group": group}), **more)
 
 
 def model_of(collapsed=False, **more):
@@ -115,6 +125,39 @@ def test_processes_find_the_same(engine):
         fits = [fit(run, few, model_of(**more), batch, backend) for backend in (one, three)]
     np.testing.assert_allclose(fits[0].state.alpha, fits[1].state.alpha, rtol=1e-4)
     np.testing.assert_allclose(fits[0].trace, fits[1].trace, rtol=1e-5)
+
+
+PUBLIC = {
+    "lda": (LDA, {}), "gibbs": (LDA, {"inference": "gibbs", "max_iter": 60}),
+    "svi": (LDA, {"inference": SVI(batch_size=50), "max_iter": 10}),
+    "vb": (SLDARegressor, {"inference": "vb", "cross_fit": 3}),
+    "pc": (SLDARegressor, {"inference": "pc", "max_iter": 4, "cross_fit": 3}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Documents without a word")
+@pytest.mark.parametrize("name", PUBLIC)
+def test_users_fit_predict_save_and_load_it(name, tmp_path):
+    kind, params = PUBLIC[name]
+    batch, topics, shares = data()
+    metadata = {"group": np.arange(400) % 2, "other": np.arange(400) * 0.1}
+    y = [] if kind is LDA else [shares @ COEF]
+    model = kind(3, prevalence=GroupPrior(np.zeros((2, 0))), n_jobs=2, **params)
+    model.fit(batch.counts, *y, metadata=metadata)
+    alpha = model.fitted_.state.alpha[:, align_topics(topics, model.components_)[0]]
+    np.testing.assert_allclose(mean_shares(alpha), mean_shares(ALPHA), atol=0.12)
+    np.testing.assert_allclose(model.alpha_, model.fitted_.state.alpha.mean(axis=0))
+    nothing = np.zeros((2, batch.counts.shape[1]))
+    by_group = mean_shares(model.fitted_.state.alpha)
+    np.testing.assert_allclose(model.transform(nothing, metadata={"group": [1, 0]}), by_group[::-1], atol=1e-5)
+    np.testing.assert_allclose(model.transform(nothing), mean_shares(model.alpha_[None])[[0, 0]], atol=1e-5)
+    model.save(tmp_path / "model.supertopic")
+    again = load(tmp_path / "model.supertopic")
+    assert type(again.prevalence) is GroupPrior
+    for method in ["transform"] if kind is LDA else ["transform", "predict"]:
+        expected = getattr(model, method)(batch.counts, metadata=metadata)
+        np.testing.assert_array_equal(getattr(again, method)(batch.counts, metadata=metadata), expected)
+        assert not np.array_equal(expected, getattr(model, method)(batch.counts))
 
 
 @pytest.mark.parametrize("engine", SUPERVISED)

@@ -24,7 +24,7 @@ def column(known):
 def prior_of(n_topics, n_coef=3, **more):
     start = np.zeros((n_coef, n_topics))
     start[0] = np.log(0.1)
-    given = {"center": start.copy(), "scale": np.array([3.0, 1.0, 0.5])[:n_coef], "average": np.eye(n_coef)[0]}
+    given = {"scale": np.array([3.0, 1.0, 0.5])[:n_coef]}
     return RegressionPrior(start, column, **{**given, **more})
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TopicModel,
         load,
     )
+    from supertopic.fitted.share_priors import Prevalence
     from supertopic.inference.methods import CVB0, PC, SVI, VB, Gibbs
     from supertopic.selection import select_topics
 
@@ -57,6 +58,7 @@ __all__ = [
     "MedLDARegressor",
     "MedLDARegressorCV",
     "MixtureOfCategoricals",
+    "Prevalence",
     "SAGEClassifier",
     "SAGETopics",
     "SLDAClassifier",
@@ -77,6 +79,7 @@ __version__ = version("supertopic")
 _HOMES = {
     "Checkpoint": "checkpoint",
     "Corpus": "documents.corpus",
+    "Prevalence": "fitted.share_priors",
     "Stream": "documents.streams",
     "Vectorizer": "documents.vectorizer",
     "select_topics": "selection",

@@ -214,7 +214,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         given = (fitted.weights, fitted.state.alpha, fitted.more["log_shares"])
         return infer_classes(self._structure(fitted.classes), *given, corpus.counts, backend)
 
-    def _shares(self, corpus: Corpus) -> np.ndarray:
+    def _shares(self, corpus: Corpus, known: Known | None = None) -> np.ndarray:
         fitted = self._now
         with fitted.spec.place.open() as backend:
             return self._class_posterior(fitted, corpus, backend).doc_topic

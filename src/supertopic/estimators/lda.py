@@ -17,7 +17,7 @@ from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, Sto
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import Model
-from supertopic.priors.dirichlet import DirichletPrior
+from supertopic.priors.base import SharePrior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -34,6 +34,10 @@ class LDA(TopicEstimator):
         collapsed Gibbs sampling, whose topics are averaged over sweeps (whole counts only).
     doc_topic_prior : float, K floats, "symmetric" or "auto"
         alpha. "auto" learns all K numbers, "symmetric" one number for all topics.
+    prevalence : str, list of str or a prior on topic shares, optional
+        How topic shares depend on metadata: a formula such as ``"~ party + spline(date, 5)"`` or columns of `metadata`;
+        ``supertopic.Prevalence(formula, spread)`` says how far coefficients may go. alpha of a document is then
+        exp(x·Lambda) (Dirichlet-multinomial regression), and that of the average document starts at `doc_topic_prior`.
     topic_word_prior : float
         Smoothing of the topics; 0 fits them by maximum likelihood, in all but "gibbs".
     max_iter : int, optional
@@ -63,7 +67,8 @@ class LDA(TopicEstimator):
     ----------
     components_ : (K, V) ndarray, rows are distributions over words
     doc_topic_ : (D, K) ndarray, topic shares of the training documents
-    alpha_ : (K,) ndarray
+    alpha_ : (K,) ndarray, with `prevalence` of the average document
+    prevalence_coef_ : DataFrame with `prevalence`: topic, term, coef (what a unit adds to log alpha), std_error
     bound_ : ndarray, the evidence bound per token, by iteration ("cvb0": log p(words, topics, shares) at the mode under
         priors one larger, comparable where alpha is the same; "gibbs": log p(words, topics) every tenth sweep)
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
@@ -89,6 +94,7 @@ class LDA(TopicEstimator):
     n_topics: int = field(default=20, kw_only=False)
     inference: str | Method = "vb"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    prevalence: str | Sequence[str] | SharePrior | None = None
     topic_word_prior: float = 0.05
     max_iter: int | None = None
     tol: float = 1e-4
@@ -101,6 +107,6 @@ class LDA(TopicEstimator):
     backend: Any = "threads"
 
     def _model(self, schema: Schema) -> Model:
-        prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
+        prior = self._share_prior(schema, self.doc_topic_prior)
         collapsed = self._engine().collapsed
         return Model(self.n_topics, DirichletTopics(self.topic_word_prior, collapsed), prior, collapsed=collapsed)

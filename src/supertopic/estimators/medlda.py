@@ -29,6 +29,7 @@ from supertopic.inference.settings import EMSettings, Engine, GibbsSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.exact_margin import fit_exact
 from supertopic.inference.variational.m_step_margin import Duals, MarginStep
+from supertopic.priors.base import SharePrior
 from supertopic.responses.base import Response
 from supertopic.responses.margin import MaxMargin
 
@@ -52,6 +53,7 @@ class MedLDA(SupervisedEstimator):
     emission: str = "dirichlet"
     coef_prior: str = "normal"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
+    prevalence: str | Sequence[str] | SharePrior | None = None
     topic_word_prior: float = 0.05
     max_iter: int | None = None
     exact: bool = False

@@ -37,6 +37,7 @@ from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import MixtureState, Model
+from supertopic.priors.base import SharePrior
 from supertopic.priors.dirichlet import DirichletPrior
 
 _CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
@@ -356,6 +357,7 @@ class SAGETopics(_Deviating):
     unseen: float = 0.1
     inference: str | Method = "vb"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    prevalence: str | Sequence[str] | SharePrior | None = None
     max_iter: int | None = None
     tol: float = 1e-4
     vectorizer: Any = None
@@ -367,5 +369,5 @@ class SAGETopics(_Deviating):
     backend: Any = "threads"
 
     def _model(self, schema: Schema) -> Model:
-        prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)
+        prior = self._share_prior(schema, self.doc_topic_prior)
         return Model(self.n_topics, emissions.SparseTopics(self._sparse_prior()), prior)

@@ -43,6 +43,7 @@ from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.prediction_constrained import PredictionStep, fit_prediction
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import CoefStep
+from supertopic.priors.base import SharePrior
 from supertopic.responses.base import Response, registry
 
 
@@ -73,6 +74,7 @@ class SLDA(SupervisedEstimator):
     inference: str | Method = "auto"
     counts: str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
+    prevalence: str | Sequence[str] | SharePrior | None = None
     topic_word_prior: float | None = None
     emission: str = "dirichlet"
     max_iter: int | None = None

@@ -32,6 +32,7 @@ from supertopic.fitted.spec import Finish, Schema, Spec, against_rest
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
 from supertopic.inference.methods import Method
 from supertopic.inference.settings import Engine, GibbsSettings
+from supertopic.priors.base import SharePrior
 from supertopic.responses.base import Response
 
 _BUDGET_ALPHA, _BUDGET_SUPERVISION, _BUDGET_SWEEPS = 0.25, 10.0, 200  # where few topics have to tell classes apart
@@ -51,6 +52,7 @@ class SSTM(SupervisedEstimator):
     coef_scale: float | str = "auto"
     sigma: float | str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = 0.1
+    prevalence: str | Sequence[str] | SharePrior | None = None
     topic_word_prior: float | str = 0.1
     supervision: float | None = 1.0
     collapsed: bool = True

@@ -18,6 +18,7 @@ from supertopic.documents.labels import Target, require_order
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.spec import Schema
 from supertopic.model import MixtureState
+from supertopic.priors.base import SharePrior
 from supertopic.responses.base import registry
 from supertopic.responses.several import parts_of
 
@@ -56,7 +57,7 @@ _SUMS = Shape("CNN", least=-1e200, most=1e200)  # over documents, of numbers up 
 
 ARRAYS = {
     "state.word_topic": Shape("VW", _SINGLE),
-    "state.alpha": Shape("K", least=SMALLEST),
+    "state.alpha": Shape("*"),  # what the prior on shares says
     "state.coef": Shape("CN", _SINGLE),
     "state.coef_cov": Shape("cKK", _SINGLE),
     "state.gram": _SUMS,
@@ -69,6 +70,7 @@ ARRAYS = {
     "doc_topic": Shape("DT", _EITHER, least=0.0, sums=True),
     "doc_covariates": Shape("DP", _SINGLE),
     "average": Shape("K", least=0.0),
+    "prior_error": Shape("LK", least=0.0),
     "words.coef": Shape("CV", _EITHER),
     "words.scale": Shape("V", least=0.0),
     "members.topics": Shape("gVW", _SINGLE),
@@ -88,7 +90,7 @@ ARRAYS = {
     "duals.dual": Shape("DC"),
     "duals.support": Shape("D", ("bool",)),
     "duals.n_support": Shape("s", _WHOLE, least=0.0),
-    "draws.alpha": Shape("aK", least=SMALLEST),
+    "draws.alpha": Shape("*"),
     "draws.coef": Shape("dCU"),
     "draws.intercept": Shape("dC"),
     "draws.coef_scale": Shape("d", finite=False),
@@ -128,6 +130,7 @@ def check_arrays(fitted: Fitted, arrays: Mapping[str, np.ndarray], n_topics: int
     model, state, sizes = fitted.spec.model, fitted.state, _sizes(fitted, n_topics)
     if isinstance(state, MixtureState) != model.one_topic:
         raise ValueError("state.shares are there for a model whose documents have several topics, or missing")
+    _check_prior(model.doc_topic_prior, arrays)
     for group in TOGETHER:
         here = {name for name in arrays if name.startswith(f"{group}.")}
         if here and here != {name for name in ARRAYS if name.startswith(f"{group}.")}:
@@ -147,6 +150,21 @@ def check_arrays(fitted: Fitted, arrays: Mapping[str, np.ndarray], n_topics: int
         raise ValueError(f"state.coef_cov has {sizes['c']} matrices, expected {sizes['C']} or none")
     if "state.epsilon" in arrays and float(arrays["state.epsilon"][0]) > 1:
         raise ValueError("state.epsilon holds a number above 1")
+
+
+def _check_prior(prior: SharePrior, arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuse parameters of the prior on topic shares of another shape, or that make no alpha."""
+    shape = prior.start.shape
+    for name, expected in (("state.alpha", shape), ("draws.alpha", (None, *shape)), ("prior_error", shape)):
+        found = arrays.get(name)
+        if found is None:
+            continue
+        if found.ndim != len(expected) or found.shape[-len(shape) :] != shape or found.dtype != np.float64:
+            raise ValueError(f"{name} has the shape {found.shape}, expected {shape} as the prior on topic shares")
+        if not np.isfinite(found).all():
+            raise ValueError(f"{name} holds NaN or infinity")
+        if name != "prior_error":
+            prior.check(found)
 
 
 def _check_topics(fitted: Fitted) -> None:

@@ -24,9 +24,10 @@ from supertopic.inference.variational.m_step_margin import Duals
 from supertopic.model import DocumentTerms, restore_state
 from supertopic.persistence import is_storable, read_model, write_file, write_model
 from supertopic.plain_values import decode, encode
+from supertopic.priors.base import SharePrior, registry
 
-_SINGLE = ("trace", "doc_topic", "doc_covariates", "average")  # arrays of a Fitted itself
-_VECTORIZER, _METHOD = "$vectorizer", "$inference"  # the tags of these among the parameters
+_SINGLE = ("trace", "doc_topic", "doc_covariates", "average", "prior_error")  # arrays of a Fitted itself
+_VECTORIZER, _METHOD, _PRIOR = "$vectorizer", "$inference", "$prior"  # the tags of these among the parameters
 
 
 class Owner(Protocol):
@@ -162,7 +163,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     check_schema(schema, estimator.at_mode)
     estimator.check_schema(schema)
     state = restore_state(groups.pop("state"))
-    _check_n_topics(estimator, schema, len(state.alpha))
+    _check_n_topics(estimator, schema, state.alpha.shape[-1])
     for name in ("n_iter", "n_seen", "n_words"):
         check_whole(name, manifest[name], least=0)
     labels = manifest["labels"]
@@ -179,6 +180,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         doc_topic=arrays.get("doc_topic"),
         doc_covariates=arrays.get("doc_covariates"),
         average=arrays.get("average"),
+        prior_error=arrays.get("prior_error"),
         members=Members(**groups.pop("members")) if "members" in groups else None,
         words=WordPart(**groups.pop("words")) if "words" in groups else None,
         certainty=Certainty(**groups.pop("certainty", {})),
@@ -198,7 +200,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
 def _check_settings(estimator: Owner, fitted: Fitted) -> None:
     """The parameters are those of a fit, and of this one."""
     check_params(estimator.get_params(deep=False))
-    _check_n_topics(estimator, fitted.spec.schema, len(fitted.state.alpha))
+    _check_n_topics(estimator, fitted.spec.schema, fitted.state.alpha.shape[-1])
 
 
 def _check(estimator: Owner, fitted: Fitted, arrays: dict[str, np.ndarray]) -> None:
@@ -228,6 +230,8 @@ def _encode_params(estimator: Owner) -> tuple[dict[str, Any], dict[str, np.ndarr
             params[name] = {_VECTORIZER: encode(value.get_params(deep=False), name)}
         elif isinstance(value, Method):
             params[name] = {_METHOD: value.to_plain()}
+        elif isinstance(value, SharePrior):
+            params[name] = {_PRIOR: encode(plain_prior(value), name)}
         elif type(value) is np.ndarray and is_storable(value):
             arrays[f"param.{name}"] = value
         else:
@@ -240,6 +244,8 @@ def _decode_param(value: object) -> Any:
         return Vectorizer.of_file(decode(value[_VECTORIZER]))
     if isinstance(value, dict) and list(value) == [_METHOD]:
         return Method.from_plain(value[_METHOD])
+    if isinstance(value, dict) and list(value) == [_PRIOR]:
+        return read_prior(decode(value[_PRIOR]))
     return decode(value)
 
 
@@ -254,12 +260,13 @@ def _plain_schema(schema: Schema) -> dict[str, Any]:
         "counts": schema.counts,
         "tokens": None if schema.tokens is None else list(schema.tokens),
         "supervision": schema.supervision,
+        **({} if schema.prior is None else {"prior": plain_prior(schema.prior)}),
     }
 
 
 def _read_schema(plain: Any) -> Schema:
     found = decode(plain)
-    if not isinstance(found, dict) or set(found) != {one.name for one in fields(Schema)}:
+    if not isinstance(found, dict) or {*found, "prior"} != {one.name for one in fields(Schema)}:
         raise ValueError("y and the covariates are not described as a fit does")
     tokens = found["tokens"]
     return Schema(
@@ -271,7 +278,21 @@ def _read_schema(plain: Any) -> Schema:
         counts=found["counts"],
         tokens=None if tokens is None else Tokens(*tokens),
         supervision=found["supervision"],
+        prior=read_prior(found["prior"]) if "prior" in found else None,
     )
+
+
+def plain_prior(prior: SharePrior) -> list[Any]:
+    """A prior on topic shares by the name of its class."""
+    return [type(prior).__name__, prior.about()]
+
+
+def read_prior(plain: list[Any]) -> SharePrior:
+    """What `plain_prior` gave."""
+    name, about = plain
+    if name not in registry():
+        raise ValueError(f"the prior on topic shares is a {name!r:.60}, which this version does not know")
+    return registry()[name].restore(about)
 
 
 def _plain_vectorizer(vectorizer: Any) -> dict[str, Any]:

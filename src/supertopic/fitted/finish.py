@@ -65,7 +65,8 @@ def refitted(fitted: Fitted, training: Training) -> Fitted:
     model = fitted.spec.model
     assert fitted.doc_topic is not None
     with fitted.spec.place.open() as backend:
-        shares = prediction.frequencies(fitted.point, fitted.doc_topic, training.corpus.lengths, backend)
+        point, lengths = fitted.point_of(training.known), training.corpus.lengths
+        shares = prediction.frequencies(point, fitted.doc_topic, lengths, backend)
         known = backend.form(with_known_shares)(shares, training.covariates, training.y, training.weight)
         over = partial(known.total_by, backend.all)
         state, terms = model.coef_step.refit(model, fitted.state, fitted.terms, over)
@@ -142,7 +143,7 @@ def _with_levels(fitted: Fitted, given: Unseen, joined: Joined) -> Fitted:
 def _scored(fitted: Fitted, training: Training) -> ScoredDocuments:
     """The documents with their linear predictors."""
     others = training.covariates @ covariate_coef(fitted).T
-    topics = scores_of(fitted, training.corpus, training.covariates).score - others
+    topics = scores_of(fitted, training.corpus, training.covariates, training.known).score - others
     given = (training.corpus.counts, training.y, training.weight)
     return ScoredDocuments(*given, topics, others, fitted.state.dispersion)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ from supertopic.fitted.training import Training
 from supertopic.inference.batches import Batch
 from supertopic.inference.gibbs.chains import fit_chains
 from supertopic.inference.task import Fit, Task, run
+from supertopic.priors.regression import RegressionPrior
 
 
 def fit(
@@ -27,16 +29,18 @@ def fit(
     """
     seen = spec.finish.seen(training, seed)
     task = task_of(spec, seen.batch(spec), seed, start)
-    vocabulary = vocabulary or Vocabulary(training.corpus.n_words)
+    words = vocabulary or Vocabulary(training.corpus.n_words)
     engine = spec.engine.fit
     if spec.n_chains > 1:
         engine = partial(fit_chains, engine=engine, n_chains=spec.n_chains)
     with task.backend:
         found = run(engine, task, f"{spec.name} {spec.inference}", more_follows=True)
-        fitted = kept(spec, vocabulary, found, n_seen=len(training.corpus))
+        fitted = kept(spec, words, found, n_seen=len(training.corpus))
         own = training.covariates[:, : len(spec.schema.scaling.mean)].astype(np.float32)
-        shares = fitted.infer(training.corpus, task.backend)
+        shares = fitted.infer(training.corpus, task.backend, training.known)
         fitted = users_draws(replace(fitted, doc_topic=shares, doc_covariates=own if own.size else None))
+    if vocabulary is not None:
+        fitted = with_prior_errors(fitted, [(training, shares)])
     fitted = spec.finish(fitted, training, seed)
     if task.checkpoint is not None:
         task.checkpoint.finish()
@@ -49,6 +53,25 @@ def kept(spec: Spec, vocabulary: Vocabulary, found: Fit, **more: Any) -> Fitted:
     sampled = draws.pop("shares", None)
     given: dict[str, Any] = {"n_iter": found.n_iter, "draws": draws, "terms": found.terms, "sampled": sampled, **more}
     return Fitted(spec, vocabulary, found.state, np.asarray(found.trace), **given)
+
+
+def with_prior_errors(fitted: Fitted, documents: Iterable[tuple[Training, np.ndarray]]) -> Fitted:
+    """With standard errors of the parameters of the prior on shares, where these are coefficients.
+
+    documents : those of the fit, with their topic shares
+    """
+    prior, alpha = fitted.spec.model.doc_topic_prior, fitted.state.alpha
+    if not isinstance(prior, RegressionPrior):
+        return fitted
+    total: Any = 0.0
+    for training, shares in documents:
+        batch = training.batch(fitted.spec)
+        own = prior.rows(alpha, batch)
+        lengths = np.where(np.isfinite(batch.lengths), batch.lengths, 0.0)
+        size = lengths + own.by_document(own.alpha.sum(axis=1))
+        counts = np.maximum(shares * size[:, None] - own.by_document(own.alpha), 0.0)
+        total = total + prior.information(alpha, batch, counts)
+    return replace(fitted, prior_error=prior.errors(total))
 
 
 def task_of(spec: Spec, batch: Batch, seed: int, start: Fitted | None = None, data: str = "") -> Task:
@@ -77,7 +100,12 @@ def fingerprint(spec: Spec, batch: Batch, seed: int, topics: np.ndarray, data: s
         **spec.identity,
         "estimator": spec.name,
         "seed": seed,
-        "data": data or fingerprint_data(batch.counts, batch.y, batch.weight, batch.extra),
+        "data": data or fingerprint_data(batch.counts, batch.y, batch.weight, batch.extra, *_known(batch)),
         "start_from": fingerprint_data(topics),
         "classes": fingerprint_value([targets, spec.schema.classes]),
     }
+
+
+def _known(batch: Batch) -> list[np.ndarray]:
+    """What the prior on topic shares reads of the documents."""
+    return [] if batch.known is None else [one.values for one in batch.known.metadata.values()]

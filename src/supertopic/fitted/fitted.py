@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus, as_corpus, require_vocabulary
+from supertopic.documents.known import Known
 from supertopic.fitted.spec import Place, Spec
 from supertopic.fitted.training import Training
 from supertopic.inference.after import prediction
@@ -121,6 +122,7 @@ class Fitted:
     members: Members | None = None
     words: WordPart | None = None  # beside topics
     certainty: Certainty = field(default_factory=Certainty)
+    prior_error: np.ndarray | None = None  # standard errors of the parameters of the prior on shares
     climb: Climb | None = None  # where an optimiser stands between batches
     labels: list[str | None] | None = None  # that users gave to topics
     more: dict[str, np.ndarray] = field(default_factory=dict)  # arrays of a model outside the grid …
@@ -160,7 +162,9 @@ class Fitted:
     @property
     def prior_shares(self) -> np.ndarray:
         """(K,) mean of the prior on topic shares, not normalised: alpha, or the shares of a mixture."""
-        return self.state.shares if isinstance(self.state, MixtureState) else self.state.alpha
+        if isinstance(self.state, MixtureState):
+            return self.state.shares
+        return self.spec.model.doc_topic_prior.mean(self.state.alpha)
 
     @property
     def average_shares(self) -> np.ndarray:
@@ -171,12 +175,20 @@ class Fitted:
 
     @property
     def point(self) -> prediction.PointModel:
-        """The prior of the topic shares, and how those of new documents are inferred."""
+        """The prior of the topic shares of the average document, and how those of new documents are inferred."""
         log_counts = self.spec.schema.counts == "log"
         if isinstance(self.state, MixtureState):
             return prediction.PointModel(self.state.alpha, self.state.shares, log_counts=log_counts)
         engine = self.spec.engine
-        return prediction.PointModel(self.state.alpha, None, engine.collapsed, engine.at_mode, log_counts)
+        return prediction.PointModel(self.prior_shares, None, engine.collapsed, engine.at_mode, log_counts)
+
+    def point_of(self, known: Known | None) -> prediction.PointModel:
+        """The same of documents of which something is known."""
+        prior = self.spec.model.doc_topic_prior
+        if known is None or not known.metadata or not prior.columns:
+            return self.point
+        rows = prior.rows(self.state.alpha, _Described(known.only(prior.columns)))
+        return replace(self.point, alpha=rows.alpha, which=rows.which)
 
     @property
     def topic_coef(self) -> np.ndarray:
@@ -195,9 +207,9 @@ class Fitted:
             raise ValueError(f"doc: got {len(corpus)} documents, expected one")
         return corpus
 
-    def infer(self, corpus: Corpus, backend: Backend) -> np.ndarray:
+    def infer(self, corpus: Corpus, backend: Backend, known: Known | None = None) -> np.ndarray:
         """(D, K) topic shares."""
-        point, counts = self.point.seen_of(corpus)
+        point, counts = self.point_of(known).seen_of(corpus)
         return prediction.infer_shares(point, self.weights, counts, backend)[0]
 
     def words_by_topic(self, counts: sp.csr_matrix) -> np.ndarray:
@@ -221,4 +233,15 @@ class Fitted:
         """Whether a fit of another Spec can go on from here."""
         own, new = self.spec.model, spec.model
         same = own.n_topics == new.n_topics and own.emission.name == new.emission.name
+        same = same and self.state.alpha.shape == new.doc_topic_prior.start.shape
         return same and len(self.state.word_topic) == n_words
+
+
+@dataclass(eq=False)
+class _Described:
+    """Documents of which only the metadata matters (`supertopic.priors.base.Described`)."""
+
+    known: Known
+
+    def __len__(self) -> int:
+        return len(self.known)

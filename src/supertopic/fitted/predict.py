@@ -8,13 +8,14 @@ import numpy as np
 
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus
+from supertopic.documents.known import Known
 from supertopic.fitted.certainty.levels import document_levels
 from supertopic.fitted.certainty.softmax_heat import heated
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.training import Training
 from supertopic.inference.after import prediction
 from supertopic.inference.after.interval_levels import interval_at
-from supertopic.inference.after.prediction import Scores
+from supertopic.inference.after.prediction import PointModel, Scores
 from supertopic.metrics.summaries import predictive_r2
 from supertopic.responses.several import Part
 
@@ -30,28 +31,31 @@ class Predicted:
     lengths: np.ndarray  # (D,) tokens
 
 
-def predict(fitted: Fitted, corpus: Corpus, extra: np.ndarray) -> Predicted:
-    """Means of all responses; extra : (D, P) covariates as the regression takes them (`Schema.encode`)."""
-    found = scores_of(fitted, corpus, extra)
+def predict(fitted: Fitted, corpus: Corpus, extra: np.ndarray, known: Known | None = None) -> Predicted:
+    """Means of all responses.
+
+    extra : (D, P) covariates as the regression takes them (`Schema.encode`); known : what the prior on shares reads
+    """
+    found = scores_of(fitted, corpus, extra, known)
     score, moment = heated(fitted, found.score, found.moment)
     means = [part.response.predict(*_own(fitted, part, score, moment)) for _, part in fitted.spec.parts]
     return Predicted(means, found, corpus.lengths)
 
 
-def scores_of(fitted: Fitted, corpus: Corpus, extra: np.ndarray) -> Scores:
+def scores_of(fitted: Fitted, corpus: Corpus, extra: np.ndarray, known: Known | None = None) -> Scores:
     """Moments of the linear predictors, inferred without y."""
-    response = fitted.spec.response
+    response, point = fitted.spec.response, fitted.point_of(known)
     with fitted.spec.place.open() as backend:
-        found = prediction.score(fitted.point, fitted.weights, fitted.topic_coef, response, corpus.counts, backend)
+        found = prediction.score(point, fitted.weights, fitted.topic_coef, response, corpus.counts, backend)
         if fitted.members is not None:
-            found = _mean_of_members(fitted, found, corpus, backend)
+            found = _mean_of_members(fitted, point, found, corpus, backend)
     offset = extra @ covariate_coef(fitted).T
     if fitted.words is not None:
         offset = offset + fitted.words.score(corpus.counts)
     return found.shifted(offset, response.is_product)
 
 
-def _mean_of_members(fitted: Fitted, first: Scores, corpus: Corpus, backend: Backend) -> Scores:
+def _mean_of_members(fitted: Fitted, point: PointModel, first: Scores, corpus: Corpus, backend: Backend) -> Scores:
     """The mean of the linear predictors of an ensemble; the topic shares are those of the first fit.
 
     The variance of the mean is taken to be the mean of the members' variances: they see the same tokens.
@@ -61,7 +65,7 @@ def _mean_of_members(fitted: Fitted, first: Scores, corpus: Corpus, backend: Bac
     for word_topic, coef in fitted.members:
         weights = fitted.spec.model.emission.probabilities(word_topic, by_word=True)
         topics = np.ascontiguousarray(coef[:, : fitted.n_topics])
-        found.append(prediction.score(fitted.point, weights, topics, response, corpus.counts, backend))
+        found.append(prediction.score(point, weights, topics, response, corpus.counts, backend))
     score = np.mean([one.score for one in found], axis=0)
     variance = np.mean([one.moment - one.score**2 for one in found], axis=0)
     logs = np.mean([np.log(np.maximum(one.moment, 1e-300)) for one in found], axis=0)
@@ -79,12 +83,14 @@ def covariate_coef(fitted: Fitted) -> np.ndarray:
 
 def shares_without_y(fitted: Fitted, training: Training) -> np.ndarray:
     """(D, K) topic shares of the training documents, as at prediction."""
-    return scores_of(fitted, training.corpus, training.covariates).mean_topics
+    return scores_of(fitted, training.corpus, training.covariates, training.known).mean_topics
 
 
-def log_density(fitted: Fitted, corpus: Corpus, extra: np.ndarray, y: np.ndarray) -> np.ndarray:
+def log_density(
+    fitted: Fitted, corpus: Corpus, extra: np.ndarray, y: np.ndarray, known: Known | None = None
+) -> np.ndarray:
     """(D,) log p(y | document), or its bound; zero where y is missing."""
-    found = scores_of(fitted, corpus, extra)
+    found = scores_of(fitted, corpus, extra, known)
     return fitted.spec.response.log_density(y, *heated(fitted, found.score, found.moment), fitted.state.dispersion)
 
 
@@ -103,7 +109,7 @@ def intervals(fitted: Fitted, found: Predicted, probability: float) -> list[Ends
 
 def score_of(fitted: Fitted, training: Training) -> float:
     """R² of numbers, accuracy of classes, of documents with labels; the mean over several responses."""
-    means, found = predict(fitted, training.corpus, training.covariates).means, []
+    means, found = predict(fitted, training.corpus, training.covariates, training.known).means, []
     for (target, part), mean in zip(fitted.spec.parts, means, strict=True):
         y = training.y if training.y.ndim == 1 else training.y[:, part.label]
         found.append(predictive_r2(y, mean) if target.classes is None else np.mean(part.response.decide(mean) == y))

@@ -16,6 +16,7 @@ from supertopic.documents.known import Known
 from supertopic.documents.labels import Target, as_codes, as_table
 from supertopic.inference.settings import Engine
 from supertopic.model import Model
+from supertopic.priors.base import SharePrior
 from supertopic.responses.base import Response
 from supertopic.responses.several import Part, Several, parts_of
 
@@ -50,6 +51,7 @@ class Schema:
     counts: str = "raw"  # or "log"
     tokens: Tokens | None = None  # of the documents that were fitted
     supervision: float = 1.0
+    prior: SharePrior | None = None  # on topic shares, where metadata is part of it
 
     @property
     def n_covariates(self) -> int:
@@ -157,7 +159,6 @@ class Spec:
     place: Place = field(default_factory=Place)
     identity: dict[str, Any] = field(default_factory=dict)  # what a checkpoint belongs to: parameters as short texts
     n_chains: int = 1
-    prevalence: tuple[str, ...] = ()  # columns of metadata that the prior on topic shares reads
     unit: float = 1.0  # in which users see coefficients: sigma of a sparse model
 
     @property

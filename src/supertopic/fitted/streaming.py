@@ -22,7 +22,7 @@ from supertopic.documents.corpus import Corpus
 from supertopic.documents.covariates import Columns, CovariateSurvey, Scaling
 from supertopic.documents.labels import LabelSurvey, as_table
 from supertopic.documents.streams import Stream
-from supertopic.fitted.fit import kept, task_of
+from supertopic.fitted.fit import kept, task_of, with_prior_errors
 from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.predict import shares_without_y
 from supertopic.fitted.spec import Spec
@@ -107,7 +107,10 @@ def fit_stream(
     with task.backend:
         epochs = partial(engine, epoch=epoch, n_documents=found.n_documents, n_tokens=found.n_tokens)
         fitted = kept(spec, found.vocabulary, run(epochs, task, spec.name), n_seen=found.n_documents)
-    return _refitted(fitted, batches) if refit else fitted
+    fitted = _refitted(fitted, batches) if refit else fitted
+    with spec.place.open() as backend:
+        shares = ((one, fitted.infer(one.corpus, backend, one.known)) for one in batches())
+        return with_prior_errors(fitted, shares)
 
 
 def _refitted(fitted: Fitted, batches: Callable[[], Iterator[Training]]) -> Fitted:

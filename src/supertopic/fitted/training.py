@@ -53,7 +53,8 @@ class Training:
     def batch(self, spec: Spec) -> Batch:
         """The documents as topics see them; with the columns of metadata that the prior on shares reads."""
         seen = self.corpus.logs if spec.schema.counts == "log" else self.corpus
-        known = self.known.only(spec.prevalence) if spec.prevalence else None
+        columns = spec.model.doc_topic_prior.columns
+        known = self.known.only(columns) if columns else None
         weight = spec.schema.supervision * self.weight
         return Batch(seen.counts, self.y, weight, spec.model.n_topics, self.covariates, known)
 

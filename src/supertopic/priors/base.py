@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar
@@ -19,6 +19,7 @@ from scipy.special import gammaln
 
 Found = TypeVar("Found")
 
+_SMALLEST = 1e-37  # alpha: a smaller one is zero in single precision
 _EM_STEPS = 5  # given a sample of topics
 _PIECE = 512  # documents whose statistics are added up in one go
 
@@ -124,10 +125,53 @@ class Drawn(Protocol):
         ...
 
 
+_REGISTRY: dict[str, type[SharePrior]] = {}
+
+
+def registry() -> dict[str, type[SharePrior]]:
+    """All priors by the names of their classes."""
+    return dict(_REGISTRY)
+
+
 class SharePrior(ABC):
-    """A prior on topic shares; `alpha` are its parameters (`State.alpha`)."""
+    """A prior on topic shares; `alpha` are its parameters (`State.alpha`).
+
+    A subclass is a frozen dataclass whose fields are plain values: model files hold them by name. An instance may stand
+    in an estimator's parameter `prevalence`; `prepared` makes the prior of a fit of it.
+    """
 
     start: np.ndarray  # the parameters before the first step
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _REGISTRY[cls.__name__] = cls
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of metadata that it reads."""
+        return ()
+
+    def prepared(self, known: Any, level: SharePrior) -> SharePrior:
+        """The prior of a fit.
+
+        known : what is known of its documents (`supertopic.documents.known.Known`)
+        level : the prior on shares that the estimator would have without this one
+        """
+        return self
+
+    def about(self) -> dict[str, Any]:
+        """All that a file needs to hold."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def restore(cls, saved: dict[str, Any]) -> Self:
+        """What `about` gave; refuses what no prior is."""
+        return cls(**saved)
+
+    def check(self, alpha: np.ndarray) -> None:
+        """Refuse parameters that make no alpha."""
+        if not (np.isfinite(alpha) & (alpha >= _SMALLEST)).all():
+            raise ValueError("the prior on topic shares holds numbers that are not finite and above 0")
 
     @property
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from inspect import isfunction
@@ -48,6 +48,7 @@ from supertopic.fitted.certainty.chains import to_arviz
 from supertopic.fitted.checks import check_params
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Vocabulary
+from supertopic.fitted.share_priors import Prevalence, as_prior
 from supertopic.fitted.spec import AsItIs, Finish, Place, Schema, Spec
 from supertopic.fitted.streaming import fit_batch, fit_stream, survey, warned_unknown
 from supertopic.fitted.topic_effects import TopicEffects, topic_effects
@@ -58,6 +59,8 @@ from supertopic.inference.settings import Engine
 from supertopic.metrics import perplexity
 from supertopic.model import Model
 from supertopic.plots_of import Plots
+from supertopic.priors.base import SharePrior
+from supertopic.priors.dirichlet import DirichletPrior
 
 _NOT_OF_A_FIT = {"backend", "checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}  # do not change numbers
 
@@ -192,16 +195,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if isinstance(X, Stream):
             refuse_beside(y=y, **beside)
             found = self._survey(X, labelled=False)
-            spec = self._spec(Schema())
 
             def batches() -> Iterator[Training]:
                 for part in X.parts(found.vocabulary.vectorizer, n_features=found.vocabulary.n_words):
                     yield Training.unlabelled(part.corpus, part.known)
 
+            spec = self._spec(self._with_prior(Schema(), (one.known for one in batches())))
             return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), self._start(), refit=False))
         corpus, vocabulary = self._read(X)
         training = Training.unlabelled(corpus, Known.of(len(corpus), **beside))
-        spec = self._spec_of(Schema(), corpus)
+        spec = self._spec_of(self._with_prior(Schema(), [training.known]), corpus)
         self._take(fit(spec, training, self._seed_of_fit(), vocabulary, self._start()))
         warn_empty(corpus)
         return self
@@ -219,7 +222,22 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.fitted_ = same
             return self
         require_whole(self, "n_topics")
-        return self._step(self._spec(Schema()), Training.unlabelled(corpus, known), vocabulary)
+        schema = self._with_prior(Schema(), [known]) if before is None else before.spec.schema
+        return self._step(self._spec(schema), Training.unlabelled(corpus, known), vocabulary)
+
+    def _with_prior(self, schema: Schema, known: Iterable[Known]) -> Schema:
+        """With the prior on topic shares that the parameter `prevalence` asks for, where there is one.
+
+        known : what is known of all documents, batch by batch; it is read where there is such a prior
+        """
+        asked = as_prior(getattr(self, "prevalence", None))
+        if asked is None:
+            return schema
+        return replace(schema, prior=asked.prepared(Known.join(known), self._model(schema).doc_topic_prior))
+
+    def _share_prior(self, schema: Schema, alpha: Any) -> SharePrior:
+        """The prior on topic shares; alpha : as users give it, where metadata is no part of it."""
+        return DirichletPrior.parse(alpha, self.n_topics) if schema.prior is None else schema.prior
 
     def _step(self, spec: Spec, training: Training, vocabulary: Vocabulary) -> Self:
         before = getattr(self, "fitted_", None)
@@ -272,6 +290,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.topic_labels_ = fitted.labels
         self.bound_, self.n_iter_, self.draws_ = fitted.trace, fitted.n_iter, fitted.draws
         self.alpha_ = fitted.prior_shares
+        prior = fitted.spec.model.doc_topic_prior
+        table = prior.table(fitted.state.alpha, fitted.prior_error) if isinstance(prior, Prevalence) else None
+        self._show("prevalence_coef_", table)
         for name, value in (("feature_names_in_", vocabulary.names), ("doc_topic_", fitted.doc_topic)):
             self._show(name, value)
 
@@ -303,15 +324,15 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Of a Stream, an iterator over frames, one for each batch; `predict` and `predict_proba` do the same.
         """
         corpus = self._as_corpus(X)
-        Known.of(len(corpus), metadata=metadata)
+        known = Known.of(len(corpus), metadata=metadata)
         warn_empty(corpus)
-        return self._shares(corpus)
+        return self._shares(corpus, known)
 
-    def _shares(self, corpus: Corpus) -> np.ndarray:
+    def _shares(self, corpus: Corpus, known: Known | None = None) -> np.ndarray:
         """(D, K) topic shares of new documents."""
         fitted = self._now
         with fitted.spec.place.open() as backend:
-            return fitted.infer(corpus, backend)
+            return fitted.infer(corpus, backend, known)
 
     def fit_transform(self, X: object, y: object = None, **params: Any) -> np.ndarray:
         """Fit, and return the topic shares of the training documents; `params` are further arguments of `fit`."""

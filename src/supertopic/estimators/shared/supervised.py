@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -43,7 +44,6 @@ from supertopic.inference.after.likelihood_words import LikelihoodWords
 from supertopic.inference.after.words import WordStep
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.model import CoefStep, Model
-from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.base import Response, registry
 
 
@@ -101,6 +101,7 @@ class SupervisedEstimator(TopicEstimator):
         corpus, vocabulary = self._read(X)
         read, known = self._read_y(y, len(corpus)), Known.of(len(corpus), **beside)
         schema, seed = self._schema(read, corpus, **self._columns_of(covariates, known)), self._seed_of_fit()
+        schema = self._with_prior(schema, [known])
         weight = known.weights * self._label_weight(read.column, read.classes)
         training, scores = Training(corpus, read.column, weight, schema.encode(covariates, known), known), None
         if isinstance(self._supervision(), str):
@@ -140,10 +141,12 @@ class SupervisedEstimator(TopicEstimator):
         assert found.labels is not None
         read, beside = self._read_targets(*found.labels.table()), {"columns": found.columns, "scaling": found.scaling}
         schema = self._schema(read, found.sample, found.n_documents, **beside)
+        parts = partial(stream.parts, found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
+        schema = self._with_prior(schema, (part.known for part in parts()))
         spec = self._spec(schema)
 
         def batches() -> Iterator[Training]:
-            for part in stream.parts(found.vocabulary.vectorizer, n_features=found.vocabulary.n_words):
+            for part in parts():
                 numbers, known = schema.numbers(part.y, len(part.corpus), type(self).__name__), part.known
                 spec.response.check(numbers)
                 weight = known.weights * self._label_weight(numbers, schema.classes)
@@ -172,6 +175,7 @@ class SupervisedEstimator(TopicEstimator):
         )  # fmt: skip
         if before is None:
             schema = self._first_schema(y, corpus, classes, **self._columns_of(covariates, known, more_follow=True))
+            schema = self._with_prior(schema, [known])
         else:
             if (same := warned_unknown(before, corpus)) is not None:
                 self.fitted_ = same
@@ -265,7 +269,7 @@ class SupervisedEstimator(TopicEstimator):
         return Model(
             n_topics=self.n_topics,
             emission=make_emission(self._emission_name(), topic_word_prior=prior, collapsed=collapsed),
-            doc_topic_prior=DirichletPrior.parse(self._alpha(schema), self.n_topics),
+            doc_topic_prior=self._share_prior(schema, self._alpha(schema)),
             response=response,
             coef_prior=self._coef_prior(),
             coef_step=self._coef_step(response),
@@ -358,7 +362,7 @@ class SupervisedEstimator(TopicEstimator):
         fitted, corpus = self._now, self._as_corpus(X)
         known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
         warn_empty(corpus)
-        return predict(fitted, corpus, fitted.spec.schema.encode(covariates, known))
+        return predict(fitted, corpus, fitted.spec.schema.encode(covariates, known), known)
 
     def encode_labels(self, y: object, n_documents: int) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
@@ -373,7 +377,7 @@ class SupervisedEstimator(TopicEstimator):
         warn_empty(corpus)
         known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
         extra = fitted.spec.schema.encode(covariates, known)
-        return log_density(fitted, corpus, extra, self.encode_labels(y, len(corpus)))
+        return log_density(fitted, corpus, extra, self.encode_labels(y, len(corpus)), known)
 
     def explain(self, doc: object, n_topics: int | None = 3, covariates: object = None) -> pd.DataFrame:
         """What each word of one document adds to the linear predictor, and which topics it speaks for.

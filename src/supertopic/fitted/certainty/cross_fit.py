@@ -78,7 +78,7 @@ def _predict_folds(fitted: Fitted, training: Training, fold: np.ndarray, seed: i
     coef = FoldCoefficients(fitted, int(fold.max()) + 1)
     for one in fold_fits(fitted, training, fold, seed, settings=short(fitted)):
         nothing = np.zeros_like(training.covariates[one.out])
-        scores = scores_of(one.fit, Corpus(training.corpus.counts[one.out]), nothing)
+        scores = scores_of(one.fit, Corpus(training.corpus.counts[one.out]), nothing, training.known[one.out])
         own = Calibration(*units(response, one.fit.state.dispersion, dispersion), dispersion)
         score[one.out], moment[one.out] = own.moments(scores.score, scores.moment, response.is_product)
         shares[one.out] = scores.mean_topics[:, coef.take(one, one.fit.state)]

@@ -60,7 +60,7 @@ class HonestCoefficients:
             out = fold == number
             part = replace(fitted, state=_regress(fitted, given, shares, ~out))
             some = given.rows(np.flatnonzero(out))
-            scores = scores_of(part, some.corpus, some.covariates)
+            scores = scores_of(part, some.corpus, some.covariates, some.known)
             own = Calibration(*units(response, part.state.dispersion, whole.dispersion), whole.dispersion)
             score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
         topics, fitted = fitted, replace(fitted, state=whole)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, softmax
 
-from supertopic.documents.corpus import Corpus
 from supertopic.fitted.certainty.folds import LEAST, fold_fits, folds_of
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of
@@ -32,7 +31,8 @@ def fit_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, fin
         )
     score = np.zeros((len(fold), fitted.spec.response.n_columns))
     for one in fold_fits(fitted, training, fold, seed, finish=finish):
-        score[one.out] = scores_of(one.fit, Corpus(training.corpus.counts[one.out]), training.covariates[one.out]).score
+        some = training.rows(one.out)
+        score[one.out] = scores_of(one.fit, some.corpus, some.covariates, some.known).score
     classes = fitted.classes
     assert classes is not None
     response = registry()["logit" if len(classes) == 2 else "softmax"](len(classes))

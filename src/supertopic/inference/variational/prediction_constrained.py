@@ -51,7 +51,12 @@ from supertopic.inference.variational.prediction_local import (
     settle_step,
     topic_sizes,
 )
-from supertopic.inference.variational.prediction_start import Searched, first_prediction_state, first_topics
+from supertopic.inference.variational.prediction_start import (
+    Searched,
+    first_alpha,
+    first_prediction_state,
+    first_topics,
+)
 from supertopic.model import Model, State, restore_state
 from supertopic.responses.base import Response
 from supertopic.responses.several import parts_of
@@ -206,7 +211,7 @@ def check_task(task: Task) -> None:
         raise ValueError(
             f"inference: got 'pc', which needs Dirichlet topics, but the emission is {model.emission.name!r}"
         )
-    if model.doc_topic_prior.learns:
+    if model.doc_topic_prior.learns and not model.doc_topic_prior.columns:
         raise ValueError("doc_topic_prior: inference='pc' does not learn it; expected a number, or one per topic")
 
 
@@ -232,6 +237,7 @@ class Course(Engine):
 
     def start(self) -> None:
         topics, state = first_topics(self.task, self.train), first_prediction_state(self.task)
+        state.alpha = first_alpha(self.task, self.train, topics)
         trainer = self.trainer = self.make(state, Climb.of(topics).on(self.task.backend.ops))
         topics = trainer.topics()
         first = state = trainer.solve(topics, first=True)
@@ -375,6 +381,7 @@ def _of_labels(task: Task, train: Batch, held: Batch, found: Fit) -> State:
         task.model.emission.probabilities(found.state.word_topic, by_word=True),
     )
     state, climb = first_prediction_state(task), Climb.of(last).on(task.backend.ops)
+    state.alpha = found.state.alpha
     documents, nobody = _all_of(task)
     whole = Trainer(task, documents, nobody, state, climb, 0.0, 1)
     solved = whole.solve(last, first=True)

@@ -16,8 +16,8 @@ from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.local import local_step
 from supertopic.inference.variational.m_step_margin import MarginStep
-from supertopic.inference.variational.step import global_step
-from supertopic.model import DocumentTerms, NoCoefStep, State
+from supertopic.inference.variational.step import global_step, move_prior
+from supertopic.model import DocumentTerms, Model, NoCoefStep, State
 from supertopic.priors.dirichlet import DirichletPrior
 from supertopic.responses.base import NoResponse
 from supertopic.responses.classes import Softmax
@@ -25,6 +25,7 @@ from supertopic.responses.margin import Hinge
 
 _START_STEPS, _MARGIN_STEPS = 10, 60  # of EM without y, and of max-margin EM at most …
 _START_STEPS_OF_FOLDS, _MARGIN_STEPS_OF_FOLDS = 5, 12  # … and where another fit has found the best epoch
+_PRIOR_STEPS = 5
 _LIMITS = LocalLimits(30, 1e-2)
 
 
@@ -47,9 +48,7 @@ def first_topics(task: Task, train: Batch) -> np.ndarray:
         return task.model.emission.probabilities(task.start.word_topic, by_word=True)
     if isinstance(task.model.response, Softmax):
         return _margin_topics(task, train)
-    model = replace(task.model, response=NoResponse(), coef_step=NoCoefStep(), n_covariates=0)
-    nothing = (np.full(len(train), np.nan), np.zeros(len(train)))
-    batch = Batch(train.counts, *nothing, model.n_topics, known=train.known)
+    model, batch = _without_y(task.model, train)
     state = first_state(replace(task, model=model, batch=batch, labels=None))
     spread, terms = task.backend.spread(batch), DocumentTerms()
     for step in range(_START_STEPS_OF_FOLDS if task.settings.of_fold else _START_STEPS):
@@ -58,6 +57,28 @@ def first_topics(task: Task, train: Batch) -> np.ndarray:
         stats = total(spread.map(local_step, *given, step == 0))
         state, _ = global_step(model, state, stats, spread, terms, task.backend)
     return model.emission.probabilities(state.word_topic, by_word=True)
+
+
+def _without_y(model: Model, train: Batch) -> tuple[Model, Batch]:
+    """The model of the words alone, and its documents."""
+    nothing = (np.full(len(train), np.nan), np.zeros(len(train)))
+    words = replace(model, response=NoResponse(), coef_step=NoCoefStep(), n_covariates=0)
+    return words, Batch(train.counts, *nothing, model.n_topics, known=train.known)
+
+
+def first_alpha(task: Task, train: Batch, topics: np.ndarray) -> np.ndarray:
+    """The parameters of the prior on shares, which training holds: a few steps of EM at the topics it starts from."""
+    prior = task.model.doc_topic_prior
+    if task.start is not None:
+        return task.start.alpha.copy()
+    if not prior.learns:
+        return prior.start.copy()
+    model, batch = _without_y(replace(task.model, collapsed=False), train)
+    state, spread, terms = State.first(model, topics), task.backend.spread(batch), DocumentTerms()
+    for step in range(_PRIOR_STEPS):
+        stats = total(spread.map(local_step, model, state, topics, _LIMITS, terms, step == 0))
+        state = replace(state, alpha=move_prior(prior, state.alpha, stats.prior, spread))
+    return state.alpha
 
 
 def _margin_topics(task: Task, train: Batch) -> np.ndarray:

@@ -32,7 +32,7 @@ from supertopic.inference.variational.prediction_constrained import (
     topic_prior,
 )
 from supertopic.inference.variational.prediction_local import PredictionStats, Scales, prediction_step
-from supertopic.inference.variational.prediction_start import first_prediction_state, first_topics
+from supertopic.inference.variational.prediction_start import first_alpha, first_prediction_state, first_topics
 from supertopic.model import DocumentTerms, State, Stats
 
 _SAMPLE = 10_000  # documents of a stream that are kept, and that are held out, at most
@@ -164,9 +164,14 @@ def fit_partial(
     if state is None:
         state = first_prediction_state(task)
     if climb is None:
-        climb = Climb.of(first_topics(replace(task, start=state if len(state.word_topic) else None), task.batch))
+        begun = len(state.word_topic) > 0
+        topics = first_topics(replace(task, start=state if begun else None), task.batch)
+        climb = Climb.of(topics)
+        if not begun:
+            state.alpha = first_alpha(task, task.batch, topics)
     climb = climb.on(task.backend.ops)
-    values, size, topics = [], mini_batch_size(task, len(task.batch)), climb.topics(task.backend.ops)
+    values: list[float] = []
+    size, topics = mini_batch_size(task, len(task.batch)), climb.topics(task.backend.ops)
     n_steps = -(-n_documents // size)
     for first in range(0, len(task.batch), size):
         batch = task.batch.rows(slice(first, first + size))

@@ -81,12 +81,12 @@ def global_step(
     if isinstance(after, MixtureState):
         after.shares = (1.0 - rate) * after.shares + rate * (state.alpha + scale * stats.prior)
     else:
-        after.alpha = _move_prior(model.doc_topic_prior, state.alpha, stats.prior, spread, scale, rate)
+        after.alpha = move_prior(model.doc_topic_prior, state.alpha, stats.prior, spread, scale, rate)
     return model.coef_step.update(model, state, after, stats, spread, terms, backend, scale, rate)
 
 
-def _move_prior(
-    prior: SharePrior, alpha: np.ndarray, stats: np.ndarray, spread: Spread, scale: float, rate: float
+def move_prior(
+    prior: SharePrior, alpha: np.ndarray, stats: np.ndarray, spread: Spread, scale: float = 1.0, rate: float = 1.0
 ) -> np.ndarray:
     """The parameters of the prior on topic shares after a step."""
     if not prior.learns:

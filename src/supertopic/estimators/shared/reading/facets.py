@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus
+from supertopic.documents.known import Known
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.emissions.facets import CellDesign, Components, FacetPrior
 from supertopic.estimators.shared.base import TopicEstimator
@@ -163,7 +164,7 @@ class FacetedEstimator(TopicEstimator):
             under[:, place], n_tokens = log_likelihood(*given, random_state=random_state, **options)
         return HeldOut(logsumexp(under + logs, axis=1), n_tokens)
 
-    def _shares(self, corpus: Corpus) -> np.ndarray:
+    def _shares(self, corpus: Corpus, known: Known | None = None) -> np.ndarray:
         fitted = self._now
         logs = np.tile(self._label_logs(fitted), (len(corpus), 1))
         with fitted.spec.place.open() as backend:
