@@ -40,12 +40,9 @@ def coefficients(model, topics):
 @pytest.mark.parametrize("inference", ["vb", "cvb0", "svi", "gibbs"])
 def test_coefficients_come_back(data, inference):
     counts, metadata, topics, _ = data
-    more = (
-        {"max_iter": 120} if inference == "gibbs" else {"max_iter": 30, "batch_size": 50} if inference == "svi" else {}
-    )
-    model = LDA(3, prevalence="~ party + year", n_jobs=2, **{"inference": inference, **more}).fit(
-        counts, metadata=metadata
-    )
+    given = {"inference": SVI(batch_size=50), "max_iter": 30} if inference == "svi" else {"inference": inference}
+    given |= {"max_iter": 120} if inference == "gibbs" else {}
+    model = LDA(3, prevalence="~ party + year", n_jobs=2, **given).fit(counts, metadata=metadata)
     expected = COEF[1:] * [[1.0], [0.1]]
     assert (np.abs(coefficients(model, topics) - expected) < [[0.45], [0.035]]).all()
     table = model.prevalence_coef_
