@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import gammaln
 
-from supertopic import LDA, Prevalence, SLDAClassifier, SLDARegressor, Stream, load
+from supertopic import LDA, SVI, Prevalence, SLDAClassifier, SLDARegressor, Stream, load
 from supertopic.documents.known import Known
 from supertopic.fitted.share_priors import Standard
 from supertopic.metrics import align_topics
