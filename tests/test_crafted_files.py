@@ -23,6 +23,7 @@ from safetensors.numpy import load_file
 import supertopic
 from supertopic import LDA, SLDAClassifier, SLDARegressor, TopicModel, Vectorizer, load
 from supertopic.fitted import files
+from supertopic.inference.methods import Method
 from supertopic.persistence import read_model, to_json, write_model
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -180,18 +181,24 @@ def test_a_regressor_is_no_classifier_and_a_name_is_one_target(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("total_documents", 10**39), ("ensemble", 0), ("max_doc_iter", 0.5), ("class_weight", 0), ("class_weight", "x"),
-     ("thin", 0), ("n_init", 10**30), ("tol", -1), ("doc_tol", np.nan), ("learning_delay", -4.0), ("batch_size", 0),
-     ("warm_start", "x"), ("refit", "no"), ("words", 3), ("per_token", None), ("burn_in", -3)],
+    ("inference", "name", "value"),
+    [("svi", "total_documents", 10**39), ("vb", "ensemble", 0), ("vb", "max_doc_iter", 0.5), ("vb", "class_weight", 0),
+     ("vb", "class_weight", "x"), ("gibbs", "thin", 0), ("vb", "n_init", 10**30), ("vb", "tol", -1),
+     ("svi", "doc_tol", np.nan), ("svi", "learning_delay", -4.0), ("pc", "batch_size", 0), ("pc", "warm_start", "x"),
+     ("pc", "refit", "no"), ("pc", "words", 3), ("svi", "per_token", None), ("gibbs", "burn_in", -3)],
 )  # fmt: skip
-def test_parameters_are_checked_at_load_as_at_fit_whoever_reads_them(tmp_path, name, value):
+def test_parameters_are_checked_at_load_as_at_fit(tmp_path, inference, name, value):
+    method = Method.named(inference)
+    kind = "" if name in SLDAClassifier().get_params(deep=False) else "inference__"
+    model = SLDAClassifier(2, inference=method).set_params(**{kind + name: value})
     manifest, arrays = read_model(GOLDEN / "fits" / "slda-logit-vb.supertopic")
-    write_model(tmp_path / "m", forge(manifest, ("params", name), value), arrays)
+    params = {**manifest["params"], "inference": {"$inference": model.inference.to_plain()}}
+    params |= {} if kind else {name: value}
+    write_model(tmp_path / "m", {**manifest, "params": params}, arrays)
     with pytest.raises(ValueError, match=rf"damaged model file .*{name}: got "):
         load(tmp_path / "m")
     with pytest.raises(ValueError, match=rf"^{name}: got "):
-        SLDAClassifier(2, inference="vb").set_params(**{name: value}).fit(np.eye(4), [0, 1, 0, 1])
+        model.fit(np.eye(4), [0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("wrong", [1e300, -1e300, 1e25])

@@ -17,6 +17,7 @@ from supertopic.checks import check_choice, check_number, check_whole, is_text
 from supertopic.documents.labels import Target, require_order
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.spec import Schema
+from supertopic.inference.methods import Method
 from supertopic.model import MixtureState
 from supertopic.priors.base import SharePrior
 from supertopic.responses.base import registry
@@ -238,12 +239,14 @@ def check_schema(schema: Schema, at_mode: bool) -> None:
 
 def check_params(params: Mapping[str, Any]) -> None:
     """Refuse parameters outside their range, whether this fit reads them or not: a later one may."""
-    for name, value in params.items():
+    method = params.get("inference")
+    own = method.get_params(deep=False) if isinstance(method, Method) else {}
+    for name, value in {**params, **own}.items():
         if name in _AT_LEAST:
             check_whole(name, value, least=_AT_LEAST[name], or_none=True)
             if value is not None and int(value) > _MOST:
                 raise ValueError(f"{name}: got {float(value):g}, expected a whole number of at most {_MOST:,}")
-        elif name in _NUMBERS:
+        elif name in _NUMBERS and value is not None:
             check_number(name, value)
         elif name in _FLAGS and not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name}: got {value!r:.40}, expected True or False")
