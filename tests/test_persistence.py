@@ -1,5 +1,6 @@
 """Model files: exact round trips, and a one-sentence error for every kind of bad file."""
 
+import io
 import json
 import random
 import struct
@@ -14,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from supertopic import persistence
+from supertopic import LDA, load, persistence
 from supertopic.persistence import (
     FORMAT_VERSION,
     read_file,
@@ -314,3 +315,30 @@ def test_a_forged_header_length_is_refused_before_allocation(model_file, length)
     model_file.write_bytes(struct.pack("<Q", length) + model_file.read_bytes()[8:])
     with pytest.raises(ValueError, match=r"model\.supertopic is damaged"):
         read_model(model_file)
+
+
+def test_what_is_open_is_written_and_read_like_a_file(model_file):
+    stream = io.BytesIO()
+    manifest, arrays = read_model(model_file)
+    write_model(stream, manifest, arrays)
+    assert stream.getvalue() == model_file.read_bytes()
+    with open(model_file, "rb") as file:
+        again, found = read_model(file)
+    assert again == manifest and found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype and found[name].flags.writeable
+        np.testing.assert_array_equal(found[name], array)
+    data = stream.getvalue()
+    for damaged in (b"", data[:7], data[:200], data[:-1], data + b"x", data[:-1] + bytes([data[-1] ^ 1])):
+        with pytest.raises(ValueError, match=r"^the stream (was not saved by supertopic|is damaged or cut short)"):
+            read_model(io.BytesIO(damaged))
+
+
+def test_a_model_goes_through_memory(tmp_path):
+    model, stream = LDA(2, max_iter=2).fit(np.eye(4)), io.BytesIO()
+    model.save(stream)
+    again = load(io.BytesIO(stream.getvalue()))
+    np.testing.assert_array_equal(again.transform(np.eye(4)), model.transform(np.eye(4)))
+    model.fitted_.state.alpha[0] = np.nan
+    with pytest.raises(ValueError, match=r"the model cannot be saved: state\.alpha holds NaN[^.]*$"):
+        model.save(io.BytesIO())

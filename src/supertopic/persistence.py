@@ -22,6 +22,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load as read_arrays
+
+Place = str | os.PathLike[str] | BinaryIO  # of a file: its path, or something open
 
 FORMAT = "supertopic"
 FORMAT_VERSION = 1
@@ -93,13 +96,13 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
             os.remove(leftover)
 
 
-def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_model(path: Place, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Save a model: a JSON-compatible manifest and named arrays, which are stored exactly.
 
     Parameters
     ----------
-    path : path
-        The file, usually ``model.supertopic``; written atomically.
+    path : path or binary file
+        The file, usually ``model.supertopic``; written atomically. Or something open to be written, such as a BytesIO.
     manifest : mapping
         What the reader needs in addition to the arrays; NumPy scalars are allowed. The format, its version, the
         version of supertopic and the kind of file are added.
@@ -109,7 +112,7 @@ def write_model(path: str | os.PathLike[str], manifest: Mapping[str, Any], array
     write_file(path, "model", manifest, arrays)
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_model(path: Place) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read a file written by `write_model`.
 
     Returns
@@ -127,9 +130,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     return read_file(path, "model")
 
 
-def write_file(
-    path: str | os.PathLike[str], kind: str, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-) -> None:
+def write_file(path: Place, kind: str, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write a file of a `kind`: "model", "checkpoint" or "rescue" (see `write_model`)."""
     if manifest.get("kind", kind) != kind:
         raise ValueError(f"manifest: the key 'kind' is reserved, got {manifest['kind']!r}, expected {kind!r}")
@@ -151,15 +152,19 @@ def write_file(
         for name in names:
             file.write(as_bytes(_storable(name, arrays[name])))
 
-    write_atomically(path, write)
+    if isinstance(path, str | os.PathLike):
+        write_atomically(path, write)
+    else:
+        write(path)
 
 
-def read_file(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_file(path: Place, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read a file of a `kind`: "model" or "checkpoint" (see `read_model`)."""
-    shown = os.fspath(path)
+    shown = name_of(path)
     try:
-        _check_opening(shown)
-        manifest, arrays = _read(shown)
+        content = shown if isinstance(path, str | os.PathLike) else path.read()
+        _check_opening(content, shown)
+        manifest, arrays = _read(content, shown)
     except FileNotFoundError:
         raise FileNotFoundError(f"{shown} does not exist: check the path of the {kind}") from None
     except OSError as error:
@@ -170,31 +175,50 @@ def read_file(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], 
     return manifest, arrays
 
 
-def _read(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Manifest and arrays; of a newer format, whose arrays this version may not know, the manifest only."""
+def name_of(path: Place) -> str:
+    """What messages call it."""
+    return os.fspath(path) if isinstance(path, str | os.PathLike) else "the stream"
+
+
+def _read(content: str | bytes, shown: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Manifest and arrays of a path or of what a file holds; of a newer format, the manifest only."""
     try:
-        with safe_open(path, framework="numpy") as file:
-            strings = file.metadata()
-            manifest = json.loads(strings["manifest"])
-            _check_manifest(manifest)
-            newer = manifest["format_version"] > FORMAT_VERSION
-            arrays = {} if newer else {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-            if not newer and strings["checksum"] != _checksum(strings["manifest"], arrays):
-                raise SafetensorError("the checksum does not match")
+        strings, arrays = _parts(content)
+        manifest = json.loads(strings["manifest"])
+        _check_manifest(manifest)
+        if manifest["format_version"] > FORMAT_VERSION:  # this version may not know its arrays
+            return manifest, {}
+        found = arrays()
+        if strings["checksum"] != _checksum(strings["manifest"], found):
+            raise SafetensorError("the checksum does not match")
     except OSError:
         raise
     except Exception as error:  # whatever a forged header leads to
         what = " ".join(str(error).split())[:300]
         raise ValueError(
-            f"{path} is damaged or cut short ({what}): restore it from a copy, or delete it and fit again"
+            f"{shown} is damaged or cut short ({what}): restore it from a copy, or delete it and fit again"
         ) from error
-    return manifest, arrays
+    return manifest, found
+
+
+def _parts(content: str | bytes) -> tuple[dict[str, str], Callable[[], dict[str, np.ndarray]]]:
+    """The strings of the header, and what reads the arrays."""
+    if isinstance(content, bytes):
+        length = int.from_bytes(content[:8], "little")
+        return json.loads(content[8 : 8 + length])["__metadata__"], lambda: read_arrays(content)
+
+    def from_file() -> dict[str, np.ndarray]:
+        with safe_open(content, framework="numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+
+    with safe_open(content, framework="numpy") as file:
+        return file.metadata(), from_file
 
 
 def kind_of_file(path: str | os.PathLike[str]) -> str | None:
     """Return "model", "checkpoint" or "rescue" for a file of ours, None for any other one; reads its header only."""
     try:
-        _check_opening(os.fspath(path))
+        _check_opening(os.fspath(path), os.fspath(path))
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
             header = file.read(min(length, _HEADER_LIMIT))
@@ -258,15 +282,20 @@ def _checksum(manifest_json: str, arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _check_opening(path: str) -> None:
-    """Raise if the path is no file or one of another format, before anything is parsed."""
+def _check_opening(content: str | bytes, shown: str) -> None:
+    """Raise if it is no file or one of another format, before anything is parsed."""
+    opening = content[: 8 + len(_OPENING)] if isinstance(content, bytes) else _opening_of(content)
+    if opening[8:] != _OPENING:
+        raise ValueError(f"{shown} was not saved by supertopic, or has lost its beginning: expected a model file")
+
+
+def _opening_of(path: str) -> bytes:
+    """The first bytes of a file; refuses folders and pipes."""
     if os.path.exists(path) and not os.path.isfile(path):  # to open a pipe would wait for somebody to write
         what = "folder" if os.path.isdir(path) else "pipe or a device"
         raise ValueError(f"{path} is a {what}: expected a file that supertopic has saved")
     with open(path, "rb") as file:
-        opening = file.read(8 + len(_OPENING))
-    if opening[8:] != _OPENING:
-        raise ValueError(f"{path} was not saved by supertopic, or has lost its beginning: expected a model file")
+        return file.read(8 + len(_OPENING))
 
 
 def _check_manifest(manifest: object) -> None:

@@ -22,7 +22,7 @@ from supertopic.inference.methods import Method
 from supertopic.inference.variational.climb import Climb
 from supertopic.inference.variational.m_step_margin import Duals
 from supertopic.model import DocumentTerms, restore_state
-from supertopic.persistence import is_storable, read_model, write_file, write_model
+from supertopic.persistence import Place, is_storable, name_of, read_model, write_file, write_model
 from supertopic.plain_values import decode, encode
 from supertopic.priors.base import SharePrior, registry
 
@@ -63,8 +63,8 @@ class Owner(Protocol):
 ESTIMATORS: dict[str, type] = {}  # by class name; `TopicEstimator` enters its subclasses
 
 
-def save(estimator: Owner, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to one file; a full disk leaves the old file as it was.
+def save(estimator: Owner, path: Place) -> None:
+    """Write a fitted estimator to one file, or to something open; a full disk leaves the old file as it was.
 
     All parameters come back as they are, except `checkpoint`, which belongs to one fit on one machine. A parameter that
     cannot be written is refused before anything is; where it is the fit itself, its arrays are left in a rescue file.
@@ -99,8 +99,10 @@ def save(estimator: Owner, path: str | os.PathLike[str]) -> None:
     write_model(path, manifest, {**arrays, **given})
 
 
-def _rescued(fitted: Fitted, path: str | os.PathLike[str], why: str) -> ValueError:
+def _rescued(fitted: Fitted, path: Place, why: str) -> ValueError:
     """Leave the arrays of a fit that cannot be saved beside the target; return the refusal, which says where."""
+    if not isinstance(path, str | os.PathLike):
+        return ValueError(why)
     names = fitted.vocabulary.names
     manifest = {
         "estimator": fitted.spec.name,
@@ -115,8 +117,8 @@ def _rescued(fitted: Fitted, path: str | os.PathLike[str], why: str) -> ValueErr
     return ValueError(f"{why}. Its arrays are kept in {beside}, which any safetensors reader opens")
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """A fitted model from a file that `save` wrote.
+def load(path: Place) -> Any:
+    """A fitted model from a file that `save` wrote: its path, or something open, such as a BytesIO.
 
     A file is data: nothing in it is run or imported, and everything in it is checked before it is used. What does not
     fit is refused by a ValueError.
@@ -124,12 +126,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     manifest, arrays = read_model(path)
     name = manifest.get("estimator")
     if not isinstance(name, str) or name not in ESTIMATORS:
-        raise ValueError(f"{path}: holds a model of kind {name!r:.60}, which this version of supertopic does not know")
+        raise ValueError(
+            f"{name_of(path)}: holds a model of kind {name!r:.60}, which this version of supertopic does not know"
+        )
     try:
         return _restore(ESTIMATORS[name], manifest, arrays)
     except Exception as error:  # whatever a forged value leads to
         what = " ".join(str(error).split())[:300]
-        raise ValueError(f"{path}: is a damaged model file ({type(error).__name__}: {what})") from error
+        raise ValueError(f"{name_of(path)}: is a damaged model file ({type(error).__name__}: {what})") from error
 
 
 def arrays_of(fitted: Fitted) -> dict[str, np.ndarray]:

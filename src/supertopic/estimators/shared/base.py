@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib import import_module
 from inspect import isfunction
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -487,8 +487,11 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The plots of `supertopic.explore` as methods: `model.plot.topics()`; they need matplotlib."""
         return Plots(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file."""
+    def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write the fitted model to one file, which `supertopic.load` reads; a full disk leaves the old file.
+
+        path : the file, or something open to be written, such as a BytesIO
+        """
         files.save(self, path)
 
     def report(
