@@ -172,8 +172,8 @@ MUTANTS = [
             _GIBBS + "test_same_topics_where_a_token_is_much_of_its_topic",
         ),
         (
-            "own *= np.float32(doc_topic[doc, old]) - one + alpha[old]",
-            "own *= np.float32(doc_topic[doc, old]) + alpha[old]",
+            "own *= np.float32(doc_topic[doc, old]) - one + alpha[row, old]",
+            "own *= np.float32(doc_topic[doc, old]) + alpha[row, old]",
             _DENSE,
         ),
         ("keys, old, np.float32(-1))", "keys, old, np.float32(0))", _LISTS),

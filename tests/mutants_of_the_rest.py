@@ -190,7 +190,7 @@ MUTANTS = [
     *mutants_of(
         "fitted/finish.py",
         (
-            "joined.unseen - weight * score, weight",
+            "joined.unseen - weight * given.score, weight",
             "joined.unseen, weight",
             _BESIDE + "test_intervals_come_from_documents_that_neither_topics_nor_words_have_seen",
         ),
@@ -410,6 +410,15 @@ MUTANTS = [
             "Tokens.of(corpus, counts, n_documents) if at_mode else None",
             "Tokens.of(corpus, counts, n_documents)",
             _PRIORS + "test_other_engines_keep_theirs",
+        ),
+    ),
+    *mutants_of(
+        "inference/settings.py",
+        ("**self.defaults}", "}", "test_methods.py::test_defaults_depend_on_the_model"),
+        (
+            "if value != plain:",
+            "if False:",
+            "test_methods.py::test_what_a_model_does_not_have_is_refused_in_one_sentence",
         ),
     ),
     *mutants_of(

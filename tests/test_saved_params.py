@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.model_selection import GridSearchCV
 
 import supertopic
-from supertopic import LDA, SVI, GeoSAGE, Gibbs, SLDAClassifier, Vectorizer, load
+from supertopic import CVB0, LDA, SVI, VB, GeoSAGE, Gibbs, SLDAClassifier, Vectorizer, load
 from supertopic.persistence import to_json
 from supertopic.plain_values import decode, encode
 
@@ -120,7 +120,6 @@ FREE = {
     "random_state": [None, 3, np.int64(4), np.random.RandomState(3)],
     "class_weight": [{0: 1.0, 1: np.float32(2)}, {np.int64(1): 2}, "balanced", {"a": 1, "b": 2}, {(1, 2): 3}],
     "vectorizer": [None, Vectorizer(stop_words={"a", "b"}, ngram_range=(1, 2), min_df=np.int64(1))],
-    "inference": [SVI(total_documents=np.int64(7)), Gibbs(burn_in=3, thin=np.int32(2)), "vb"],
     "facets": [("y",), ["y"], np.array(["y"]), np.array(["y"], dtype=object)],
     "interactions": [[("topic", "y")], (("topic", "y"),), None],
     "n_jobs": [None, 2, np.int64(2), -1],
@@ -132,6 +131,9 @@ OTHERS = ("checkpoint", "own_terms")  # of one fit only; an old name
 def choices(model, name):
     if type(model).__name__ == "GeoSAGE" and name == "interactions":
         return variants(model.interactions)
+    if name == "inference":
+        given = [SVI(total_documents=np.int64(7)), Gibbs(burn_in=1, thin=np.int32(2)), VB(doc_tol=0.1), CVB0(n_init=2)]
+        return [one for one in given if one.name in model.engines] + variants(model.inference)
     return FREE.get(name, variants(getattr(model, name)))
 
 
