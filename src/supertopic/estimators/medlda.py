@@ -214,8 +214,8 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         return predict_numbers(self.fitted_, found, return_interval)
 
     def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
-        embeddings: object = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> float:  # fmt: skip
         """Predictive R². Missing values of y are left out."""
         return score_numbers(
@@ -372,8 +372,8 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         return self.classes_[found.means[0].argmax(axis=1)]
 
     def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
-        embeddings: object = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
         return score_classes(

@@ -311,8 +311,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         return predict_numbers(self.fitted_, found, return_interval)
 
     def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
-        embeddings: object = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> float:  # fmt: skip
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
         return score_numbers(
@@ -457,8 +457,8 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         return classes_within(chances, own_levels(self.fitted_, 0), probability)
 
     def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
-        embeddings: object = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
         return score_classes(

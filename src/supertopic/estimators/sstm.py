@@ -266,8 +266,8 @@ class SSTMRegressor(RegressorMixin, SSTM):
         return predict_numbers(self.fitted_, found, return_interval)
 
     def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
-        embeddings: object = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> float:  # fmt: skip
         """Predictive R²; its mean over several responses. Missing values of y are left out."""
         return score_numbers(
@@ -371,8 +371,8 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         return self.classes_[chances.argmax(axis=1)]
 
     def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
-        embeddings: object = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> float:  # fmt: skip
         """The share of the documents with a label whose class is predicted."""
         return score_classes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -124,8 +124,8 @@ class TopicModel(SLDA):
         }
 
     def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
-        embeddings: object = None,
+        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> float:  # fmt: skip
         """The mean of `scores`: R² of numbers, accuracy of classes."""
         beside = {"covariates": covariates, "metadata": metadata, "embeddings": embeddings}

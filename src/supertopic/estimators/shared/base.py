@@ -495,8 +495,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         files.save(self, path)
 
     def report(
-        self, path: str | os.PathLike[str], X: object, y: object = None, *, metadata: object = None, texts: object = None,
-        names: object = None, covariates: object = None, title: str | None = None,
+        self, path: str | os.PathLike[str], X: object, y: object = None, *, metadata: object = None,
+        texts: object = None, names: object = None, covariates: object = None, title: str | None = None,
     ) -> None:  # fmt: skip
         """Write a page that explains the model on these documents: one HTML file that needs no network.
 
