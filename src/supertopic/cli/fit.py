@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,11 +22,10 @@ from supertopic.cli.documents import (
     stream_of,
 )
 from supertopic.cli.guard import Stopped
-from supertopic.cli.learning import check_covariates, choose_model, covariates_from, learned_from, split_names
+from supertopic.cli.learning import Learned, Question
 from supertopic.cli.models import build, check_options, find_entry
 from supertopic.cli.show import note, say_json, say_next
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
-from supertopic.cli.target import check_target
 
 if TYPE_CHECKING:
     from supertopic.estimators.shared.base import TopicEstimator
@@ -75,53 +74,44 @@ def fit(
 
     Or: supertopic fit reviews.csv --text body --target stars --out stars.supertopic
     """
-    inference, stream, checkpoint = given["inference"], given["stream"], given["checkpoint"]
-    targets, beside = split_names(target), split_names(covariates)
-    model = choose_model(model, targets)
-    check_target(model, targets, response)
-    check_covariates(model, targets, beside, stream)
-    if inference == "svi" and not stream and is_many_files(data):
-        stream = True
-        note("Reading the files as a stream, since --inference svi takes batches: they are never held whole.")
-    if stream:
-        inference = _check_stream(data, inference, model)
-    options = opt.values_of(opt.FITTING, {**given, "inference": inference})
+    checkpoint = given["checkpoint"]
+    asked = Question.of(model, target, response, covariates, given["stream"])
+    given |= _streaming(data, asked.model, given)
+    options = opt.values_of(opt.FITTING, given)
     options |= {"topics": topics, "seed": seed, "jobs": jobs, "checkpoint": checkpoint}
-    check_options(model, options)
+    check_options(asked.model, options)
     if checkpoint is not None:
         options["checkpoint"] = _checkpoint(checkpoint, given["checkpoint_every"], out)
-    vocabulary = opt.word_params(given)
-    more: dict[str, Any] = {
-        "vectorizer": tallying_vectorizer(**vocabulary),
-        "verbose": 0 if quiet else 2 if verbose else 1,
-    }
+    more: dict[str, Any] = {"vectorizer": tallying_vectorizer(**opt.word_params(given))}
+    more["verbose"] = 0 if quiet else 2 if verbose else 1
     check_writable(out, inputs=[data], force=force, model=True)
-    client = None if given["scheduler"] is None else _connect(given["scheduler"])
-    if client is not None:
-        more["backend"] = client
-    start, named = time.perf_counter(), [*targets, *beside]
-    if stream:
-        column, batches = open_table(data, text, columns=named, encoding=encoding, refuse_text=True)
-        cells = read_columns(batches, named) if named else None
-    else:
-        documents, cells, column = read_documents(data, text, named, encoding=encoding)
-    learned = learned_from(cells, targets, response, model)
-    extra = {"covariates": covariates_from(cells, beside)} if beside else {}
-    estimator = build(model, options, learned.kind, **learned.params, **more)
-    with _telling_of(checkpoint):
-        if stream:
-            estimator.fit(stream_of(data, column, given["batch_size"] or BATCH, encoding, learned.y))
-        else:
-            estimator.fit(documents, *([] if learned.y is None else [learned.y]), **extra)
-    _save(estimator, out)
-    if client is not None:
-        client.close()
+    with _connected(given["scheduler"]) as client:
+        if client is not None:
+            more["backend"] = client
+        start = time.perf_counter()
+        documents, column, learned = _read(data, text, encoding, asked, given)
+        estimator = build(asked.model, options, learned.kind, **learned.params, **more)
+        with _telling_of(checkpoint):
+            estimator.fit(documents, **({} if given["stream"] else learned.arguments))
+        _save(estimator, out)
     figures = fit_figures(estimator, time.perf_counter() - start, out)
     if as_json:
-        say_json({**figures, "targets": learned.responses, "covariates": beside})
+        say_json({**figures, "targets": learned.responses, "covariates": asked.covariates})
         return
     say_fit(figures, estimator, learned.said)
     _say_next(out, data, text, column, target)
+
+
+def _read(
+    data: str, text: str | None, encoding: str, asked: Question, given: Mapping[str, Any]
+) -> tuple[Any, str, Learned]:
+    """The documents, all of them or a Stream, the name of their column, and what the other columns say."""
+    if not given["stream"]:
+        documents, cells, column = read_documents(data, text, asked.columns, encoding=encoding)
+        return documents, column, asked.learned(cells)
+    column, batches = open_table(data, text, columns=asked.columns, encoding=encoding, refuse_text=True)
+    learned = asked.learned(read_columns(batches, asked.columns)) if asked.columns else Learned()
+    return stream_of(data, column, given["batch_size"] or BATCH, encoding, learned.y), column, learned
 
 
 def _save(estimator: TopicEstimator, out: str) -> None:
@@ -153,10 +143,16 @@ def _say_next(out: str, data: str, text: str | None, column: str, target: str | 
     ])  # fmt: skip
 
 
-def _connect(scheduler: str) -> Any:
+@contextmanager
+def _connected(scheduler: str | None) -> Iterator[Any]:
+    """The client of a cluster, if one is asked for."""
+    if scheduler is None:
+        yield None
+        return
     from supertopic.backends import connect
 
-    return connect(scheduler)
+    with connect(scheduler) as client:
+        yield client
 
 
 @contextmanager
@@ -189,7 +185,13 @@ def _checkpoint(path: str, seconds: float, out: str) -> Any:
     return Checkpoint(path, seconds)
 
 
-def _check_stream(data: str, inference: str | None, model: str) -> str:
+def _streaming(data: str, model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether to read a stream, and the engine that then follows; refuses what cannot be one."""
+    inference = given["inference"]
+    if inference == "svi" and not given["stream"] and is_many_files(data):
+        note("Reading the files as a stream, since --inference svi takes batches: they are never held whole.")
+    elif not given["stream"]:
+        return {}
     if data == "-":
         raise typer.BadParameter("standard input can be read only once; give files.", param_hint="--stream")
     estimator = find_entry(model).load()
@@ -199,4 +201,4 @@ def _check_stream(data: str, inference: str | None, model: str) -> str:
     if inference not in (None, *able):
         names = " or ".join(able)
         raise typer.BadParameter(f"a stream is fitted with {names}, not with {inference}.", param_hint="--inference")
-    return inference or able[0]
+    return {"stream": True, "inference": inference or able[0]}

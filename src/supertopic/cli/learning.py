@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from supertopic.cli.models import find_entry
 from supertopic.cli.show import note
-from supertopic.cli.target import Choice, ColumnValues, choose, unlabelled
+from supertopic.cli.target import Choice, ColumnValues, check_target, choose, unlabelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,9 +24,16 @@ class Learned:
     """The kind of the target(s), y, the parameters of the estimator that follow, and the response of each column."""
 
     kind: str = "none"
-    y: object = None
+    y: Any = None
     params: dict[str, Any] = field(default_factory=dict)
     responses: dict[str, str] = field(default_factory=dict)
+    covariates: pd.DataFrame | None = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What `fit` takes beside the documents."""
+        found = {"y": self.y, "covariates": self.covariates}
+        return {name: value for name, value in found.items() if value is not None}
 
     @property
     def said(self) -> dict[str, str]:
@@ -40,21 +47,55 @@ def split_names(value: str | None) -> list[str]:
     return [name for name in next(csv.reader([value or ""], skipinitialspace=True), []) if name]
 
 
-def choose_model(asked: str | None, targets: Sequence[str]) -> str:
-    """Return the model that was asked for; otherwise lda, or slda if there is a target, which is printed."""
-    if asked is not None:
-        return asked
-    if not targets:
-        return "lda"
-    note(f"Fitting slda, since --target {','.join(targets)} is to be predicted; another model with --model.")
-    return "slda"
+@dataclass(frozen=True)
+class Question:
+    """What is to be fitted: a model, the columns of its targets, their responses, and the columns of covariates."""
+
+    model: str
+    targets: list[str]
+    response: str | None
+    covariates: list[str]
+
+    @classmethod
+    def of(cls, model: str | None, target: str | None, response: str | None, covariates: str, stream: bool) -> Question:
+        """Read the options, and refuse what the model or a stream cannot take, before anything is read.
+
+        Without --model it is lda, or slda if there is a target, which is printed.
+        """
+        targets = split_names(target)
+        if model is None and targets:
+            note(f"Fitting slda, since --target {','.join(targets)} is to be predicted; another model with --model.")
+        self = cls(model or ("slda" if targets else "lda"), targets, response, split_names(covariates))
+        check_target(self.model, targets, response)
+        self._check_covariates(stream)
+        return self
+
+    def _check_covariates(self, stream: bool) -> None:
+        import inspect
+
+        why = None
+        both = [name for name in self.covariates if name in self.targets]
+        if "covariates" not in inspect.signature(find_entry(self.model).load().fit).parameters:
+            why = f"the model {self.model} does not take them; slda and sstm do."
+        elif stream:
+            why = "a stream has documents and targets only; fit without --stream."
+        elif both:
+            why = f"{both[0]!r} is the target, expected another column."
+        if self.covariates and why is not None:
+            raise typer.BadParameter(why, param_hint="--covariates")
+
+    @property
+    def columns(self) -> list[str]:
+        return [*self.targets, *self.covariates]
+
+    def learned(self, cells: pd.DataFrame) -> Learned:
+        """Return what the columns say; what is chosen or missing is printed."""
+        found = _learned(cells, self.targets, self.response, self.model) if self.targets else Learned()
+        return replace(found, covariates=covariates_from(cells, self.covariates))
 
 
-def learned_from(cells: pd.DataFrame, targets: Sequence[str], asked: str | None, model: str) -> Learned:
-    """Return y for the model from the columns of the targets; what is chosen or missing is printed."""
+def _learned(cells: pd.DataFrame, targets: Sequence[str], asked: str | None, model: str) -> Learned:
     entry = find_entry(model)
-    if not targets:
-        return Learned()
     if "place" in entry.estimators:
         return _places(cells, targets)
     names = (asked or "").split(",")
@@ -97,23 +138,6 @@ def _places(cells: pd.DataFrame, targets: Sequence[str]) -> Learned:
     if n:
         note(f"{n:,} of {len(place):,} documents have no place, and take part with their words alone.")
     return Learned("place", place, {}, dict.fromkeys(targets, "degrees"))
-
-
-def check_covariates(model: str, targets: Sequence[str], covariates: Sequence[str], stream: bool = False) -> None:
-    """Refuse covariates that the model or a stream cannot take, before anything is read."""
-    import inspect
-
-    if not covariates:
-        return
-    if "covariates" not in inspect.signature(find_entry(model).load().fit).parameters:
-        raise typer.BadParameter(f"the model {model} does not take them; slda and sstm do.", param_hint="--covariates")
-    if stream:
-        raise typer.BadParameter(
-            "a stream has documents and targets only; fit without --stream.", param_hint="--covariates"
-        )
-    both = [name for name in covariates if name in targets]
-    if both:
-        raise typer.BadParameter(f"{both[0]!r} is the target, expected another column.", param_hint="--covariates")
 
 
 def covariates_from(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame | None:

@@ -11,11 +11,10 @@ from rich.text import Text
 
 from supertopic.cli import options as opt
 from supertopic.cli.documents import check_writable, read_documents
-from supertopic.cli.learning import check_covariates, choose_model, covariates_from, learned_from, split_names
+from supertopic.cli.learning import Question
 from supertopic.cli.models import build, check_options
 from supertopic.cli.show import say, say_json, show
 from supertopic.cli.tables import write_frames, writer_for
-from supertopic.cli.target import check_target
 
 if TYPE_CHECKING:
     from supertopic.selection import TopicSelection
@@ -63,15 +62,12 @@ def select(
     The vocabulary is chosen anew in every fold, so that nothing of the documents left out is seen.
     """
     tried = parse_topics(topics)
-    targets, beside = split_names(target), split_names(covariates)
-    model = choose_model(model, targets)
-    check_target(model, targets, response)
-    if len(targets) > 1:
+    asked = Question.of(model, target, response, covariates, stream=False)
+    if len(asked.targets) > 1:
         raise typer.BadParameter("give one column; several are not compared.", param_hint="--target")
-    check_covariates(model, targets, beside)
-    check_options(model, {"topics": tried[0] if len(tried) == 1 else tried})
+    check_options(asked.model, {"topics": tried[0] if len(tried) == 1 else tried})
     options = {**opt.values_of(opt.FITTING, given), "seed": seed, "jobs": jobs}
-    check_options(model, options)
+    check_options(asked.model, options)
     vocabulary = opt.word_params(given)
     for option, path in (("--out", out), ("--plot", plot)):
         if path is not None:
@@ -81,12 +77,12 @@ def select(
     drawing = plot is not None and _can_draw(plot)
     from supertopic import Vectorizer, select_topics
 
-    documents, cells, _ = read_documents(data, text, [*targets, *beside], encoding=encoding)
-    learned = learned_from(cells, targets, response, model)
-    estimator = build(model, options, learned.kind, vectorizer=Vectorizer(**vocabulary), **learned.params)
+    documents, cells, _ = read_documents(data, text, asked.columns, encoding=encoding)
+    learned = asked.learned(cells)
+    estimator = build(asked.model, options, learned.kind, vectorizer=Vectorizer(**vocabulary), **learned.params)
     found = select_topics(
         estimator, documents, learned.y, tried, cv=folds, n_seeds=seeds, random_state=seed,
-        covariates=covariates_from(cells, beside), verbose=0 if quiet else 1,
+        covariates=learned.covariates, verbose=0 if quiet else 1,
     )  # fmt: skip
     if out is not None:
         write_frames(out, [found.table.reset_index()])
