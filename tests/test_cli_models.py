@@ -71,7 +71,7 @@ def test_every_command_takes_every_model(tmp_path, data, name):
     model = supertopic.load(out)
     assert type(model).__name__ == estimator and told["topics"] == len(model.components_)
     if name == "sstm":
-        assert (model.n_chains, model.max_nonzero) == (2, 1) and np.count_nonzero(model.coef_) <= 1
+        assert (model.inference.n_chains, model.max_nonzero) == (2, 1) and np.count_nonzero(model.coef_) <= 1
         assert told["converged"] is None  # a sampler makes all its sweeps
     rows = pd.read_csv(io.StringIO(run("predict", out, data, "--text", "body").stdout))
     assert len(rows) == 120 and (rows["tokens"] == 30).all()

@@ -125,7 +125,7 @@ def test_predictions_of_numbers(tmp_path, data, frame, number):
     done = run("predict", number, data, "--text", "body", "--interval", 0.8, "--keep", "price")
     table = pd.read_csv(io.StringIO(done.stdout))
     assert list(table) == ["price", "prediction", "lower", "upper", "topic", "tokens", "topic_0", "topic_1"]
-    expected = model.predict(frame["body"], 0.8)
+    expected = model.predict(frame["body"], return_interval=0.8)
     np.testing.assert_allclose(table[["prediction", "lower", "upper"]], np.column_stack(expected), rtol=1e-5)
     plain = pd.read_csv(io.StringIO(run("predict", number, data, "--text", "body").stdout))
     assert list(plain) == ["prediction", "topic", "tokens", "topic_0", "topic_1"] and len(plain) == 120
@@ -145,7 +145,7 @@ def test_predictions_of_classes(data, frame, classes):
 def test_evaluate_numbers(data, frame, number):
     figures = json.loads(run("evaluate", number, data, "--text", "body", "--target", "price", "--json").stdout)
     known = frame.dropna()
-    truth, (prediction, low, high) = known["price"], supertopic.load(number).predict(known["body"], 0.9)
+    truth, (prediction, low, high) = known["price"], supertopic.load(number).predict(known["body"], return_interval=0.9)
     assert figures["labelled_documents"] == 115 and figures["documents"] == 120
     assert figures["r2"] == pytest.approx(predictive_r2(truth, prediction)) and figures["r2"] > 0.8
     assert figures["mae"] == pytest.approx(np.abs(truth - prediction).mean())

@@ -312,7 +312,7 @@ def test_intervals_hold_nine_of_ten():
     counts, y = drawn("lda", 500)
     for name in ("slda", "lda"):
         model = build(name).fit(counts[:250], y[:250])
-        _, low, high = model.predict(counts[250:], 0.9)
+        _, low, high = model.predict(counts[250:], return_interval=0.9)
         assert 0.84 < np.mean((low <= y[250:]) & (y[250:] <= high)) < 0.96
 
 

@@ -50,7 +50,7 @@ def test_words_tell_what_topics_cannot(kind, fitted, tmp_path):
 
 def test_intervals_come_from_documents_held_out(fitted):
     """Words overfit the training documents, so training errors would make the intervals too narrow."""
-    _, low, high = fitted["number"].predict(COUNTS[TEST], 0.9)
+    _, low, high = fitted["number"].predict(COUNTS[TEST], return_interval=0.9)
     assert 0.84 < np.mean((low <= LINE[TEST]) & (LINE[TEST] <= high)) < 0.97
 
 

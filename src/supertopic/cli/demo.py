@@ -125,7 +125,7 @@ class Trials:
     def figures(self) -> dict[str, Any]:
         """The figures of all models on the documents held out."""
         train, new = self.train, self.new
-        number, low, high = self.regressor.predict(new["text"], 0.9, covariates=new[["log_length"]])
+        number, low, high = self.regressor.predict(new["text"], return_interval=0.9, covariates=new[["log_length"]])
         linear_class, linear_number = self._linear()
         truth = new["n_parameters"]
         return {
