@@ -7,7 +7,7 @@ effects their columns of metadata, the folds and the errors their groups and tim
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ __all__ = ["Known"]
 
 _PLAIN, _COLUMNS = ("weight", "embeddings"), ("groups", "times")  # fields that are arrays, and columns
 
+MANY = 50  # covariates without names; more of them are embeddings
 LARGEST_WEIGHT = 1e9  # of a document: sums of squares stay numbers
 
 
@@ -115,6 +116,14 @@ class Known:
         if wrong is not None:
             raise ValueError(f"covariates: got the name {wrong!r}, expected some of {listed(self.metadata)}")
         return pd.DataFrame({name: self.metadata[name].series() for name in names})
+
+    def widened(self, covariates: Any) -> tuple[Any, Known]:
+        """Covariates, and embeddings among what is known: columns without names are a block where they are many."""
+        if hasattr(covariates, "columns") or np.ndim(covariates) != 2 or np.shape(covariates)[1] <= MANY:
+            return covariates, self
+        if self.embeddings is not None:
+            raise ValueError(f"covariates: got {np.shape(covariates)[1]} columns without names beside embeddings")
+        return None, replace(self, embeddings=_embeddings(covariates, self.n_documents))
 
     def column(self, name: str) -> Column:
         """A column of metadata; refuses a name that is none."""

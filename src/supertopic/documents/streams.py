@@ -26,6 +26,11 @@ class Part(NamedTuple):
     covariates: Any  # as `fit` takes them
     known: Known  # what else is known of the documents
 
+    def widened(self) -> Part:
+        """With embeddings in place of many covariates without names."""
+        covariates, known = self.known.widened(self.covariates)
+        return self._replace(covariates=covariates, known=known)
+
     def beside(self) -> dict[str, Any]:
         """What predictions take, by name; what is not known is missing."""
         found = {"covariates": self.covariates, "embeddings": self.known.embeddings}

@@ -132,8 +132,8 @@ class TopicModel(SLDA):
         return float(self.scores(X, y, sample_weight=sample_weight, **beside).mean())
 
     def scores(
-        self, X: object, y: object, *, covariates: object = None, metadata: object = None, sample_weight: object = None,
-        embeddings: object = None,
+        self, X: object, y: object, *, covariates: object = None, metadata: object = None,
+        sample_weight: object = None, embeddings: object = None,
     ) -> pd.Series:  # fmt: skip
         """Predictive R² of each response that is a number, and accuracy of each that is a class.
 

@@ -227,8 +227,8 @@ def check_schema(schema: Schema, at_mode: bool) -> None:
         raise ValueError("two of the targets have one name")
     if schema.classes is not None:
         check_classes(schema.classes)
-    if schema.columns.names and len(schema.columns.labels) != len(schema.scaling.mean):
-        raise ValueError(f"covariates: {len(schema.columns.labels)} names for {len(schema.scaling.mean)} columns")
+    if len(schema.covariate_names) != len(schema.scaling.mean):
+        raise ValueError(f"covariates: {len(schema.covariate_names)} names for {len(schema.scaling.mean)} columns")
     check_choice("counts", schema.counts, ("raw", "log") if at_mode or not schema.targets else ("raw",))
     if not isinstance(schema.supervision, float) or not 0 <= schema.supervision <= LARGEST:
         raise ValueError(f"supervision: got {schema.supervision!r:.40}, expected a number >= 0")

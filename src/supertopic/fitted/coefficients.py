@@ -86,8 +86,6 @@ def table_of(fitted: Fitted, has_errors: bool, draws: np.ndarray | None = None) 
     """The coefficients of a fitted model; draws : (S, C, K) that intervals are taken from."""
     found, n_topics = effects(fitted), fitted.n_topics
     errors = standard_errors(fitted) if has_errors else None
-    n_others = found.others.shape[1]
-    names = fitted.spec.schema.columns.labels or [f"x{place}" for place in range(n_others)]
     return CoefficientTable(
         names=fitted.spec.column_names,
         intercept=found.intercept,
@@ -95,7 +93,7 @@ def table_of(fitted: Fitted, has_errors: bool, draws: np.ndarray | None = None) 
         std=None if errors is None else errors[:, 1 : 1 + n_topics],
         draws=draws,
         intercept_std=None if errors is None else errors[:, 0],
-        covariates=tuple(names),
+        covariates=tuple(fitted.spec.schema.covariate_names),
         others=found.others,
         others_std=None if errors is None else errors[:, 1 + n_topics :],
     )

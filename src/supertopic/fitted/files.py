@@ -11,6 +11,7 @@ import numpy as np
 from supertopic.backends import name_in_files
 from supertopic.checks import check_whole
 from supertopic.documents.covariates import Columns, Scaling
+from supertopic.documents.embeddings import Block
 from supertopic.documents.labels import Target
 from supertopic.documents.names import read_labels
 from supertopic.documents.vectorizer import Vectorizer
@@ -265,12 +266,13 @@ def _plain_schema(schema: Schema) -> dict[str, Any]:
         "tokens": None if schema.tokens is None else list(schema.tokens),
         "supervision": schema.supervision,
         **({} if schema.prior is None else {"prior": plain_prior(schema.prior)}),
+        **({} if schema.block is None else {"block": schema.block.about()}),
     }
 
 
 def _read_schema(plain: Any) -> Schema:
     found = decode(plain)
-    if not isinstance(found, dict) or {*found, "prior"} != {one.name for one in fields(Schema)}:
+    if not isinstance(found, dict) or {*found, "prior", "block"} != {one.name for one in fields(Schema)}:
         raise ValueError("y and the covariates are not described as a fit does")
     tokens = found["tokens"]
     return Schema(
@@ -283,6 +285,7 @@ def _read_schema(plain: Any) -> Schema:
         tokens=None if tokens is None else Tokens(*tokens),
         supervision=found["supervision"],
         prior=read_prior(found["prior"]) if "prior" in found else None,
+        block=Block.restore(found["block"]) if "block" in found else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,10 @@ class Coefficients:
     n_folds: int = 0  # behind what is said about certainty
     words: WordStep | None = None
     margin_folds: int = 0  # behind probabilities of a margin
+
+    @property
+    def refits(self) -> bool:
+        return self.refit
 
     def of_part(self) -> Coefficients:
         return Coefficients(self.refit, self.n_members)
@@ -167,6 +172,7 @@ class SparseChoice:
     budget: int | None = None  # topics that may have a coefficient
     spike: bool = False  # whether draws say how many have one
     concentrate: bool = True  # whether the sampler has kept to the budget
+    refits: ClassVar[bool] = False
 
     def of_part(self) -> AsItIs:
         return AsItIs()

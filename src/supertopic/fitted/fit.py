@@ -27,7 +27,7 @@ def fit(
 
     vocabulary : the names of the words, where somebody will ask for them; start : an earlier fit to go on from
     """
-    seen = spec.finish.seen(training, seed)
+    seen = seen_by_topics(spec, spec.finish.seen(training, seed), spec.finish.refits)
     task = task_of(spec, seen.batch(spec), seed, start)
     words = vocabulary or Vocabulary(training.corpus.n_words)
     engine = spec.engine.fit
@@ -45,6 +45,20 @@ def fit(
     if task.checkpoint is not None:
         task.checkpoint.finish()
     return replace(fitted, training=training)
+
+
+def seen_by_topics(spec: Spec, training: Training, refits: bool) -> Training:
+    """The documents without the numbers that embeddings stand for, where coefficients are regressed afterwards.
+
+    Embeddings tell much of what topics tell: topics that were fitted to what they leave are poorer, and the whole
+    predicts less than topics without embeddings, with the embeddings beside them.
+    """
+    block = spec.schema.block_columns
+    if not refits or block.start == block.stop:
+        return training
+    covariates = training.covariates.copy()
+    covariates[:, block] = 0.0
+    return replace(training, covariates=covariates)
 
 
 def kept(spec: Spec, vocabulary: Vocabulary, found: Fit, **more: Any) -> Fitted:

@@ -12,6 +12,7 @@ from supertopic.backends.base import Backend
 from supertopic.checkpoint import Checkpoint, fingerprint_value
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.covariates import Columns, Scaling
+from supertopic.documents.embeddings import Block
 from supertopic.documents.known import Known
 from supertopic.documents.labels import Target, as_codes, as_table
 from supertopic.inference.settings import Engine
@@ -52,6 +53,19 @@ class Schema:
     tokens: Tokens | None = None  # of the documents that were fitted
     supervision: float = 1.0
     prior: SharePrior | None = None  # on topic shares, where metadata is part of it
+    block: Block | None = None  # what embeddings stand for: the last of the covariates
+
+    @property
+    def covariate_names(self) -> list[str]:
+        """Of the covariates as the regression takes them, the constant not included."""
+        more = [] if self.block is None else list(self.block.names)
+        return (self.columns.labels or [f"x{place}" for place in range(len(self.scaling.mean) - len(more))]) + more
+
+    @property
+    def block_columns(self) -> slice:
+        """Which of the covariates embeddings stand for."""
+        n_columns = len(self.scaling.mean)
+        return slice(n_columns - (0 if self.block is None else len(self.block.names)), n_columns)
 
     @property
     def n_covariates(self) -> int:
@@ -75,8 +89,22 @@ class Schema:
         """
         if covariates is None and known.metadata and self.columns.names:
             covariates = list(self.columns.names)
-        extra = self.scaling.apply(self.columns.encode(known.covariates(covariates), len(known)))
+        covariates, known = known.widened(covariates)
+        if self.block is None and known.embeddings is not None:
+            raise ValueError("embeddings: got some, but the model was fitted without embeddings")
+        return self.extra(covariates, known, None if self.block is None else self.block.numbers(known.embeddings))
+
+    def extra(self, covariates: Any, known: Known, block: np.ndarray | None = None) -> np.ndarray:
+        """(D, P): covariates, then the numbers (D, C) that embeddings stand for, then a constant."""
+        given = self.columns.encode(known.covariates(covariates), len(known))
+        extra = self.scaling.apply(given if block is None else np.hstack([given, block]))
         return np.hstack([extra, np.ones((len(known), 1))]) if self.constant else extra
+
+    def with_block(self, block: Block) -> Schema:
+        """With the numbers that embeddings stand for, which are centred and scaled."""
+        zero, unit = np.zeros(len(block.names)), np.ones(len(block.names))
+        scaling = Scaling(np.append(self.scaling.mean, zero), np.append(self.scaling.factor, unit))
+        return replace(self, block=block, scaling=scaling)
 
     def numbers(self, y: object, n_documents: int, who: str) -> np.ndarray:
         """Labels of new documents as numbers, classes by their place among those of the fit."""
@@ -121,6 +149,11 @@ class Place:
 class Finish(Protocol):
     """What follows once the topics are there: coefficients, words beside topics, what is said about certainty."""
 
+    @property
+    def refits(self) -> bool:
+        """Whether coefficients are those of a regression on the topics."""
+        ...
+
     def seen(self, training: Training, seed: int) -> Training:
         """The documents as topics may see them."""
         ...
@@ -134,6 +167,8 @@ class Finish(Protocol):
 
 class AsItIs:
     """Nothing follows."""
+
+    refits = False
 
     def seen(self, training: Training, seed: int) -> Training:
         return training

@@ -22,7 +22,7 @@ from supertopic.documents.corpus import Corpus
 from supertopic.documents.covariates import Columns, CovariateSurvey, Scaling
 from supertopic.documents.labels import LabelSurvey, as_table
 from supertopic.documents.streams import Stream
-from supertopic.fitted.fit import kept, task_of, with_prior_errors
+from supertopic.fitted.fit import kept, seen_by_topics, task_of, with_prior_errors
 from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.predict import shares_without_y
 from supertopic.fitted.spec import Spec
@@ -47,13 +47,14 @@ class Survey:
     n_tokens: float
     data: str  # a hash of all batches, for a checkpoint
     labels: LabelSurvey | None  # of a stream with responses
+    embedded: bool  # whether documents have embeddings
     columns: Columns  # of the covariates
     scaling: Scaling
 
 
 def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool, hashed: bool) -> Survey:
     """One pass: the first batch, the number of documents and tokens, and what the labels are."""
-    labels, covariates = LabelSurvey() if labelled else None, CovariateSurvey()
+    labels, covariates, embedded = LabelSurvey() if labelled else None, CovariateSurvey(), False
     counter = clone(vectorizer).fit_stream(stream.texts()) if stream.holds_text() else None
     n_documents, n_tokens, sample, data = 0, 0.0, None, ""
     for corpus, y, given, known in stream.parts(counter):
@@ -62,6 +63,8 @@ def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool, hashed: bo
         if labels is None and (given is not None or known.weight is not None or known.embeddings is not None):
             name = "covariates" if given is not None else "sample_weight" if known.weight is not None else "embeddings"
             raise ValueError(f"{name}: got columns of a Stream, but {who} has no response that they could predict")
+        given, known = known.widened(given)
+        embedded = known.embeddings is not None
         numbers = covariates.add(given, len(corpus))
         if hashed:
             data = fingerprint_data(corpus.counts, y, numbers, *known.arrays().values(), data)
@@ -74,7 +77,14 @@ def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool, hashed: bo
         raise ValueError("X is a stream without a word")
     names = None if sample.vocabulary is None else np.asarray(sample.vocabulary, dtype=object)
     return Survey(
-        Vocabulary(sample.n_words, names, counter), sample, n_documents, n_tokens, data, labels, *covariates.found()
+        Vocabulary(sample.n_words, names, counter),
+        sample,
+        n_documents,
+        n_tokens,
+        data,
+        labels,
+        embedded,
+        *covariates.found(),
     )
 
 
@@ -93,13 +103,13 @@ def fit_stream(
             described = spec.response.describe(training.y, schema.supervision * training.weight)
             labels = described if labels is None else labels + described
         assert first is not None
-        sample = first.batch(spec)
+        sample = seen_by_topics(spec, first, refit).batch(spec)
     else:
-        sample = next(batches()).batch(spec)
+        sample = seen_by_topics(spec, next(batches()), refit).batch(spec)
 
     def epoch(number: int) -> Iterator[Batch]:
         for training in batches():
-            yield training.batch(spec)
+            yield seen_by_topics(spec, training, refit).batch(spec)
 
     task = task_of(spec, sample, seed, start, data=found.data)
     task = replace(task, n_documents=found.n_documents, labels=labels)

@@ -20,7 +20,7 @@ from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.covariates import Columns, Scaling
 from supertopic.documents.known import Known
 from supertopic.documents.labels import Read, as_table
-from supertopic.documents.streams import Stream, refuse_beside
+from supertopic.documents.streams import Part, Stream, refuse_beside
 from supertopic.emissions.base import make_emission
 from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.counts import choose_counts
@@ -32,6 +32,7 @@ from supertopic.estimators.shared.results.topic_info import topic_names
 from supertopic.estimators.shared.results.word_contributions import covariate_contributions, with_contributions
 from supertopic.fitted.coefficients import CoefficientTable, check_probability, table_of, word_effects
 from supertopic.fitted.effects import Range
+from supertopic.fitted.embeddings import EmbeddingSurvey, embedded
 from supertopic.fitted.finish import Coefficients
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted
@@ -86,7 +87,10 @@ class SupervisedEstimator(TopicEstimator):
         groups : (D,) who a document belongs to, such as its author; or the name of a column of `metadata`
         times : (D,) dates or numbers; or the name of a column of `metadata`
         sample_weight : (D,) weights of the documents' responses
-        embeddings : (D, E) numbers, such as those of a language model
+        embeddings : (D, E) numbers, such as those of a language model, or any hundreds of columns. They stand for one
+            number, or one for each class, by a ridge regression whose penalty is chosen out of fold, and join the
+            linear predictor as the covariate "embeddings". More than 50 columns of `covariates` without names are taken
+            as embeddings. Topics do not see them, where coefficients are regressed afterwards (`refit`).
         """
         self._settings()
         self._check_parameters()
@@ -100,10 +104,14 @@ class SupervisedEstimator(TopicEstimator):
             return self._fit_stream(X)
         corpus, vocabulary = self._read(X)
         read, known = self._read_y(y, len(corpus)), Known.of(len(corpus), **beside)
+        covariates, known = known.widened(covariates)
         schema, seed = self._schema(read, corpus, **self._columns_of(covariates, known)), self._seed_of_fit()
         schema = self._with_prior(schema, [known])
-        weight = known.weights * self._label_weight(read.column, read.classes)
-        training, scores = Training(corpus, read.column, weight, schema.encode(covariates, known), known), None
+        weight, numbers = known.weights * self._label_weight(read.column, read.classes), None
+        if known.embeddings is not None:
+            schema, numbers = embedded(schema, known, read.column, weight, seed)
+        extra = schema.extra(covariates, known, numbers)
+        training, scores = Training(corpus, read.column, weight, extra, known), None
         if isinstance(self._supervision(), str):
             chosen, scores = choose_supervision(self._spec(schema), training, seed, bool(self.refit))
             schema = replace(schema, supervision=chosen)
@@ -141,18 +149,29 @@ class SupervisedEstimator(TopicEstimator):
         assert found.labels is not None
         read, beside = self._read_targets(*found.labels.table()), {"columns": found.columns, "scaling": found.scaling}
         schema = self._schema(read, found.sample, found.n_documents, **beside)
-        parts = partial(stream.parts, found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
-        schema = self._with_prior(schema, (part.known for part in parts()))
-        spec = self._spec(schema)
+        read_parts = partial(stream.parts, found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
+        schema = self._with_prior(schema, (part.known for part in read_parts()))
+        seed, response = self._seed_of_fit(), schema.response
+
+        def labelled() -> Iterator[tuple[Part, Known, np.ndarray, np.ndarray]]:
+            """The batches with their labels as numbers and the weights of these."""
+            for part in map(Part.widened, read_parts()):
+                y = schema.numbers(part.y, len(part.corpus), type(self).__name__)
+                response.check(y)
+                yield part, part.known, y, part.known.weights * self._label_weight(y, schema.classes)
+
+        blocks = EmbeddingSurvey(schema.targets, seed) if found.embedded else None
+        if blocks is not None:
+            for _, known, y, weight in labelled():
+                blocks.add(known, y, weight)
+        extended = schema if blocks is None else schema.with_block(blocks.found().block)
 
         def batches() -> Iterator[Training]:
-            for part in parts():
-                numbers, known = schema.numbers(part.y, len(part.corpus), type(self).__name__), part.known
-                spec.response.check(numbers)
-                weight = known.weights * self._label_weight(numbers, schema.classes)
-                yield Training(part.corpus, numbers, weight, schema.encode(part.covariates, known), known)
+            for place, (part, known, y, weight) in enumerate(labelled()):
+                numbers = None if blocks is None else blocks.numbers(known, place)
+                yield Training(part.corpus, y, weight, extended.extra(part.covariates, known, numbers), known)
 
-        return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), self._start(), bool(self.refit)))
+        return self._take(fit_stream(self._spec(extended), found, batches, seed, self._start(), bool(self.refit)))
 
     @available_if(has_stochastic_engine)
     def partial_fit(
@@ -173,6 +192,7 @@ class SupervisedEstimator(TopicEstimator):
             len(corpus), metadata=metadata, groups=groups, times=times, sample_weight=sample_weight,
             embeddings=embeddings,
         )  # fmt: skip
+        covariates, known = known.widened(covariates)
         if before is None:
             schema = self._first_schema(y, corpus, classes, **self._columns_of(covariates, known, more_follow=True))
             schema = self._with_prior(schema, [known])
@@ -182,12 +202,15 @@ class SupervisedEstimator(TopicEstimator):
                 return self
             schema = before.spec.schema
         require_whole(self, "n_topics")
-        spec = self._spec(schema)
         numbers = schema.numbers(y, len(corpus), type(self).__name__)
-        spec.response.check(numbers)
+        schema.response.check(numbers)
         weight = known.weights * self._label_weight(numbers, schema.classes)
-        extra = schema.encode(covariates, known)
-        return self._step(spec, Training(corpus, numbers, weight, extra, known), vocabulary)
+        if before is None and known.embeddings is not None:
+            schema, block = embedded(schema, known, numbers, weight, self._seed())
+            extra = schema.extra(covariates, known, block)
+        else:
+            extra = schema.encode(covariates, known)
+        return self._step(self._spec(schema), Training(corpus, numbers, weight, extra, known), vocabulary)
 
     def _first_schema(self, y: object, corpus: Corpus, classes: Any, **columns: Any) -> Schema:
         """What stands beside the words, from a first batch and the classes there will be."""
@@ -337,10 +360,12 @@ class SupervisedEstimator(TopicEstimator):
 
     def _show_covariates(self, fitted: Fitted) -> None:
         """The coefficients of the covariates: arrays, or frames where the covariates have names."""
-        table, columns = self.coefficients_, fitted.spec.schema.columns
-        mean: Any = fitted.spec.schema.scaling.mean
+        table, schema = self.coefficients_, fitted.spec.schema
+        columns = schema.columns
+        mean: Any = schema.scaling.mean
         found: dict[str, Any] = {"covariate_coef_": table.others, "covariate_std_": table.others_std}
-        if labels := columns.labels:
+        if columns.labels or schema.block is not None:
+            labels = schema.covariate_names
             rows = [name or fitted.spec.schema.targets[0].name for name in table.names]
             found = {
                 name: None if value is None else pd.DataFrame(value, index=rows, columns=labels)
@@ -379,7 +404,9 @@ class SupervisedEstimator(TopicEstimator):
         extra = fitted.spec.schema.encode(covariates, known)
         return log_density(fitted, corpus, extra, self.encode_labels(y, len(corpus)), known)
 
-    def explain(self, doc: object, n_topics: int | None = 3, covariates: object = None) -> pd.DataFrame:
+    def explain(
+        self, doc: object, n_topics: int | None = 3, covariates: object = None, embeddings: object = None
+    ) -> pd.DataFrame:
         """What each word of one document adds to the linear predictor, and which topics it speaks for.
 
         The column `contribution` (one per class or response where there are several) is relative to the average
@@ -395,9 +422,11 @@ class SupervisedEstimator(TopicEstimator):
             all topics, in their own order. The shares of a row sum to one.
         covariates : a frame of one row, or a dict such as ``{"age": 30}``, for a model that was fitted with covariates
             What is not given is at its mean, or has its most frequent category.
+        embeddings : (1, E), for a model that was fitted with embeddings; they have a row together
         """
         words = self.explain_words(doc)
-        beside = None if covariates is None else covariate_contributions(self.fitted_, covariates)
+        given = covariates is not None or embeddings is not None
+        beside = covariate_contributions(self.fitted_, covariates, embeddings) if given else None
         return explained(self.vectorizer_, doc, words, n_topics, beside)
 
     def explain_words(self, doc: object) -> pd.DataFrame:

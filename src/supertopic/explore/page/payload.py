@@ -182,10 +182,9 @@ def _covariates(fitted: Fitted) -> list[dict[str, Any]]:
     """Mean and coefficients of the covariates, by which typed numbers change a prediction."""
     scaling = fitted.spec.schema.scaling
     inner = covariate_coef(fitted)[:, : len(scaling.mean)] * scaling.factor
-    names = fitted.spec.schema.columns.labels or [f"covariate {p}" for p in range(len(scaling.mean))]
     return [
         {"name": str(name)[:_LONGEST_LABEL], "mean": float(mean), "inner": column.tolist()}
-        for name, mean, column in zip(names, scaling.mean, inner.T, strict=True)
+        for name, mean, column in zip(fitted.spec.schema.covariate_names, scaling.mean, inner.T, strict=True)
     ]
 
 

@@ -74,10 +74,9 @@ def _supervised(fitted: Fitted) -> tuple[dict[str, np.ndarray], dict[str, list[s
     names = [name or fitted.spec.schema.targets[0].name for name in fitted.spec.column_names]
     dims = {"intercept": ["class"], "coef": ["class", "topic"]}
     coords: dict[str, Any] = {"class": names, "topic": np.arange(n_topics)}
-    if others := coef.shape[-1] - n_topics:
+    if coef.shape[-1] > n_topics:
         posterior["covariate_coef"] = coef[..., n_topics:]
-        labels = fitted.spec.schema.columns.labels or [f"x{place}" for place in range(others)]
-        dims["covariate_coef"], coords["covariate"] = ["class", "covariate"], labels
+        dims["covariate_coef"], coords["covariate"] = ["class", "covariate"], fitted.spec.schema.covariate_names
     for name in ("dispersion", "coef_scale"):
         if fitted.draws[name].size:
             posterior[name] = by_chain(fitted, name)

@@ -12,6 +12,7 @@ same labels are set aside, say how much further coefficients move than that (`to
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class HonestCoefficients:
     share: float  # of the labels
     n_folds: int
     without_fold: Finish  # what follows the fits without a fold
+    refits: ClassVar[bool] = True
 
     def of_part(self) -> Finish:
         return self.without_fold

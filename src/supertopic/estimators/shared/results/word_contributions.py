@@ -14,6 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from supertopic.documents.covariates import given_by_name
+from supertopic.documents.known import Known
 from supertopic.estimators.shared.results.explanation import by_contribution
 from supertopic.fitted.coefficients import Effects, effects, word_effects
 from supertopic.fitted.fitted import Fitted
@@ -53,18 +54,22 @@ def _members(fitted: Fitted, counts: sp.csr_matrix) -> Iterator[tuple[np.ndarray
         yield phi.astype(np.float64), effects(fitted, coef)
 
 
-def covariate_contributions(fitted: Fitted, covariates: object) -> pd.DataFrame:
+def covariate_contributions(fitted: Fitted, covariates: object, embeddings: object = None) -> pd.DataFrame:
     """A row per covariate of one document: `word` says its name and value; by column what it adds, against its mean.
 
     covariates : a frame of one row, or values by name; what is not named is at its mean, or in its usual category
+    embeddings : (1, E), whose numbers have one row together
     """
-    columns, scaling = fitted.spec.schema.columns, fitted.spec.schema.scaling
-    given = given_by_name(columns, scaling.mean, covariates) if isinstance(covariates, dict) else covariates
-    x = columns.encode(given, 1)
+    schema, known = fitted.spec.schema, Known.of(1, embeddings=embeddings)
+    columns, scaling, block = schema.columns, schema.scaling, schema.block_columns
+    mean = scaling.mean[: block.start]
+    given = given_by_name(columns, mean, covariates) if isinstance(covariates, dict) else covariates
+    plain = mean[None] if given is None else columns.encode(given, 1)
+    x = np.hstack([plain, np.zeros((1, 0)) if schema.block is None else schema.block.numbers(known.embeddings)])
     scaling.apply(x)  # refuses another number of columns
     fits = [effects(fitted), *(effects(fitted, coef) for _, coef in fitted.members or ())]
     added = (x[0] - scaling.mean) * np.mean([one.others for one in fits], axis=0)  # (C, P)
-    names = columns.names or [f"x{place}" for place in range(len(scaling.mean))]
+    names = (columns.names or [f"x{place}" for place in range(len(mean))]) if given is not None else []
     rows, first = [], 0
     for name in names:
         values = columns.categories.get(name)
@@ -76,5 +81,7 @@ def covariate_contributions(fitted: Fitted, covariates: object) -> pd.DataFrame:
             shown = str(values[1 + int(x[0, part].argmax())] if x[0, part].any() else values[0])
         rows.append([f"{name}={shown}", *added[:, part].sum(axis=1)])
         first += width
+    if schema.block is not None:
+        rows.append(["embeddings", *added[:, block].sum(axis=1)])
     labels = [f"contribution {name}".strip() for name in fitted.spec.column_names]
     return pd.DataFrame(rows, columns=["word", *labels])
