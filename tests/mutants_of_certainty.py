@@ -37,8 +37,8 @@ MUTANTS = [
             "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
         ),
         (
-            "fold_fits(topics, hidden, fold_of, seed",
-            "fold_fits(topics, training, fold_of, seed",
+            "fold_fits(topics, hidden, splits, seed",
+            "fold_fits(topics, training, splits, seed",
             "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
         ),
     ),
@@ -50,7 +50,7 @@ MUTANTS = [
             "test_topic_errors.py::test_the_folds_fits_are_matched_and_in_the_units_of_the_whole",
         ),
         (
-            "training.rows(np.flatnonzero(fold != number))",
+            "training.rows(splits[number].rest)",
             "training",
             "test_cross_fit.py::test_a_fold_is_predicted_by_a_fit_without_its_documents",
         ),
@@ -121,6 +121,45 @@ MUTANTS = [
             "cuts = np.unique(cuts[cuts > own[0]])",
             "cuts = np.unique(cuts)",
             "test_splits.py::test_rows_of_one_time_and_without_labels_have_their_place_in_time",
+        ),
+    ),
+    *mutants_of(
+        "fitted/certainty/robust.py",
+        (
+            "hc3(*given) if own is None else jackknife(*given, own)",
+            "hc3(*given)",
+            "test_sandwich.py::test_labels_of_groups_have_errors_by_groups",
+        ),
+        (
+            "slope - curvature * np.where(response.is_product, moment, score)",
+            "slope",
+            "test_sandwich.py::test_sample_splitting_has_errors_of_no_law",
+        ),
+        (
+            "moved -= moved.mean(axis=1, keepdims=True)",
+            "pass",
+            "test_sandwich.py::test_classes_of_groups_are_those_of_statsmodels",
+        ),
+    ),
+    *mutants_of(
+        "fitted/training.py",
+        (
+            'vars(found)["belonging"] = None if self.belonging is None else self.belonging[rows]',
+            'vars(found)["belonging"] = None',
+            "test_groups.py::test_documents_held_out_are_of_other_groups",
+        ),
+        (
+            "return None if alone else Belonging(together, moment, in_groups=False)",
+            "return None if moment is None else Belonging(together, moment, in_groups=False)",
+            "test_groups.py::test_near_duplicates_are_in_one_fold_unasked",
+        ),
+    ),
+    *mutants_of(
+        "fitted/certainty/levels.py",
+        (
+            "condense(own) if groups is None else levels_by_group(own, groups)",
+            "condense(own)",
+            "test_groups.py::test_intervals_hold_documents_of_new_groups",
         ),
     ),
     *mutants_of(

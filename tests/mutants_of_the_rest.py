@@ -272,8 +272,8 @@ MUTANTS = [
             _GUIDE + "test_coefficients_and_noise_are_those_of_the_labels",
         ),
         (
-            "n_held = round(task.settings.validation_fraction * len(known))",
-            "n_held = 0 if task.settings.best_epoch else round(task.settings.validation_fraction * len(known))",
+            "share, generator = task.settings.validation_fraction, np",
+            "share, generator = 0.0 if task.settings.best_epoch else task.settings.validation_fraction, np",
             "test_cross_fit.py::test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it",
         ),
     ),

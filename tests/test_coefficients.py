@@ -55,7 +55,7 @@ def test_descent_is_the_slow_one(seed):
     np.testing.assert_array_equal(found == 0, expected == 0)
     assert found[1] == found[6] == 0 and found[2] != 0 and 1 < sweeps < 3000
     prior = CoefPrior("laplace", 0.3)
-    expected = lasso(prior._regular(gram), cross, np.full(7, 1 / 0.3), start)
+    expected = lasso(prior.regular(gram), cross, np.full(7, 1 / 0.3), start)
     np.testing.assert_allclose(prior.solve(gram, cross, start), expected, atol=1e-6)
     assert descend(gram, cross, penalty, start, np.empty(7), 2, 0.0) == 2
 

@@ -12,6 +12,7 @@ from supertopic import PC, SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import Corpus
+from supertopic.documents.known import Known
 from supertopic.fitted.certainty import cross_fit, folds
 from supertopic.fitted.fit import fit
 from supertopic.fitted.predict import scores_of, users_dispersion
@@ -20,6 +21,7 @@ from supertopic.inference.after import calibration
 from supertopic.inference.after.calibration import Calibration, calibrate, told_apart
 from supertopic.inference.after.interval_levels import WIDEST, condense, interval_at, level_of, levels
 from supertopic.inference.after.known_scores import KnownScores
+from supertopic.inference.after.splits import splits_of_parts
 from supertopic.inference.design import shifted
 from supertopic.inference.variational import prediction_constrained as pc
 from supertopic.inference.variational.climb import Climb
@@ -405,7 +407,9 @@ def fit_with(model, counts, y, **settings):
     corpus, read = Corpus(counts), model._read_y(y, len(y))
     spec = model._spec(model._schema(read, corpus))
     spec = replace(spec, settings=replace(spec.settings, **settings))
-    return fit(spec, Training(corpus, read.column, np.ones(len(y)), np.zeros((len(y), 0))), model.random_state)
+    return fit(
+        spec, Training(corpus, read.column, np.ones(len(y)), np.zeros((len(y), 0)), Known(len(y))), model.random_state
+    )
 
 
 @pytest.mark.parametrize("share", [0.0, 0.125])
@@ -433,7 +437,7 @@ def test_grades_of_folds_in_the_units_of_the_whole(inference, max_iter, monkeypa
     counts, y = documents("ordinal", 200)
     half, others, scores = np.arange(200) % 2, {}, []
     calibrate_them = cross_fit.calibrate
-    monkeypatch.setattr(cross_fit, "folds_of", lambda *given: half)
+    monkeypatch.setattr(cross_fit, "folds_of", lambda *given: splits_of_parts(half))
 
     def watched(spec, training, seed):
         found = fit(spec, training, seed)

@@ -49,9 +49,16 @@ def test_short_documents_are_alike_by_chance():
 
 
 def test_half_the_words_are_not_enough():
-    counts = np.zeros((2, 40), dtype=int)
+    counts = np.zeros((2, 400), dtype=int)
     counts[0, :30] = 1
     counts[1, 4:34] = 1  # 26 of 34
     assert len(set(near_duplicates(sp.csr_matrix(counts)))) == 2
-    counts[1, 2:32], counts[1, 32:] = 1, 0  # 30 of 32
+    counts[1, 2:32], counts[1, 32:] = 1, 0  # 28 of 32
     assert len(set(near_duplicates(sp.csr_matrix(counts)))) == 1
+
+
+def test_where_all_documents_have_the_same_words_duplicates_have_them_as_often():
+    counts = RNG.multinomial(100, np.full(15, 1 / 15), size=300)
+    counts[7] = counts[250]
+    found = near_duplicates(sp.csr_matrix(counts))
+    assert found[7] == found[250] and len(set(found)) == len(np.unique(counts, axis=0)) == 299

@@ -104,7 +104,7 @@ def test_errors_are_those_of_the_difference_to_the_average_document():
     dispersion = np.array([0.3, 7.0, scale])  # variance, centre, scale
     information = theta.T @ theta / dispersion[0]
     response, prior = registry()["gaussian"](), CoefPrior("flat", n_level=4)
-    found = effects_covariance(response, prior, information[None], dispersion, shares)[0]
+    found = effects_covariance(response, prior, prior.covariance(information)[None], dispersion, shares)[0]
 
     basis = np.linalg.svd(shares[None])[2][1:].T  # (K, K - 1): all b with p·b = 0
     design = np.column_stack([np.ones(len(theta)), theta @ basis])

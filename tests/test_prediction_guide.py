@@ -24,6 +24,7 @@ DATA = simulate(300, 4, 80, 50, doc_topic_prior=0.2, seed=3)
 COUNTS, RNG = DATA.counts.counts, np.random.default_rng(0)
 LINE = DATA.topic_shares @ np.array([-2.0, -1.0, 1.0, 2.0])
 Y = LINE + RNG.normal(size=300)
+PARTS = np.random.default_rng([0, 9]).permutation(300) % 3
 NOBODY = np.zeros(0, dtype=np.int64)
 
 
@@ -67,8 +68,8 @@ def test_a_regression_on_some_rows_is_the_slow_one(penalty, monkeypatch):
 def test_threads_find_the_same_estimates():
     features, weight, calls = word_features(COUNTS, word_scale(COUNTS)), np.ones(300), []
     with Threads(3) as backend:
-        ours = estimate(features, Y, weight, 0, run=lambda some: calls.append(len(some)) or backend.all(some))
-    alone = estimate(features, Y, weight, 0)
+        ours = estimate(features, Y, weight, PARTS, run=lambda some: calls.append(len(some)) or backend.all(some))
+    alone = estimate(features, Y, weight, PARTS)
     np.testing.assert_array_equal(ours.means, alone.means)
     assert ours.place == alone.place and ours.skill == alone.skill
     assert calls[0] == 6 and set(calls[1:]) <= {3}  # two penalties at once, and then one after the other
@@ -78,8 +79,7 @@ def test_threads_find_the_same_estimates():
 def test_estimates_are_those_of_the_best_slow_regressions(noise):
     y, weight = LINE + noise * RNG.normal(size=300), RNG.uniform(0.5, 2.0, 300)
     features = word_features(COUNTS, word_scale(COUNTS))
-    found = estimate(features, y, weight, 0)
-    parts = np.random.default_rng([0, 9]).permutation(300) % 3
+    found, parts = estimate(features, y, weight, PARTS), PARTS
     penalties, constant = prediction_guide._PENALTIES, weight @ (y - np.average(y, weights=weight)) ** 2
     tried = [slow_estimates(features.toarray(), y, weight, penalty, parts) for penalty in penalties]
     assert found.skill == pytest.approx(1 - min(error for _, error in tried) / constant, abs=0.01)

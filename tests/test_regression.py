@@ -133,7 +133,8 @@ def test_negative_binomial_regression(n_covariates):
     apart[0, :K], apart[1 : K + 1, :K] = shares, np.eye(K) - shares
     found = np.concatenate([shown.intercept, shown.topics[0], shown.others[0]])
     np.testing.assert_allclose(found, apart @ expected[:-1], rtol=1e-3, atol=1e-3)  # log E[y], as there …
-    errors = np.sqrt(np.diag(effects_covariance(response, FLAT, information, dispersion, shares)[0]))
+    own = FLAT.covariance(information[0])[None]
+    errors = np.sqrt(np.diag(effects_covariance(response, FLAT, own, dispersion, shares)[0]))
     cov = np.asarray(peer.cov_params())[:-1, :-1]
     np.testing.assert_allclose(
         errors, np.sqrt(np.diag(apart @ cov @ apart.T)), rtol=0.02

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from supertopic import PC, VB, SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.documents.corpus import as_corpus
+from supertopic.documents.known import Known
 from supertopic.estimators.shared import supervised
 from supertopic.fitted import finish, supervision
 from supertopic.fitted.predict import shares_without_y
@@ -233,7 +234,7 @@ def test_linear_predictors_in_the_units_of_another_fit(response):
     y, kind = (NUMBER if response == "gaussian" else COUNT + 1.0), {"response": response, "max_iter": 5}
     pilot = SLDARegressor(K, cross_fit=0, **kind).fit(X, np.where(np.arange(D) % 4, y, np.nan), covariates=LINE)
     whole = SLDARegressor(K, cross_fit=0, **kind).fit(X, y, covariates=LINE)
-    training = Training(as_corpus(X), y, np.ones(D), np.asarray(LINE, dtype=float).reshape(D, -1))
+    training = Training(as_corpus(X), y, np.ones(D), np.asarray(LINE, dtype=float).reshape(D, -1), Known(D))
     documents, scale = finish._scored(pilot.fitted_, training), word_scale(X)
     step = LikelihoodWords(pilot.fitted_.spec.response)
     own, new = (step._problem(documents, scale, model.fitted_.state.dispersion) for model in (pilot, whole))
@@ -276,7 +277,7 @@ def test_a_refit_of_few_classes_goes_on_to_the_end(n_classes, inference):
     """The gradient of the posterior is zero there, also where classes are far apart and coefficients are large."""
     y = (LINE > 0).astype(int) if n_classes == 2 else SHARES.argmax(axis=1)
     model = SLDAClassifier(K, response="softmax", inference=inference, max_iter=5, cross_fit=0).fit(X, y)
-    training = Training(as_corpus(X), y.astype(float), np.ones(D), np.zeros((D, 0)))
+    training = Training(as_corpus(X), y.astype(float), np.ones(D), np.zeros((D, 0)), Known(D))
     shares, coef = shares_without_y(model.fitted_, training), model.fitted_.state.coef
     score = shares @ coef.T.astype(float)
     probabilities = np.exp(score - score.max(axis=1, keepdims=True))

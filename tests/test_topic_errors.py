@@ -121,13 +121,13 @@ def test_sample_splitting_has_the_errors_of_its_topics(fold_fits, monkeypatch):
         return call
 
     monkeypatch.setattr(honest, "set_aside", keep("aside", honest.set_aside))
-    monkeypatch.setattr(honest, "folds_of", keep("fold", honest.folds_of))
+    monkeypatch.setattr(honest, "folds_of", keep("splits", honest.folds_of))
     given = {"inference": "vb", "honest": 0.5, "coef_prior": "flat", "max_iter": 6, "random_state": 0}
     model = SLDARegressor(4, cross_fit=4, **given).fit(DATA.counts, DATA.y)
     alone, own = SLDARegressor(4, cross_fit=0, **given).fit(DATA.counts, DATA.y), []
     assert len(fold_fits) == 4
     for number, (other, training) in enumerate(fold_fits):
-        rest = kept["fold"] != number
+        rest = np.isin(np.arange(len(DATA.y)), kept["splits"][number].rest)
         np.testing.assert_array_equal(np.isnan(training.y), kept["aside"][rest])
         used = kept["aside"][rest]
         assert 80 < used.sum() < 140

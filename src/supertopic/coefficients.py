@@ -49,8 +49,8 @@ class CoefPrior:
     def solve(self, gram: np.ndarray, cross: np.ndarray, start: np.ndarray) -> np.ndarray:
         """The posterior mode (K,) of the coefficients of one column; the search for it (laplace) begins at `start`."""
         if self.name != "laplace":
-            return _solve_symmetric(self._regular(gram), cross)
-        gram = self._regular(gram)
+            return _solve_symmetric(self.regular(gram), cross)
+        gram = self.regular(gram)
         coef, one = self.differences(gram, cross, start, _MAX_SWEEPS, _TOL), self._ones(len(gram))
         across = gram @ one
         return coef + one * (one @ cross - across @ coef) / (one @ across + _LEVEL)
@@ -106,13 +106,13 @@ class CoefPrior:
 
     def covariance(self, gram: np.ndarray) -> np.ndarray:
         """The inverse curvature (for laplace, that of the data)."""
-        return np.linalg.inv(self._regular(gram))
+        return np.linalg.inv(self.regular(gram))
 
     def deviation(self, gram: np.ndarray) -> np.ndarray:
         """Standard errors: square roots of the diagonal of the covariance."""
         return np.sqrt(np.diag(self.covariance(gram)))
 
-    def _regular(self, gram: np.ndarray) -> np.ndarray:
+    def regular(self, gram: np.ndarray) -> np.ndarray:
         """gram plus the prior's precision, and a tiny ridge: it keeps topics that no document uses solvable."""
         ridge = 1e-6 * max(float(np.trace(gram)) / len(gram), 1e-12)
         if self.name == "normal":

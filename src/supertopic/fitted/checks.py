@@ -79,6 +79,7 @@ ARRAYS = {
     "certainty.levels": Shape("Mq", least=0.0, finite=False),
     "certainty.knots": Shape("M2k"),
     "certainty.widths": Shape("M2k", least=-50.0, most=50.0),
+    "certainty.coef_cov": _SUMS,
     "certainty.topic_error": Shape("C", least=1.0),
     "certainty.heat": Shape("M2"),
     "certainty.zero": Shape("C"),

@@ -114,8 +114,10 @@ def effects(fitted: Fitted, coef: np.ndarray | None = None, dispersion: np.ndarr
 def covariance(fitted: Fitted) -> np.ndarray:
     """(C, 1 + K + P, 1 + K + P) of the intercept, the topics' coefficients and those of the covariates."""
     spec, state, n_topics = fitted.spec, fitted.state, fitted.n_topics
-    given = (spec.response, spec.model.coef_prior, state.information, state.dispersion, fitted.average_shares)
-    found, wider = effects_covariance(*given), fitted.certainty.topic_error
+    prior, own, wider = spec.model.coef_prior, fitted.certainty.coef_cov, fitted.certainty.topic_error
+    if own is None:
+        own = np.stack([prior.covariance(one) for one in state.information])
+    found = effects_covariance(spec.response, prior, own, state.dispersion, fitted.average_shares)
     unit = np.full(found.shape[:2], spec.unit)
     unit[:, 1 : 1 + n_topics] *= 1.0 if wider is None else wider[:, None]
     unit[:, 1 + n_topics :] *= spec.schema.scaling.users(np.ones(spec.schema.n_covariates))
@@ -179,18 +181,19 @@ def find_effects(
 
 
 def effects_covariance(
-    response: Response, prior: CoefPrior, information: np.ndarray, dispersion: np.ndarray, shares: np.ndarray
+    response: Response, prior: CoefPrior, own: np.ndarray, dispersion: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
     """(C, 1 + K + P, 1 + K + P) of the intercept, the topics' coefficients and the others, given the topics.
 
+    own : (C, K + P, K + P) of the model's own coefficients
     shares : (K,) of the average training document, which are taken as known
     """
-    n_topics, n_coef = len(shares), information.shape[1]
+    n_topics, n_coef = len(shares), own.shape[1]
     contrast = np.vstack([np.zeros(n_coef), np.eye(n_coef)])
     if not prior.sparse or prior.n_level:
         contrast[0, :n_topics] = shares
         contrast[1 : 1 + n_topics, :n_topics] -= shares
-    found = np.stack([contrast @ prior.covariance(one) @ contrast.T for one in information])
+    found: np.ndarray = contrast @ own @ contrast.T
     for part in parts_of(response):
         found[part.columns] *= units_of(part.response, dispersion[part.numbers]) ** 2
     return found

@@ -112,7 +112,10 @@ def with_words(fitted: Fitted, training: Training, seed: int, step: WordStep, un
         some of the labels is the pilot
     """
     documents = _scored(fitted, training) if unseen is None else _scored_unseen(fitted, training, unseen)
-    held_out = hold_out(documents.y, seed, step.least)
+    belonging = training.belonging
+    if belonging is not None and unseen is not None:
+        belonging = belonging[unseen.rows]
+    held_out = hold_out(documents.y, seed, step.least, belonging)
 
     def pilot(held_out: np.ndarray) -> ScoredDocuments:
         if unseen is not None:
@@ -131,8 +134,9 @@ def with_words(fitted: Fitted, training: Training, seed: int, step: WordStep, un
     fitted = replace(fitted, state=state, words=words, members=members)
     if unseen is None or joined.unseen is None:
         return fitted
-    lengths = training.corpus.lengths[unseen.rows][held_out]
-    given = Unseen(documents.y[held_out], unseen.score[held_out], unseen.moment[held_out], lengths)
+    rows = unseen.rows[held_out]
+    beside = (training.corpus.lengths[rows], training.groups_of(rows))
+    given = Unseen(documents.y[held_out], unseen.score[held_out], unseen.moment[held_out], *beside)
     return _with_levels(fitted, given, joined)
 
 

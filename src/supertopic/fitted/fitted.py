@@ -95,6 +95,7 @@ class Certainty:
     levels: np.ndarray | None = None  # (M, n) of intervals, or of sets of classes, by response; NaN fills up
     knots: np.ndarray | None = None  # (M, F, k) and the logarithms of the scale of intervals there, by feature …
     widths: np.ndarray | None = None  # (M, F, k) … of the document: its linear predictor, how long it is
+    coef_cov: np.ndarray | None = None  # (C, K + P, K + P) given the topics, where it is not that of the law
     topic_error: np.ndarray | None = None  # (C,) what errors given the topics are multiplied with
     heat: np.ndarray | None = None  # (M, 2) level and power of the temperature of each softmax
     zero: np.ndarray | None = None  # (C,) where tempered linear predictors stay

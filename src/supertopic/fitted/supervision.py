@@ -23,6 +23,7 @@ from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import score_of
 from supertopic.fitted.spec import Spec
 from supertopic.fitted.training import Training
+from supertopic.inference.after.splits import Split
 
 _GRID = (1.0, 3.0, 10.0, 30.0, 100.0)
 _FOLDS = 3
@@ -35,9 +36,13 @@ def choose_supervision(spec: Spec, training: Training, seed: int, refit: bool) -
     Documents with all their labels are scored.
     """
     labelled = ~np.isnan(training.y.reshape(len(training.y), -1)).any(axis=1)
-    folds = list(KFold(_FOLDS, shuffle=True, random_state=seed).split(np.arange(len(training.y))))
-    parts = [(training.rows(train), training.rows(test[labelled[test]])) for train, test in folds]
-    before: list[Fitted | None] = [None] * _FOLDS
+    everything, belonging = np.arange(len(training.y)), training.belonging
+    if belonging is None:
+        folds = [Split(*one) for one in KFold(_FOLDS, shuffle=True, random_state=seed).split(everything)]
+    else:
+        folds = belonging.splits(everything, _FOLDS, np.random.default_rng([seed, 19]))
+    parts = [(training.rows(one.rest), training.rows(one.out[labelled[one.out]])) for one in folds]
+    before: list[Fitted | None] = [None] * len(parts)
     columns: list[list[float]] = []
     for place, supervision in enumerate(_GRID):
         column = []

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from supertopic.documents.columns import Column
 from supertopic.documents.corpus import Corpus
+from supertopic.documents.duplicates import near_duplicates
 from supertopic.documents.known import Known
 from supertopic.fitted.spec import Spec
+from supertopic.inference.after.splits import Belonging
 from supertopic.inference.batches import Batch
 
 
@@ -56,7 +59,21 @@ class Training:
         columns = spec.model.doc_topic_prior.columns
         known = self.known.only(columns) if columns else None
         weight = spec.schema.supervision * self.weight
-        return Batch(seen.counts, self.y, weight, spec.model.n_topics, self.covariates, known)
+        return Batch(seen.counts, self.y, weight, spec.model.n_topics, self.covariates, known, self.belonging)
+
+    @cached_property
+    def belonging(self) -> Belonging | None:
+        """Which documents are never apart: those of a group, or near duplicates. None: each stands for itself."""
+        moment = None if self.times is None else self.times.values
+        if self.groups is not None:
+            return Belonging(self.groups.values, moment)
+        together = near_duplicates(self.corpus.counts)
+        alone = moment is None and len(np.unique(together)) == len(together)
+        return None if alone else Belonging(together, moment, in_groups=False)
+
+    def groups_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """(n,) who some of the documents belong to; None where nobody has said."""
+        return None if self.groups is None else self.groups.values[rows]
 
     @property
     def labelled(self) -> np.ndarray:
@@ -65,8 +82,12 @@ class Training:
 
     def rows(self, rows: np.ndarray) -> Training:
         beside = (self.y[rows], self.weight[rows], self.covariates[rows], self.known[rows])
-        return Training(Corpus(self.corpus.counts[rows]), *beside)
+        found = Training(Corpus(self.corpus.counts[rows]), *beside)
+        vars(found)["belonging"] = None if self.belonging is None else self.belonging[rows]
+        return found
 
     def without_labels(self, hidden: np.ndarray) -> Training:
         """The same documents, some of them (D,) without their labels."""
-        return replace(self, y=np.where(hidden if self.y.ndim == 1 else hidden[:, None], np.nan, self.y))
+        found = replace(self, y=np.where(hidden if self.y.ndim == 1 else hidden[:, None], np.nan, self.y))
+        vars(found)["belonging"] = self.belonging
+        return found

@@ -19,6 +19,7 @@ from supertopic.backends.base import Backend, Spread, reads_only
 from supertopic.backends.cpu.entries import order_entries, thin
 from supertopic.documents.corpus import lengths_of
 from supertopic.documents.known import Known
+from supertopic.inference.after.splits import Belonging
 from supertopic.priors.base import Rows
 
 _SHARE_BYTES = 8 << 20  # of entries' topic shares held at a time: a response has work per block, so they are not small
@@ -51,6 +52,7 @@ class Batch:
     n_topics: int
     covariates: np.ndarray | None = None  # (D, P) beside the topics in the linear predictor
     known: Any = None  # Known, or columns by name: what else is known of them
+    belonging: Belonging | None = None  # which of them are never apart
 
     def __len__(self) -> int:
         return int(self.counts.shape[0])
@@ -79,7 +81,8 @@ class Batch:
         """Some of the documents; their counts, where these are others."""
         covariates = None if self.covariates is None else self.covariates[rows]
         counts, known = self.counts[rows] if counts is None else counts, rows_of(self.known, rows)
-        return Batch(counts, self.y[rows], self.weight[rows], self.n_topics, covariates, known)
+        belonging = None if self.belonging is None else self.belonging[rows]
+        return Batch(counts, self.y[rows], self.weight[rows], self.n_topics, covariates, known, belonging)
 
     def thinned(self, rows: np.ndarray, dropped: float, key: int) -> Batch:
         """Some of the documents, without a share of their entries that is drawn; the key decides which."""

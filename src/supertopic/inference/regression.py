@@ -220,17 +220,28 @@ def contrast_information(
     the other classes, errors would be too small; without a contrast, they would be those of a number that y says
     nothing of.
     """
+    cov = joint_covariance(response, prior, total, coef, dispersion).transpose(0, 2, 1, 3)
+    across, mean = cov.mean(axis=1), cov.mean(axis=(0, 1))
+    contrast = np.stack([cov[c, c] - across[c] - across[c].T + mean for c in range(len(coef))])
+    return np.linalg.inv(contrast) - prior.precision(_own_precision(prior, coef))
+
+
+def joint_covariance(
+    response: Response, prior: CoefPrior, total: Total, coef: np.ndarray, dispersion: np.ndarray
+) -> np.ndarray:
+    """(C, n, C, n) of the coefficients of all classes together."""
     joint = total(joint_information, response, coef, dispersion)
     n_classes, n_coef = coef.shape
-    size = n_classes * n_coef
-    own = np.full(n_coef, prior.scale**-2.0 if prior.name == "normal" else 0.0)
+    size, own = n_classes * n_coef, _own_precision(prior, coef)
     precision = joint.transpose(0, 2, 1, 3).reshape(size, size).copy()
     tiny = 1e-6 * max(float(np.trace(precision)) / size, 1e-12)
     precision += np.kron(np.eye(n_classes), prior.precision(own)) + tiny * np.eye(size)
-    cov = np.linalg.inv(precision).reshape(n_classes, n_coef, n_classes, n_coef).transpose(0, 2, 1, 3)
-    across, mean = cov.mean(axis=1), cov.mean(axis=(0, 1))
-    contrast = np.stack([cov[c, c] - across[c] - across[c].T + mean for c in range(n_classes)])
-    return np.linalg.inv(contrast) - prior.precision(own)
+    return np.linalg.inv(precision).reshape(n_classes, n_coef, n_classes, n_coef)
+
+
+def _own_precision(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:
+    """(n,) that of the coefficients of a class."""
+    return np.full(coef.shape[1], prior.scale**-2.0 if prior.name == "normal" else 0.0)
 
 
 def reach(part: Labelled, move: np.ndarray) -> np.ndarray:

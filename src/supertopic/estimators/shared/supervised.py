@@ -353,6 +353,7 @@ class SupervisedEstimator(TopicEstimator):
         self.supervision_, self.counts_ = schema.supervision, schema.counts
         self.coefficients_ = self._table(fitted)
         self._show("word_coef_", word_effects(fitted))
+        self._show("n_groups_", fitted.notes.get("n_groups"))
         self._show_covariates(fitted)
 
     def _table(self, fitted: Fitted) -> CoefficientTable:

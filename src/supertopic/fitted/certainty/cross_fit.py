@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from supertopic.documents.corpus import Corpus
-from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short, warn_few
+from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short, warn_few, with_groups
 from supertopic.fitted.certainty.levels import Unseen, with_levels
+from supertopic.fitted.certainty.robust import robust_covariance
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of
 from supertopic.fitted.training import Training
 from supertopic.inference.after.calibration import Calibration, calibrate
 from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.after.splits import Split, rows_left_out
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.m_step_glm import information_at
 from supertopic.responses.several import units
@@ -42,11 +44,12 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     Also the documents with corrected linear predictors; None where they are too few to be cut into folds. A warning
     says where they are too few for as many folds as were asked for.
     """
-    fold = folds_of(training, n_folds, seed)
-    warn_few(int(training.labelled.sum()), n_folds, fold)
-    if fold is None:
+    splits = folds_of(training, n_folds, seed)
+    fitted = with_groups(fitted, training)
+    warn_few(int(training.labelled.sum()), n_folds, splits)
+    if splits is None:
         return fitted, None
-    found = _predict_folds(fitted, training, fold, seed)
+    found = _predict_folds(fitted, training, splits, seed)
     state, response, prior, rows = fitted.state, fitted.spec.response, fitted.spec.model.coef_prior, found.rows
     y, weight, covariates = training.y[rows], training.weight[rows], training.covariates[rows]
     given = (found.score, state.dispersion)
@@ -65,22 +68,23 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     if members is not None:
         members = members.moved(fitted.n_topics, line.slope, line.intercept, line.beside)
     fitted = replace(fitted, state=replace(state, coef=coef.astype(np.float32), **learned), members=members)
+    fitted = fitted.with_certainty(coef_cov=robust_covariance(fitted, part, training.groups_of(rows)))
     fitted = fitted.with_certainty(topic_error=found.coef.widening(fitted, line.slope))
-    unseen = Unseen(y, score, moment, training.corpus.lengths[rows])
+    unseen = Unseen(y, score, moment, training.corpus.lengths[rows], training.groups_of(rows))
     return with_levels(fitted, unseen), replace(found, score=score, moment=moment)
 
 
-def _predict_folds(fitted: Fitted, training: Training, fold: np.ndarray, seed: int) -> OutOfFold:
+def _predict_folds(fitted: Fitted, training: Training, splits: list[Split], seed: int) -> OutOfFold:
     """Every labelled document predicted by a fit without it."""
     dispersion, response = fitted.state.dispersion, fitted.spec.response
-    score = np.zeros((len(fold), response.n_columns))
-    moment, shares = np.zeros_like(score), np.zeros((len(fold), fitted.n_topics))
-    coef = FoldCoefficients(fitted, int(fold.max()) + 1)
-    for one in fold_fits(fitted, training, fold, seed, settings=short(fitted)):
+    score = np.zeros((len(training.y), response.n_columns))
+    moment, shares = np.zeros_like(score), np.zeros((len(training.y), fitted.n_topics))
+    coef = FoldCoefficients(fitted, len(splits))
+    for one in fold_fits(fitted, training, splits, seed, settings=short(fitted)):
         nothing = np.zeros_like(training.covariates[one.out])
         scores = scores_of(one.fit, Corpus(training.corpus.counts[one.out]), nothing, training.known[one.out])
         own = Calibration(*units(response, one.fit.state.dispersion, dispersion), dispersion)
         score[one.out], moment[one.out] = own.moments(scores.score, scores.moment, response.is_product)
         shares[one.out] = scores.mean_topics[:, coef.take(one, one.fit.state)]
-    labelled = np.flatnonzero(training.labelled)
-    return OutOfFold(labelled, score[labelled], moment[labelled], shares[labelled], coef)
+    out = rows_left_out(splits)
+    return OutOfFold(out, score[out], moment[out], shares[out], coef)

@@ -21,6 +21,7 @@ from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.side_by_side import fit_side_by_side
 from supertopic.fitted.training import Training
+from supertopic.inference.after.splits import Split, parts_at_random, splits_of_parts
 from supertopic.inference.gibbs.chains import match_topics
 from supertopic.inference.variational.prediction_start import Searched
 from supertopic.model import State
@@ -30,55 +31,80 @@ from supertopic.responses.several import units
 LEAST = 5  # labelled documents of a fold: with fewer there is nothing to be learned from them
 
 
+FEW_GROUPS = 20
+
+
 @dataclass(frozen=True, eq=False)
 class Fold:
     """A fold and the fit without it."""
 
     number: int
     out: np.ndarray  # rows of the documents that are left out
-    rest: np.ndarray  # of all others
+    rest: np.ndarray  # of the documents of the fit
     fit: Fitted
 
 
-def folds_of(training: Training, n_folds: int, seed: int) -> np.ndarray | None:
-    """(D,) the fold of each labelled document, -1 of the others, which are in every fit.
+def folds_of(training: Training, n_folds: int, seed: int) -> list[Split] | None:
+    """The labelled documents in folds; those without a label are in every fit, or (`times=`) in those after them.
 
-    Few labels have fewer folds, so that each has `LEAST` of them; None where not even two have.
+    Documents that belong together are in one fold. Few labels, or groups, have fewer folds, so that each has `LEAST`
+    labels; None where not even two have.
     """
-    labelled = np.flatnonzero(training.labelled)
+    labelled, belonging = np.flatnonzero(training.labelled), training.belonging
     n_folds = min(n_folds, len(labelled) // LEAST)
+    if belonging is not None:
+        n_folds = min(n_folds, len(np.unique(belonging.together[labelled])))
     if n_folds < 2:
         return None
-    fold = np.full(len(training.y), -1)
-    fold[np.random.default_rng([seed, 7]).permutation(labelled)] = np.arange(len(labelled)) % n_folds
-    return fold
+    generator = np.random.default_rng([seed, 7])
+    if belonging is not None:
+        return belonging.splits(labelled, n_folds, generator)
+    part = np.full(len(training.y), -1)
+    part[labelled] = parts_at_random(labelled, n_folds, generator)
+    return splits_of_parts(part)
 
 
-def warn_few(n_labels: int, n_folds: int, fold: np.ndarray | None) -> None:
+def with_groups(fitted: Fitted, training: Training) -> Fitted:
+    """With the number of groups of the labels; a warning says where they are few, and what follows from that."""
+    found = training.groups_of(np.flatnonzero(training.labelled))
+    if found is None:
+        return fitted
+    n_groups = len(np.unique(found))
+    if n_groups < FEW_GROUPS:
+        warnings.warn(
+            f"groups: labels are of {n_groups} groups, fewer than {FEW_GROUPS}: what is said about documents of new "
+            "groups, and errors, are rough and may promise too much",
+            UserWarning,
+            stacklevel=6,
+        )
+    return replace(fitted, notes={**fitted.notes, "n_groups": n_groups})
+
+
+def warn_few(n_labels: int, n_folds: int, splits: list[Split] | None) -> None:
     """Say that labels are too few for the folds that were asked for, and what follows from that."""
-    if fold is None:
+    if splits is None:
         follows = (
             f"fewer than the {2 * LEAST} that two folds need: coefficients, errors and predictions are those of labels "
             "that the topics have seen, and promise too much"
         )
-    elif (found := int(fold.max()) + 1) < n_folds:
+    elif (found := len(splits)) < n_folds:
         follows = f"enough for {found} folds only: errors and intervals from so few are rough"
     else:
         return
     warnings.warn(f"cross_fit: got {n_folds} with {n_labels} labels, {follows}", UserWarning, stacklevel=6)
 
 
-def fold_fits(fitted: Fitted, training: Training, fold: np.ndarray, seed: int, **changes: Any) -> Iterator[Fold]:
+def fold_fits(fitted: Fitted, training: Training, splits: list[Split], seed: int, **changes: Any) -> Iterator[Fold]:
     """The folds in their order, each with the fit without it; `changes` are what its Spec differs in."""
-    n_folds, spec = int(fold.max()) + 1, fitted.spec
+    spec = fitted.spec
 
     def fit_without(number: int, n_jobs: int | None) -> Fitted:
-        return fit(spec.part("fold", number, n_jobs, **changes), training.rows(np.flatnonzero(fold != number)), seed)
+        return fit(spec.part("fold", number, n_jobs, **changes), training.rows(splits[number].rest), seed)
 
-    parts = [partial(fit_without, number) for number in range(n_folds)]
-    with track(f"{spec.name} cross-fit", n_folds, int(spec.place.verbose)) as report:
+    parts = [partial(fit_without, number) for number in range(len(splits))]
+    with track(f"{spec.name} cross-fit", len(splits), int(spec.place.verbose)) as report:
         for number, one in enumerate(fit_side_by_side(spec.place, parts, training.corpus.counts.nnz)):
-            yield Fold(number, np.flatnonzero(fold == number), np.flatnonzero(fold != number), one)
+            yield Fold(number, splits[number].out, splits[number].rest, one)
             report(number + 1)
 
 

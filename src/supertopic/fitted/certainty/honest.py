@@ -16,8 +16,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short
+from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short, with_groups
 from supertopic.fitted.certainty.levels import Unseen, with_levels
+from supertopic.fitted.certainty.robust import robust_covariance
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of, shares_without_y
 from supertopic.fitted.spec import Finish
@@ -51,14 +52,15 @@ class HonestCoefficients:
         return training.without_labels(set_aside(training, self.share, seed))
 
     def __call__(self, fitted: Fitted, training: Training, seed: int) -> Fitted:
+        fitted = with_groups(fitted, training)
         aside = set_aside(training, self.share, seed)
         given, response = training.rows(np.flatnonzero(aside)), fitted.spec.response
         shares = shares_without_y(fitted, given)
         whole = _regress(fitted, given, shares, np.ones(len(given.y), dtype=bool))
         score = np.zeros((len(given.y), response.n_columns))
         moment = np.zeros_like(score)
-        fold = np.random.default_rng([seed, 13]).permutation(len(given.y)) % _FOLDS
-        for number in range(_FOLDS):
+        fold = _parts(given, seed)
+        for number in np.unique(fold):
             out = fold == number
             part = replace(fitted, state=_regress(fitted, given, shares, ~out))
             some = given.rows(np.flatnonzero(out))
@@ -66,30 +68,43 @@ class HonestCoefficients:
             own = Calibration(*units(response, part.state.dispersion, whole.dispersion), whole.dispersion)
             score[out], moment[out] = own.moments(scores.score, scores.moment, response.is_product)
         topics, fitted = fitted, replace(fitted, state=whole)
-        fold_of = folds_of(training, self.n_folds, seed) if self.n_folds else None
-        if fold_of is not None:
-            coef = FoldCoefficients(fitted, int(fold_of.max()) + 1)
+        documents = with_known_shares(shares, given.covariates, given.y, given.weight)
+        groups = given.groups_of(np.arange(len(given.y)))
+        fitted = fitted.with_certainty(coef_cov=robust_covariance(fitted, documents, groups, always=True))
+        splits = folds_of(training, self.n_folds, seed) if self.n_folds else None
+        if splits is not None:
+            coef = FoldCoefficients(fitted, len(splits))
             hidden = training.without_labels(aside)
-            for one in fold_fits(topics, hidden, fold_of, seed, settings=short(topics)):
+            for one in fold_fits(topics, hidden, splits, seed, settings=short(topics)):
                 rest = training.rows(one.rest[aside[one.rest]])
                 among = shares_without_y(one.fit, rest)
                 coef.take(one, _regress(one.fit, rest, among, np.ones(len(rest.y), dtype=bool)))
             fitted = fitted.with_certainty(topic_error=coef.widening(fitted))
-        return with_levels(fitted, Unseen(given.y, score, moment, given.corpus.lengths))
+        return with_levels(fitted, Unseen(given.y, score, moment, given.corpus.lengths, groups))
 
 
 def set_aside(training: Training, share: float, seed: int) -> np.ndarray:
     """(D,) bool: the labelled documents whose labels the topics do not see."""
-    labelled = np.flatnonzero(training.labelled)
-    n_aside = round(share * len(labelled))
+    labelled, generator = np.flatnonzero(training.labelled), np.random.default_rng([seed, 11])
+    if training.belonging is not None:
+        aside = training.belonging.apart(labelled, share, generator)
+    else:
+        aside = np.zeros(len(training.y), dtype=bool)
+        aside[generator.permutation(labelled)[: round(share * len(labelled))]] = True
+    n_aside = int(aside.sum())
     if min(n_aside, len(labelled) - n_aside) < _LEAST:
         raise ValueError(
             f"honest: got {share:g}, which cuts {len(labelled)} labelled documents into {len(labelled) - n_aside} and "
             f"{n_aside}; expected at least {_LEAST} in each part"
         )
-    aside = np.zeros(len(training.y), dtype=bool)
-    aside[np.random.default_rng([seed, 11]).permutation(labelled)[:n_aside]] = True
     return aside
+
+
+def _parts(given: Training, seed: int) -> np.ndarray:
+    """(n,) the part of each document, for regressions without it; documents that belong together are in one."""
+    generator, belonging = np.random.default_rng([seed, 13]), given.belonging
+    plain = generator.permutation(len(given.y)) % _FOLDS
+    return plain if belonging is None else belonging.parts(np.arange(len(plain)), plain, generator)
 
 
 def _regress(fitted: Fitted, given: Training, shares: np.ndarray, rows: np.ndarray) -> State:

@@ -13,9 +13,10 @@ import numpy as np
 from supertopic.fitted.certainty.softmax_heat import heated, with_heat
 from supertopic.fitted.fitted import Fitted
 from supertopic.inference.after.class_sets import class_levels
+from supertopic.inference.after.group_levels import levels_by_group
 from supertopic.inference.after.interval_levels import condense, level_of, levels
 from supertopic.inference.after.interval_scale import Scale, cross_fitted, distances, levels_at
-from supertopic.inference.after.splits import parts_at_random
+from supertopic.inference.after.splits import parts_at_random, parts_of_groups
 from supertopic.responses.base import Response
 from supertopic.responses.several import Part
 
@@ -31,6 +32,7 @@ class Unseen:
     score: np.ndarray  # (n, C) linear predictors
     moment: np.ndarray  # (n, C)
     lengths: np.ndarray  # (n,) tokens
+    groups: np.ndarray | None = None  # (n,) codes: intervals are to hold documents of new groups
 
     def labels(self, part: Part) -> np.ndarray:
         """(n,) of one response."""
@@ -46,12 +48,13 @@ def with_levels(fitted: Fitted, unseen: Unseen) -> Fitted:
     for target, part in fitted.spec.parts:
         labels = unseen.labels(part)
         known, numbers = ~np.isnan(labels), fitted.state.dispersion[part.numbers]
+        groups = None if unseen.groups is None else unseen.groups[known]
         given = (score[known, part.columns], moment[known, part.columns], numbers)
         if target.classes is None:
-            own, scale = _levels(part.response, labels[known], *given, unseen.lengths[known])
+            own, scale = _levels(part.response, labels[known], *given, unseen.lengths[known], groups)
         else:
             own, scale = class_levels(part.response.predict(*given), labels[known].astype(int)), Scale.none(_FEATURES)
-        found.append(condense(own))
+        found.append(condense(own) if groups is None else levels_by_group(own, groups))
         scales.append(scale)
     table = np.full((len(found), max(map(len, found))), np.nan)
     for place, one in enumerate(found):
@@ -66,11 +69,15 @@ def _features(score: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 def _levels(
     response: Response, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray,
-    lengths: np.ndarray,
+    lengths: np.ndarray, groups: np.ndarray | None,
 ) -> tuple[np.ndarray, Scale]:  # fmt: skip
     """((n,) levels over the scale of other documents, the scale of all)."""
     found = levels(response, y, score, moment, dispersion)
-    part = parts_at_random(np.arange(len(y)), _PARTS, np.random.default_rng(17))
+    generator = np.random.default_rng(17)
+    if groups is None:
+        part = parts_at_random(np.arange(len(y)), _PARTS, generator)
+    else:
+        part = parts_of_groups(groups, _PARTS, generator)
     scale, over = cross_fitted(_features(score, lengths), distances(found), part)
     return (found if scale.is_one else levels_at(over)), scale
 

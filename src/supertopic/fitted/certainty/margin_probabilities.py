@@ -19,18 +19,19 @@ from supertopic.fitted.predict import scores_of
 from supertopic.fitted.spec import Finish
 from supertopic.fitted.training import Training
 from supertopic.inference.after.calibration import calibrate
+from supertopic.inference.after.splits import rows_left_out
 from supertopic.responses.base import registry
 
 
 def fit_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, finish: Finish) -> np.ndarray:
     """(C + 1,) the levels and the slope; finish : what follows the fits without a fold."""
-    fold, rows = folds_of(training, n_folds, seed), np.flatnonzero(training.labelled)
-    if fold is None:
+    splits, n_labels = folds_of(training, n_folds, seed), int(training.labelled.sum())
+    if splits is None:
         raise ValueError(
-            f"cross_fit: got {n_folds} folds of {len(rows)} documents with a label, expected {LEAST} in each fold"
+            f"cross_fit: got {n_folds} folds of {n_labels} documents with a label, expected {LEAST} in each fold"
         )
-    score = np.zeros((len(fold), fitted.spec.response.n_columns))
-    for one in fold_fits(fitted, training, fold, seed, finish=finish):
+    score, rows = np.zeros((len(training.y), fitted.spec.response.n_columns)), rows_left_out(splits)
+    for one in fold_fits(fitted, training, splits, seed, finish=finish):
         some = training.rows(one.out)
         score[one.out] = scores_of(one.fit, some.corpus, some.covariates, some.known).score
     classes = fitted.classes

@@ -35,14 +35,20 @@ def cr1(
     columns: np.ndarray, slope: np.ndarray, curvature: np.ndarray, precision: np.ndarray, groups: np.ndarray
 ) -> np.ndarray:
     """(k, k) of coefficients where the noise of documents of a group goes together; groups : (n,) labels."""
-    _, code = np.unique(groups, return_inverse=True)
-    n_groups, (n, k) = int(code.max()) + 1, columns.shape
-    if n_groups < 2:
-        raise ValueError("errors by group need two groups at least")
-    total = np.zeros((n_groups, k))
-    np.add.at(total, code, columns * slope[:, None])
+    total = of_groups(columns * slope[:, None], groups)
+    n_groups, (n, k) = len(total), columns.shape
     moved = total @ _bread(columns, curvature, precision)
     return n_groups / (n_groups - 1) * (n - 1) / max(n - k, 1) * (moved.T @ moved)
+
+
+def of_groups(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """(G, k) sums of values (n, k) over the documents of each group."""
+    labels, code = np.unique(groups, return_inverse=True)
+    if len(labels) < 2:
+        raise ValueError("groups: got one group only, expected two at least, of which errors can be found")
+    total = np.zeros((len(labels), values.shape[1]))
+    np.add.at(total, code.reshape(-1), values)
+    return total
 
 
 def jackknife(
@@ -52,7 +58,7 @@ def jackknife(
     _, code = np.unique(groups, return_inverse=True)
     n_groups = int(code.max()) + 1
     if n_groups < 2:
-        raise ValueError("errors by group need two groups at least")
+        raise ValueError("groups: got one group only, expected two at least, of which errors can be found")
     whole, moved = _information(columns, curvature, precision), np.empty((n_groups, columns.shape[1]))
     order, starts = np.argsort(code, kind="stable"), np.searchsorted(np.sort(code), np.arange(n_groups + 1))
     for number in range(n_groups):

@@ -7,7 +7,7 @@ left out; where they come later, the past predicts the future.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,46 @@ class Split:
 
     rest: np.ndarray
     out: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Belonging:
+    """Which documents belong together, such as those of an author, or come one after another."""
+
+    together: np.ndarray  # (D,) codes: documents with the same one are never apart
+    moment: np.ndarray | None = None  # (D,) their places in time: the past predicts the future
+    in_groups: bool = True  # or else few are together: near duplicates, which go where the first of them is
+
+    def __getitem__(self, rows: slice | np.ndarray) -> Belonging:
+        return replace(self, together=self.together[rows], moment=None if self.moment is None else self.moment[rows])
+
+    def parts(self, rows: np.ndarray, plain: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """(n,) the part of each of the documents `rows`, from the parts of documents that stand for themselves."""
+        own = self.together[rows]
+        if self.in_groups:
+            return parts_of_groups(own, min(int(plain.max()) + 1, len(np.unique(own))), generator)
+        _, first, code = np.unique(own, return_index=True, return_inverse=True)
+        return plain[first[code.reshape(-1)]]
+
+    def splits(self, rows: np.ndarray, n_parts: int, generator: np.random.Generator) -> list[Split]:
+        """The documents `rows` in parts, each left out in turn; others are in every rest, or in those after them."""
+        if self.moment is not None:
+            return splits_in_time(self.moment, np.isin(np.arange(len(self.together)), rows), n_parts)
+        part = np.full(len(self.together), -1)
+        part[rows] = self.parts(rows, parts_at_random(rows, n_parts, generator), generator)
+        return splits_of_parts(part)
+
+    def apart(self, rows: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
+        """(D,) bool: about this share of the documents `rows`, none of them together with another; the last in time."""
+        found, n_apart = np.zeros(len(self.together), dtype=bool), round(share * len(rows))
+        if self.moment is not None and n_apart:
+            found[rows] = self.moment[rows] >= np.sort(self.moment[rows])[-n_apart]
+        elif self.moment is None and self.in_groups:
+            found[rows] = set_apart(self.together[rows], share, generator)
+        elif self.moment is None:
+            found[generator.permutation(rows)[:n_apart]] = True
+            found[rows] = self.parts(rows, found[rows], generator)
+        return found
 
 
 def codes_of(labels: np.ndarray) -> np.ndarray:
@@ -66,6 +106,11 @@ def splits_of_parts(part: np.ndarray) -> list[Split]:
     return [Split(np.flatnonzero(part != number), np.flatnonzero(part == number)) for number in range(part.max() + 1)]
 
 
+def rows_left_out(splits: list[Split]) -> np.ndarray:
+    """(n,) the rows of all parts, in their order."""
+    return np.sort(np.concatenate([split.out for split in splits]))
+
+
 def splits_in_time(times: np.ndarray, labelled: np.ndarray, n_parts: int) -> list[Split]:
     """The later half of the labelled rows in parts by time, each left out of a fit to all that comes before it.
 
@@ -86,7 +131,7 @@ def splits_in_time(times: np.ndarray, labelled: np.ndarray, n_parts: int) -> lis
 def set_apart(groups: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
     """(n,) bool: about this share of the rows, whole groups of them, in a random order until they are enough."""
     code = codes_of(groups)
-    order = generator.permutation(code.max() + 1)
-    total = np.cumsum(np.bincount(code)[order])
-    n_taken = int(np.argmin(np.abs(total - share * len(code)))) + 1
+    order = generator.permutation(code.max(initial=-1) + 1)
+    total = np.cumsum(np.append(0, np.bincount(code)[order]))
+    n_taken = int(np.argmin(np.abs(total - share * len(code))))
     return np.isin(code, order[:n_taken])

@@ -27,6 +27,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.base import Run
 from supertopic.documents.corpus import lengths_of
+from supertopic.inference.after.splits import Belonging
 from supertopic.model import State
 
 _HELD_OUT = 0.25  # share of the labelled documents that a pilot fit does not see
@@ -50,10 +51,13 @@ def word_features(counts: sp.csr_matrix, scale: np.ndarray) -> sp.csr_matrix:
     return features
 
 
-def hold_out(y: np.ndarray, seed: int, least: int = 5) -> np.ndarray:
+def hold_out(y: np.ndarray, seed: int, least: int = 5, belonging: Belonging | None = None) -> np.ndarray:
     """(D,) True for about a quarter of the labelled documents; for none if that were fewer than `least`."""
-    known = ~np.isnan(y.reshape(len(y), -1)).any(axis=1)
-    held_out = known & (np.random.default_rng([seed, 5]).random(len(y)) < _HELD_OUT)
+    known, generator = ~np.isnan(y.reshape(len(y), -1)).any(axis=1), np.random.default_rng([seed, 5])
+    if belonging is None:
+        held_out = known & (generator.random(len(y)) < _HELD_OUT)
+    else:
+        held_out = belonging.apart(np.flatnonzero(known), _HELD_OUT, generator)
     return held_out if held_out.sum() >= least else np.zeros_like(held_out)
 
 

@@ -398,9 +398,12 @@ def _n_last(best_at: int) -> int:
 def _split(task: Task) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the documents to train on, and of labelled documents held out whole."""
     known = np.flatnonzero(labelled(task.batch))
-    n_held = round(task.settings.validation_fraction * len(known))
-    held = np.zeros(len(task.batch), dtype=bool)
-    held[np.random.default_rng([task.seed, 6]).permutation(known)[:n_held]] = True
+    share, generator = task.settings.validation_fraction, np.random.default_rng([task.seed, 6])
+    if task.batch.belonging is not None:
+        held = task.batch.belonging.apart(known, share, generator)
+    else:
+        held = np.zeros(len(task.batch), dtype=bool)
+        held[generator.permutation(known)[: round(share * len(known))]] = True
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 

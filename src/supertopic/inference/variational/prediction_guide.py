@@ -64,7 +64,8 @@ def guided(
         y = followed[rows, column]
         level, unit = y.mean(), np.ptp(y) or 1.0  # squares of large labels would be infinite
         own = features if len(rows) == len(train) else features[rows]
-        found = estimate(own, (y - level) / unit, train.weight[rows], seed, places.get(column), run)
+        parts = _parts(train, rows, seed)
+        found = estimate(own, (y - level) / unit, train.weight[rows], parts, places.get(column), run)
         places[column] = found.place
         if found.skill < _LEAST_SKILL:
             continue
@@ -73,6 +74,15 @@ def guided(
             means = level + unit * found.predict(unseen)
             judged[:, column] = _OWN * judged[:, column] + (1.0 - _OWN) * means
     return replace(train, y=followed.reshape(train.y.shape)), replace(held, y=judged.reshape(held.y.shape))
+
+
+def _parts(batch: Batch, rows: np.ndarray, seed: int) -> np.ndarray:
+    """(n,) the part of each of the rows; documents that belong together are in one."""
+    generator = np.random.default_rng([seed, 9])
+    plain = generator.permutation(len(rows)) % _PARTS
+    if batch.belonging is None or len(np.unique(batch.belonging.together[rows])) < _PARTS:
+        return plain
+    return batch.belonging.parts(rows, plain, generator)
 
 
 def _features(batch: Batch, scale: np.ndarray) -> sp.csr_matrix:
@@ -110,15 +120,17 @@ def estimate(
     features: sp.csr_matrix,
     y: np.ndarray,
     weight: np.ndarray,
-    seed: int,
+    parts: np.ndarray,
     known: int | None = None,
     run: Run = in_turn,
 ) -> Estimates:
     """Regressions at the penalty that suits the labels left out best, or at the one whose place is `known`.
 
+    parts : (D,) 0, 1 or 2: which of the documents are left out together
+
     The search goes from penalty to penalty, as long as they get better, in the better of two directions.
     """
-    found = _Attempts(features, y, weight, np.random.default_rng([seed, 9]).permutation(len(y)) % _PARTS, run)
+    found = _Attempts(features, y, weight, parts, run)
     place = _FIRST if known is None else known
     found.attempt(*([place] if known is not None else [place, place + 1]))
     for step in (1, -1) if known is None else ():

@@ -50,7 +50,7 @@ def coefficient_table(fitted: Fitted, table: CoefficientTable, about: pd.DataFra
         tables.append(frame.iloc[[0, *order, *range(own.stop, len(labels))]])
     several = len(tables) > 1
     found = TopicFrame(pd.concat(tables, keys=table.names, names=["response", "term"]) if several else tables[0])
-    found.attrs["below"] = [unit_line(fitted)]
+    found.attrs["below"] = [unit_line(fitted), *_group_line(fitted)]
     found.attrs["own_units"] = labels[own.stop :]
     return found
 
@@ -58,6 +58,14 @@ def coefficient_table(fitted: Fitted, table: CoefficientTable, about: pd.DataFra
 def lines_below(fitted: Fitted, table: CoefficientTable) -> list[str]:
     """What stands below a printed table of topics: what a coefficient means, and the coefficients of covariates."""
     return [unit_line(fitted), *_covariate_lines(table)]
+
+
+def _group_line(fitted: Fitted) -> list[str]:
+    """Whose errors they are; nothing without groups."""
+    n_groups = fitted.notes.get("n_groups")
+    return (
+        [] if n_groups is None else [f"std: labels of a group go together; the errors are those of {n_groups} groups."]
+    )
 
 
 def _covariate_lines(table: CoefficientTable) -> list[str]:

@@ -1,0 +1,150 @@
+"""Documents that belong together are never cut apart, and the past predicts the future."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor
+from supertopic.datasets import simulate
+from supertopic.fitted import finish, supervision
+from supertopic.fitted.certainty import folds, honest
+from supertopic.fitted.fit import fit
+from supertopic.inference.variational import prediction_constrained, prediction_guide
+
+DATA = simulate(400, 4, 150, 40, doc_topic_prior=0.3, response="gaussian", seed=2)
+X, Y = DATA.counts.counts, DATA.y
+GROUPS = np.random.default_rng(1).integers(0, 40, size=400)
+FAST = {"max_iter": 3, "random_state": 0}
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """The documents of all fits that are parts of others."""
+    seen = []
+    for module in (folds, supervision, finish):
+        monkeypatch.setattr(
+            module, "fit", lambda spec, given, *at, **by: seen.append(given) or fit(spec, given, *at, **by)
+        )
+    return seen
+
+
+def groups_of(training):
+    return set(training.groups.values)
+
+
+def test_folds_leave_out_whole_groups(fits):
+    model = SLDARegressor(4, cross_fit=4, **FAST).fit(X, Y, groups=GROUPS)
+    names = [set(np.asarray(given.groups.levels)[given.groups.values]) for given in fits]
+    assert model.n_groups_ == 40 and "errors are those of 40 groups" in str(model.summary())
+    assert len(names) == 4 and all(20 < len(one) < 40 for one in names)
+    assert [sum(group in one for one in names) for group in set(GROUPS.tolist())] == [3] * 40
+    fits.clear()
+    few = np.repeat(["a", "b", "c"], [300, 50, 50])
+    with pytest.warns(UserWarning, match="groups: labels are of 3 groups, fewer than 20"):
+        SLDARegressor(4, cross_fit=3, **FAST).fit(X, Y, groups=few)
+    assert [len(groups_of(given)) for given in fits] == [2] * 3
+    fits.clear()
+    with (
+        pytest.warns(UserWarning, match="groups: labels are of 3 groups"),
+        pytest.warns(UserWarning, match="cross_fit: got 5 with 400 labels, enough for 3 folds only"),
+    ):
+        SLDARegressor(4, cross_fit=5, **FAST).fit(X, Y, groups=few)
+    assert len(fits) == 3
+
+
+def test_the_choice_of_the_supervision_leaves_out_whole_groups(fits):
+    SLDARegressor(4, inference="vb", supervision="auto", cross_fit=0, **FAST).fit(X, Y, groups=GROUPS)
+    assert {len(groups_of(given)) for given in fits} <= {26, 27}
+
+
+def test_margins_have_probabilities_from_whole_groups(fits):
+    MedLDAClassifier(4, cross_fit=3, **FAST).fit(X, Y > 0, groups=GROUPS)
+    assert [len(groups_of(given)) in (26, 27) for given in fits] == [True] * 3
+
+
+def test_documents_held_out_are_of_other_groups(monkeypatch):
+    rows, guides = [], []
+    split, parts = prediction_constrained._split, prediction_guide._parts
+    monkeypatch.setattr(prediction_constrained, "_split", lambda task: rows.append(split(task)) or rows[-1])
+
+    def guided(batch, own, seed):
+        guides.append((batch.belonging.together[own], parts(batch, own, seed)))
+        return guides[-1][1]
+
+    monkeypatch.setattr(prediction_guide, "_parts", guided)
+    SLDARegressor(4, cross_fit=0, **FAST).fit(X, Y, groups=GROUPS)
+    train, held = rows[0]
+    assert 25 < len(held) < 75 and not set(GROUPS[train]) & set(GROUPS[held])
+    assert len(guides) == 2  # for the search, and for the last epochs
+    for groups, part in guides:
+        assert len(set(part)) == 3 and all(len(set(part[groups == one])) == 1 for one in set(groups))
+
+
+def test_labels_set_aside_are_of_other_groups(monkeypatch):
+    found, aside = [], honest.set_aside
+    monkeypatch.setattr(honest, "set_aside", lambda *given: found.append(aside(*given)) or found[-1])
+    SLDARegressor(4, honest=0.5, cross_fit=0, **FAST).fit(X, Y, groups=GROUPS)
+    assert found[0].mean() == pytest.approx(0.5, abs=0.05)
+    assert not set(GROUPS[found[0]]) & set(GROUPS[~found[0]])
+
+
+def test_words_are_judged_by_other_groups(monkeypatch):
+    found, hold_out = [], finish.hold_out
+    monkeypatch.setattr(finish, "hold_out", lambda *given: found.append(hold_out(*given)) or found[-1])
+    SLDARegressor(4, words=True, cross_fit=2, **FAST).fit(X, Y, groups=GROUPS)
+    assert found[0].mean() == pytest.approx(0.25, abs=0.05)
+    assert not set(GROUPS[found[0]]) & set(GROUPS[~found[0]])
+
+
+def test_near_duplicates_are_in_one_fold_unasked(fits):
+    twice = sp.vstack([X, X[:50]]).tocsr()
+    SLDARegressor(4, cross_fit=4, **FAST).fit(twice, np.append(Y, Y[:50]))
+    for given in fits:
+        seen = {row.tobytes() for row in given.corpus.counts.toarray()}
+        left = {row.tobytes() for row in twice.toarray()} - seen
+        assert len(given.y) + sum(row.tobytes() in left for row in twice.toarray()) == 450
+
+
+@pytest.mark.parametrize("dates", [False, True])
+def test_the_past_predicts_the_future(fits, dates, monkeypatch):
+    moment, rows = np.random.default_rng(4).permutation(400), []
+    times = np.datetime64("2001-03-01") + moment if dates else moment
+    split = prediction_constrained._split
+    monkeypatch.setattr(prediction_constrained, "_split", lambda task: rows.append(split(task)) or rows[-1])
+    model = SLDARegressor(4, cross_fit=3, **FAST).fit(X, Y, times=times)
+    assert [len(given.y) for given in fits] == [200, 266, 333]
+    ordered = X[np.argsort(moment)].toarray()
+    for given in fits:
+        n = len(given.y)
+        assert {row.tobytes() for row in given.corpus.counts.toarray()} == {row.tobytes() for row in ordered[:n]}
+    train, held = rows[0]
+    assert len(held) == 50 and moment[held].min() > moment[train].max()
+    assert np.isfinite(model.fitted_.certainty.levels).sum() == 200  # documents that were predicted from their past
+
+
+def noise_by_group(n_groups=60, size=20, seed=0):
+    rng = np.random.default_rng(seed)
+    data = simulate(n_groups * size, 5, 300, 40, doc_topic_prior=0.2, seed=seed)
+    group = np.repeat(np.arange(n_groups), size)
+    return data.counts.counts, rng.normal(size=n_groups)[group] + 0.7 * rng.normal(size=len(group)), group, rng
+
+
+@pytest.mark.slow
+def test_intervals_hold_documents_of_new_groups():
+    held = []
+    for seed in range(4):
+        counts, y, group, rng = noise_by_group(seed=seed)
+        old = np.isin(group, rng.permutation(60)[:30])
+        model = SLDARegressor(6, max_iter=8, random_state=0).fit(counts[old], y[old], groups=group[old])
+        _, low, high = model.predict(counts[~old], return_interval=0.9)
+        held.append(((low <= y[~old]) & (y[~old] <= high)).mean())
+    assert np.mean(held) > 0.87
+
+
+@pytest.mark.slow
+def test_sets_hold_documents_of_new_groups():
+    counts, y, group, rng = noise_by_group()
+    classes, old = (y > 0).astype(int), np.isin(group, rng.permutation(60)[:30])
+    model = SLDAClassifier(6, max_iter=8, random_state=0).fit(counts[old], classes[old], groups=group[old])
+    sets = model.predict_set(counts[~old], 0.9)
+    assert sets[np.arange(len(sets)), classes[~old]].mean() > 0.88
