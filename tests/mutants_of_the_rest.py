@@ -156,7 +156,7 @@ MUTANTS = [
         (
             "RATE_PRIOR[1] + np.abs(self.coef).sum()",
             "RATE_PRIOR[1]",
-            _SUPERVISED + "test_sweeps_of_sparse_models_keep_the_joint_distribution[gaussian]",
+            _SUPERVISED + "test_sweeps_of_sparse_models_keep_the_joint_distribution[1500-gaussian]",
         ),
         (
             "self._sweep_quadratic(slope - curvature * offset,",
