@@ -496,7 +496,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def report(
         self, path: str | os.PathLike[str], X: object, y: object = None, *, metadata: object = None,
-        texts: object = None, names: object = None, covariates: object = None, title: str | None = None,
+        texts: object = None, names: object = None, covariates: object = None, effects: TopicEffects | None = None,
+        title: str | None = None,
     ) -> None:  # fmt: skip
         """Write a page that explains the model on these documents: one HTML file that needs no network.
 
@@ -512,12 +513,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         texts : the texts of the documents, where X holds counts
         names : a name for each document
         covariates : as in `predict`
+        effects : what `estimate_effect` found, optional
         title : the heading of the page
         """
         # `explore` stands above the estimators, so that it is imported when it is asked for
         page = import_module("supertopic.explore.page")
         more = {"metadata": metadata, "texts": texts, "names": names, "covariates": covariates, "title": title}
-        page.write_report(self, path, X, y, **more)
+        page.write_report(self, path, X, y, effects=effects, **more)
 
     @available_if(has_sampler)
     def to_arviz(self) -> Any:

@@ -23,6 +23,7 @@ from supertopic.explore.page.outcomes import Outcome, outcomes_of
 from supertopic.fitted.effects import Range, kinds_of, topic_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import covariate_coef
+from supertopic.fitted.topic_effects import TopicEffects
 from supertopic.metrics.likeness import divergences, find_flags
 
 if TYPE_CHECKING:
@@ -41,17 +42,18 @@ class Payload:
 
 def collect(
     estimator: TopicEstimator, X: object, y: object = None, *, metadata: object = None, texts: object = None,
-    names: object = None, covariates: object = None, title: str | None = None,
+    names: object = None, covariates: object = None, effects: object = None, title: str | None = None,
 ) -> Payload:  # fmt: skip
     """All that the page needs; the arguments are those of `model.report`."""
     if not hasattr(estimator, "engines"):
         raise TypeError(f"model: got {type(estimator).__name__}, expected a fitted estimator of supertopic")
     check_is_fitted(estimator, "fitted_")
+    prevalence = _prevalence(effects)
     given_texts = _texts(X, texts)
     corpus = estimator.fitted_.corpus(X)
     columns = read_metadata(metadata, len(corpus))
     labels = _document_names(names, corpus)
-    payload = Payload()
+    payload = Payload({"prevalence": prevalence})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)  # the page counts them
         outcomes = outcomes_of(estimator, corpus, y, covariates)
@@ -67,6 +69,26 @@ def collect(
     _add_documents(payload, corpus, shares, given_texts, labels, columns, outcomes.found)
     _add_checks(payload, estimator, corpus, shares)
     return payload
+
+
+def _prevalence(effects: object) -> dict[str, Any] | None:
+    """What goes with topics, by term; pieces of splines say nothing alone."""
+    if effects is None:
+        return None
+    if not isinstance(effects, TopicEffects):
+        raise ValueError(f"effects: got {type(effects).__name__}, expected what estimate_effect returns")
+    table = effects.summary()
+    rows = table.rename(columns={"found_again": "again"}).assign(again=table.get("found_again"))
+    rows = rows[["topic", "label", "term", "estimate", "lower", "upper", "again"]].dropna(subset="estimate")
+    rows = rows.astype(object)
+    rows = rows.where(rows.notna(), None)
+    terms = [term for term in effects.terms if "spline(" not in term]
+    return {
+        "notes": [f"90 % intervals. {' '.join(effects.notes)}"],
+        "terms": [
+            {"name": term, "rows": rows[rows["term"] == term].drop(columns="term").to_dict("records")} for term in terms
+        ],
+    }
 
 
 def _texts(X: Any, texts: Any) -> list[str] | None:

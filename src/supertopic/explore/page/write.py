@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 SCRIPTS = (
     "decode", "special", "tokens", "infer", "responses", "explain", "colors", "dom", "charts", "export", "state",
-    "labels", "words", "axis", "matrix", "card", "topics", "waterfall", "document", "documents", "typed", "groups",
-    "fit", "map", "diagnostics", "search", "address", "paper", "main",
+    "labels", "words", "axis", "matrix", "card", "topics", "waterfall", "document", "documents", "typed",
+    "prevalence", "groups", "fit", "map", "diagnostics", "search", "address", "paper", "main",
 )  # fmt: skip
 
 

@@ -8,9 +8,12 @@ const FEW_DOCUMENTS = 5; // of a group: its colours are not to pale all others
 function drawGroups(root) {
   const options = groupings();
   if (!options.length) {
-    root.replaceChildren(
-      el("p", { class: "note" }, "There is nothing to group the documents by: give y or metadata to report()."),
+    const nothing = el(
+      "p",
+      { class: "note" },
+      "There is nothing to group the documents by: give y or metadata to report().",
     );
+    root.replaceChildren(...(app.data.prevalence ? prevalenceFigures() : [nothing]));
     return;
   }
   if (!options.some(([value]) => value === groups.by)) groups.by = options[0][0];
@@ -22,7 +25,7 @@ function drawGroups(root) {
     }),
   );
   const place = el("div", {});
-  root.replaceChildren(el("div", { class: "tools" }, choose), place);
+  root.replaceChildren(el("div", { class: "tools" }, choose), place, ...prevalenceFigures());
   panel(place, ["groups", "topic", "labels", "theme"], drawGrouped);
 }
 
