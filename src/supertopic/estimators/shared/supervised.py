@@ -447,17 +447,22 @@ class SupervisedEstimator(TopicEstimator):
         frame.attrs["below"] = summaries.lines_below(self.fitted_, table)
         return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
 
-    def summary(self, n: int = 6, probability: float = 0.9) -> pd.DataFrame:
+    def summary(self, n: int = 6, probability: float = 0.9, adjust: str | None = None) -> pd.DataFrame:
         """A table of the coefficients: a row for the intercept, for each topic and for each covariate.
 
         Columns are coef, its standard error std, the ends lower and upper of an interval that holds it with the given
         probability, the share of a topic, and its words; std, lower and upper where the model has errors. Topics with
         the largest coefficients come first. Several responses, or classes with coefficients of their own, follow one
         another. `coef_cov_` is the covariance.
+
+        adjust : {"holm", "bh"}, optional
+            A column p of p-values that hold for all topics and covariates of the table together: of those below 0.05,
+            one or more is wrong with probability 0.05 at most ("holm"), or one in twenty is expected to be ("bh").
         """
         check_is_fitted(self, "fitted_")
         check_probability("probability", probability)
-        return summaries.coefficient_table(self.fitted_, self.coefficients_, self.topics(n).sort_index(), probability)
+        about = self.topics(n).sort_index()
+        return summaries.coefficient_table(self.fitted_, self.coefficients_, about, probability, adjust)
 
     def effects(
         self, low: float = 0.1, high: float | None = None, *, of: str = "topics", probability: float = 0.9

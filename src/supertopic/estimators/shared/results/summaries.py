@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from supertopic.estimators.shared.results.units import unit_line
 from supertopic.fitted.coefficients import CoefficientTable, covariance, normal_ends
 from supertopic.fitted.fitted import Fitted
 from supertopic.html_tables import TopicFrame
+from supertopic.inference.after.multiplicity import adjusted
 
 
 def terms(table: CoefficientTable) -> list[str]:
@@ -25,10 +27,13 @@ def covariance_frames(fitted: Fitted, table: CoefficientTable) -> Any:
     return frames[0] if len(frames) == 1 else dict(zip(table.names, frames, strict=True))
 
 
-def coefficient_table(fitted: Fitted, table: CoefficientTable, about: pd.DataFrame, probability: float) -> pd.DataFrame:
+def coefficient_table(
+    fitted: Fitted, table: CoefficientTable, about: pd.DataFrame, probability: float, adjust: str | None = None
+) -> pd.DataFrame:
     """A row per term: columns coef, std, lower, upper, share, words; by column of the response where it has several.
 
     about : shares and words of the topics, in their own order
+    adjust : a method of `multiplicity`, for a column p
     """
     labels, own = terms(table), slice(1, 1 + table.coef.shape[1])
     n_others = len(table.covariates)
@@ -40,11 +45,13 @@ def coefficient_table(fitted: Fitted, table: CoefficientTable, about: pd.DataFra
     ends = None if errors is None else normal_ends(coef, errors, probability)
     if ends is not None and (drawn := table.ends(probability)) is not None:
         ends[:, :, own] = drawn
-    tables = []
+    tables, p = [], None if adjust is None else _p_values(coef, errors, adjust)
     for place in range(len(table.names)):
         columns: dict[str, Any] = {"coef": coef[place]}
         if errors is not None and ends is not None:
             columns |= {"std": errors[place], "lower": ends[0][place], "upper": ends[1][place]}
+        if p is not None:
+            columns["p"] = p[place]
         frame = pd.DataFrame({**columns, "share": share, "words": words}, index=pd.Index(labels, name="term"))
         order = 1 + np.argsort(-table.coef[place], kind="stable")
         tables.append(frame.iloc[[0, *order, *range(own.stop, len(labels))]])
@@ -53,6 +60,16 @@ def coefficient_table(fitted: Fitted, table: CoefficientTable, about: pd.DataFra
     found.attrs["below"] = [unit_line(fitted), *_group_line(fitted)]
     found.attrs["own_units"] = labels[own.stop :]
     return found
+
+
+def _p_values(coef: np.ndarray, errors: np.ndarray | None, adjust: str) -> np.ndarray:
+    """(C, 1 + K + P), two-sided, adjusted for the number of all of them; NaN for intercepts and what has no error."""
+    found = np.full(coef.shape, np.nan)
+    if errors is not None:
+        with np.errstate(all="ignore"):
+            found = 2.0 * norm.sf(np.abs(coef / errors))
+    found[:, 0] = np.nan
+    return adjusted(found.ravel(), adjust).reshape(coef.shape)
 
 
 def lines_below(fitted: Fitted, table: CoefficientTable) -> list[str]:
