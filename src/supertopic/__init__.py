@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from supertopic.documents.streams import Stream
     from supertopic.documents.vectorizer import Vectorizer
     from supertopic.estimators import (
+        CVB0,
         HTMM,
         LDA,
+        PC,
+        SVI,
+        VB,
         DiscLDAClassifier,
         FacetedSAGE,
         GeoSAGE,
+        Gibbs,
         MedLDAClassifier,
         MedLDAClassifierCV,
         MedLDARegressor,
@@ -37,7 +42,6 @@ if TYPE_CHECKING:
         load,
     )
     from supertopic.fitted.share_priors import Prevalence
-    from supertopic.inference.methods import CVB0, PC, SVI, VB, Gibbs
     from supertopic.selection import select_topics
 
 __all__ = [
@@ -75,7 +79,7 @@ __all__ = [
 ]
 __version__ = version("supertopic")
 
-# the others are estimators
+# the others are estimators and what their `inference` takes
 _HOMES = {
     "Checkpoint": "checkpoint",
     "Corpus": "documents.corpus",
@@ -83,7 +87,6 @@ _HOMES = {
     "Stream": "documents.streams",
     "Vectorizer": "documents.vectorizer",
     "select_topics": "selection",
-    **dict.fromkeys(("CVB0", "Gibbs", "PC", "SVI", "VB"), "inference.methods"),
 }
 _MODULES = ("datasets", "metrics")
 

@@ -14,15 +14,21 @@ from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
 from supertopic.estimators.topic_model import TopicModel
 from supertopic.fitted.files import ESTIMATORS, load
+from supertopic.inference.methods import CVB0, PC, SVI, VB, Gibbs
 
-finish_pages([*ESTIMATORS.values(), MedLDAClassifierCV, MedLDARegressorCV])
+finish_pages([*ESTIMATORS.values(), MedLDAClassifierCV, MedLDARegressorCV, CVB0, PC, SVI, VB, Gibbs])
 
 __all__ = [
+    "CVB0",
     "HTMM",
     "LDA",
+    "PC",
+    "SVI",
+    "VB",
     "DiscLDAClassifier",
     "FacetedSAGE",
     "GeoSAGE",
+    "Gibbs",
     "MedLDAClassifier",
     "MedLDAClassifierCV",
     "MedLDARegressor",
