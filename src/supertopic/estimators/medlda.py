@@ -153,7 +153,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
     exact : bool
         EM by steps that never lower the objective (`bound_`): documents solve their own problems, multipliers and all.
         Several times slower; for those who want to see it converge.
-    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
+    prevalence, vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
     Attributes

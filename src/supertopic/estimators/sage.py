@@ -333,7 +333,7 @@ class SAGETopics(_Deviating):
         deviations in every M-step.
     doc_topic_prior, max_iter, tol
         As in `LDA`.
-    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
+    prevalence, vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
     Attributes

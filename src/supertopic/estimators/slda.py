@@ -218,7 +218,7 @@ class SLDARegressor(RegressorMixin, SLDA):
         (500).
     tol
         As in `LDA`.
-    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
+    prevalence, vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
     Attributes

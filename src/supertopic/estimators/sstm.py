@@ -221,7 +221,7 @@ class SSTMRegressor(RegressorMixin, SSTM):
         those of the best alone (`pooled_`), and a warning says so.
     max_iter : int, optional
         Sweeps (500).
-    vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
+    prevalence, vectorizer, n_jobs, random_state, verbose, warm_start, checkpoint, backend
         As in `LDA`.
 
     Attributes
