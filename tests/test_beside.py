@@ -9,9 +9,11 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
+from typer.testing import CliRunner
 
 import supertopic
-from supertopic import LDA, SLDAClassifier, SLDARegressor, Stream, TopicModel, Vectorizer
+from supertopic import LDA, SLDAClassifier, SLDARegressor, Stream, TopicModel, Vectorizer, load
+from supertopic.cli import app
 from supertopic.datasets import simulate
 from supertopic.documents.covariates import Columns, CovariateSurvey, Scaling
 from supertopic.estimators.shared.base import TopicEstimator
@@ -201,6 +203,37 @@ def test_fit_transform_and_partial_fit_take_what_fit_takes():
     for _ in range(40):
         step.partial_fit(X, Y, **beside)
     np.testing.assert_allclose(step.covariate_coef_, fitted.covariate_coef_, atol=0.25)
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [[], ["--stream", "--inference", "svi"]])
+def test_the_command_line_gives_what_a_fit_gives(more, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        Training, "batch", lambda self, spec, make=Training.batch: seen.append(self) or make(self, spec)
+    )
+    texts = [" ".join(f"word{w}" for w in np.repeat(row.indices, row.data.astype(int))) for row in X]
+    frame = TABLE.assign(text=texts, y=Y)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    asked = ["--covariates", "party,age", "--metadata", "date,blog", "--groups", "blog", "--times", "date", *more]
+    options = ["--text", "text", "--target", "y", "--topics", "3", "--iterations", "3", "--out", str(tmp_path / "m")]
+    found = CliRunner().invoke(app, ["fit", str(tmp_path / "d.csv"), *options, *asked, "--json"])
+    assert found.exit_code == 0, found.output
+    one = seen[-1]
+    assert one.groups.name == "groups" and one.groups.levels[0] == "blog 0" and one.times.kind == "date"
+    assert list(one.metadata) == ["date", "blog"]
+    model = load(tmp_path / "m")
+    if not more:
+        same = SLDARegressor(3, max_iter=3, response=model.response_, vectorizer=model.vectorizer)
+        same.fit(
+            texts, Y, covariates=TABLE[["party", "age"]], metadata=TABLE[["date", "blog"]], groups="blog", times="date"
+        )
+        np.testing.assert_allclose(model.covariate_coef_, same.covariate_coef_, rtol=1e-6)
+    assert list(model.covariate_names_) == ["party=left", "party=right", "age"]
+    wrong = CliRunner().invoke(app, ["fit", str(tmp_path / "d.csv"), *options, "--groups", "blog,party"])
+    assert wrong.exit_code == 2 and "got 2 columns, expected one" in wrong.output
 
 
 # --- scikit-learn -----------------------------------------------------------------------------------------------------

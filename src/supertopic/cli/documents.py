@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -86,23 +86,36 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def stream_of(source: str, text: str, batch_size: int, encoding: str, y: Any = None) -> Any:
-    """The documents as a Stream, with their responses `y`, one per row, where there are some."""
+def stream_of(
+    source: str, text: str, batch_size: int, encoding: str, y: Any = None, beside: Mapping[str, Any] | None = None
+) -> Any:
+    """The documents as a Stream, with their responses `y`, one per row, where there are some.
+
+    beside : what else `fit` takes for each row
+    """
     from supertopic import Stream
     from supertopic.documents.readers import read_batches, texts_of
 
-    if y is None:
+    given = dict(beside or {})
+    if y is None and not given:
         return Stream(source, text, None, batch_size, encoding=encoding)
 
-    def labelled() -> Iterator[tuple[list[str], Any]]:
+    def labelled() -> Iterator[tuple[list[str], Any, dict[str, Any]]]:
         first = 0
         for frame in read_batches(source, columns=[text], batch_size=batch_size, encoding=encoding):
             texts, _ = texts_of(frame, text)
             rows = slice(first, first + len(texts))
-            yield texts, y.iloc[rows] if hasattr(y, "iloc") else y[rows]
+            yield texts, _rows(y, rows), {name: _rows(value, rows) for name, value in given.items()}
             first += len(texts)
 
-    return Stream.from_callable(labelled, n_documents=len(y))
+    return Stream.from_callable(labelled, n_documents=None if y is None else len(y))
+
+
+def _rows(values: Any, rows: slice) -> Any:
+    """Some rows of a frame, a series, an array, or a dict of them; None stays."""
+    if values is None or isinstance(values, dict):
+        return None if values is None else {name: _rows(value, rows) for name, value in values.items()}
+    return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
 
 
 def load_model(path: str, jobs: int | None = None) -> Any:

@@ -46,7 +46,22 @@ HOLDING = {
 }
 
 
-@opt.takes(Words=opt.WORDS, Fitting={**opt.FITTING, **HOLDING})
+BESIDE = {
+    "metadata": opt.Option(
+        None, "What is known of each document: columns that the model keeps.", more={"metavar": "COL,…"}
+    ),
+    "groups": opt.Option(
+        None,
+        "The column that says who a document belongs to, such as its author: folds leave out whole groups.",
+        more={"metavar": "COL"},
+    ),
+    "times": opt.Option(
+        None, "The column of dates or numbers: in folds, the past predicts the future.", more={"metavar": "COL"}
+    ),
+}
+
+
+@opt.takes(Words=opt.WORDS, Documents=BESIDE, Fitting={**opt.FITTING, **HOLDING})
 def fit(
     data: opt.Data,
     out: Annotated[
@@ -75,7 +90,7 @@ def fit(
     Or: supertopic fit reviews.csv --text body --target stars --out stars.supertopic
     """
     checkpoint = given["checkpoint"]
-    asked = Question.of(model, target, response, covariates, given["stream"])
+    asked = Question.of(model, target, response, covariates, {name: given[name] for name in BESIDE})
     given |= _streaming(data, asked.model, given)
     options = opt.values_of(opt.FITTING, given)
     options |= {"topics": topics, "seed": seed, "jobs": jobs, "checkpoint": checkpoint}
@@ -111,7 +126,8 @@ def _read(
         return documents, column, asked.learned(cells)
     column, batches = open_table(data, text, columns=asked.columns, encoding=encoding, refuse_text=True)
     learned = asked.learned(read_columns(batches, asked.columns)) if asked.columns else Learned()
-    return stream_of(data, column, given["batch_size"] or BATCH, encoding, learned.y), column, learned
+    beside = {name: value for name, value in learned.arguments.items() if name != "y"}
+    return stream_of(data, column, given["batch_size"] or BATCH, encoding, learned.y, beside), column, learned
 
 
 def _save(estimator: TopicEstimator, out: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,11 +28,12 @@ class Learned:
     params: dict[str, Any] = field(default_factory=dict)
     responses: dict[str, str] = field(default_factory=dict)
     covariates: pd.DataFrame | None = None
+    beside: dict[str, Any] = field(default_factory=dict)  # metadata, groups, times
 
     @property
     def arguments(self) -> dict[str, Any]:
         """What `fit` takes beside the documents."""
-        found = {"y": self.y, "covariates": self.covariates}
+        found = {"y": self.y, "covariates": self.covariates, **self.beside}
         return {name: value for name, value in found.items() if value is not None}
 
     @property
@@ -55,9 +56,13 @@ class Question:
     targets: list[str]
     response: str | None
     covariates: list[str]
+    beside: dict[str, list[str]] = field(default_factory=dict)  # the columns of metadata, groups and times
 
     @classmethod
-    def of(cls, model: str | None, target: str | None, response: str | None, covariates: str, stream: bool) -> Question:
+    def of(
+        cls, model: str | None, target: str | None, response: str | None, covariates: str,
+        beside: Mapping[str, str | None] | None = None,
+    ) -> Question:  # fmt: skip
         """Read the options, and refuse what the model or a stream cannot take, before anything is read.
 
         Without --model it is lda, or slda if there is a target, which is printed.
@@ -65,20 +70,22 @@ class Question:
         targets = split_names(target)
         if model is None and targets:
             note(f"Fitting slda, since --target {','.join(targets)} is to be predicted; another model with --model.")
-        self = cls(model or ("slda" if targets else "lda"), targets, response, split_names(covariates))
+        columns = {name: split_names(given) for name, given in (beside or {}).items() if given}
+        self = cls(model or ("slda" if targets else "lda"), targets, response, split_names(covariates), columns)
         check_target(self.model, targets, response)
-        self._check_covariates(stream)
+        self._check_covariates()
+        for name in ("groups", "times"):
+            if len(columns.get(name, [])) > 1:
+                raise typer.BadParameter(f"got {len(columns[name])} columns, expected one.", param_hint=f"--{name}")
         return self
 
-    def _check_covariates(self, stream: bool) -> None:
+    def _check_covariates(self) -> None:
         import inspect
 
         why = None
         both = [name for name in self.covariates if name in self.targets]
         if "covariates" not in inspect.signature(find_entry(self.model).load().fit).parameters:
             why = f"the model {self.model} does not take them; slda and sstm do."
-        elif stream:
-            why = "a stream has documents and targets only; fit without --stream."
         elif both:
             why = f"{both[0]!r} is the target, expected another column."
         if self.covariates and why is not None:
@@ -86,12 +93,25 @@ class Question:
 
     @property
     def columns(self) -> list[str]:
-        return [*self.targets, *self.covariates]
+        """All of them, each once."""
+        return list(
+            dict.fromkeys([*self.targets, *self.covariates, *(name for one in self.beside.values() for name in one)])
+        )
 
     def learned(self, cells: pd.DataFrame) -> Learned:
         """Return what the columns say; what is chosen or missing is printed."""
         found = _learned(cells, self.targets, self.response, self.model) if self.targets else Learned()
-        return replace(found, covariates=covariates_from(cells, self.covariates))
+        beside: dict[str, Any] = {}
+        for what, names in self.beside.items():
+            columns = {name: _as_read(cells[name], name) for name in names}
+            beside[what] = columns if what == "metadata" else columns[names[0]]
+        return replace(found, covariates=covariates_from(cells, self.covariates), beside=beside)
+
+
+def _as_read(column: pd.Series, name: str) -> Any:
+    """A column of one type, dates as they are."""
+    found = ColumnValues.of(column, name)
+    return column if found.dates else found.values
 
 
 def _learned(cells: pd.DataFrame, targets: Sequence[str], asked: str | None, model: str) -> Learned:

@@ -62,7 +62,7 @@ def select(
     The vocabulary is chosen anew in every fold, so that nothing of the documents left out is seen.
     """
     tried = parse_topics(topics)
-    asked = Question.of(model, target, response, covariates, stream=False)
+    asked = Question.of(model, target, response, covariates)
     if len(asked.targets) > 1:
         raise typer.BadParameter("give one column; several are not compared.", param_hint="--target")
     check_options(asked.model, {"topics": tried[0] if len(tried) == 1 else tried})
