@@ -3,6 +3,7 @@
 from tests.mutant import mutants_of
 
 _EFFECTS = "test_effects_of_models.py::"
+_EMBEDDINGS = "test_embeddings.py::"
 _GUIDE = "test_prediction_guide.py::"
 _BESIDE = "test_words_beside.py::"
 _SUPERVISED = "test_supervised_gibbs.py::"
@@ -18,6 +19,36 @@ _CHECKS = "test_file_checks.py::test_arrays_that_do_not_fit_are_refused"
 _FITTED = "test_golden_fits.py::test_a_new_fit_gives_the_same_numbers"
 
 MUTANTS = [
+    *mutants_of(
+        "documents/embeddings.py",
+        (
+            "found[fold == number] = centred[fold == number] @ coef.T",
+            "pass",
+            _EMBEDDINGS + "test_numbers_are_ridge_regressions_on_other_folds",
+        ),
+        (
+            "heavy = embeddings * weight[:, None]",
+            "heavy = embeddings",
+            _EMBEDDINGS + "test_numbers_are_ridge_regressions_on_other_folds",
+        ),
+        (
+            "(whole - own).path(scaled)",
+            "whole.path(scaled)",
+            _EMBEDDINGS + "test_labels_say_nothing_of_their_own_number",
+        ),
+    ),
+    *mutants_of(
+        "fitted/fit.py",
+        ("covariates[:, block] = 0.0", "pass", _EMBEDDINGS + "test_topics_do_not_see_them"),
+    ),
+    *mutants_of(
+        "documents/covariates.py",
+        (
+            "about = numbers - self._zero[places]",
+            "about = numbers",
+            "test_beside.py::test_a_survey_of_batches_is_that_of_all_documents",
+        ),
+    ),
     *mutants_of(
         "fitted/effects.py",
         ("score, moment = heated(fitted, score, moment)", "pass", _EFFECTS + "test_heat_draws_effects_in"),

@@ -119,6 +119,13 @@ def test_embeddings_predict_beside_topics(more, tmp_path):
     np.testing.assert_array_equal(wide.predict(X[test], covariates=EMBEDDINGS[test]), found)
 
 
+def test_topics_do_not_see_them():
+    without = SLDARegressor(4, inference="vb", max_iter=6, cross_fit=0).fit(X, Y)
+    model = SLDARegressor(4, inference="vb", max_iter=6, cross_fit=0).fit(X, Y, embeddings=EMBEDDINGS)
+    np.testing.assert_allclose(model.components_, without.components_, rtol=1e-3, atol=1e-6)
+    assert abs(model.covariate_coef_["embeddings"].iloc[0]) > 0.5
+
+
 def test_explanations_call_them_by_name():
     names = [f"x{place}" for place in range(3)]
     frame = pd.DataFrame(RNG.normal(size=(D, 3)), columns=names)

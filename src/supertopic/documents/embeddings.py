@@ -66,7 +66,7 @@ class FoldBlocks:
 
     @classmethod
     def side_by_side(cls, blocks: Sequence[Self]) -> Self:
-        """Those of several responses as one; each has means of its own, of its labelled documents."""
+        """Those of several responses as one, about the first's means: levels take up what the others' differ by."""
         mean = blocks[0].block.mean
         names = tuple(name for one in blocks for name in one.block.names)
         coef = np.concatenate([one.block.coef for one in blocks])
