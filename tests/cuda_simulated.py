@@ -28,6 +28,7 @@ from supertopic.backends.cuda.memory import empty, sent
 from supertopic.backends.cuda.tokens import key_of
 from supertopic.documents.known import Known
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.emissions.seeds import Seeds
 from supertopic.inference.after import prediction
 from supertopic.inference.batches import Batch
 from supertopic.inference.design import Design
@@ -441,6 +442,7 @@ def check_refusals():
     check_model = CUDA.ops.check
     good = model_of(Gaussian())
     bad = {"one topic each": {"one_topic": True}, "per_token=True": {"per_token": True}}
+    bad["seed_words"] = {"emission": DirichletTopics(0.1, seeds=Seeds(*np.zeros((3, 1), dtype=np.int64)))}
     bad |= {"beside a margin": {"response": EpsilonInsensitive(0)}, "1024 topics": {"n_topics": 2000}}
     check_model(good)
     for words, change in bad.items():

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from operator import add
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from supertopic.emissions.seeds import Seeds
 
 RangeFunction = Callable[[int, int], None]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -87,6 +90,7 @@ class TokenTopics(Protocol):
 
     n_topics: int
     n_tokens: int
+    seeds: Seeds  # pseudo-counts that counts of words by topic hold, too
 
     @property
     def lengths(self) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from supertopic.backends.base import Backend
+    from supertopic.emissions.seeds import Seeds
 
 _REGISTRY: dict[str, type[Emission]] = {}
 
@@ -36,6 +37,10 @@ class Emission:
         collapsed : whether inference is collapsed (CVB0): topics are then integrated out, and stand at their mean
         """
         raise NotImplementedError
+
+    def seeded(self, seeds: Seeds) -> Self:
+        """The same with pseudo-counts; refuses them in one sentence where the topics' prior has none."""
+        raise ValueError(f"seed_words: got some with emission={self.name!r}, which has no pseudo-counts")
 
     def first(self, counts: np.ndarray, backend: Backend) -> np.ndarray:
         """Parameters of first topics, from expected counts (V, K), which the emission may overwrite."""
@@ -79,8 +84,11 @@ def registry() -> dict[str, type[Emission]]:
     return dict(_REGISTRY)
 
 
-def make_emission(name: str, *, topic_word_prior: float, collapsed: bool = False) -> Emission:
+def make_emission(
+    name: str, *, topic_word_prior: float, collapsed: bool = False, seeds: Seeds | None = None
+) -> Emission:
     """The emission of that name; ValueError in one sentence when there is none."""
     if not isinstance(name, str) or name not in _REGISTRY:
         raise ValueError(f"emission: got {name!r}, expected {' or '.join(map(repr, _REGISTRY))}")
-    return _REGISTRY[name].make(topic_word_prior=topic_word_prior, collapsed=collapsed)
+    found = _REGISTRY[name].make(topic_word_prior=topic_word_prior, collapsed=collapsed)
+    return found if seeds is None else found.seeded(seeds)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from supertopic.emissions.base import Emission
+from supertopic.emissions.seeds import Seeds
 from supertopic.kernels.e_step_words import expect_topics
 from supertopic.kernels.word_sums import add_rows, expect_logs, topic_evidence
 
@@ -30,25 +31,36 @@ class DirichletTopics(Emission):
         Whether the E-step's weights are E[beta] = lambda / sum_w lambda instead of exp E[log beta]. Collapsed inference
         of order zero (CVB0) takes the mean. It is also the mode under Dirichlet(prior + 1), and the log-density of that
         distribution is then the evidence.
+    seeds : Seeds, optional
+        Pseudo-counts that some words have in some topics, beside `prior`.
     """
 
     name = "dirichlet"
 
     prior: float
     at_mean: bool
+    seeds: Seeds
 
-    def __init__(self, prior: float, at_mean: bool = False) -> None:
+    def __init__(self, prior: float, at_mean: bool = False, seeds: Seeds | None = None) -> None:
         if not isinstance(prior, Real) or not 0 <= float(prior) < np.inf:
             raise ValueError(f"topic_word_prior: got {prior!r}, expected a number >= 0 (0: maximum likelihood)")
-        self.prior = float(prior)
+        self.prior, self.seeds = float(prior), Seeds.none() if seeds is None else seeds
+        if len(self.seeds) and self.prior == 0.0:
+            raise ValueError("topic_word_prior: got 0, but seed_words needs a number > 0")
         self.at_mean = at_mean or self.prior == 0.0
 
     @classmethod
     def make(cls, *, topic_word_prior: float, collapsed: bool) -> Self:
         return cls(topic_word_prior, collapsed)
 
+    def seeded(self, seeds: Seeds) -> Self:
+        return type(self)(self.prior, self.at_mean, seeds)
+
     def first(self, counts: np.ndarray, backend: Backend) -> np.ndarray:
-        return np.add(counts, np.float32(self.prior), out=counts)
+        counts = self.seeds.arranged(counts)
+        np.add(counts, np.float32(self.prior), out=counts)
+        self.seeds.add_to(counts)
+        return counts
 
     def expect(
         self, word_topic: np.ndarray, backend: Backend, *, log: bool = False, out: np.ndarray | None = None
@@ -92,6 +104,19 @@ class DirichletTopics(Emission):
         if self.prior == 0.0:
             return 0.0
         totals = _totals(word_topic, backend)
+        return self._evidence(word_topic, totals, backend) + self._evidence_of_seeds(word_topic, totals)
+
+    def _evidence_of_seeds(self, word_topic: np.ndarray, totals: np.ndarray) -> float:
+        """What the evidence gains by pseudo-counts."""
+        if not len(self.seeds):
+            return 0.0
+        own, all_of = self.seeds.at(word_topic), totals[self.seeds.topics]
+        logs = np.log(own / all_of) if self.at_mean else digamma(own) - digamma(all_of)
+        prior = self.prior + 1.0 if self.at_mean else self.prior
+        return float(self.seeds.counts @ logs) + self.seeds.log_norm(prior, *word_topic.shape)
+
+    def _evidence(self, word_topic: np.ndarray, totals: np.ndarray, backend: Backend) -> float:
+        """The evidence without pseudo-counts."""
         if self.at_mean:
             logs = _sum_logs(word_topic, backend)
             norm = gammaln(len(word_topic) * (self.prior + 1.0)) - len(word_topic) * gammaln(self.prior + 1.0)
@@ -107,6 +132,7 @@ class DirichletTopics(Emission):
 
     def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float, backend: Backend) -> np.ndarray:
         np.add(counts, np.float32(self.prior), out=counts)
+        self.seeds.add_to(counts)
         if rate < 1.0:
             counts *= np.float32(rate)
             for rows in _parts(len(counts)):  # in parts, which takes less memory
@@ -152,3 +178,8 @@ def integrable_prior(emission: Emission) -> float:
     if emission.prior == 0.0:
         raise ValueError("topic_word_prior: got 0, but inference='gibbs' needs a number > 0")
     return emission.prior
+
+
+def seeds_of(emission: Emission) -> Seeds:
+    """The pseudo-counts of the topics' prior."""
+    return emission.seeds if isinstance(emission, DirichletTopics) else Seeds.none()

@@ -10,6 +10,7 @@ import numpy as np
 
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.reading.seed_words import SeedWords
 from supertopic.fitted.spec import Schema
 from supertopic.inference.gibbs.lda import fit_gibbs
 from supertopic.inference.methods import Method
@@ -38,6 +39,10 @@ class LDA(TopicEstimator):
         How topic shares depend on metadata: a formula such as ``"~ party + spline(date, 5)"`` or columns of `metadata`;
         ``supertopic.Prevalence(formula, spread)`` says how far coefficients may go. alpha of a document is then
         exp(x·Lambda) (Dirichlet-multinomial regression), and that of the average document starts at `doc_topic_prior`.
+    seed_words : dict or file, optional
+        Words that the first topics begin with, by the names of these topics: ``{"sport": ["match", "coach*"], …}``, or
+        with weights, ``{"sport": {"match": 2, "coach*": 1}}``; JSON, or lines such as ``sport: match, coach*``. A word
+        of weight 1 has as many pseudo-counts in its topic as there are tokens of it.
     topic_word_prior : float
         Smoothing of the topics; 0 fits them by maximum likelihood, in all but "gibbs".
     max_iter : int, optional
@@ -95,6 +100,7 @@ class LDA(TopicEstimator):
     inference: str | Method = "vb"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
     prevalence: str | Sequence[str] | SharePrior | None = None
+    seed_words: SeedWords | None = None
     topic_word_prior: float = 0.05
     max_iter: int | None = None
     tol: float = 1e-4
@@ -109,4 +115,5 @@ class LDA(TopicEstimator):
     def _model(self, schema: Schema) -> Model:
         prior = self._share_prior(schema, self.doc_topic_prior)
         collapsed = self._engine().collapsed
-        return Model(self.n_topics, DirichletTopics(self.topic_word_prior, collapsed), prior, collapsed=collapsed)
+        emission = DirichletTopics(self.topic_word_prior, collapsed, schema.seeds)
+        return Model(self.n_topics, emission, prior, collapsed=collapsed)

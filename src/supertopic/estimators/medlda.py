@@ -15,6 +15,7 @@ from supertopic.checks import check_choice
 from supertopic.documents.labels import Read, Target, as_codes, as_numbers, class_weights
 from supertopic.estimators.shared.default_priors import default_alpha
 from supertopic.estimators.shared.reading.checks import check_folds
+from supertopic.estimators.shared.reading.seed_words import SeedWords
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.margin_probabilities import scaled_probabilities
@@ -54,6 +55,7 @@ class MedLDA(SupervisedEstimator):
     coef_prior: str = "normal"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
     prevalence: str | Sequence[str] | SharePrior | None = None
+    seed_words: SeedWords | None = None
     topic_word_prior: float = 0.05
     max_iter: int | None = None
     exact: bool = False
@@ -148,7 +150,7 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         EM steps (default 40) or sweeps of the sampler (100).
     tol : float
         Stop when five steps together gain less than this share of the objective.
-    topic_word_prior
+    prevalence, seed_words, topic_word_prior
         As in `SLDARegressor`.
     exact : bool
         EM by steps that never lower the objective (`bound_`): documents solve their own problems, multipliers and all.

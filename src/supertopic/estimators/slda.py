@@ -25,6 +25,7 @@ from supertopic.documents.labels import (
 from supertopic.estimators.shared.counts import check_counts
 from supertopic.estimators.shared.default_priors import default_alpha, default_smoothing
 from supertopic.estimators.shared.reading.checks import check_folds
+from supertopic.estimators.shared.reading.seed_words import SeedWords
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.chains import diagnose
@@ -75,6 +76,7 @@ class SLDA(SupervisedEstimator):
     counts: str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
     prevalence: str | Sequence[str] | SharePrior | None = None
+    seed_words: SeedWords | None = None
     topic_word_prior: float | None = None
     emission: str = "dirichlet"
     max_iter: int | None = None
@@ -207,6 +209,8 @@ class SLDARegressor(RegressorMixin, SLDA):
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 25/K for each topic, but 1 at most ("pc": n/K, if the mean document has n < 25 tokens). That
         spreads documents over topics, and predicts better than what "auto" learns, which puts them into few.
+    prevalence, seed_words
+        As in `LDA`; "pc" learns how shares depend on metadata before it trains.
     topic_word_prior : float, optional
         Smoothing of the topics, by default 0.05. For "pc", but not for "softmax", it is D min(n, 200)/200V if that is
         more, for D documents of n tokens on average and V words.

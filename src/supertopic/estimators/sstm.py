@@ -21,6 +21,7 @@ from supertopic.checks import check_choice
 from supertopic.coefficients import CoefPrior
 from supertopic.documents.labels import Read, Target, as_codes, as_numbers
 from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.estimators.shared.reading.seed_words import SeedWords
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.chains import by_chain, diagnose, have_mixed
@@ -53,6 +54,7 @@ class SSTM(SupervisedEstimator):
     sigma: float | str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = 0.1
     prevalence: str | Sequence[str] | SharePrior | None = None
+    seed_words: SeedWords | None = None
     topic_word_prior: float | str = 0.1
     supervision: float | None = 1.0
     collapsed: bool = True
@@ -196,6 +198,8 @@ class SSTMRegressor(RegressorMixin, SSTM):
         nu, for y standardised; "auto" draws it too, 1/nu ~ Gamma(2, 1).
     sigma : float or "auto"
         The deviation of y round the intercept plus eta·Zbar; "auto" draws it too.
+    prevalence, seed_words
+        As in `LDA`.
     doc_topic_prior, topic_word_prior : float, or "auto"
         alpha and beta; "auto" climbs the likelihood of the topics drawn (Minka's fixed point).
     supervision : float

@@ -122,6 +122,7 @@ def check_fitted(fitted: Fitted, arrays: Mapping[str, np.ndarray], n_topics: int
     """
     check_arrays(fitted, arrays, n_topics)
     _check_topics(fitted)
+    _check_seeds(fitted)
     _check_response(fitted)
     if fitted.vocabulary.vectorizer is not None:
         _check_vectorizer(fitted.vocabulary.vectorizer, fitted.vocabulary.n_words)
@@ -167,6 +168,20 @@ def _check_prior(prior: SharePrior, arrays: Mapping[str, np.ndarray]) -> None:
             raise ValueError(f"{name} holds NaN or infinity")
         if name != "prior_error":
             prior.check(found)
+
+
+def _check_seeds(fitted: Fitted) -> None:
+    """Refuse pseudo-counts of words or topics that are not there."""
+    seeds = fitted.spec.schema.seeds
+    if seeds is None:
+        return
+    limits = {"words": fitted.vocabulary.n_words, "topics": fitted.n_topics, "counts": 1 << 40}
+    for name, most in limits.items():
+        found = getattr(seeds, name)
+        if found.dtype != np.int64 or found.shape != seeds.words.shape or found.ndim != 1:
+            raise ValueError(f"the seed words have {name} of another shape or type")
+        if len(found) and not 0 <= found.min() <= found.max() < most:
+            raise ValueError(f"the seed words have {name} outside of their range")
 
 
 def _check_topics(fitted: Fitted) -> None:

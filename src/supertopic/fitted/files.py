@@ -15,6 +15,7 @@ from supertopic.documents.embeddings import Block
 from supertopic.documents.labels import Target
 from supertopic.documents.names import read_labels
 from supertopic.documents.vectorizer import Vectorizer
+from supertopic.emissions.seeds import Seeds
 from supertopic.fitted.checks import check_fitted, check_params, check_schema
 from supertopic.fitted.fitted import Certainty, Fitted, Members, Vocabulary
 from supertopic.fitted.spec import Schema, Spec, Tokens
@@ -267,12 +268,13 @@ def _plain_schema(schema: Schema) -> dict[str, Any]:
         "supervision": schema.supervision,
         **({} if schema.prior is None else {"prior": plain_prior(schema.prior)}),
         **({} if schema.block is None else {"block": schema.block.about()}),
+        **({} if schema.seeds is None else {"seeds": dict(vars(schema.seeds))}),
     }
 
 
 def _read_schema(plain: Any) -> Schema:
     found = decode(plain)
-    if not isinstance(found, dict) or {*found, "prior", "block"} != {one.name for one in fields(Schema)}:
+    if not isinstance(found, dict) or {*found, "prior", "block", "seeds"} != {one.name for one in fields(Schema)}:
         raise ValueError("y and the covariates are not described as a fit does")
     tokens = found["tokens"]
     return Schema(
@@ -286,6 +288,7 @@ def _read_schema(plain: Any) -> Schema:
         supervision=found["supervision"],
         prior=read_prior(found["prior"]) if "prior" in found else None,
         block=Block.restore(found["block"]) if "block" in found else None,
+        seeds=Seeds(**found["seeds"]) if "seeds" in found else None,
     )
 
 

@@ -15,6 +15,7 @@ from supertopic.documents.covariates import Columns, Scaling
 from supertopic.documents.embeddings import Block
 from supertopic.documents.known import Known
 from supertopic.documents.labels import Target, as_codes, as_table
+from supertopic.emissions.seeds import Seeds
 from supertopic.inference.settings import Engine
 from supertopic.model import Model
 from supertopic.priors.base import SharePrior
@@ -53,6 +54,7 @@ class Schema:
     tokens: Tokens | None = None  # of the documents that were fitted
     supervision: float = 1.0
     prior: SharePrior | None = None  # on topic shares, where metadata is part of it
+    seeds: Seeds | None = None  # words that topics begin with
     block: Block | None = None  # what embeddings stand for: the last of the covariates
 
     @property

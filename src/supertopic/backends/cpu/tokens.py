@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.cpu.groups import sweep_groups
+from supertopic.emissions.seeds import Seeds
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.kernels.gibbs_topics import draw_log_gammas, exponentiate, normalise
 from supertopic.kernels.gibbs_words import sweep_task
@@ -23,6 +24,7 @@ class HostTokens:
     def __init__(self, tokens: layout.Tokens, n_topics: int, seed: int, backend: Backend) -> None:
         self.tokens, self.n_topics, self.seed, self.backend = tokens, n_topics, seed, backend
         self.lengths, self.n_tokens = tokens.doc_length, len(tokens.doc)
+        self.seeds = Seeds.none()
         self.word_topic = np.zeros((tokens.word_ptr.shape[1] - 1, n_topics), dtype=np.int32)
         self.topic_count = np.zeros(n_topics, dtype=np.int64)
         self._scratch = [layout.make_scratch(n_topics) for _ in range(len(tokens.word_ptr))]
@@ -41,6 +43,7 @@ class HostTokens:
             layout.count_words(self.tokens.word_ptr, topic, start, stop, self.word_topic)
 
         self.backend.over_range(len(self.word_topic), count)
+        self.seeds.add_to(self.word_topic)
         self.topic_count = self.word_topic.sum(axis=0, dtype=np.int64)
         self.documents = layout.count_topics(self.tokens, topic, self.n_topics, run=self.backend.all)
 

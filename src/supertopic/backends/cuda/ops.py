@@ -33,6 +33,8 @@ class CudaOps:
     def check(self, model: Any) -> None:
         if type(model.emission) not in (DirichletTopics, DeviceTopics):
             raise no_form(f"the emission {model.emission.name!r}")
+        if len(model.emission.seeds):
+            raise no_form("seed_words")
         if model.one_topic:
             raise no_form("documents of one topic each")
         if model.per_token:

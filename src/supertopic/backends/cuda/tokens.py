@@ -11,6 +11,7 @@ from supertopic.backends.cuda.arrays import Matrix, distributions, padded, warps
 from supertopic.backends.cuda.e_step import which_of
 from supertopic.backends.cuda.kernels import gibbs as kernels
 from supertopic.backends.cuda.memory import sent
+from supertopic.emissions.seeds import Seeds
 from supertopic.priors.base import Rows
 
 _MASK = (1 << 64) - 1
@@ -37,6 +38,7 @@ class DeviceTokens:
         self._doc_ptr = sent(np.concatenate([[0], np.cumsum(self.lengths)]), np.int64)
         self._order = sent(np.argsort(-self.lengths, kind="stable"), np.int32)
         self._width = Matrix.empty(1, n_topics).width
+        self.seeds = Seeds.none()
         self.take(np.zeros(self.n_tokens, dtype=np.uint16))
 
     def of_topics(self, n_topics: int) -> DeviceTokens:

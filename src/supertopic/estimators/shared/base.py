@@ -27,6 +27,7 @@ from supertopic.documents.names import read_labels, read_words
 from supertopic.documents.streams import Stream, refuse_beside
 from supertopic.documents.vectorizer import Vectorizer
 from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.estimators.shared.reading.seed_words import find_seeds
 from supertopic.estimators.shared.results.by_batches import METHODS, by_batches
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.notebook import model_html
@@ -200,11 +201,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 for part in X.parts(found.vocabulary.vectorizer, n_features=found.vocabulary.n_words):
                     yield Training.unlabelled(part.corpus, part.known)
 
-            spec = self._spec(self._with_prior(Schema(), (one.known for one in batches())))
+            schema = self._with_prior(Schema(), (one.known for one in batches()))
+            spec = self._spec(self._with_seeds(schema, found.sample, found.vocabulary, found.n_documents))
             return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), self._start(), refit=False))
         corpus, vocabulary = self._read(X)
         training = Training.unlabelled(corpus, Known.of(len(corpus), **beside))
-        spec = self._spec_of(self._with_prior(Schema(), [training.known]), corpus)
+        schema = self._with_seeds(self._with_prior(Schema(), [training.known]), corpus, vocabulary)
+        spec = self._spec_of(schema, corpus)
         self._take(fit(spec, training, self._seed_of_fit(), vocabulary, self._start()))
         warn_empty(corpus)
         return self
@@ -222,7 +225,10 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self.fitted_ = same
             return self
         require_whole(self, "n_topics")
-        schema = self._with_prior(Schema(), [known]) if before is None else before.spec.schema
+        if before is None:
+            schema = self._with_seeds(self._with_prior(Schema(), [known]), corpus, vocabulary)
+        else:
+            schema = before.spec.schema
         return self._step(self._spec(schema), Training.unlabelled(corpus, known), vocabulary)
 
     def _with_prior(self, schema: Schema, known: Iterable[Known]) -> Schema:
@@ -234,6 +240,17 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if asked is None:
             return schema
         return replace(schema, prior=asked.prepared(Known.join(known), self._model(schema).doc_topic_prior))
+
+    def _with_seeds(
+        self, schema: Schema, corpus: Corpus, vocabulary: Vocabulary, n_documents: int | None = None
+    ) -> Schema:
+        """With the words that topics begin with; n_documents : if there will be more than those of `corpus`."""
+        given = getattr(self, "seed_words", None)
+        if given is None:
+            return schema
+        require_whole(self, "n_topics")
+        totals = np.asarray(corpus.counts.sum(axis=0)).ravel() * ((n_documents or len(corpus)) / max(len(corpus), 1))
+        return replace(schema, seeds=find_seeds(given, vocabulary, totals, int(self.n_topics)))
 
     def _share_prior(self, schema: Schema, alpha: Any) -> SharePrior:
         """The prior on topic shares; alpha : as users give it, where metadata is no part of it."""

@@ -106,7 +106,7 @@ class SupervisedEstimator(TopicEstimator):
         read, known = self._read_y(y, len(corpus)), Known.of(len(corpus), **beside)
         covariates, known = known.widened(covariates)
         schema, seed = self._schema(read, corpus, **self._columns_of(covariates, known)), self._seed_of_fit()
-        schema = self._with_prior(schema, [known])
+        schema = self._with_seeds(self._with_prior(schema, [known]), corpus, vocabulary)
         weight, numbers = known.weights * self._label_weight(read.column, read.classes), None
         if known.embeddings is not None:
             schema, numbers = embedded(schema, known, read.column, weight, seed)
@@ -151,6 +151,7 @@ class SupervisedEstimator(TopicEstimator):
         schema = self._schema(read, found.sample, found.n_documents, **beside)
         read_parts = partial(stream.parts, found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
         schema = self._with_prior(schema, (part.known for part in read_parts()))
+        schema = self._with_seeds(schema, found.sample, found.vocabulary, found.n_documents)
         seed, response = self._seed_of_fit(), schema.response
 
         def labelled() -> Iterator[tuple[Part, Known, np.ndarray, np.ndarray]]:
@@ -195,7 +196,7 @@ class SupervisedEstimator(TopicEstimator):
         covariates, known = known.widened(covariates)
         if before is None:
             schema = self._first_schema(y, corpus, classes, **self._columns_of(covariates, known, more_follow=True))
-            schema = self._with_prior(schema, [known])
+            schema = self._with_seeds(self._with_prior(schema, [known]), corpus, vocabulary)
         else:
             if (same := warned_unknown(before, corpus)) is not None:
                 self.fitted_ = same
@@ -289,9 +290,10 @@ class SupervisedEstimator(TopicEstimator):
             raise ValueError(f"{which}: a canonical link needs a positive linear predictor; use link='log'")
         collapsed = self._engine().collapsed
         prior = self._topic_word_prior(schema, response)
+        emission = make_emission(self._emission_name(), topic_word_prior=prior, collapsed=collapsed)
         return Model(
             n_topics=self.n_topics,
-            emission=make_emission(self._emission_name(), topic_word_prior=prior, collapsed=collapsed),
+            emission=emission if schema.seeds is None else emission.seeded(schema.seeds),
             doc_topic_prior=self._share_prior(schema, self._alpha(schema)),
             response=response,
             coef_prior=self._coef_prior(),

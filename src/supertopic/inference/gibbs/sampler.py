@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from supertopic.backends.base import Backend, TokenTopics
-from supertopic.emissions.dirichlet import integrable_prior
+from supertopic.emissions.dirichlet import integrable_prior, seeds_of
 from supertopic.inference.batches import Batch
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.gibbs.spread import spread_tokens
@@ -42,6 +42,7 @@ class Sampler:
         given, backend = (task.counts, task.model.n_topics, task.seed), task.backend
         tokens: TokenTopics = spread_tokens(*given, backend) if backend.remote else backend.ops.tokens(*given)
         shares, prior = task.model.doc_topic_prior, integrable_prior(task.model.emission)
+        tokens.seeds = seeds_of(task.model.emission)
         return cls(tokens, shares, task.batch, prior, task.seed, task.backend)
 
     @property
@@ -81,6 +82,8 @@ class Sampler:
         out = room.reshape(-1)[: len(room) * n_found].reshape(len(room), n_found)
         found = online_counts(task.counts, n_found, alpha, self.seed, self.backend, out=out)
         if parts == 1:
+            found = self.tokens.seeds.arranged(found)
+            self.tokens.seeds.add_to(found)
             self._draw_given(found)
             return
         few = self.tokens.of_topics(n_found)
@@ -129,7 +132,8 @@ class Sampler:
         self.backend.over_range(
             len(by_word), lambda start, stop: layout.sum_values(word_topic, values, start, stop, by_word)
         )
-        return float(words + by_word.sum()) + self._log_documents()
+        seeds = self.tokens.seeds.log_norm(self.prior, *word_topic.shape)
+        return float(words + by_word.sum()) + seeds + self._log_documents()
 
     def _log_documents(self) -> float:
         """log p(topics of the tokens), topic shares integrated out."""

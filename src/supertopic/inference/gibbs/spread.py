@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.base import Backend, reads_only, total
 from supertopic.backends.cpu.tokens import HostTokens, padded_alpha, topic_histogram
+from supertopic.emissions.seeds import Seeds
 from supertopic.kernels import gibbs_layout as layout
 from supertopic.kernels.gibbs_words import sweep_task
 
@@ -135,6 +136,7 @@ class SpreadTokens:
         self.lengths, self.n_tokens = tokens.doc_length, len(tokens.doc)
         self._spread = backend.spread(TokenGroups(tokens, n_topics))
         self._here = self.of_topics(n_topics)  # for what concerns no document
+        self.seeds = Seeds.none()
         self._count(self._here.word_topic)
 
     def of_topics(self, n_topics: int) -> HostTokens:
@@ -162,6 +164,7 @@ class SpreadTokens:
         return np.concatenate(list(self._spread.map(doc_topic_of)))
 
     def _count(self, word_topic: np.ndarray) -> None:
+        self.seeds.add_to(word_topic)
         self.word_topic, self.topic_count = word_topic, word_topic.sum(axis=0, dtype=np.int64)
 
 

@@ -33,7 +33,7 @@ from supertopic.backends import make_backend
 from supertopic.backends.base import Backend
 from supertopic.backends.cpu.groups import sweep_groups
 from supertopic.coefficients import CoefPrior
-from supertopic.emissions.dirichlet import integrable_prior
+from supertopic.emissions.dirichlet import integrable_prior, seeds_of
 from supertopic.inference.batches import Batch
 from supertopic.inference.first_topics import first_state
 from supertopic.inference.gibbs.augmentation import SweepDraws
@@ -234,6 +234,7 @@ class SupervisedSampler:
         self.topic, self.coef, self.dispersion, self.alpha = topic, coef, dispersion, alpha
         self.word_topic[:] = 0
         layout.add_words(self.tokens.word, topic, 0, len(topic), self.word_topic)
+        seeds_of(self.model.emission).add_to(self.word_topic)
         self.topic_count = self.word_topic.sum(axis=0, dtype=np.int64)
         self.backend.over_range(
             len(self.lengths),

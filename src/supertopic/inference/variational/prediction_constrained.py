@@ -32,7 +32,7 @@ from typing import Any, cast
 import numpy as np
 
 from supertopic.backends.base import Backend, Combine, Spread, total
-from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.emissions.dirichlet import DirichletTopics, seeds_of
 from supertopic.inference.after.calibration import told_apart
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather, labelled
@@ -147,6 +147,7 @@ class Trainer:
             shares.end(rows, batch.counts, spread)
             rate = self.rate * (1.0 - self.climb.steps / n_steps)
             prior = topic_prior(task.model) / self.n_tokens
+            pull_to_seeds(task.model, stats.topics, topics, 1.0 / self.n_tokens)
             topics = self.climb.step(topics, stats.topics, prior, rate, task.backend.ops)
             values += stats.words / self.n_tokens + stats.labels / self.n_labels
         train = self.train
@@ -426,6 +427,14 @@ def topic_prior(model: Model) -> float:
     """The exponent of b in the topics' prior, as in collapsed inference: the mode under Dirichlet(prior + 1)."""
     assert isinstance(model.emission, DirichletTopics)
     return model.emission.prior
+
+
+def pull_to_seeds(model: Model, gradient: np.ndarray, topics: np.ndarray, scale: float) -> None:
+    """Add the gradient of the log-density of seed words' pseudo-counts to that of the topics (V, K)."""
+    seeds = seeds_of(model.emission)
+    if len(seeds):
+        pull = scale * seeds.counts / np.maximum(seeds.at(topics), 1e-12)
+        np.add.at(gradient, (seeds.words, seeds.topics), pull.astype(np.float32))
 
 
 def over_shares(spread: Spread, function: Callable[..., Any], *arguments: Any, combine: Combine = add) -> Any:

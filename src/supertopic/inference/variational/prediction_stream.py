@@ -29,6 +29,7 @@ from supertopic.inference.variational.prediction_constrained import (
     check_task,
     mini_batches,
     over_shares,
+    pull_to_seeds,
     topic_prior,
 )
 from supertopic.inference.variational.prediction_local import PredictionStats, Scales, prediction_step
@@ -143,6 +144,7 @@ def climb_batch(
     scales = Scales(1.0 / n_tokens, 1.0 / n_labels, _SHARES, ADJOINT)
     stats = total(spread.map(prediction_step, model, state, topics, scales))
     scale = n_documents / len(batch)
+    pull_to_seeds(model, stats.topics, topics, 1.0 / (scale * n_tokens))
     climb.step(topics, stats.topics, topic_prior(model) / (scale * n_tokens), rate, task.backend.ops)
     response, coef = model.response, state.coef.astype(np.float64)
     found = over_shares(spread, equations, response, coef, state.dispersion)
