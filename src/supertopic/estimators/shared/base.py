@@ -49,6 +49,7 @@ from supertopic.fitted.certainty.chains import to_arviz
 from supertopic.fitted.checks import check_params
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Vocabulary
+from supertopic.fitted.regroup import merged_groups, regrouped, require_regroupable
 from supertopic.fitted.share_priors import Prevalence, as_prior
 from supertopic.fitted.spec import AsItIs, Finish, Place, Schema, Spec
 from supertopic.fitted.streaming import fit_batch, fit_stream, survey, warned_unknown
@@ -570,6 +571,40 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.topic_labels_ = read_labels(labels, len(self.components_))
         self.fitted_ = replace(self.fitted_, labels=self.topic_labels_)
         return self
+
+    def merge_topics(self, topics: Sequence[Any]) -> Self:
+        """Make one topic of several, in this model: the first of them then stands for all, and those behind move up.
+
+        topics : numbers or labels, such as [3, 5]; or several such lists
+        """
+        several = all(isinstance(one, Sequence) and not isinstance(one, str) for one in topics)
+        groups = [[topic_place(self, one) for one in group] for group in (topics if several else [topics])]
+        if not groups or min(map(len, groups)) < 2:
+            raise ValueError(f"topics: got {topics!r}, expected two topics at least that become one")
+        return self._regroup(merged_groups(groups, len(self.components_)))
+
+    def drop_topics(self, topics: Sequence[Any]) -> Self:
+        """Leave topics out of this model; their share of a document goes to the others, in proportion."""
+        gone = {topic_place(self, one) for one in topics}
+        return self._regroup([[k] for k in range(len(self.components_)) if k not in gone])
+
+    def reorder_topics(self, order: Sequence[Any]) -> Self:
+        """Give topics other numbers: order[0] becomes topic 0."""
+        places = [topic_place(self, one) for one in order]
+        if sorted(places) != list(range(len(self.components_))):
+            raise ValueError(f"order: got {len(places)} topics, expected each of the {len(self.components_)} once")
+        return self._regroup([[place] for place in places])
+
+    def _regroup(self, groups: list[list[int]]) -> Self:
+        check_is_fitted(self, "fitted_")
+        require_regroupable(self.fitted_)
+        if not groups:
+            raise ValueError("topics: got all of them, expected some that stay")
+        if not isinstance(self.doc_topic_prior, (str, float, int)):
+            given = np.asarray(self.doc_topic_prior, dtype=np.float64)
+            self.set_params(doc_topic_prior=[float(given[group].sum()) for group in groups])
+        self.set_params(n_topics=len(groups))
+        return self._take(regrouped(self.fitted_, self._spec(self.fitted_.spec.schema), groups))
 
     # --- reading ------------------------------------------------------------------------------------------------
 
