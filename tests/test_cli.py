@@ -148,7 +148,7 @@ def test_explain_puts_words_to_topics(tmp_path, model):
 def test_fit_of_a_stream_a_mixture_and_samples(tmp_path, data):
     for options in (["--stream"], ["--model", "mixture"], ["--model", "mixture", "--inference", "gibbs"],
                     ["--inference", "gibbs", "--iterations", 20, "--seed", 3]):  # fmt: skip
-        done = run("fit", data, "--text", "body", "-k", 2, *options, "-o", tmp_path / "m.supertopic")
+        done = run("fit", data, "--text", "body", "-k", 2, *options, "--force", "-o", tmp_path / "m.supertopic")
         assert done.exit_code == 0, done.output
         assert "80, 2 empty" in done.stdout and " 936" in done.stdout
         assert len(json.loads(run("topics", tmp_path / "m.supertopic", "--json").stdout)) == 2
@@ -159,10 +159,10 @@ def test_stop_words_are_left_out_as_in_python(tmp_path):
     german = [f"{word} in der Stadt, am Abend so schnell wie die anderen" for word in MONEY.split()]
     for texts, language in ((english, "English"), (german, "German")):
         pd.DataFrame({"text": texts}).to_csv(tmp_path / "data.csv", index=False)
-        done = run("fit", tmp_path / "data.csv", "-k", 2, "--iterations", 2, "-o", tmp_path / "m.supertopic")
+        done = run("fit", tmp_path / "data.csv", "-k", 2, "--iterations", 2, "-o", tmp_path / f"{language}.supertopic")
         assert f"{language} stop words left out (--stop-words none keeps them)" in done.stdout
         mine = supertopic.LDA(2, max_iter=2).fit(texts)
-        fitted = supertopic.load(tmp_path / "m.supertopic")
+        fitted = supertopic.load(tmp_path / f"{language}.supertopic")
         assert fitted.feature_names_in_.tolist() == mine.feature_names_in_.tolist()
         assert {"English": "the", "German": "der"}[language] in mine.vectorizer_.stop_words_
         assert "without stop words" in mine._repr_html_()

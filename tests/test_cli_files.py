@@ -66,21 +66,22 @@ def test_a_model_is_not_replaced_by_its_predictions(data, model, tmp_path):
 def test_a_file_of_the_users_is_replaced_with_force_only(data, model, tmp_path, content):
     notes, table = tmp_path / "notes.txt", tmp_path / "table.csv"
     notes.write_bytes(content), table.write_bytes(content)
-    assert "notes.txt is already there and is no model" in fails(*fit(data, notes))
+    assert "notes.txt is already there: choose" in fails(*fit(data, notes))
     assert "table.csv is already there: choose" in fails("predict", model, data, "--text", "body", "--out", table)
     assert "table.csv is already there" in fails("select", data, "--text", "body", "-k", 2, "--out", table)
     assert "notes.txt is already there" in fails("select", data, "--text", "body", "-k", 2, "--plot", notes)
-    assert "notes.txt is already there and is no model" in fails("demo", "--out", notes)
+    assert "notes.txt is already there: choose" in fails("demo", "--out", notes)
     assert "is the file of the page" in fails("demo", "--out", tmp_path / "one", "--page", tmp_path / "one")
+    assert f"{model} is already there: choose another file, or replace it with --force" in fails(*fit(data, model))
     assert notes.read_bytes() == table.read_bytes() == content
     assert run(*fit(data, notes, "--force")).exit_code == 0
     assert run("predict", model, data, "--text", "body", "--out", table, "--force").exit_code == 0
     assert len(load(notes).components_) == 2 and "topic" in pd.read_csv(table)
 
 
-def test_a_model_replaces_a_model_and_an_empty_file(data, model, tmp_path):
+def test_an_empty_file_is_replaced_and_a_model_with_force(data, model, tmp_path):
     (tmp_path / "empty").touch()
-    assert run(*fit(data, model)).exit_code == 0
+    assert run(*fit(data, model, "--force")).exit_code == 0
     assert run(*fit(data, tmp_path / "empty")).exit_code == 0
 
 
@@ -88,7 +89,7 @@ def test_a_checkpoint_is_no_model_and_a_model_no_checkpoint(data, model, tmp_pat
     from supertopic.persistence import write_file
 
     write_file(tmp_path / "c", "checkpoint", {"fingerprint": {}}, {})
-    assert "is already there and is no model" in fails(*fit(data, tmp_path / "c"))
+    assert "is already there: choose another file" in fails(*fit(data, tmp_path / "c"))
     assert "is already there and is no checkpoint" in fails(*fit(data, tmp_path / "n", "--checkpoint", model))
     assert "is already there and is no checkpoint" in fails(*fit(data, tmp_path / "n", "--checkpoint", data))
     assert "is the file of the model" in fails(*fit(data, tmp_path / "n", "--checkpoint", tmp_path / "n"))
@@ -121,7 +122,7 @@ def test_two_columns_of_one_name(data, tmp_path, separator):
     assert run(*fit(path, tmp_path / "n")).exit_code == 0  # they are not asked for
     stdin = path.read_text()
     if separator == ",":
-        assert "The table has two columns 'stars'" in fails(*fit("-", tmp_path / "n", *given), stdin=stdin)
+        assert "The table has two columns 'stars'" in fails(*fit("-", tmp_path / "o", *given), stdin=stdin)
 
 
 @pytest.mark.parametrize("wrong", ["inf", "-inf", "1e200", "1" + "0" * 400])
@@ -134,4 +135,6 @@ def test_a_target_that_is_not_finite_is_refused(data, tmp_path, wrong):
     (tmp_path / "wrong.csv").write_text("\n".join(text) + "\n")
     evaluate = ["evaluate", out, tmp_path / "wrong.csv", "--text", "body", "--target", "stars"]
     assert "expected numbers up to 1e+15" in fails(*evaluate)
-    assert "expected numbers up to 1e+15" in fails(*fit(tmp_path / "wrong.csv", out, *given, "--response", "gaussian"))
+    assert "expected numbers up to 1e+15" in fails(
+        *fit(tmp_path / "wrong.csv", tmp_path / "n", *given, "--response", "gaussian")
+    )

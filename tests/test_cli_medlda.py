@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
 
 def fit(folder, column, *more):
     command = ("fit", folder / "data.csv", "--model", "medlda", "--text", "body", "--target", column, "-k", 2)
-    done = run(*command, "--iterations", 5, "-o", folder / f"{column}.supertopic", *more)
+    done = run(*command, "--iterations", 5, "--force", "-o", folder / f"{column}.supertopic", *more)
     assert done.exit_code == 0, done.output
     return done
 

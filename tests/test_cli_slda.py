@@ -25,7 +25,8 @@ def folder(tmp_path_factory):
 
 
 def fit(folder, column, *more):
-    done = run("fit", folder / "data.csv", "--model", "slda", "--text", "body", "--target", column, "-k", 2, *more)
+    given = ("--model", "slda", "--text", "body", "--target", column, "-k", 2, "--force")
+    done = run("fit", folder / "data.csv", *given, *more)
     assert done.exit_code == 0, done.output
     return done
 

@@ -10,8 +10,6 @@ from os import PathLike
 from types import MethodType, ModuleType
 from typing import Any
 
-import numpy as np
-
 _PREFIX = "plot_"
 # these take a selection, several models, and effects of metadata
 _NOT_OF_A_MODEL = ("plot_select", "plot_variation", "plot_topic_effects", "plot_topic_curves")
@@ -46,7 +44,7 @@ def draw(name: str, thing: Any, *, ax: Any = None, **options: Any) -> Any:
     if not isinstance(ax, (str, PathLike)):
         return plot(thing, ax=ax, **options)
     found = plot(thing, **options)
-    figure = (found.ravel()[0] if isinstance(found, np.ndarray) else found).figure
+    figure = (found.flat[0] if hasattr(found, "flat") else found).figure
     figure.savefig(ax)
     return figure
 

@@ -52,7 +52,7 @@ def demo(
 ) -> None:
     """Try it out: topics that predict, on the help texts of numpy, scipy and scikit-learn, in less than a minute."""
     if out is not None:
-        check_writable(out, force=force, model=True)
+        check_writable(out, force=force)
     if page is not None:
         check_writable(page, "--page", force=force)
     if os.path.realpath(out or MODEL) == os.path.realpath(page or PAGE):

@@ -126,15 +126,12 @@ def load_model(path: str, jobs: int | None = None) -> Any:
     return model if jobs is None else model.set_params(n_jobs=jobs)
 
 
-def check_writable(
-    path: str, option: str = "--out", *, inputs: Sequence[str] = (), force: bool = False, model: bool = False
-) -> None:
+def check_writable(path: str, option: str = "--out", *, inputs: Sequence[str] = (), force: bool = False) -> None:
     """Raise before any work is done if the file cannot be written, or if it holds something of the user's.
 
-    A model replaces a model. Any other file that is not empty is replaced only with --force, and an input never.
+    A file that is not empty, a model too, is replaced only with --force, and an input never.
 
     inputs : what the command reads
-    model : whether a model will be written, rather than a table or a picture
     """
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
@@ -146,21 +143,18 @@ def check_writable(
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{option}: the folder of {path} may not be written to")
     if os.path.isfile(path):
-        _check_replaceable(path, option, inputs, force, model)
+        _check_replaceable(path, option, inputs, force)
 
 
-def _check_replaceable(path: str, option: str, inputs: Sequence[str], force: bool, model: bool) -> None:
+def _check_replaceable(path: str, option: str, inputs: Sequence[str], force: bool) -> None:
     from supertopic.documents.readers import find_files
-    from supertopic.persistence import kind_of_file
 
     for source in inputs:
         files = [source] if os.path.isfile(source) else find_files(source) if source != "-" else []
         if any(os.path.samefile(path, file) for file in files):
             raise ValueError(f"{option}: {path} is read by this command: choose another file")
-    if force or os.path.getsize(path) == 0 or (model and kind_of_file(path) == "model"):
-        return
-    what = "is already there" + (" and is no model" if model else "")
-    raise ValueError(f"{option}: {path} {what}: choose another file, or replace it with --force")
+    if not force and os.path.getsize(path) > 0:
+        raise ValueError(f"{option}: {path} is already there: choose another file, or replace it with --force")
 
 
 def _choose_text(frame: pd.DataFrame, asked: str | None) -> str:

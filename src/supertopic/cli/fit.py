@@ -99,7 +99,7 @@ def fit(
         options["checkpoint"] = _checkpoint(checkpoint, given["checkpoint_every"], out)
     more: dict[str, Any] = {"vectorizer": tallying_vectorizer(**opt.word_params(given))}
     more["verbose"] = 0 if quiet else 2 if verbose else 1
-    check_writable(out, inputs=[data], force=force, model=True)
+    check_writable(out, inputs=[data], force=force)
     with _connected(given["scheduler"]) as client:
         if client is not None:
             more["backend"] = client
