@@ -12,6 +12,7 @@ from supertopic.datasets import simulate
 from supertopic.documents.embeddings import N_FOLDS, BlockSurvey
 from supertopic.documents.known import Known
 from supertopic.documents.labels import Target
+from supertopic.explore.page.payload import collect
 from supertopic.fitted.embeddings import EmbeddingSurvey, stands_for
 from supertopic.metrics import predictive_r2
 
@@ -126,7 +127,7 @@ def test_topics_do_not_see_them():
     assert abs(model.covariate_coef_["embeddings"].iloc[0]) > 0.5
 
 
-def test_explanations_call_them_by_name():
+def test_explanations_call_them_by_name(tmp_path):
     names = [f"x{place}" for place in range(3)]
     frame = pd.DataFrame(RNG.normal(size=(D, 3)), columns=names)
     model = SLDARegressor(4, max_iter=5, cross_fit=0).fit(X, Y, covariates=frame, embeddings=EMBEDDINGS)
@@ -135,6 +136,10 @@ def test_explanations_call_them_by_name():
     assert "embeddings" in set(told["word"])
     total = told["contribution"].sum() + model.intercept_
     assert abs(total - model.predict(X[:1], covariates=frame[:1], embeddings=EMBEDDINGS[:1])[0]) < 1e-3
+    page = collect(model, X[:40], Y[:40], covariates=frame[:40], embeddings=EMBEDDINGS[:40])
+    assert [one["name"] for one in page.facts["covariates"]] == [*names, "embeddings"]
+    with pytest.raises(ValueError, match="embeddings: got none"):
+        model.report(tmp_path / "page.html", X[:40], Y[:40], covariates=frame[:40])
     assert model.summary().iloc[-1]["coef"] == pytest.approx(model.covariate_coef_["embeddings"].iloc[0])
 
 

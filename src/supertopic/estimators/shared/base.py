@@ -514,7 +514,8 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def report(
         self, path: str | os.PathLike[str], X: object, y: object = None, *, metadata: object = None,
-        texts: object = None, names: object = None, covariates: object = None, effects: TopicEffects | None = None,
+        texts: object = None, names: object = None, covariates: object = None, embeddings: object = None,
+        effects: TopicEffects | None = None,
         title: str | None = None,
     ) -> None:  # fmt: skip
         """Write a page that explains the model on these documents: one HTML file that needs no network.
@@ -530,14 +531,14 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         metadata : a table with a row per document: further columns to group documents by
         texts : the texts of the documents, where X holds counts
         names : a name for each document
-        covariates : as in `predict`
+        covariates, embeddings : as in `predict`
         effects : what `estimate_effect` found, optional
         title : the heading of the page
         """
         # `explore` stands above the estimators, so that it is imported when it is asked for
         page = import_module("supertopic.explore.page")
         more = {"metadata": metadata, "texts": texts, "names": names, "covariates": covariates, "title": title}
-        page.write_report(self, path, X, y, effects=effects, **more)
+        page.write_report(self, path, X, y, embeddings=embeddings, effects=effects, **more)
 
     @available_if(has_sampler)
     def to_arviz(self) -> Any:

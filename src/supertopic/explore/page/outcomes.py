@@ -69,12 +69,13 @@ class Outcomes:
         return bool(self.found)
 
 
-def outcomes_of(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outcomes:
+def outcomes_of(estimator: Any, corpus: Corpus, y: Any, covariates: Any, embeddings: Any = None) -> Outcomes:
     """The outcomes of a fitted estimator for these documents; none for topics alone."""
     if estimator.fitted_.spec.schema.targets:
-        return _of_responses(estimator, corpus, y, covariates)
-    if covariates is not None:
-        raise ValueError(f"covariates: got a value, but {type(estimator).__name__} has none; expected None")
+        return _of_responses(estimator, corpus, y, {"covariates": covariates, "embeddings": embeddings})
+    if covariates is not None or embeddings is not None:
+        name = "embeddings" if covariates is None else "covariates"
+        raise ValueError(f"{name}: got a value, but {type(estimator).__name__} has none; expected None")
     if is_classifier(estimator) and isinstance(getattr(estimator, "classes_", None), np.ndarray):
         return _of_posterior(estimator, corpus, y)
     return Outcomes()
@@ -91,15 +92,16 @@ def _of_posterior(estimator: Any, corpus: Corpus, y: Any) -> Outcomes:
     return Outcomes([Outcome(name, "class", classes, [], codes, chances, chances.argmax(axis=1))])
 
 
-def _of_responses(estimator: Any, corpus: Corpus, y: Any, covariates: Any) -> Outcomes:
+def _of_responses(estimator: Any, corpus: Corpus, y: Any, given: dict[str, Any]) -> Outcomes:
     n_documents, fitted = len(corpus), estimator.fitted_
     schema = fitted.spec.schema
-    found = predict(fitted, corpus, schema.encode(covariates, Known(n_documents)))
+    known = Known.of(n_documents, embeddings=given["embeddings"])
+    found = predict(fitted, corpus, schema.encode(given["covariates"], known))
     parts = [_describe(fitted, place, target, part) for place, (target, part) in enumerate(fitted.spec.parts)]
     score, shares = found.scores.score, np.asarray(found.scores.mean_topics, dtype=np.float64)
     if schema.one_against_rest:
         codes = _codes(y, n_documents, schema.classes)
-        chances = np.asarray(estimator.predict_proba(corpus, covariates=covariates))
+        chances = np.asarray(estimator.predict_proba(corpus, **given))
         classes = [str(label) for label in schema.classes]
         return Outcomes(
             [Outcome("class", "class", classes, parts, codes, chances, chances.argmax(axis=1))], score, shares

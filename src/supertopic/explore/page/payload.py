@@ -42,7 +42,8 @@ class Payload:
 
 def collect(
     estimator: TopicEstimator, X: object, y: object = None, *, metadata: object = None, texts: object = None,
-    names: object = None, covariates: object = None, effects: object = None, title: str | None = None,
+    names: object = None, covariates: object = None, embeddings: object = None, effects: object = None,
+    title: str | None = None,
 ) -> Payload:  # fmt: skip
     """All that the page needs; the arguments are those of `model.report`."""
     if not hasattr(estimator, "engines"):
@@ -56,7 +57,7 @@ def collect(
     payload = Payload({"prevalence": prevalence})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)  # the page counts them
-        outcomes = outcomes_of(estimator, corpus, y, covariates)
+        outcomes = outcomes_of(estimator, corpus, y, covariates, embeddings)
         if y is not None and outcomes.scores is None:  # one column at most is predicted; others are there to look at
             columns += _as_metadata(y, len(corpus))[len(outcomes.found) :]
         shares = np.asarray(estimator.transform(corpus) if outcomes.shares is None else outcomes.shares)
