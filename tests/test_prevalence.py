@@ -14,6 +14,7 @@ from supertopic.fitted.share_priors import Standard
 from supertopic.metrics import align_topics
 from supertopic.priors.dirichlet import DirichletPrior
 from tests import naive_pc
+from tests.cli_tools import misused, run
 from tests.priors import documents
 
 pytestmark = pytest.mark.filterwarnings("ignore:Documents without a word")
@@ -228,3 +229,18 @@ def test_classes_whose_prevalence_is_known(data):
     model = SLDAClassifier(3, prevalence="~ party", max_iter=5, cross_fit=3).fit(counts, y, metadata=metadata)
     chances = model.predict_proba(sp.csr_matrix(counts), metadata=metadata)
     assert chances.shape == (800, 2) and (model.classes_[chances.argmax(axis=1)] == y).mean() > 0.8
+
+
+def test_the_command_line_takes_a_formula_and_seeds(data, tmp_path):
+    counts, metadata, *_ = data
+    words = np.array([f"w{place:02d}" for place in range(counts.shape[1])])
+    texts = [" ".join(np.repeat(words[row.indices], row.data.astype(int))) for row in map(counts.getrow, range(300))]
+    metadata[:300].assign(text=texts).to_csv(tmp_path / "data.csv", index=False)
+    (tmp_path / "seeds.txt").write_text("first: w03 w04\n", encoding="utf-8")
+    out, more = tmp_path / "m.supertopic", ["--prevalence", "~ party + year", "--seed-words", tmp_path / "seeds.txt"]
+    run("fit", tmp_path / "data.csv", "--text", "text", "--topics", "3", "--iterations", "3", *more, "--out", out)
+    model = load(out)
+    assert sorted(set(model.prevalence_coef_.term)) == ["(average)", "party=right", "year"]
+    assert model.topic_labels_ == ["first", None, None]
+    wrong = ["--prevalence", "~ exp(party)", "--text", "text", "--out", tmp_path / "other.supertopic"]
+    assert "expected spline(column, 5)" in misused("fit", tmp_path / "data.csv", *wrong)

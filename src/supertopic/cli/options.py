@@ -131,6 +131,7 @@ FITTING = {
         "auto",
     ),
     "words": Option(None, "Words predict beside the topics, with a sparse prior (slda, medlda).", bool),
+    "seed_words": _text(None, "Words that topics begin with: JSON, or lines such as 'sport: match, coach*'.", "FILE"),
     "max_nonzero": _number("At most so many topics may have an effect (sstm)."),
     "chains": _number(
         "Chains of the sampler, from different seeds; the topics are those of the best (sstm; slda with gibbs)."
