@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from supertopic import LDA, MixtureOfCategoricals, SLDAClassifier, SLDARegressor, Stream, Vectorizer, select_topics
-from supertopic.metrics import coherence, perplexity, predictive_r2, stability
+from supertopic.metrics import coherence, exclusivity, perplexity, predictive_r2, stability
 from supertopic.selection import TopicSelection, _one_standard_error
 
 WORDS = [f"w{i:02d}" for i in range(12)]
@@ -178,6 +178,19 @@ def test_the_fewest_topics_within_one_standard_error(mean, error, name, best):
     assert (f"({top} topics)" in found.reason) == (top != best)
     assert ("more topics may do better still" in found.reason) == (top == best == 40)
     assert ("the fewest that were tried" in found.reason) == (top == best == 5)
+
+
+def test_exclusivity_is_measured_on_request_and_a_plot_is_written_to_a_path(corpus, tmp_path):
+    names = ["nats_per_token", "coherence", "stability", "exclusivity"]
+    rows = np.arange(90)
+    splits = [(rows[rows % 2 != k], rows[rows % 2 == k]) for k in range(2)]
+    found = select_topics(LDA(max_iter=2), corpus[1], n_topics=[2], cv=splits, n_seeds=2, measures=names)
+    models = [LDA(2, max_iter=2, random_state=0).fit(corpus[1][train]) for train, _ in splits]
+    by_hand = np.mean([exclusivity(model, min(10, model.n_features_in_)).mean() for model in models])
+    assert found.table.loc[2, "exclusivity"] == pytest.approx(by_hand)
+    found.plot(tmp_path / "k.pdf")
+    assert (tmp_path / "k.pdf").stat().st_size > 1000
+    assert "exclusivity" not in select_topics(LDA(max_iter=1), corpus[1], n_topics=[2], cv=2, n_seeds=1).table
 
 
 def test_a_plot_has_a_panel_per_measure(monkeypatch, corpus):

@@ -27,7 +27,7 @@ from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_corpus,
 from supertopic.documents.labels import guess_response
 from supertopic.documents.streams import Stream
 from supertopic.html_tables import curve_svg, frame_html
-from supertopic.metrics import coherence, perplexity, stability
+from supertopic.metrics import coherence, exclusivity, perplexity, stability
 from supertopic.plots_of import draw
 from supertopic.progress import track
 
@@ -43,7 +43,9 @@ MEASURES = {
     "nats_per_token": ("held-out nats per token", False),
     "coherence": ("NPMI coherence", True),
     "stability": ("stability over seeds", True),
+    "exclusivity": ("exclusivity (FREX)", True),
 }
+_ASKED_FOR = ("exclusivity",)  # measures that are left out by default
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,8 @@ def select_topics(
     cv : int, splitter or list of (train, test)
         Folds, shuffled (and stratified for classes) with ``random_state``. Give a list of splits if documents form
         groups.
-    measures : subset of {"prediction", "nats_per_token", "coherence", "stability"}, optional
-        By default all that apply; fewer save time.
+    measures : subset of {"prediction", "nats_per_token", "coherence", "stability", "exclusivity"}, optional
+        By default all that apply but exclusivity; fewer save time.
     random_state : int
     n_seeds : int
         Number of fits on all documents whose topics are compared for "stability", at most 100; 1 leaves it out.
@@ -290,11 +292,16 @@ class _Trials:
         top_n = min(10, model.n_features_in_)
         return float(coherence(model, self.documents.take(test), "npmi", top_n=top_n).mean())
 
+    def exclusivity(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
+        """Mean over the topics."""
+        return float(exclusivity(model, min(10, model.n_features_in_)).mean())
+
 
 _FIGURES: dict[str, Callable[[_Trials, Any, np.ndarray, Corpus], float]] = {
     "prediction": _Trials.prediction,
     "nats_per_token": _Trials.nats_per_token,
     "coherence": _Trials.coherence,
+    "exclusivity": _Trials.exclusivity,
 }
 
 
@@ -328,7 +335,7 @@ def _check_measures(measures: Iterable[str] | None, supervised: bool, n_seeds: i
         name for name in MEASURES if (supervised or name != "prediction") and (n_seeds > 1 or name != "stability")
     ]
     if measures is None:
-        return possible
+        return [name for name in possible if name not in _ASKED_FOR]
     asked = [measures] if isinstance(measures, str) else list(measures)
     wrong = next((name for name in asked if name not in possible), None)
     if wrong is not None or not asked:

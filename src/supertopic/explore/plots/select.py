@@ -19,11 +19,11 @@ def plot_select(selection: TopicSelection, *, ax: Axes | None = None) -> np.ndar
     Parameters
     ----------
     selection : what `select_topics` returns
-    ax : array of four matplotlib Axes, optional
+    ax : array of four matplotlib Axes, optional; of more than four measures, two for each row of panels
 
     Returns
     -------
-    (2, 2) array of Axes; those without a measure are hidden
+    (2, 2) array of Axes, or larger; those without a measure are hidden
     """
     if not isinstance(selection, TopicSelection):
         raise TypeError(f"selection: got {type(selection).__name__}, expected what select_topics returns")
@@ -38,16 +38,18 @@ def plot_select(selection: TopicSelection, *, ax: Axes | None = None) -> np.ndar
 
 def _panels(ax: Axes | None, n: int) -> np.ndarray:
     plt = style.pyplot()
+    n_rows = max(2, (n + 1) // 2)
     if ax is None:
-        rows = [1.0, 1.0 if n > 2 else 0.01]
+        rows = [1.0, 1.0 if n > 2 else 0.01, *[1.0] * (n_rows - 2)]
         size = (style.COLUMN, 1.35 * sum(rows) + 0.25)
-        return plt.subplots(2, 2, figsize=size, layout="constrained", height_ratios=rows)[1]
+        return plt.subplots(n_rows, 2, figsize=size, layout="constrained", height_ratios=rows)[1]
     from matplotlib.axes import Axes
 
     given = np.asarray(ax, dtype=object)
-    if given.size != 4 or not all(isinstance(one, Axes) for one in given.ravel()):
-        raise TypeError(f"ax: got {type(ax).__name__}, expected four matplotlib Axes, such as plt.subplots(2, 2) gives")
-    return given.reshape(2, 2)
+    if given.size != 2 * n_rows or not all(isinstance(one, Axes) for one in given.ravel()):
+        expected = f"expected {2 * n_rows} matplotlib Axes, such as plt.subplots({n_rows}, 2) gives"
+        raise TypeError(f"ax: got {type(ax).__name__}, {expected}")
+    return given.reshape(n_rows, 2)
 
 
 def _curve(ax: Axes, selection: TopicSelection, name: str) -> None:
