@@ -291,7 +291,8 @@ def check_climb():
     rng = np.random.default_rng(6)
     topics = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32)
     gradient = rng.normal(size=topics.shape).astype(np.float32)
-    slow, quick = Climb.of(topics), Climb.of(topics).on(CUDA.ops)
+    anchor = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32)
+    slow, quick = Climb.of(topics, anchor), Climb.of(topics, anchor).on(CUDA.ops)
     there, here = quick.topics(CUDA.ops), slow.topics(THREADS.ops)
     for _ in range(2):
         here = slow.step(here, gradient.copy(), 0.01, 0.05, THREADS.ops)

@@ -61,7 +61,7 @@ def difference_gradient(loss: Callable[[np.ndarray], float], at: np.ndarray, ste
     return found
 
 
-def logit_gradient(topics: np.ndarray, gradient: np.ndarray, prior: float) -> np.ndarray:
+def logit_gradient(topics: np.ndarray, gradient: np.ndarray, prior: float | np.ndarray) -> np.ndarray:
     """The gradient of an objective + prior·sum log b with respect to log b, columns of b kept normalised.
 
     gradient : (V, K) that of the objective with respect to b
@@ -70,8 +70,13 @@ def logit_gradient(topics: np.ndarray, gradient: np.ndarray, prior: float) -> np
     return found - topics * found.sum(axis=0)
 
 
-def adam(topics: np.ndarray, gradients: list[np.ndarray], prior: float, rates: list[float]) -> tuple[np.ndarray, ...]:
-    """(log b, mean, square) after steps of Adam on log b, by the book: momentum 0.9, memory of squares 0.99."""
+def adam(
+    topics: np.ndarray, gradients: list[np.ndarray], prior: float | np.ndarray, rates: list[float]
+) -> tuple[np.ndarray, ...]:
+    """(log b, mean, square) after steps of Adam on log b, by the book: momentum 0.9, memory of squares 0.99.
+
+    prior : the exponent of b in its prior, one number or (V, K) of them
+    """
     logits, mean, square = np.log(topics), np.zeros_like(topics), np.zeros_like(topics)
     for step, (gradient, rate) in enumerate(zip(gradients, rates, strict=True), 1):
         b = np.exp(logits) / np.exp(logits).sum(axis=0)

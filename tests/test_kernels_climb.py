@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
 from supertopic.inference.batches import Batch
-from supertopic.inference.variational.climb import Climb
+from supertopic.inference.variational.climb import SETTINGS, Climb
 from tests import naive_pc
 
 
@@ -32,6 +32,33 @@ def test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads():
     np.testing.assert_allclose(topics, climb.topics(Threads(1).ops), rtol=2e-5)
     np.testing.assert_allclose(topics.sum(axis=0), 1.0, rtol=1e-5)
     assert np.abs(climb.average - logits).max() < np.abs(np.log(start) - logits).max()
+
+
+def test_topics_are_pulled_towards_their_anchor_as_by_words_of_it():
+    rng = np.random.default_rng(2)
+    start, anchor = (rng.dirichlet(np.ones(200), 4).T.astype(np.float32) for _ in range(2))
+    gradients, rates = list(rng.normal(size=(20, 200, 4))), list(np.linspace(0.05, 0.01, 20))
+    climb = Climb.of(start, anchor)
+    with Threads(2) as threads:
+        topics = climb.topics(threads.ops)
+        for gradient, rate in zip(gradients, rates, strict=True):
+            topics = climb.step(topics, gradient.astype(np.float32), 0.02, rate, threads.ops)
+    by_book = naive_pc.adam(start.astype(float), gradients, 0.02 + SETTINGS.pull / 4 * anchor, rates)
+    np.testing.assert_allclose(climb.logits, by_book[0], atol=2e-4)
+    np.testing.assert_allclose(climb.mean, by_book[1], atol=1e-4 * np.abs(by_book[1]).max())
+    again = Climb.restore(climb.arrays(), climb.steps)
+    np.testing.assert_array_equal(again.anchor, anchor)
+
+
+def test_without_labels_topics_end_at_their_anchor():
+    rng = np.random.default_rng(3)
+    start, anchor = (rng.dirichlet(np.ones(30), 2).T.astype(np.float32) for _ in range(2))
+    climb = Climb.of(start, anchor)
+    with Threads(1) as threads:
+        topics = climb.topics(threads.ops)
+        for rate in np.linspace(0.05, 0.0, 600):
+            topics = climb.step(topics, np.zeros_like(start), 0.0, rate, threads.ops)
+    np.testing.assert_allclose(topics, anchor, atol=2e-3)
 
 
 def test_words_that_are_dropped_are_not_there():

@@ -186,9 +186,10 @@ class LocalOps(Protocol):
         ...
 
     def climb(
-        self, topics: Any, gradient: Any, prior: float, rates: Sequence[float], kept: tuple[Any, Any, Any, Any]
-    ) -> Any:
-        """A step of Adam on log b along the gradient of an objective + prior·sum log b; the topics b after it.
+        self, topics: Any, gradient: Any, prior: float, pull: float, anchor: Any, rates: Sequence[float],
+        kept: tuple[Any, Any, Any, Any],
+    ) -> Any:  # fmt: skip
+        """A step of Adam on log b along the gradient of an objective + sum (prior + pull·anchor) log b; b after it.
 
         topics, gradient : (V, K); they are overwritten
         rates : how far the step goes (`Rates`); kept : log b, Adam's moments and the average of log b, which move

@@ -139,7 +139,8 @@ class SLDA(SupervisedEstimator):
         return CoefPrior.parse(self.coef_prior, self.coef_scale, self.n_topics)
 
     def _alpha(self, schema: Schema) -> Any:
-        return default_alpha(schema.tokens, self.n_topics) if self.doc_topic_prior is None else self.doc_topic_prior
+        given = self.doc_topic_prior
+        return default_alpha(schema.tokens, self.n_topics, schema.response) if given is None else given
 
     def _topic_word_prior(self, schema: Schema, response: Response) -> float:
         given = self.topic_word_prior

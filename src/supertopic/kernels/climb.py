@@ -12,10 +12,11 @@ PART = 64  # words; few enough for a sum in float32
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
-def weigh_gradient(start, stop, topics, prior, gradient, sums):
-    """gradient_wk = gradient_wk b_wk + prior for the words of parts [start, stop), and sums_pk over those of part p.
+def weigh_gradient(start, stop, topics, prior, pull, anchor, gradient, sums):
+    """gradient_wk = gradient_wk b_wk + prior + pull anchor_wk for the words of parts [start, stop), and their sums_pk.
 
-    topics : (V, K) float32, b; gradient : (V, K) float32, in and out; prior : float32; sums : (parts, K) float32, out
+    topics : (V, K) float32, b; gradient : (V, K) float32, in and out; sums : (parts, K) float32, out
+    prior, pull : float32; anchor : (V, K) float32
     """
     n_words, n_topics = topics.shape
     for part in range(start, stop):
@@ -23,7 +24,7 @@ def weigh_gradient(start, stop, topics, prior, gradient, sums):
             sums[part, k] = np.float32(0.0)
         for w in range(part * PART, min((part + 1) * PART, n_words)):
             for k in range(n_topics):
-                value = gradient[w, k] * topics[w, k] + prior
+                value = gradient[w, k] * topics[w, k] + (prior + pull * anchor[w, k])
                 gradient[w, k] = value
                 sums[part, k] += value
 

@@ -16,15 +16,15 @@ _WORDS_AT_ONCE = 1024
 
 
 def climb(
-    topics: np.ndarray, gradient: np.ndarray, prior: float, rates: Sequence[float], kept: tuple[Any, Any, Any, Any],
-    backend: Backend,
+    topics: np.ndarray, gradient: np.ndarray, prior: float, pull: float, anchor: np.ndarray, rates: Sequence[float],
+    kept: tuple[Any, Any, Any, Any], backend: Backend,
 ) -> np.ndarray:  # fmt: skip
     """As `LocalOps.climb`."""
     n_parts, given = -(-len(topics) // PART), np.array(rates, dtype=np.float32)
     sums = np.empty((n_parts, topics.shape[1]), dtype=np.float32)
 
     def weigh(start: int, stop: int) -> None:
-        weigh_gradient(start, stop, topics, np.float32(prior), gradient, sums)
+        weigh_gradient(start, stop, topics, np.float32(prior), np.float32(pull), anchor, gradient, sums)
 
     def move(start: int, stop: int) -> None:
         climb_words(start, stop, gradient, totals, given, topics, *kept, sums)

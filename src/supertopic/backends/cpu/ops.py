@@ -54,10 +54,10 @@ class CpuOps:
         return distributions(logits, self.backend.all)
 
     def climb(
-        self, topics: np.ndarray, gradient: np.ndarray, prior: float, rates: Sequence[float],
-        kept: tuple[Any, Any, Any, Any],
+        self, topics: np.ndarray, gradient: np.ndarray, prior: float, pull: float, anchor: np.ndarray,
+        rates: Sequence[float], kept: tuple[Any, Any, Any, Any],
     ) -> np.ndarray:  # fmt: skip
-        return climb(topics, gradient, prior, rates, kept, self.backend)
+        return climb(topics, gradient, prior, pull, anchor, rates, kept, self.backend)
 
     def tokens(self, counts: sp.csr_matrix, n_topics: int, seed: int) -> HostTokens:
         return HostTokens.of(counts, n_topics, seed, self.backend)

@@ -74,9 +74,10 @@ class CudaOps:
         return distributions(logits)
 
     def climb(
-        self, topics: Any, gradient: Any, prior: float, rates: Sequence[float], kept: tuple[Any, Any, Any, Any]
-    ) -> Matrix:
-        return climb(topics, gradient, prior, rates, kept)
+        self, topics: Any, gradient: Any, prior: float, pull: float, anchor: Any, rates: Sequence[float],
+        kept: tuple[Any, Any, Any, Any],
+    ) -> Matrix:  # fmt: skip
+        return climb(topics, gradient, prior, pull, anchor, rates, kept)
 
     def tokens(self, counts: sp.csr_matrix, n_topics: int, seed: int) -> DeviceTokens:
         return DeviceTokens(counts, n_topics, seed)

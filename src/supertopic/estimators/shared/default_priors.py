@@ -1,13 +1,16 @@
 """Priors that suit the documents, where users name none and topics are trained for the prediction ("pc").
 
-    alpha = min(n, 25) / K, 1 at most              n: tokens of the mean document
+    alpha = min(n, 25) / K, 1 at most              n: tokens of the mean document; for a softmax
+    alpha = (400 / n, from 4 to 10) / K            for other responses
     topic-word prior = D min(n, 200) / 200 V       D documents, V words; 0.05 at least
 
-A document of a line keeps its own say. Words overfit: a seldom word can stand for the few labels of its documents, and
-topics that lean to even words keep seldom words from telling topics apart. In a corpus in which all words are seldom,
-that would take its telling words, too; in a long document no one word says much, and less of it is wanted. A softmax,
-whose topics tell many classes apart, gains nothing by it, and its topics would read worse. What these numbers were
-chosen on: `slda.prediction_settings` in experiments/RESULTS.md.
+With few pseudo-tokens a document is about few topics, which then read better; a short one is about few anyway, and
+predicts worse with fewer, as a softmax does. A document of a line keeps its own
+say. Words overfit: a seldom word can stand for the few labels of its documents, and topics that lean to even words keep
+seldom words from telling topics apart. In a corpus in which all words are seldom, that would take its telling words,
+too; in a long document no one word says much, and less of it is wanted. A softmax, whose topics tell many classes
+apart, gains nothing by it, and its topics would read worse. What these numbers were chosen on:
+`slda.prediction_settings` in experiments/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -21,20 +24,28 @@ from supertopic.responses.several import parts_of
 
 _TOTALS = 5.0, 25.0  # pseudo-tokens of a document, at least and at most
 _MOST = 1.0  # alpha of a topic
+_FEW, _FEW_TOTALS = 400.0, (4.0, 10.0)  # the same, times tokens, and its limits, where topics are pulled
 _SMOOTHING = 0.05  # of topics, at least
 _PER_PSEUDO_TOKEN = 200.0  # tokens of a word
 _LONG = 200.0  # tokens of a document that the topic-word prior sees at most
 
 
-def default_alpha(tokens: Tokens | None, n_topics: int) -> float:
+def default_alpha(tokens: Tokens | None, n_topics: int, response: Response | None = None) -> float:
     """Alpha of each topic; tokens : None for engines to which they do not matter."""
+    if tokens is not None and response is not None and not _has_softmax(response):
+        total = float(np.clip(_FEW / max(tokens.per_document, 1.0), *_FEW_TOTALS))
+        return min(_MOST, total / n_topics)
     total = _TOTALS[1] if tokens is None else float(np.clip(tokens.per_document, *_TOTALS))
     return min(_MOST, total / n_topics)
 
 
 def default_smoothing(tokens: Tokens | None, response: Response) -> float:
     """The topic-word prior."""
-    if tokens is None or any(isinstance(part.response, Softmax) for part in parts_of(response)):
+    if tokens is None or _has_softmax(response):
         return _SMOOTHING
     seen = _LONG / max(tokens.per_document, _LONG)  # the part of a document's tokens that counts
     return max(_SMOOTHING, seen * tokens.per_word / _PER_PSEUDO_TOKEN)
+
+
+def _has_softmax(response: Response) -> bool:
+    return any(isinstance(part.response, Softmax) for part in parts_of(response))

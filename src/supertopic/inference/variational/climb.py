@@ -24,6 +24,7 @@ class Climbing(NamedTuple):
     batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
     batch_size: int = 256  # documents of a batch at most, unless an epoch would have more than …
     most_batches: int = 64
+    pull: float = 0.05  # how much the topics at the start count beside all words, as pseudo-tokens of a topic
 
     def size(self, n_documents: int) -> int:
         """Documents of a batch."""
@@ -31,6 +32,7 @@ class Climbing(NamedTuple):
 
 
 SETTINGS = Climbing()
+_NAMES = "logits", "mean", "square", "average"
 
 
 class Rates(NamedTuple):
@@ -52,16 +54,18 @@ class Climb:
     square: np.ndarray
     average: np.ndarray  # of the logits over the last steps
     steps: int = 0
+    anchor: Any = None  # (V, K) topics that the objective pulls towards
 
     @classmethod
-    def of(cls, topics: np.ndarray) -> Climb:
+    def of(cls, topics: np.ndarray, anchor: Any = None) -> Climb:
         logits = np.log(np.asarray(topics) + np.float32(1e-12))
-        return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy())
+        return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy(), anchor=anchor)
 
     def on(self, ops: LocalOps) -> Climb:
         """With its arrays where these operations are."""
+        anchor = None if self.anchor is None else ops.place(self.anchor)
         logits, mean, square, average = map(ops.place, self._arrays)
-        return Climb(logits, mean, square, average, self.steps)
+        return Climb(logits, mean, square, average, self.steps, anchor)
 
     @property
     def _arrays(self) -> tuple[Any, Any, Any, Any]:
@@ -78,11 +82,16 @@ class Climb:
     def step(self, topics: object, gradient: object, prior: float, rate: float, ops: LocalOps) -> Any:
         """One step of Adam along the gradient of an objective + prior·sum log b; returns the topics after it.
 
+        Topics with an anchor b0 have the logarithm of a Dirichlet density in the objective, too, pull/K sum b0 log b:
+        words of the anchor's topics, as many as a part of the corpus.
+
         topics : (V, K) where the last step ended; they are overwritten
         gradient : (V, K) that of the objective with respect to b; it is overwritten
         """
         self.steps += 1
-        return ops.climb(topics, gradient, prior, self.rates(rate), self._arrays)
+        pull = 0.0 if self.anchor is None else SETTINGS.pull / topics.shape[1]
+        anchor = topics if self.anchor is None else self.anchor
+        return ops.climb(topics, gradient, prior, pull, anchor, self.rates(rate), self._arrays)
 
     def rates(self, rate: float) -> Rates:
         """How far the step just begun goes."""
@@ -93,9 +102,9 @@ class Climb:
     @classmethod
     def restore(cls, arrays: dict[str, np.ndarray], steps: int) -> Climb:
         """From what `arrays` gave, which is taken out of `arrays`."""
-        logits, mean, square, average = (arrays.pop(name) for name in ("logits", "mean", "square", "average"))
-        return cls(logits, mean, square, average, steps)
+        logits, mean, square, average = (arrays.pop(name) for name in _NAMES)
+        return cls(logits, mean, square, average, steps, arrays.pop("anchor", None))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        names = ("logits", "mean", "square", "average")
-        return {name: np.asarray(array) for name, array in zip(names, self._arrays, strict=True)}
+        anchor = {} if self.anchor is None else {"anchor": np.asarray(self.anchor)}
+        return {name: np.asarray(array) for name, array in zip(_NAMES, self._arrays, strict=True)} | anchor

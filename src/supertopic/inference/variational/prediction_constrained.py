@@ -59,6 +59,7 @@ from supertopic.inference.variational.prediction_start import (
 )
 from supertopic.model import Model, State, restore_state
 from supertopic.responses.base import Response
+from supertopic.responses.classes import Softmax
 from supertopic.responses.several import parts_of
 
 _SHARES = LocalLimits(20, 1e-3)  # in a step; documents start from where the epoch before left them
@@ -237,15 +238,20 @@ class Course(Engine):
         raise NotImplementedError
 
     def start(self) -> None:
-        topics, state = first_topics(self.task, self.train), first_prediction_state(self.task)
+        topics, state = first_topics(self.task, self.train, self._documents()), first_prediction_state(self.task)
         state.alpha = first_alpha(self.task, self.train, topics)
-        trainer = self.trainer = self.make(state, Climb.of(topics).on(self.task.backend.ops))
+        anchor = None if isinstance(self.task.model.response, Softmax) else topics
+        trainer = self.trainer = self.make(state, Climb.of(topics, anchor).on(self.task.backend.ops))
         topics = trainer.topics()
         first = state = trainer.solve(topics, first=True)
         if len(trainer.held):  # the topics that it starts from may already be the best
             self.value, state = trainer.judge(topics, state)
         trainer.state = first
         self.best = trainer.result(topics, state)
+
+    def _documents(self) -> Batch:
+        """Whose words the first topics are found in."""
+        return self.task.batch
 
     @property
     def _asks(self) -> bool:
@@ -293,7 +299,7 @@ class Course(Engine):
     def _over_all(self) -> Trainer:
         """A Trainer of all documents that goes on from the best epoch."""
         best, rate = self.best, max(1.0 - self.best_at / self.trainer.n_epochs, SETTINGS.last_rate)
-        climb = Climb.of(self._searched()).on(self.task.backend.ops)
+        climb = Climb.of(self._searched(), self.trainer.climb.anchor).on(self.task.backend.ops)
         state = replace(best, word_topic=best.word_topic[:0])
         trainer = self.trainer.over_all(state, climb, self.trainer.rate * rate, _n_last(self.best_at))
         trainer.state = trainer.keep_dispersion(trainer.solve(trainer.topics(), first=True), best)

@@ -1,4 +1,6 @@
-"""Where prediction-constrained training starts: LDA's topics, max-margin topics for a softmax, or an earlier fit's."""
+"""Where prediction-constrained training starts: topics that quick passes agree on, max-margin topics for a softmax, or
+an earlier fit's. Topics other than a softmax's are pulled towards where they start (`Climb.anchor`).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import numpy as np
 from supertopic.backends.base import total
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.batches import Batch, labelled
-from supertopic.inference.first_topics import first_state
+from supertopic.inference.first_topics import AGREEING, first_state
 from supertopic.inference.settings import EMSettings
 from supertopic.inference.task import Task, Watch
 from supertopic.inference.variational.batch import fit_batch
@@ -23,8 +25,8 @@ from supertopic.responses.base import NoResponse
 from supertopic.responses.classes import Softmax
 from supertopic.responses.margin import Hinge
 
-_START_STEPS, _MARGIN_STEPS = 10, 60  # of EM without y, and of max-margin EM at most …
-_START_STEPS_OF_FOLDS, _MARGIN_STEPS_OF_FOLDS = 5, 12  # … and where another fit has found the best epoch
+_START_STEPS, _MARGIN_STEPS = 3, 60  # of EM without y, and of max-margin EM at most …
+_MARGIN_STEPS_OF_FOLDS = 12  # … and where another fit has found the best epoch
 _PRIOR_STEPS = 5
 _LIMITS = LocalLimits(30, 1e-2)
 
@@ -40,18 +42,22 @@ class Searched(DocumentTerms):
         return self
 
 
-def first_topics(task: Task, train: Batch) -> np.ndarray:
-    """b (V, K): LDA's topics after a few steps of EM, max-margin topics for a softmax, or those of an earlier fit."""
+def first_topics(task: Task, train: Batch, documents: Batch) -> np.ndarray:
+    """b (V, K): topics that quick passes agree on, max-margin topics for a softmax, or those of an earlier fit.
+
+    documents : those whose words the topics are found in; words say nothing of labels that are held out
+    """
     if isinstance(task.start_terms, Searched):
         return task.start_terms.topics
     if task.start is not None:
         return task.model.emission.probabilities(task.start.word_topic, by_word=True)
     if isinstance(task.model.response, Softmax):
         return _margin_topics(task, train)
-    model, batch = _without_y(task.model, train)
-    state = first_state(replace(task, model=model, batch=batch, labels=None))
+    model, batch = _without_y(task.model, documents)
+    n_passes = 1 if task.settings.of_fold else AGREEING  # a fold makes do with one
+    state = first_state(replace(task, model=model, batch=batch, labels=None), n_passes)
     spread, terms = task.backend.spread(batch), DocumentTerms()
-    for step in range(_START_STEPS_OF_FOLDS if task.settings.of_fold else _START_STEPS):
+    for step in range(_START_STEPS):
         weights = model.emission.expect(state.word_topic, task.backend)
         given = (model, replace(state, word_topic=weights), weights, _LIMITS, terms)
         stats = total(spread.map(local_step, *given, step == 0))

@@ -114,6 +114,9 @@ class PredictionStream(Course):
         self.source = Source(epoch, n_documents, held_out, task.seed)
         self.train, self.held = self.source.samples()
 
+    def _documents(self) -> Batch:
+        return self.train
+
     def make(self, state: State, climb: Climb) -> Trainer:
         task, parts = self.task, (self.train, self.held)
         return StreamTrainer(task, *parts, state, climb, SETTINGS.rate, task.settings.max_iter, self.source)
@@ -167,7 +170,7 @@ def fit_partial(
         state = first_prediction_state(task)
     if climb is None:
         begun = len(state.word_topic) > 0
-        topics = first_topics(replace(task, start=state if begun else None), task.batch)
+        topics = first_topics(replace(task, start=state if begun else None), task.batch, task.batch)
         climb = Climb.of(topics)
         if not begun:
             state.alpha = first_alpha(task, task.batch, topics)

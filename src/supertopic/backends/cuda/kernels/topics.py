@@ -217,14 +217,15 @@ def divide_topics(n_words, totals, width, topics):
 
 
 @as_kernel
-def weigh_gradient(n_words, n_topics, topics, gradient, prior, width, parts):
-    """gradient = gradient·topics + prior, and its sums over the words of each part."""
+def weigh_gradient(n_words, n_topics, topics, gradient, prior, pull, anchor, width, parts):
+    """gradient = gradient·topics + prior + pull·anchor, and its sums over the words of each part."""
     k = cuda.threadIdx.x
     first, last = _words(cuda.blockIdx.x, n_words)
     total = 0.0
     for w in range(first, last):
         at = np.int64(w) * width + k
-        found = gradient[at] * topics[at] + np.float32(prior) if k < n_topics else np.float32(0.0)
+        added = np.float32(prior) + np.float32(pull) * anchor[at]
+        found = gradient[at] * topics[at] + added if k < n_topics else np.float32(0.0)
         gradient[at] = found
         total += np.float64(found)
     parts[cuda.blockIdx.x * width + k] = total
