@@ -29,11 +29,20 @@ def drawn(n_documents=300, n_words=100, length=60, seed=0):
 @pytest.mark.parametrize(
     ("n_topics", "length", "alpha"), [(40, 200, 25 / 40), (40, 15, None), (5, 200, 1.0), (20, 1, 5 / 20)]
 )
-def test_alpha_is_as_much_as_a_document_but_25_at_most(n_topics, length, alpha):
+def test_alpha_of_a_softmax_is_as_much_as_a_document_but_25_at_most(n_topics, length, alpha):
     counts, y = drawn(length=length)
-    model = SLDARegressor(n_topics, counts="log", **FAST).fit(counts, y)
+    classes = np.digitize(y, np.quantile(y, [0.3, 0.6]))
+    model = SLDAClassifier(n_topics, response="softmax", counts="log", **FAST).fit(counts, classes)
     tokens = log_counts(counts).sum() / counts.shape[0]
     assert priors(model)[0] == pytest.approx(tokens / n_topics if alpha is None else alpha)
+
+
+@pytest.mark.parametrize(("n_topics", "length", "total"), [(40, 200, 4), (40, 60, None), (3, 200, 3), (20, 5, 10)])
+def test_documents_of_other_responses_are_about_few_topics(n_topics, length, total):
+    counts, y = drawn(length=length)
+    model = SLDARegressor(n_topics, counts="raw", **FAST).fit(counts, y)
+    tokens = counts.sum() / counts.shape[0]
+    assert priors(model)[0] == pytest.approx((400 / tokens if total is None else total) / n_topics)
 
 
 def test_a_softmax_keeps_its_topics():

@@ -5,12 +5,11 @@
     topic-word prior = D min(n, 200) / 200 V       D documents, V words; 0.05 at least
 
 With few pseudo-tokens a document is about few topics, which then read better; a short one is about few anyway, and
-predicts worse with fewer, as a softmax does. A document of a line keeps its own
-say. Words overfit: a seldom word can stand for the few labels of its documents, and topics that lean to even words keep
-seldom words from telling topics apart. In a corpus in which all words are seldom, that would take its telling words,
-too; in a long document no one word says much, and less of it is wanted. A softmax, whose topics tell many classes
-apart, gains nothing by it, and its topics would read worse. What these numbers were chosen on:
-`slda.prediction_settings` in experiments/RESULTS.md.
+predicts worse with fewer, as a softmax does. Words overfit: a seldom word can stand for the few labels of its
+documents, and topics that lean to even words keep seldom words from telling topics apart. In a corpus in which all
+words are seldom, that would take its telling words, too; in a long document no one word says much, and less of it is
+wanted. A softmax, whose topics tell many classes apart, gains nothing by it, and its topics would read worse. What
+these numbers were chosen on: `slda.prediction_settings` in experiments/RESULTS.md.
 """
 
 from __future__ import annotations
