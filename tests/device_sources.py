@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-CHECKED = "71ad370f9c7e4f49"
+CHECKED = "ee610dfac8635eaa"
 ROOT = Path(__file__).parent.parent
 KERNELS = ROOT / "src" / "supertopic" / "backends" / "cuda" / "kernels"
 
