@@ -89,7 +89,7 @@ class Climb:
         gradient : (V, K) that of the objective with respect to b; it is overwritten
         """
         self.steps += 1
-        pull = 0.0 if self.anchor is None else SETTINGS.pull / topics.shape[1]
+        pull = 0.0 if self.anchor is None else SETTINGS.pull / self.logits.shape[1]
         anchor = topics if self.anchor is None else self.anchor
         return ops.climb(topics, gradient, prior, pull, anchor, self.rates(rate), self._arrays)
 
