@@ -294,8 +294,8 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     def topics(self, n: int = 10) -> pd.DataFrame:
         """One row per topic: its class (None: shared), its share of the training documents, its n likeliest words."""
         frame = super().topics(n)
-        frame.insert(0, "class", pd.Series(self.topic_classes_, index=frame.index, dtype=object))
-        return frame
+        frame.insert(0, "class", pd.Series(self.topic_classes_, dtype=object))
+        return frame.sort_index()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

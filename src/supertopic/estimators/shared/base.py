@@ -418,10 +418,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return for_pyldavis(self._now, X)
 
     def topics(self, n: int = 10) -> pd.DataFrame:
-        """One row per topic: its share of the training documents (where kept), and its n most probable words."""
+        """One row per topic: its label if you gave any, its share of the training documents, its n likeliest words.
+
+        The largest share comes first.
+        """
         top = self.top_words(n).groupby("topic")["word"].agg(", ".join)
-        shares = self.fitted_.average_shares
-        return TopicFrame({"share": shares, "words": top.to_numpy()}, index=pd.RangeIndex(len(top), name="topic"))
+        labels, shares = topic_labels(self), self.fitted_.average_shares
+        columns: dict[str, Any] = {"label": labels} if any(labels) else {}
+        columns |= {"share": shares, "words": top.to_numpy()}
+        frame = TopicFrame(columns, index=pd.RangeIndex(len(top), name="topic"))
+        return frame.sort_values("share", ascending=False, kind="stable")
 
     def topic_info(self, X: object = None, n: int = 10) -> pd.DataFrame:
         """One row per topic, by number, with all that is known of it.

@@ -26,7 +26,7 @@ from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_eng
 from supertopic.estimators.shared.counts import choose_counts
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results import summaries
-from supertopic.estimators.shared.results.effects import effects_frame
+from supertopic.estimators.shared.results.effects import effect_line, effect_order, effects_frame, plain_effects
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.topic_info import topic_names
 from supertopic.estimators.shared.results.word_contributions import covariate_contributions, with_contributions
@@ -437,24 +437,28 @@ class SupervisedEstimator(TopicEstimator):
         return with_contributions(self._now, doc, super().explain_words(doc))
 
     def topics(self, n: int = 10) -> pd.DataFrame:
-        """One row per topic: its share of the training documents, its coefficients, and its n most probable words.
+        """One row per topic: its share of the training documents, its effects, and its n most probable words.
 
-        A column of coefficients for each response or class; if there is one only, the largest comes first. Printed
-        tables say below what a coefficient means, and have the coefficients of covariates there.
+        A column of effects (see `effects`) for each response or class. The largest effect comes first, or with several
+        classes, those topics that go with the first class most. Printed tables say below what an effect is, and have
+        the coefficients of covariates there.
         """
-        frame = super().topics(n)
-        table = self.coefficients_
-        for place, (name, column) in enumerate(zip(table.names, table.coef, strict=True)):
-            frame.insert(1 + place, f"coef {name}".strip(), column)
-        frame.attrs["below"] = summaries.lines_below(self.fitted_, table)
-        return frame.sort_values("coef", ascending=False) if "coef" in frame else frame
+        frame, table, fitted = super().topics(n), self.coefficients_, self.fitted_
+        found = plain_effects(fitted, table)
+        before = frame.columns.get_loc("words")
+        for place, name in enumerate(table.names):
+            effect = pd.Series(found.effect[:, place])
+            frame.insert(before + place, f"effect {name}".strip(), effect)
+        frame = frame.loc[effect_order(fitted, found)]
+        frame.attrs["below"] = [effect_line(fitted), *summaries.covariate_lines(table)]
+        return frame
 
     def summary(self, n: int = 6, probability: float = 0.9, adjust: str | None = None) -> pd.DataFrame:
         """A table of the coefficients: a row for the intercept, for each topic and for each covariate.
 
         Columns are coef, its standard error std, the ends lower and upper of an interval that holds it with the given
-        probability, the share of a topic, and its words; std, lower and upper where the model has errors. Topics with
-        the largest coefficients come first. Several responses, or classes with coefficients of their own, follow one
+        probability, the effect (see `effects`) and the share of a topic, and its words; std, lower and upper where the
+        model has errors. Topics with the largest effects come first. Several responses, or classes with coefficients of their own, follow one
         another. `coef_cov_` is the covariance.
 
         adjust : {"holm", "bh"}, optional

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,27 @@ def effect_line(fitted: Fitted, given: Range | None = None) -> str:
     )
 
 
-def effect_order(fitted: Fitted, found: Effects) -> np.ndarray:
-    """Topics from the first row of a table to the last: by the class they go with most, or by the first response.
+def plain_effects(fitted: Fitted, table: CoefficientTable) -> Effects:
+    """Effects without errors, which take most of the time."""
+    return topic_effects(fitted, replace(table, std=None))
 
-    The largest effect comes first.
-    """
+
+def effect_text(value: float, kind: str) -> str:
+    """An effect as people read it: "+0.52", "× 1.4", "+12.3 pp"."""
+    if kind == "ratio":
+        return f"× {value:.2f}" if 0.1 <= value < 100 else f"× {value:.2g}"
+    return (f"{value:+.1f} pp" if kind == "points" else f"{value:+.2g}").replace("-", "−")
+
+
+def topic_order(fitted: Fitted, table: CoefficientTable | None, found: Effects | None = None) -> np.ndarray:
+    """Topics from the first row of any table to the last: by share, or where there is a response, by effect."""
+    if table is None:
+        return np.argsort(-fitted.average_shares, kind="stable")
+    return effect_order(fitted, plain_effects(fitted, table) if found is None else found)
+
+
+def effect_order(fitted: Fitted, found: Effects) -> np.ndarray:
+    """By the class that topics go with most, or by the first response; the largest effect comes first."""
     effect = found.effect if fitted.classes is not None else found.effect[:, :1]
     best = effect.argmax(axis=1)
     return np.lexsort((-effect[np.arange(len(effect)), best], best))

@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.estimators.shared.results.effects import effect_text, topic_order
 from supertopic.estimators.shared.results.topic_info import topic_labels
 from supertopic.fitted.coefficients import CoefficientTable
-from supertopic.html_tables import bar_svg, dots_svg, number, shown, table_html, with_error, words_html
+from supertopic.fitted.effects import kinds_of, topic_effects
+from supertopic.html_tables import bar_svg, dots_svg, number, shown, table_html, words_html
+from supertopic.inference.after.effects import Effects
 
-_MOST_NUMBERS = 12  # columns of coefficients that are shown as numbers; more are dots only
+_MOST_NUMBERS = 12  # columns of effects that are shown as numbers; more are dots only
 
 
 def model_html(model: Any, n: int = 10) -> str:
-    """The model's parameters, and a table of its topics: the largest coefficient first, or class by class."""
+    """The model's parameters, and a table of its topics: the largest effect first, or class by class."""
     table, shares = getattr(model, "coefficients_", None), model.fitted_.average_shares
-    order = np.arange(len(model.components_)) if table is None else table.order()
+    found = None if table is None else topic_effects(model.fitted_, table)
+    order = topic_order(model.fitted_, table, found)
     columns: dict[str, list[str]] = {"topic": [str(k) for k in order]}
     labels = topic_labels(model)
     if any(labels):
@@ -31,8 +35,8 @@ def model_html(model: Any, n: int = 10) -> str:
         columns["class"] = [shown(label) for label in model.classes_]
     if len(shares) == len(order):
         columns["share"] = [f"{100 * shares[k]:.1f} % {bar_svg(shares[k], shares.max())}" for k in order]
-    if table is not None:
-        columns |= _coefficients(model, table, order)
+    if table is not None and found is not None:
+        columns |= _effects(model, table.names, found, order)
     found = model.top_words(n).groupby("topic")["word"].agg(list)
     columns["words"] = [words_html(found[k]) for k in order]
     body = table_html(columns, left=[name for name in ("label", "class", "words") if name in columns])
@@ -41,21 +45,26 @@ def model_html(model: Any, n: int = 10) -> str:
     )
 
 
-def _coefficients(model: object, table: CoefficientTable, order: np.ndarray) -> dict[str, list[str]]:
+def _effects(model: Any, names: list[str], found: Effects, order: np.ndarray) -> dict[str, list[str]]:
     """A column of numbers for each class or response, and one with a picture of all."""
-    ends, columns = table.ends(), {}
-    reach = np.abs(table.coef).max(axis=1)
-    if ends is not None:
-        reach = np.minimum(np.maximum(reach, np.abs(ends).max(axis=(0, 2))), 3 * reach)
+    kinds, columns, known = kinds_of(model.fitted_), {}, np.isfinite(found.std_error).any()
+    ratio = np.array(kinds) == "ratio"
+    effect, low, high = (
+        np.where(ratio, np.log(np.where(ratio, values, 1.0)), values)
+        for values in (found.effect, found.lower, found.upper)
+    )
+    reach = np.maximum(np.abs(effect).max(axis=0), 1e-12)
+    if known:
+        reach = np.minimum(np.maximum(reach, np.maximum(np.abs(low), np.abs(high)).max(axis=0)), 3 * reach)
     if isinstance(getattr(model, "classes_", None), np.ndarray):  # classes of one response have one unit
         reach = np.full(len(reach), reach.max())
-    if len(table.names) <= _MOST_NUMBERS:
-        for c, name in enumerate(table.names):
-            errors = [None] * table.coef.shape[1] if table.std is None else table.std[c]
-            columns[f"coef {name}".strip()] = [with_error(table.coef[c, k], errors[k]) for k in order]
-    width = 120.0 if len(table.names) == 1 else 26.0
-    picture = [dots_svg(table.coef[:, k], None if ends is None else ends[:, :, k], reach, width) for k in order]
-    columns["90 % interval" if ends is not None else "picture"] = picture
+    if len(names) <= _MOST_NUMBERS:
+        for c, name in enumerate(names):
+            columns[f"effect {name}".strip()] = [effect_text(found.effect[k, c], kinds[c]) for k in order]
+    width = 120.0 if len(names) == 1 else 26.0
+    ends = [np.stack([low[k], high[k]]) if known else None for k in order]
+    picture = [dots_svg(effect[k], own, reach, width) for k, own in zip(order, ends, strict=True)]
+    columns["90 % interval" if known else "picture"] = picture
     return columns
 
 
@@ -72,7 +81,7 @@ def _facts(model: Any, table: CoefficientTable | None) -> str:
         facts.append(f"response {escape(targets[0].response)}{name}")
     classes = getattr(model, "classes_", None)
     if table is not None and len(table.names) == 1 and isinstance(classes, np.ndarray) and len(classes) == 2:
-        facts.append(f"a positive coefficient is evidence for {shown(classes[1])}")
+        facts.append(f"effects on {shown(classes[1])}")
     if table is not None:
         pairs = zip(table.names, table.intercept, strict=True)
         levels = ", ".join(

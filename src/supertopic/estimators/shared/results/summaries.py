@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from supertopic.estimators.shared.results.effects import effect_line, plain_effects
 from supertopic.estimators.shared.results.units import unit_line
 from supertopic.fitted.coefficients import CoefficientTable, covariance, normal_ends
+from supertopic.fitted.effects import covariate_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.after.multiplicity import adjusted
@@ -30,13 +33,17 @@ def covariance_frames(fitted: Fitted, table: CoefficientTable) -> Any:
 def coefficient_table(
     fitted: Fitted, table: CoefficientTable, about: pd.DataFrame, probability: float, adjust: str | None = None
 ) -> pd.DataFrame:
-    """A row per term: columns coef, std, lower, upper, share, words; by column of the response where it has several.
+    """A row per term: columns coef, std, lower, upper, effect, share, words; by class or response if there are several.
 
     about : shares and words of the topics, in their own order
     adjust : a method of `multiplicity`, for a column p
     """
     labels, own = terms(table), slice(1, 1 + table.coef.shape[1])
     n_others = len(table.covariates)
+    effect = np.full((len(labels), len(table.names)), np.nan)
+    effect[own] = plain_effects(fitted, table).effect
+    if n_others:
+        effect[own.stop :] = covariate_effects(fitted, replace(table, std=None)).effect
     share = np.concatenate([[np.nan], about["share"], np.full(n_others, np.nan)])
     words = ["", *about["words"], *_references(fitted, table)]
     coef, errors = np.hstack([table.intercept[:, None], table.coef, table.others]), None
@@ -52,12 +59,13 @@ def coefficient_table(
             columns |= {"std": errors[place], "lower": ends[0][place], "upper": ends[1][place]}
         if p is not None:
             columns["p"] = p[place]
-        frame = pd.DataFrame({**columns, "share": share, "words": words}, index=pd.Index(labels, name="term"))
-        order = 1 + np.argsort(-table.coef[place], kind="stable")
+        columns |= {"effect": effect[:, place], "share": share, "words": words}
+        frame = pd.DataFrame(columns, index=pd.Index(labels, name="term"))
+        order = 1 + np.argsort(-effect[own, place], kind="stable")
         tables.append(frame.iloc[[0, *order, *range(own.stop, len(labels))]])
     several = len(tables) > 1
     found = TopicFrame(pd.concat(tables, keys=table.names, names=["response", "term"]) if several else tables[0])
-    found.attrs["below"] = [unit_line(fitted), *_group_line(fitted)]
+    found.attrs["below"] = [unit_line(fitted), effect_line(fitted), *_group_line(fitted)]
     found.attrs["own_units"] = labels[own.stop :]
     return found
 
@@ -72,11 +80,6 @@ def _p_values(coef: np.ndarray, errors: np.ndarray | None, adjust: str) -> np.nd
     return adjusted(found.ravel(), adjust).reshape(coef.shape)
 
 
-def lines_below(fitted: Fitted, table: CoefficientTable) -> list[str]:
-    """What stands below a printed table of topics: what a coefficient means, and the coefficients of covariates."""
-    return [unit_line(fitted), *_covariate_lines(table)]
-
-
 def _group_line(fitted: Fitted) -> list[str]:
     """Whose errors they are; nothing without groups."""
     n_groups = fitted.notes.get("n_groups")
@@ -85,7 +88,7 @@ def _group_line(fitted: Fitted) -> list[str]:
     )
 
 
-def _covariate_lines(table: CoefficientTable) -> list[str]:
+def covariate_lines(table: CoefficientTable) -> list[str]:
     """The coefficients of the covariates by name, a line for each response or class; none without covariates."""
     lines = []
     for place, column in enumerate(table.names if table.covariates else []):
