@@ -86,39 +86,46 @@ def test_options_of_the_response_reach_the_model(tmp_path, folder):
     assert supertopic.load(tmp_path / "m.st").classes_.tolist() == [0, 1]
 
 
-def test_topics_are_sorted_by_their_coefficient(number, classes):
+def test_topics_are_sorted_by_their_effect(number, classes):
     model = supertopic.load(number)
+    effects = model.effects().set_index("topic")
     lines = run("topics", number, "--words", 3).stdout.splitlines()
-    assert lines[0].split() == ["topic", "share", "coef", "±", "se", "words"]
-    rows = [line.split() for line in lines[2:]]
-    assert [int(row[0]) for row in rows] == np.argsort(-model.coef_).tolist()
-    assert float(rows[0][2]) == pytest.approx(model.coef_.max(), abs=0.01) and rows[0][4].rstrip(",") in MONEY
-    assert float(rows[0][3]) == pytest.approx(model.coef_std_[model.coef_.argmax()], abs=0.01)
+    assert lines[0].split() == ["topic", "share", "effect", "90", "%", "interval", "words"]
+    rows = [line.replace("−", "-").split() for line in lines[2:]]
+    assert [int(row[0]) for row in rows] == effects.index.tolist()
+    best = effects.iloc[0]
+    for place, name in ((2, "effect"), (3, "lower"), (5, "upper")):
+        assert float(rows[0][place]) == pytest.approx(best[name], rel=0.06)
+    assert rows[0][6].rstrip(",") in MONEY
     for k, topic in enumerate(json.loads(run("topics", number, "--json").stdout)):
         assert topic["coef"] == pytest.approx(model.coef_[k]) and topic["coef_std"] == pytest.approx(model.coef_std_[k])
+        assert topic["effect"] == pytest.approx(effects["effect"][k])
     tidy = pd.read_csv(io.StringIO(run("topics", number, "--csv").stdout))
-    assert list(tidy) == ["topic", "share", "coef", "coef_std", "rank", "word", "probability"]
+    figures = ["effect", "effect_lower", "effect_upper", "coef", "coef_std"]
+    assert list(tidy) == ["topic", "share", *figures, "rank", "word", "probability"]
     assert tidy.drop_duplicates("topic")["coef"].to_numpy() == pytest.approx(model.coef_)
     header = run("topics", classes).stdout.splitlines()[0]
-    assert "coef for dear" in header
-    assert "in log-odds; more speaks for dear." in run("topics", classes).stderr
+    assert "effect on dear" in header
+    assert "in percentage points of dear." in " ".join(run("topics", classes).stderr.split())
 
 
-def test_a_coefficient_for_every_class():
-    class Three(supertopic.SLDAClassifier):
-        coef_ = np.array([[1.0, 0.0, 5.0], [0.0, 3.0, 5.0], [0.0, 1.0, 5.5]])
-        classes_, intercept_ = np.array(["x", "y", "z"]), np.array([0.5, 0.6, 0.7])
-
-    del supertopic.fitted.files.ESTIMATORS["Three"]
-    model = Three()
-    assert list(shown.coefficients(model)) == ["coef_x", "coef_y", "coef_z"]
-    columns, order = shown.coefficient_columns(model)
-    assert columns == {"speaks for": ["x", "y", "z"], "by": ["+0.67", "+1.67", "+0.33"]} and order == [0, 1, 2]
-    words = {"word": ["a", "b"], "contribution x": [0.1, 0.2], "contribution y": [0.3, -0.4], "contribution z": [0, 0]}
-    added, average = shown.contributions(model, pd.DataFrame(words), "y")
-    assert added.tolist() == [0.3, -0.4] and average == 0.6
-    assert list(shown.coefficients(supertopic.LDA()) or []) == []
-    assert shown.contributions(model, pd.DataFrame(words), "w") is None
+def test_a_topic_stands_beside_the_class_that_it_goes_with(data):
+    frame = pd.read_csv(data)
+    three = np.array(["x", "y", "z"])[np.argsort(np.argsort(frame["price"])) * 3 // len(frame)]
+    model = supertopic.SLDAClassifier(4, max_iter=5, cross_fit=0).fit(frame["body"].tolist(), three)
+    assert list(shown.figures_of_topics(model))[:2] == ["effect_x", "effect_lower_x"]
+    columns, order = shown.effect_columns(model)
+    table = model.effects()
+    best = table.loc[table.groupby("topic")["effect"].idxmax()]
+    assert columns["goes with"] == best["class"].tolist()
+    assert columns["effect"] == [f"{value:+.1f} pp".replace("-", "−") for value in best["effect"]]
+    assert order == best.sort_values(["class", "effect"], ascending=[True, False])["topic"].tolist()
+    assert shown.figures_of_topics(supertopic.LDA()) is None
+    text = frame["body"].tolist()[0]
+    words = model.explain_words(text)
+    added, average = shown.contributions(model, words, "y")
+    assert added.tolist() == words["contribution y"].tolist() and average == pytest.approx(model.intercept_[1])
+    assert shown.contributions(model, words, "w") is None
 
 
 def test_predictions_of_numbers(tmp_path, data, frame, number):

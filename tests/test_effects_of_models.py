@@ -137,7 +137,7 @@ def test_several_responses_have_the_effects_that_each_has():
 def test_margins_have_effects_on_their_probabilities():
     X, y = simulated("softmax")
     scores = MedLDAClassifier(4, max_iter=4, cross_fit=0).fit(X, y)
-    assert "score of the class" in scores.effects().attrs["below"][0] and scores.effects()["std_error"].isna().all()
+    assert "in the score." in scores.effects().attrs["below"][0] and scores.effects()["std_error"].isna().all()
     model = MedLDAClassifier(4, max_iter=4, cross_fit=3).fit(X, y)
     table = model.effects()
     assert table["effect"].abs().max() <= 100

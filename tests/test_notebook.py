@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from supertopic import HTMM, LDA, MedLDAClassifier, MedLDAClassifierCV, SAGEClassifier, SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
-from supertopic.html_tables import TopicFrame, dots_svg, frame_html, number, shown, with_error
+from supertopic.html_tables import TopicFrame, dots_svg, frame_html, number, shown
 from supertopic.metrics import HeldOut, align_topics, coherence, exclusivity, frex
 from supertopic.selection import TopicSelection
 
@@ -71,31 +71,30 @@ def test_before_a_fit_the_diagram_of_scikit_learn_stays():
     assert "sk-container" in LDA(2)._repr_html_() and "sk-container" in MedLDAClassifierCV()._repr_html_()
 
 
-def test_a_row_per_topic_with_coefficients_errors_and_all_words(numbers):
+def test_a_row_per_topic_with_effects_and_all_words(numbers):
     page = Page(numbers._repr_html_())
     head, *rows = page.rows
-    assert head == ["topic", "share", "coef", "90 % interval", "words"]
-    table, shares = numbers.coefficients_, numbers.fitted_.average_shares
-    order = np.argsort(-table.coef[0])
+    assert head == ["topic", "share", "effect", "90 % interval", "words"]
+    effect, shares = numbers.effects().set_index("topic")["effect"], numbers.fitted_.average_shares
+    order = effect.index
     assert [int(row[0]) for row in rows] == order.tolist()
     words = numbers.top_words(10).groupby("topic")["word"].agg(", ".join)
     for row, k in zip(rows, order, strict=True):
         assert row[1].startswith(f"{100 * shares[k]:.1f} %")
-        coef, error = (float(part.replace("−", "-")) for part in row[2].split(" ± "))
-        assert coef == pytest.approx(table.coef[0, k], abs=0.06) and error == pytest.approx(table.std[0, k], rel=0.1)
+        assert float(row[2].replace("−", "-")) == pytest.approx(effect[k], rel=0.06)
         assert row[4] == words[k] and len(row[4]) > 50  # not cut, as pandas would
     assert page.tags.count("svg") == 2 * len(rows)
     assert "SLDARegressor(cross_fit=0" in numbers._repr_html_() and "response gaussian of" in numbers._repr_html_()
 
 
-def test_five_classes_show_their_coefficients(classes):
+def test_five_classes_show_their_effects(classes):
     page = Page(classes._repr_html_())
-    assert page.rows[0][2:7] == ["coef <i>", "coef a", "coef b", "coef d", "coef e"]
-    table = classes.coefficients_
+    assert page.rows[0][2:7] == ["effect <i>", "effect a", "effect b", "effect d", "effect e"]
+    table = classes.effects().pivot(index="class", columns="topic", values="effect").loc[list(classes.classes_)]
     for row in page.rows[1:]:
         k = int(row[0])
-        found = [float(cell.split(" ± ")[0].replace("−", "-")) for cell in row[2:7]]
-        np.testing.assert_allclose(found, table.coef[:, k], atol=0.6)
+        found = [float(cell.removesuffix(" pp").replace("−", "-")) for cell in row[2:7]]
+        np.testing.assert_allclose(found, table[k], atol=0.06)
     assert "i" not in page.tags and page.tags.count("circle") == 5 * 4
 
 
@@ -129,8 +128,6 @@ def test_numbers_have_the_digits_that_matter():
     assert [number(x) for x in (3, 1234, -0.12345, 12.34, 1234.5, np.nan, 1e-9, 0.0)] == [
         "3", "1,234", "−0.123", "12.3", "1,234", "–", "1e−09", "0.00"
     ]  # fmt: skip
-    assert re.sub("<.*?>", "", with_error(-1.23456, 0.0456)) == "−1.235 ± 0.046"
-    assert re.sub("<.*?>", "", with_error(12.3456, 3.2)) == "12.3 ± 3.2" and with_error(0.5, None) == "0.500"
     rows = Page(frame_html(pd.DataFrame({"a": [0.5, -12.0], "b": ["x", "y"], "c": [1, 2]}))).rows
     assert rows == [["", "a", "b", "c"], ["0", "0.5", "x", "1"], ["1", "−12.0", "y", "2"]]
     assert "… 20 more rows" in frame_html(pd.DataFrame({"a": range(120)}))

@@ -83,26 +83,25 @@ def dots(ax, number=0):
     return np.asarray(found[number].get_offsets())
 
 
-def test_topics_stand_at_their_coefficients_with_their_intervals(numbers):
+def test_topics_stand_at_their_effects_with_their_intervals(numbers):
     ax = plot_topics(numbers)
-    table = numbers.coefficients_
-    order = np.argsort(-table.coef[0])
+    table = numbers.effects().set_index("topic")
+    order, table = table.index, table.sort_index()
     places = dots(ax)
-    np.testing.assert_allclose(places[:, 0], table.coef[0], rtol=1e-6)
-    assert places[order, 1].tolist() == [5, 4, 3, 2, 1, 0]  # the largest coefficient on top
+    np.testing.assert_allclose(places[:, 0], table["effect"], rtol=1e-6)
+    assert places[order, 1].tolist() == [5, 4, 3, 2, 1, 0]  # the largest effect on top
     lines = np.array(next(c for c in ax.collections if type(c).__name__ == "LineCollection").get_segments())
-    np.testing.assert_allclose(lines[:, 0, 0], table.coef[0] - 1.6448536 * table.std[0], rtol=1e-6)
-    np.testing.assert_allclose(lines[:, 1, 0], table.coef[0] + 1.6448536 * table.std[0], rtol=1e-6)
+    np.testing.assert_allclose(lines[:, :, 0], table[["lower", "upper"]], rtol=1e-6)
     rows = at_rows(ax)
     for k, row in enumerate(places[:, 1]):
         number, words = rows[round(row)]
         assert number == str(k)
         shown = words.split(", ")
         assert shown == list(numbers.top_words(10).query("topic == @k")["word"])[: len(shown)] and len(shown) >= 3
-    assert "coefficient for stars" in written(ax)
+    assert "effect on stars" in written(ax)
     assert ax.figure.get_size_inches()[0] == pytest.approx(3.3)
     ticks = ax.get_xticks()
-    assert 0 in ticks and abs(ticks).max() <= 1.6 * np.abs(table.coef).max()
+    assert 0 in ticks and abs(ticks).max() <= 1.6 * table["effect"].abs().max()
     assert_readable(ax)
 
 
@@ -117,10 +116,10 @@ def test_areas_are_shares_and_intervals_that_hold_zero_are_grey(numbers):
     points = next(c for c in ax.collections if type(c).__name__ == "PathCollection")
     shares = numbers.fitted_.average_shares
     np.testing.assert_array_equal(np.argsort(points.get_sizes()), np.argsort(shares))
-    table = numbers.coefficients_
-    low, high = table.ends(0.5)
+    table = numbers.effects(probability=0.5).sort_values("topic")
     grey = matplotlib.colors.to_rgba("#767676")
-    for colour, a, b, value in zip(points.get_edgecolors(), low[0], high[0], table.coef[0], strict=True):
+    given = (table[name] for name in ("lower", "upper", "effect"))
+    for colour, a, b, value in zip(points.get_edgecolors(), *given, strict=True):
         expected = grey if a < 0 < b else matplotlib.colors.to_rgba("#0072B2" if value > 0 else "#D55E00")
         np.testing.assert_allclose(colour, expected)
 
@@ -132,7 +131,7 @@ def test_twenty_topics_and_five_classes_fit(many):
     assert ax.figure.get_size_inches()[0] == pytest.approx(3.3)
     names = [text.get_text() for text in texts(ax) if text.get_rotation() == 45]
     assert names == ["business and econ…", "entertainment", "politics", "science", "sport"]
-    coef = model.coefficients_.coef
+    coef = model.effects().pivot(index="class", columns="topic", values="effect").loc[list(model.classes_)].to_numpy()
     places = np.array([dots(ax, c)[:, 0] for c in range(5)])
     step = np.diff(places - coef, axis=0)
     np.testing.assert_allclose(step, step[0, 0], rtol=1e-6)  # lanes are equally wide, in one unit
@@ -140,7 +139,7 @@ def test_twenty_topics_and_five_classes_fit(many):
     assert (np.diff(best) >= 0).all()  # topics stand in the order of the classes
     alone = plot_topics(model, target="sport")
     np.testing.assert_allclose(dots(alone)[:, 0], coef[4], rtol=1e-5)
-    assert "coefficient for sport" in written(alone)
+    assert "effect on sport" in written(alone)
     dollars = [text for text in written(alone) if "$" in text]
     assert dollars and not any(re.search(r"(?<!\\)\$", text) for text in dollars)  # a dollar sign begins no formula
 
@@ -157,16 +156,18 @@ def test_topics_within_small_axes_keep_apart(numbers):
 
 
 def test_exact_zeros_are_rings_and_posterior_intervals_are_drawn(data):
-    model = SSTMRegressor(6, max_iter=20, max_nonzero=2).fit(data.counts, data.y)
-    ax = plot_topics(model)
-    points = next(c for c in ax.collections if type(c).__name__ == "PathCollection")
+    model = SLDARegressor(6, coef_prior="laplace", coef_scale=0.02, max_iter=10, cross_fit=0).fit(data.counts, data.y)
+    points = next(c for c in plot_topics(model).collections if type(c).__name__ == "PathCollection")
     hollow = (points.get_facecolors() == 1).all(axis=1)
     np.testing.assert_array_equal(hollow, model.coef_ == 0)
+    assert hollow.any()
+    model = SSTMRegressor(6, max_iter=20, max_nonzero=2).fit(data.counts, data.y)
+    ax, found = plot_topics(model), model.effects().sort_values("topic")
     lines = np.array(next(c for c in ax.collections if type(c).__name__ == "LineCollection").get_segments())
     reach = ax.spines["bottom"].get_bounds()[1]
-    np.testing.assert_allclose(lines[:, :, 0].T, np.clip(model.coef_interval_, -reach, reach), rtol=1e-6)
-    (low, high), narrow = model.coef_interval_, model.coefficients_.ends(0.5)[:, 0]
-    assert (low <= narrow[0]).all() and (narrow[1] <= high).all() and (narrow[1] - narrow[0] < high - low).any()
+    np.testing.assert_allclose(lines[:, :, 0], np.clip(found[["lower", "upper"]], -reach, reach), rtol=1e-6)
+    narrow = model.effects(probability=0.5).sort_values("topic")
+    assert (narrow["upper"] - narrow["lower"] <= found["upper"] - found["lower"]).all()
 
 
 # --- words ------------------------------------------------------------------------------------------------------

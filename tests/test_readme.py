@@ -24,7 +24,7 @@ def test_the_first_code_is_eight_lines_that_run(monkeypatch, tmp_path, capsys):
     code = BLOCKS[0].replace("Solve a linear system of equations.", "Return the value of the header of the message.")
     exec(code.replace("n_topics=20", "n_topics=3, max_iter=5"), {})
     said = capsys.readouterr().out
-    assert "coef" in said and "contribution" in said and (tmp_path / "topics.html").stat().st_size > 10_000
+    assert "effect" in said and "contribution" in said and (tmp_path / "topics.html").stat().st_size > 10_000
 
 
 def test_the_stream_runs(monkeypatch, tmp_path):

@@ -173,11 +173,16 @@ def test_summary_is_a_table_of_coefficients():
     covariates = pd.DataFrame({"age": np.arange(240.0), "place": np.array(["here", "there"])[np.arange(240) % 2]})
     model = SLDARegressor(3, max_iter=6, cross_fit=0).fit(X, Y, covariates=covariates)
     table = model.summary(n=4, probability=0.95)
-    assert list(table) == ["coef", "std", "lower", "upper", "share", "words"]
+    assert list(table) == ["coef", "std", "lower", "upper", "effect", "share", "words"]
     assert table.index[0] == "intercept" and list(table.index)[-2:] == ["age", "place=there"]
-    assert table["coef"].iloc[1:4].is_monotonic_decreasing and table.loc["place=there", "words"] == "against place=here"
+    assert (
+        table["effect"].iloc[1:4].is_monotonic_decreasing and table.loc["place=there", "words"] == "against place=here"
+    )
     topics = table.loc[[f"topic {k}" for k in range(3)]]
     np.testing.assert_allclose(topics["coef"], model.coef_)
+    np.testing.assert_allclose(topics["effect"], model.effects().sort_values("topic")["effect"])
+    beside = model.effects(of="covariates").set_index("covariate")["effect"]
+    np.testing.assert_allclose(table.loc[["age", "place=there"], "effect"], beside[["age", "place=there"]])
     np.testing.assert_allclose(topics["std"], model.coef_std_)
     np.testing.assert_allclose(topics["share"], model.doc_topic_.mean(axis=0), rtol=1e-5)
     np.testing.assert_allclose(table["upper"] - table["lower"], 2 * 1.959964 * table["std"])
@@ -196,7 +201,7 @@ def test_summaries_of_classes_and_margins():
     assert list(dict.fromkeys(table.index.get_level_values("response"))) == ["high", "low", "mid"] and len(table) == 12
     assert set(model.coef_cov_) == {"high", "low", "mid"}
     margin = MedLDAClassifier(3, max_iter=3).fit(X, CLASSES)
-    assert list(margin.summary()) == ["coef", "share", "words"] and not hasattr(margin, "coef_cov_")
+    assert list(margin.summary()) == ["coef", "effect", "share", "words"] and not hasattr(margin, "coef_cov_")
     sparse = SSTMClassifier(3, max_iter=20).fit(X, CLASSES).summary()
     assert np.isfinite(sparse[["lower", "upper"]].to_numpy()).all()
     assert np.isfinite(SSTMClassifier(3, max_iter=20, fit_intercept=True).fit(X, Y > 0).summary()["std"]).all()
@@ -216,23 +221,40 @@ def test_covariates_have_decimals_of_their_own():
 
 
 @pytest.mark.parametrize(
-    "kind, y, params, said",
+    "kind, y, params, said, unit",
     [
-        (SLDARegressor, Y, {}, "an average document, in units of the target."),
-        (SLDARegressor, np.exp(Y), {"response": "gamma"}, "an average document, on the log scale (0.7 doubles it)."),
-        (SLDARegressor, Y, {"coef_prior": "laplace"}, "a topic without effect, in units of the target."),
-        (SLDAClassifier, CLASSES == "low", {}, "an average document, in log-odds; more speaks for True."),
-        (SLDAClassifier, STARS, {"response": "ordinal"}, "an average document, on the latent scale of the grades."),
-        (MedLDAClassifier, CLASSES == "low", {}, "on the scale of the linear predictor; more speaks for True."),
-        (SSTMRegressor, Y, {}, "a topic without effect, in units of the target."),
+        (SLDARegressor, Y, {}, "an average document, in units of the target.", "in units of the target."),
+        (
+            SLDARegressor, np.exp(Y), {"response": "gamma"}, "an average document, on the log scale (0.7 doubles it).",
+            "as a ratio (1.4 is 40 % more).",
+        ),
+        (
+            SLDARegressor, Y, {"coef_prior": "laplace"}, "a topic without effect, in units of the target.",
+            "in units of the target.",
+        ),
+        (
+            SLDAClassifier, CLASSES == "low", {}, "an average document, in log-odds; more speaks for True.",
+            "in percentage points of True.",
+        ),
+        (
+            SLDAClassifier, STARS, {"response": "ordinal"}, "an average document, on the latent scale of the grades.",
+            "in units of the target.",
+        ),
+        (
+            MedLDAClassifier, CLASSES == "low", {}, "on the scale of the linear predictor; more speaks for True.",
+            "in the score of True.",
+        ),
+        (SSTMRegressor, Y, {}, "a topic without effect, in units of the target.", "in units of the target."),
     ],
-)
-def test_tables_say_what_a_coefficient_means(kind, y, params, said):
+)  # fmt: skip
+def test_tables_say_what_their_numbers_mean(kind, y, params, said, unit):
     more = {"cross_fit": 0, "inference": "vb"} if kind in (SLDARegressor, SLDAClassifier) else {}
     model = kind(3, max_iter=4, **more, **params).fit(X, y)
     for table in (model.topics(), model.summary()):
-        assert repr(table).split("coef: ")[1].splitlines()[0].endswith(said)
-        assert "coef: what a document all of this topic has" in table._repr_html_()
+        assert repr(table).split("effect: ")[1].splitlines()[0].endswith(unit)
+        assert "effect: what the prediction changes by" in table._repr_html_()
+    assert repr(table).split("coef: ")[1].splitlines()[0].endswith(said)
+    assert "coef: what a document all of this topic has" in table._repr_html_()
 
 
 # --- ArviZ ------------------------------------------------------------------------------------------------------------

@@ -59,15 +59,6 @@ def numbers(values: Any) -> list[str]:
     return ["–" if np.isnan(value) else f"{value:,.{digits}f}".replace("-", "−") for value in found]
 
 
-def with_error(value: float, error: float | None) -> str:
-    """A coefficient with its standard error beside it; both have the digits that the error leaves room for."""
-    if error is None or not np.isfinite(error):
-        return number(float(value))
-    digits = 2 if error <= 0 else int(np.clip(1 - np.floor(np.log10(error)), 0, 4))
-    found = f"{value:,.{digits}f}".replace("-", "−")
-    return f"{found} <span style='color:{GREY}'>± {error:,.{digits}f}</span>"
-
-
 def table_html(columns: Mapping[str, Sequence[str]], left: Sequence[str] = (), bold: Sequence[int] = ()) -> str:
     """A table of cells that are HTML already; the names of the columns are escaped here.
 

@@ -1,8 +1,7 @@
-"""Tables of a fitted response: coefficients of topics, predictions, and contributions of words."""
+"""Tables of a fitted response: effects of topics, predictions, and contributions of words."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,20 +28,33 @@ def plain(value: object) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def coefficients(model: TopicEstimator) -> pd.DataFrame | None:
-    """Return a row per topic with coef and coef_std, or with coef_<class> of every class; None without coefficients."""
+def figures_of_topics(model: Any) -> pd.DataFrame | None:
+    """Return a row per topic: effect, effect_lower, effect_upper, coef, coef_std; None without coefficients.
+
+    The names of several classes or responses follow those of the columns, as in effect_politics.
+    """
     import numpy as np
     import pandas as pd
 
-    if not hasattr(model, "coef_"):
+    if not hasattr(model, "coefficients_"):
         return None
-    coef = np.atleast_2d(model.coef_)
-    if len(coef) > 1 or hasattr(model.coef_, "index"):
-        return pd.DataFrame({f"coef_{label}": row for label, row in zip(row_names(model), coef, strict=True)})
-    frame = pd.DataFrame({"coef": coef[0]})
-    if getattr(model, "coef_std_", None) is not None:
-        frame["coef_std"] = np.atleast_2d(model.coef_std_)[0]
-    return frame
+    from supertopic.fitted.effects import topic_effects
+
+    table, found = model.coefficients_, topic_effects(model.fitted_, model.coefficients_)
+    arrays = {
+        "effect": found.effect.T,
+        "effect_lower": found.lower.T,
+        "effect_upper": found.upper.T,
+        "coef": table.coef,
+        "coef_std": table.std,
+    }
+    columns = {
+        f"{name}_{label}".rstrip("_"): values[place]
+        for place, label in enumerate(table.names)
+        for name, values in arrays.items()
+        if values is not None and np.isfinite(values).all()
+    }
+    return pd.DataFrame(columns)
 
 
 def row_names(model: TopicEstimator) -> list[str]:
@@ -54,49 +66,44 @@ def row_names(model: TopicEstimator) -> list[str]:
     return labels if len(labels) == n_rows else [str(row) for row in range(n_rows)]
 
 
-def coefficient_columns(model: TopicEstimator) -> tuple[dict[str, list[str]], Any]:
-    """Return columns for a table of topics, and the order of its rows (None without a response).
+def effect_columns(model: Any) -> tuple[dict[str, list[str]], list[int]]:
+    """Return columns for a table of topics, and the order of its rows.
 
-    A single coefficient per topic is shown with its standard error. Of several classes, only the one is shown whose
-    coefficient is highest above the mean of all classes. Several targets have a column each.
+    A single effect per topic is shown with its interval. Of several classes, only the one is shown that a topic goes
+    with most. Several targets have a column each.
     """
     import numpy as np
 
+    from supertopic.estimators.shared.results.effects import effect_text, topic_order
     from supertopic.estimators.shared.results.units import second_class
+    from supertopic.fitted.effects import kinds_of, topic_effects
 
     if topics_are_classes(model):
-        return {"class": [str(label) for label in model.classes_]}, None
-    frame = coefficients(model)
-    if frame is None:
-        return {}, None
-    if "coef" in frame:
-        second = second_class(model.fitted_.spec.schema.targets)
-        header = "coef" if second is None else f"coef for {second}"
-        digits = _digits(frame["coef_std"].median() if "coef_std" in frame else frame["coef"].std(ddof=0) / 10)
-        order = frame["coef"].argsort(kind="stable")[::-1].tolist()
-        columns = {header: [f"{value:.{digits}f}" for value in frame["coef"]]}
-        if "coef_std" in frame:
-            columns["± se"] = [f"{value:.{digits}f}" for value in frame["coef_std"]]
+        return {"class": [str(label) for label in model.classes_]}, topic_order(model.fitted_, None).tolist()
+    if not hasattr(model, "coefficients_"):
+        return {}, topic_order(model.fitted_, None).tolist()
+    fitted, names = model.fitted_, model.coefficients_.names
+    found, kinds = topic_effects(fitted, model.coefficients_), kinds_of(fitted)
+    texts = [[effect_text(value, kind) for value in row] for row, kind in zip(found.effect.T, kinds, strict=True)]
+    order = topic_order(fitted, model.coefficients_, found).tolist()
+    if len(names) == 1:
+        second = second_class(fitted.spec.schema.targets)
+        columns = {"effect" if second is None else f"effect on {second}": texts[0]}
+        if np.isfinite(found.lower).all():
+            ends = zip(found.lower[:, 0], found.upper[:, 0], strict=True)
+            columns["90 % interval"] = [f"{effect_text(a, kinds[0])} to {effect_text(b, kinds[0])}" for a, b in ends]
         return columns, order
-    if hasattr(model.coef_, "index"):
-        return {name.replace("coef_", "coef "): [f"{value:+.2f}" for value in frame[name]] for name in frame}, None
-    above = frame.to_numpy() - frame.to_numpy().mean(axis=1, keepdims=True)
-    best, height = above.argmax(axis=1), above.max(axis=1)
-    names = np.array(row_names(model))[best]
-    order = np.lexsort((-height, best)).tolist()
-    return {"speaks for": list(names), "by": [f"{value:+.2f}" for value in height]}, order
+    if fitted.classes is None:
+        return {f"effect {name}": column for name, column in zip(names, texts, strict=True)}, order
+    best = found.effect.argmax(axis=1)
+    return {"goes with": [names[c] for c in best], "effect": [texts[c][k] for k, c in enumerate(best)]}, order
 
 
-def unit_of(model: TopicEstimator) -> str:
-    """Return what the coefficients of the topics mean; empty for a model without them."""
-    from supertopic.estimators.shared.results.units import unit_line
+def unit_of(model: Any) -> str:
+    """Return what the effects of the topics mean; empty for a model without them."""
+    from supertopic.estimators.shared.results.effects import effect_line
 
-    return unit_line(model.fitted_) if model.fitted_.spec.schema.targets else ""
-
-
-def _digits(error: float) -> int:
-    """Return the number of decimals that shows two significant digits of an error."""
-    return min(max(1 - math.floor(math.log10(error)), 0), 6) if 0 < error < math.inf else 2
+    return effect_line(model.fitted_) if hasattr(model, "coefficients_") else ""
 
 
 def contributions(model: TopicEstimator, frame: pd.DataFrame, prediction: object) -> tuple[np.ndarray, float] | None:

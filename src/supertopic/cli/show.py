@@ -51,11 +51,11 @@ def say_json(value: object) -> None:
 
 
 def topics_table(model: TopicEstimator, n_words: int) -> Table:
-    """A table with the share and words of each topic, largest topic first; with a response, sorted by coefficient."""
-    from supertopic.cli.response import coefficient_columns
+    """A table with the share and words of each topic, the largest share or effect first."""
+    from supertopic.cli.response import effect_columns
 
     topics = model.topics(n_words)
-    more, order = coefficient_columns(model)
+    more, order = effect_columns(model)
     if "class" in topics:  # of disclda; a shared topic has none
         more = {"class": ["shared" if label is None else str(label) for label in topics["class"]], **more}
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
@@ -64,7 +64,7 @@ def topics_table(model: TopicEstimator, n_words: int) -> Table:
     for name in more:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("words", overflow="fold")
-    for topic in topics["share"].argsort(kind="stable")[::-1] if order is None else order:
+    for topic in order:
         row, cells = topics.loc[topic], [column[topic] for column in more.values()]
         table.add_row(str(topic), f"{row['share']:.1%}", *cells, row["words"])
     return table

@@ -8,7 +8,7 @@ import typer
 
 from supertopic.cli import options as opt
 from supertopic.cli.documents import load_model
-from supertopic.cli.response import coefficients, unit_of
+from supertopic.cli.response import figures_of_topics, unit_of
 from supertopic.cli.show import covariates_table, note, parts_table, say, say_json, show, topics_table
 from supertopic.cli.tables import write_frames
 
@@ -21,7 +21,7 @@ def topics(
 ) -> None:
     """Print the topics of a model: their share of the documents, and their most probable words.
 
-    With a response also what each topic does to it, the coefficient and its standard error, the highest first.
+    With a response also what its prediction changes by from little to much of a topic, the largest effect first.
     """
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv.")
@@ -37,7 +37,7 @@ def topics(
         return
     tidy = fitted.top_words(words)
     about = fitted.topics(1)[["share"]]
-    coefs = coefficients(fitted)
+    coefs = figures_of_topics(fitted)
     about = about if coefs is None else about.join(coefs)
     if as_csv:
         write_frames("-", [tidy[["topic"]].join(about, on="topic").join(tidy.drop(columns="topic"))])

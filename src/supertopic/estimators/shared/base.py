@@ -41,6 +41,7 @@ from supertopic.estimators.shared.results.reading import (
 from supertopic.estimators.shared.results.topic_info import (
     ranked_words,
     topic_info,
+    topic_labels,
     topic_names,
     words_in_order,
 )

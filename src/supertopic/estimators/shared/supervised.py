@@ -458,8 +458,8 @@ class SupervisedEstimator(TopicEstimator):
 
         Columns are coef, its standard error std, the ends lower and upper of an interval that holds it with the given
         probability, the effect (see `effects`) and the share of a topic, and its words; std, lower and upper where the
-        model has errors. Topics with the largest effects come first. Several responses, or classes with coefficients of their own, follow one
-        another. `coef_cov_` is the covariance.
+        model has errors. Topics with the largest effects come first. Several responses, or classes with coefficients of
+        their own, follow one another. `coef_cov_` is the covariance.
 
         adjust : {"holm", "bh"}, optional
             A column p of p-values that hold for all topics and covariates of the table together: of those below 0.05,

@@ -1,8 +1,8 @@
-"""Topics along their coefficients, with intervals and words: figure 1 of the sLDA paper."""
+"""Topics along their effects, with intervals and words, after figure 1 of the sLDA paper."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from supertopic.explore.plots import style
 from supertopic.explore.words import topic_words
 from supertopic.fitted.coefficients import CoefficientTable
+from supertopic.fitted.effects import Range, kinds_of, topic_effects
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,11 +33,11 @@ def plot_topics(
     probability: float = 0.9,
     ax: Axes | None = None,
 ) -> Any:
-    """Draw every topic at its coefficient, with an interval, and its words beside it.
+    """Draw every topic at its effect (`model.effects`), with an interval, and its words beside it.
 
-    A row is a topic, the largest coefficient first. The dot's area is the topic's share of the training documents. An
-    interval that holds zero is grey, and so is a coefficient of exactly zero, which is a ring. With several classes or
-    responses, each has a lane, and topics stand in the order of the classes that they speak for.
+    A row is a topic, the largest effect first. The dot's area is the topic's share of the training documents. An
+    interval that holds no change is grey; a ring is a topic whose coefficient is exactly zero. With several classes or
+    responses, each has a lane, and topics stand in the order of the classes that they go with.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ def plot_topics(
         raise ValueError(
             f"model: got {who}, which has no coefficients (plot_words shows its words); expected one that has"
         )
-    ends, words = table.ends(probability), topic_words(model, n, by)
+    ends, table, rings = _effects(model, table, probability)
+    words = topic_words(model, n, by)
     columns = [table.column(target)] if target is not None or len(table.names) == 1 else list(range(len(table.names)))
     several, n_topics = len(columns) > 1, table.coef.shape[1]
     width = style.print_width(1.8 + 1.12 * len(columns) * _NARROWEST / 72 if several else 0.0)
@@ -74,13 +76,13 @@ def plot_topics(
     rows = np.empty(n_topics)
     rows[table.order(columns)] = np.arange(n_topics)[::-1]
     for lane in lanes:
-        _draw_lane(ax, lane, table, ends, rows, model.fitted_.average_shares)
+        _draw_lane(ax, lane, table, ends, rows, model.fitted_.average_shares, rings)
     _write_words(ax, words, style.named(model), rows, edge, unit)
     style.bare(ax, *([] if several else ["bottom"]))
     if several:
         _name_lanes(ax, lanes, names, n_topics)
     else:
-        _mark_axis(ax, lanes[0].reach)
+        _mark_axis(ax, lanes[0].reach, kinds_of(model.fitted_)[columns[0]])
     meaning, edge = _meaning(model, table, columns), -lanes[0].reach
     centred = not several and style.text_width(meaning, style.SMALL) < 2 * lanes[0].reach / unit
     ax.text(lanes[0].zero if centred else edge, 0, meaning, ha="center" if centred else "left", va="top",
@@ -88,25 +90,44 @@ def plot_topics(
     return ax
 
 
+def _effects(
+    model: TopicEstimator, table: CoefficientTable, probability: float
+) -> tuple[np.ndarray | None, CoefficientTable, np.ndarray]:
+    """Ends of intervals (2, C, K), a table of effects instead of coefficients, and (C, K) which of those are zero.
+
+    Ratios are logarithms here.
+    """
+    fitted = model.fitted_
+    found = topic_effects(fitted, table, Range.of(fitted, probability=probability))
+    ratio = np.array(kinds_of(fitted)) == "ratio"
+    effect, *ends = (
+        np.where(ratio, np.log(np.where(ratio, values, 1.0)), values).T
+        for values in (found.effect, found.lower, found.upper)
+    )
+    known = np.isfinite(ends[0]).all()
+    rings = (table.coef == 0) & (table.draws is None)
+    return np.stack(ends) if known else None, replace(table, coef=effect), rings
+
+
 @dataclass(frozen=True)
 class _Lane:
-    """The place of one column of coefficients on the Axes: x = zero + scale times coefficient."""
+    """The place of one column of effects on the Axes: x = zero + scale times effect."""
 
     column: int
     zero: float
     scale: float
-    reach: float  # the largest coefficient that has room
+    reach: float  # the largest effect that has room
 
 
 def _has_classes(model: TopicEstimator) -> bool:
-    """Whether the columns of coefficients are classes of one response, with one unit."""
+    """Whether the columns are classes of one response, with one unit."""
     return isinstance(getattr(model, "classes_", None), np.ndarray)
 
 
 def _lanes(
     ax: Axes, table: CoefficientTable, ends: np.ndarray | None, columns: list[int], one_unit: bool
 ) -> tuple[list[_Lane], float, float]:
-    """The lanes, where the words begin, and data units per point. One lane alone has the units of its coefficients."""
+    """The lanes, where the words begin, and data units per point. One lane alone has the units of its effects."""
     width, _ = style.size_in_points(ax)
     reaches = [_reach(table.coef[c], None if ends is None else ends[:, c]) for c in columns]
     if one_unit:
@@ -125,9 +146,15 @@ def _lanes(
 
 
 def _draw_lane(
-    ax: Axes, lane: _Lane, table: CoefficientTable, ends: np.ndarray | None, rows: np.ndarray, shares: np.ndarray
+    ax: Axes,
+    lane: _Lane,
+    table: CoefficientTable,
+    ends: np.ndarray | None,
+    rows: np.ndarray,
+    shares: np.ndarray,
+    rings: np.ndarray,
 ) -> None:
-    """The zero line, intervals and dots of one column of coefficients."""
+    """The zero line, intervals and dots of one column."""
     coef = table.coef[lane.column]
     ax.plot([lane.zero] * 2, [-0.5, len(rows) - 0.5], color=style.LIGHT, linewidth=0.8, zorder=0)
     sure = coef != 0
@@ -139,7 +166,7 @@ def _draw_lane(
         drawn = lane.zero + lane.scale * np.clip(ends[:, lane.column], -lane.reach, lane.reach)
         ax.hlines(rows, drawn[0], drawn[1], colors=colours.tolist(), linewidth=0.9, zorder=1)
     area = 3.0 + 22.0 * shares / max(shares.max(), 1e-300)
-    faces = np.where(coef == 0, "white", colours)
+    faces = np.where(rings[lane.column], "white", colours)
     x = lane.zero + lane.scale * coef
     ax.scatter(x, rows, s=area, c=faces, edgecolors=colours.tolist(), linewidths=0.7, zorder=2)
 
@@ -168,13 +195,14 @@ def _name_lanes(ax: Axes, lanes: list[_Lane], names: list[str], n_topics: int) -
         ax.text(lane.zero, -0.75, reach, ha="center", va="top", fontsize=5, color=style.GREY)
 
 
-def _mark_axis(ax: Axes, reach: float) -> None:
+def _mark_axis(ax: Axes, reach: float, kind: str) -> None:
     """Ticks below the one lane there is."""
     from matplotlib.ticker import MaxNLocator
 
     ticks = MaxNLocator(4, steps=[1, 2, 5, 10], symmetric=True).tick_values(-reach, reach)
     ticks = [float(tick) for tick in ticks if abs(tick) <= reach]
-    ax.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
+    names = [f"×{np.exp(tick):.2g}" if kind == "ratio" else f"{tick:g}".replace("-", "−") for tick in ticks]
+    ax.set_xticks(ticks, names)
     ax.spines["bottom"].set_bounds(-reach, reach)
 
 
@@ -187,13 +215,13 @@ def _reach(coef: np.ndarray, ends: np.ndarray | None) -> float:
 
 
 def _meaning(model: TopicEstimator, table: CoefficientTable, columns: list[int]) -> str:
-    """What a coefficient is about, in a few words."""
+    """What an effect is about, in a few words."""
     if len(columns) > 1:
-        return "coefficient, a lane for each " + ("class" if _has_classes(model) else "response")
+        return "effect, a lane for each " + ("class" if _has_classes(model) else "response")
     if _has_classes(model) and len(model.classes_) == 2:
-        return f"coefficient (right: {style.shown(model.classes_[1], 14)})"
+        return f"effect on {style.shown(model.classes_[1], 14)} (pp)"
     name = table.names[columns[0]] or model.fitted_.spec.schema.targets[0].name
-    return "coefficient" if name in ("", "y") else f"coefficient for {style.shown(name, 30)}"
+    return "effect" if name in ("", "y") else f"effect on {style.shown(name, 30)}"
 
 
 def _below(ax: Axes, points: float) -> Any:

@@ -125,7 +125,8 @@ def effects_of_draws(
     places = np.arange(documents.n_topics)
     found = np.stack([one.compare(_means(few, one, places, ends)) for one in draws])
     lower, upper = np.quantile(found, [0.5 - probability / 2, 0.5 + probability / 2], axis=0)
-    return Effects(ends[0], ends[1], found.mean(axis=0), found.std(axis=0, ddof=1), lower, upper)
+    error = found.std(axis=0, ddof=1) if len(found) > 1 else np.full(found.shape[1:], np.nan)
+    return Effects(ends[0], ends[1], found.mean(axis=0), error, lower, upper)
 
 
 def _effects(

@@ -20,7 +20,7 @@ _UNITS = {
     "difference": "in units of the target",
     "ratio": "as a ratio (1.4 is 40 % more)",
     "points": "in percentage points",
-    "score": "in the score of the class",
+    "score": "in the score",
 }
 
 
