@@ -143,7 +143,7 @@ def test_several_targets(tmp_path, data):
     said = run("explain", out, "money bank").stdout
     assert "Prediction of stars: " in said and "Prediction of price: " in said
     header = run("topics", out).stdout.splitlines()[0]
-    assert "coef stars" in header and "coef price" in header
+    assert "effect stars" in header and "effect price" in header
     fit(data, out, "--target", "stars,price", "--response", "softmax,gaussian", "-k", 2)
     assert supertopic.load(out).response == {"stars": "softmax", "price": "gaussian"}
 
