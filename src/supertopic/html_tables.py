@@ -206,7 +206,8 @@ def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
     floats = np.flatnonzero([pd.api.types.is_float_dtype(dtype) for dtype in frame.dtypes])
     for row in rows:
         values = frame.iloc[row, floats].to_numpy(dtype=np.float64)
-        digits = _digits(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+        known = np.abs(values[np.isfinite(values) & (values != 0)])
+        digits = _digits(float(np.median(known)) if len(known) else 0.0)
         found.iloc[row, floats] = [_decimal(digits, value) for value in values]
     return found
 
