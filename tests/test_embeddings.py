@@ -137,7 +137,7 @@ def test_explanations_call_them_by_name(tmp_path):
     total = told["contribution"].sum() + model.intercept_
     assert abs(total - model.predict(X[:1], covariates=frame[:1], embeddings=EMBEDDINGS[:1])[0]) < 1e-3
     page = collect(model, X[:40], Y[:40], covariates=frame[:40], embeddings=EMBEDDINGS[:40])
-    assert [one["name"] for one in page.facts["covariates"]] == [*names, "embeddings"]
+    assert [one["name"] for one in page.facts["effects"]["covariates"]] == [*names, "embeddings"]
     with pytest.raises(ValueError, match="embeddings: got none"):
         model.report(tmp_path / "page.html", X[:40], Y[:40], covariates=frame[:40])
     assert model.summary().iloc[-1]["coef"] == pytest.approx(model.covariate_coef_["embeddings"].iloc[0])
