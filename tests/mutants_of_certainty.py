@@ -302,7 +302,7 @@ MUTANTS = [
         (
             "total = scores if member is None else member @ scores",
             "total = scores",
-            "test_share_regression.py::test_permutations_are_right_where_nothing_goes_with_topics",
+            "test_share_regression.py::test_permutations_are_the_naive_ones",
         ),
     ),
     *mutants_of(
@@ -318,7 +318,7 @@ MUTANTS = [
         (
             "shares[:, order], groups)",
             "shares, groups)",
-            "test_topic_effects.py::test_refits_are_pooled_and_say_what_is_found_again",
+            "test_topic_effects.py::test_the_topics_of_another_fit_are_put_in_order",
         ),
         (
             "question.of(places), order)",

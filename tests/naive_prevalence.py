@@ -58,3 +58,27 @@ def marginal_mean(
         one = {name: np.array([fixed.get(name, values[d])]) for name, values in frame_numbers.items()}
         total = total + design.of_numbers(one)[0] @ coef
     return total / n
+
+
+def permuted_p(
+    x: np.ndarray, y: np.ndarray, groups: np.ndarray | None, place: int, n: int, rng: np.random.Generator
+) -> float:
+    """Of one coefficient: residuals without its column change places, or their sign by groups."""
+    rest = np.delete(x, place, axis=1)
+    residual = y - rest @ np.linalg.lstsq(rest, y, rcond=None)[0]
+
+    def size(values: np.ndarray) -> float:
+        coef = np.linalg.inv(x.T @ x) @ x.T @ values
+        scores = (np.linalg.inv(x.T @ x) @ x.T)[place] * (values - x @ coef)
+        if groups is not None:
+            scores = np.array([scores[groups == g].sum() for g in range(groups.max() + 1)])
+        return abs(coef[place]) / np.sqrt((scores**2).sum())
+
+    own, larger = size(residual), 1
+    for _ in range(n):
+        if groups is None:
+            moved = residual[rng.permutation(len(y))]
+        else:
+            moved = residual * rng.choice([-1.0, 1.0], groups.max() + 1)[groups]
+        larger += size(moved) >= own
+    return larger / (n + 1)

@@ -353,7 +353,7 @@ def test_four_measures_two_by_two():
         assert_readable(ax)
     own = plt.subplots(2, 2)[1]
     assert (plot_select(selection(), ax=own) == own).all()
-    refused("ax: got ndarray, expected four matplotlib Axes", plot_select, selection(), ax=own[0], kind=TypeError)
+    refused("ax: got ndarray, expected 4 matplotlib Axes", plot_select, selection(), ax=own[0], kind=TypeError)
     refused("selection: got int, expected what select_topics returns", plot_select, 3, kind=TypeError)
 
 

@@ -127,6 +127,14 @@ def test_permutations_are_right_where_nothing_goes_with_topics(groups):
     assert permuted_p(ShareRegression(x, y, member), np.eye(1), 99, 0)[1, 0] == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize("groups", [None, 12])
+def test_permutations_are_the_naive_ones(groups):
+    one = problem(n=40, groups=groups, seed=3)
+    rng = np.random.default_rng([7, 29])
+    expected = [naive.permuted_p(one.columns, one.shares[:, 0], one.groups, place, 50, rng) for place in range(3)]
+    np.testing.assert_allclose(permuted_p(one, np.eye(3)[:, :1], 50, 7)[:, 0], expected)
+
+
 def coverage(n_authors, n_sets=120, n=400, k=4, v=200):
     """How often 90 % intervals hold the truth, with the topics known: shares without a prior, and posterior means."""
     truth, held, leaning = np.array([0.5, -0.5, 0.0, 0.0]), [], []

@@ -146,6 +146,14 @@ def test_an_honest_version_and_composition_agree(world, model):
     assert 0.8 * own[k] < composed[k] < own[k], "a posterior leans toward the average document"
 
 
+def test_the_topics_of_another_fit_are_put_in_order(world, model):
+    rows, order = np.arange(400), np.array([2, 0, 1])
+    question = prevalence.Question(rows, np.column_stack([np.ones(400), rows]), None, 0, 0)
+    corpus = model.fitted_.training.corpus
+    own, other = (prevalence.evidence(model.fitted_, corpus, question, one).coef for one in (np.arange(3), order))
+    np.testing.assert_allclose(other, own[:, order])
+
+
 def test_halves_regress_documents_that_their_topics_have_not_seen(world, model, monkeypatch):
     _, frame, _ = world
     taken, fits = [], []
