@@ -127,5 +127,45 @@ MUTANTS = [
             "test_medlda_gibbs.py::test_topics_follow_the_enumerated_posterior[two]",
         ),
     ),
+    # --- priors on topic shares, seed words ---------------------------------------------------------------------------
+    *mutants_of(
+        "priors/regression.py",
+        (
+            "(alpha - self.start) / self.scale[:, None] ** 2",
+            "0.0 * alpha",
+            "test_prior_regression.py::test_an_m_step_ends_at_the_maximum",
+        ),
+        (
+            "polygamma(1, mine) - polygamma(1, mine + counts)",
+            "polygamma(1, mine)",
+            "test_prevalence.py::test_errors_are_those_of_the_curvature",
+        ),
+        (
+            "np.eye(1, x.shape[1])",
+            "np.zeros((1, x.shape[1]))",
+            "test_prevalence.py::test_missing_metadata_is_that_of_the_average_document",
+        ),
+    ),
+    *mutants_of(
+        "emissions/seeds.py",
+        (
+            "return float(gained - (gammaln(prior + self.counts) - gammaln(prior)).sum())",
+            "return float(gained)",
+            "test_seed_words.py::test_evidence_is_that_of_an_asymmetric_prior",
+        ),
+        (
+            "order[own] = taken",
+            "order[own] = own",
+            "test_seed_words.py::test_first_topics_are_put_in_the_order_of_the_seeds",
+        ),
+    ),
+    *mutants_of(
+        "inference/gibbs/sampler.py",
+        (
+            "+ seeds + self._log_documents()",
+            "+ self._log_documents()",
+            "test_seed_words.py::test_the_samplers_joint_is_that_of_an_asymmetric_prior",
+        ),
+    ),
     # --- inference ----------------------------------------------------------------------------------------------------
 ]

@@ -9,13 +9,20 @@ import scipy.sparse as sp
 from scipy.special import gammaln
 
 from supertopic import LDA, SVI, Prevalence, SLDAClassifier, SLDARegressor, Stream, load
+from supertopic.backends.threads import Threads
 from supertopic.documents.known import Known
+from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.fitted.share_priors import Standard
+from supertopic.inference.batches import Batch
+from supertopic.inference.gibbs.sampler import Sampler
+from supertopic.inference.task import Task
 from supertopic.metrics import align_topics
+from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior
 from tests import naive_pc
 from tests.cli_tools import misused, run
 from tests.priors import documents
+from tests.test_new_prior import GroupPrior
 
 pytestmark = pytest.mark.filterwarnings("ignore:Documents without a word")
 COEF = np.array([[-1.0, -1.2, -0.8], [1.5, -1.0, 0.0], [0.0, 0.5, -0.5]])  # level, right, a decade
@@ -244,3 +251,36 @@ def test_the_command_line_takes_a_formula_and_seeds(data, tmp_path):
     assert model.topic_labels_ == ["first", None, None]
     wrong = ["--prevalence", "~ exp(party)", "--text", "text", "--out", tmp_path / "other.supertopic"]
     assert "expected spline(column, 5)" in misused("fit", tmp_path / "data.csv", *wrong)
+
+
+@pytest.mark.parametrize("collapsed", [True, False])
+def test_sweeps_by_metadata_keep_the_joint_distribution(collapsed):
+    """Geweke: topics and words are drawn from the model, whose documents differ in alpha, and then by a sweep."""
+    alpha, beta, rng = np.array([[2.0, 0.3, 0.3], [0.3, 0.5, 1.5]]), 0.4, np.random.default_rng(6)
+    which, found = np.array([0, 1, 1], dtype=np.int32), []
+    known = Known.of(3, metadata={"group": which})
+    model = Model(3, DirichletTopics(beta), GroupPrior(alpha))
+    with Threads(1) as backend:
+        for seed in range(1500):
+            topics = rng.dirichlet(np.full(4, beta), 3)
+            shares = np.array([rng.dirichlet(one) for one in alpha[which]])
+            topic = np.array([rng.choice(3, 5, p=one) for one in shares])
+            words = np.array([[rng.choice(4, p=topics[k]) for k in one] for one in topic])
+            counts = np.array([np.bincount(one, minlength=4) for one in words], dtype=np.float32)
+            batch = Batch(sp.csr_matrix(counts), np.full(3, np.nan), np.zeros(3), 3, known=known)
+            sampler = Sampler.of(Task(model, batch, None, seed, backend))
+            order = np.lexsort((sampler.tokens.tokens.doc, np.repeat(np.arange(4), counts.sum(axis=0).astype(int))))
+            doc, word = sampler.tokens.tokens.doc, np.repeat(np.arange(4), counts.sum(axis=0).astype(int))
+            held = {(d, w): list(topic[d][words[d] == w]) for d in range(3) for w in range(4)}
+            first = np.empty(15, dtype=np.uint16)
+            for place in order:
+                first[place] = held[int(doc[place]), int(word[place])].pop()
+            sampler.tokens.take(first)
+            before = sampler.tokens.doc_topic().astype(float)
+            for number in range(2):
+                sampler.sweep(number, collapsed)
+            after = sampler.tokens.doc_topic().astype(float)
+            found.append(np.concatenate([(after - before).ravel(), (after**2 - before**2).ravel()]))
+    moved = np.array(found)
+    z = moved.mean(axis=0) / (moved.std(axis=0) / np.sqrt(len(moved)))
+    assert np.abs(moved).sum() > 100 and np.abs(z).max() < 4.2, z

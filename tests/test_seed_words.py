@@ -146,3 +146,10 @@ def test_what_is_no_seed_is_refused_and_unknown_words_are_said(data, tmp_path):
         SLDARegressor(2, inference="vb", emission="sage", seed_words={"a": ["w01"]}).fit(frame, np.arange(500) + 0.5)
     with pytest.raises(ValueError, match="topic_word_prior: got 0, but seed_words needs a number > 0"):
         LDA(2, topic_word_prior=0.0, seed_words={"a": ["w01"]}).fit(frame)
+
+
+def test_first_topics_are_put_in_the_order_of_the_seeds():
+    counts = np.array([[9.0, 1.0, 1.0], [1.0, 1.0, 8.0], [2.0, 7.0, 2.0]], dtype=np.float32)
+    seeds = Seeds(np.array([1, 2]), np.array([0, 1]), np.array([3, 3]))
+    np.testing.assert_array_equal(seeds.arranged(counts.copy()), counts[:, [2, 1, 0]])
+    np.testing.assert_array_equal(Seeds.none().arranged(counts.copy()), counts)
