@@ -222,7 +222,6 @@ BAD = {
     "names of responses": (["--target", "price,stars", "--response", "a,b,c"], "got 3 names for 2 columns"),
     "no covariates": (["--covariates", "age"], "the model lda does not take them; slda and sstm do"),
     "the target": (["--target", "price", "--covariates", "price"], "'price' is the target"),
-    "a stream": (["--target", "price", "--covariates", "age", "--stream"], "a stream has documents and targets only"),
     "regions": (["--regions", "3"], "the model lda does not take it; geo-sage does"),
 }
 
