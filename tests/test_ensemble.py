@@ -65,7 +65,7 @@ def test_explanations_add_up_to_the_mean(inference, words):
     y = np.digitize(Y, [95, 105])
     classes = SLDAClassifier(4, ensemble=2, inference=inference, **QUICK).fit(X, y)
     told = classes.intercept_ + classes.explain(NEW[0]).filter(like="contribution").sum().to_numpy()
-    expected = classes._predicted(NEW[0]).scores.score[0]
+    expected = classes._predicted(NEW[0], None, None, None).scores.score[0]
     np.testing.assert_allclose(told - told.mean(), expected - expected.mean(), rtol=1e-4, atol=1e-4)
 
 
