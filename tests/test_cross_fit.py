@@ -24,6 +24,7 @@ from supertopic.inference.after.known_scores import KnownScores
 from supertopic.inference.after.splits import splits_of_parts
 from supertopic.inference.design import shifted
 from supertopic.inference.variational import prediction_constrained as pc
+from supertopic.inference.variational import prediction_start
 from supertopic.inference.variational.climb import Climb
 from supertopic.responses.base import registry
 from supertopic.responses.several import Several, units
@@ -463,6 +464,7 @@ def test_a_fit_that_knows_its_best_epoch_trains_like_the_one_that_found_it(monke
     counts, y = documents("gaussian", 200)
     y = y + 0.5 * y.std() * np.random.default_rng(2).normal(size=200)
     rates, rows = [], []
+    monkeypatch.setattr(prediction_start, "AGREEING", 1)  # as in a fold
     monkeypatch.setattr(Climb, "rates", lambda self, rate, of=Climb.rates: rates.append(rate) or of(self, rate))
     monkeypatch.setattr(pc, "_split", lambda task, of=pc._split: rows.append(of(task)) or of(task))
     whole = SLDARegressor(8, cross_fit=0, max_iter=20, random_state=0).fit(counts, y)
