@@ -346,7 +346,7 @@ MUTANTS = [
     *mutants_of(
         "persistence.py",
         (
-            'if not newer and strings["checksum"] != _checksum(strings["manifest"], arrays):',
+            'if strings["checksum"] != _checksum(strings["manifest"], found):',
             "if False:",
             "test_persistence.py::test_random_damage_loads_the_same_or_is_noticed",
         ),
@@ -409,7 +409,11 @@ MUTANTS = [
     *mutants_of(
         "estimators/shared/default_priors.py",
         ("np.clip(tokens.per_document, *_TOTALS)", "_TOTALS[1]", _PRIORS + _AS_A_DOCUMENT),
-        ("min(_MOST, total / n_topics)", "total / n_topics", _PRIORS + _AS_A_DOCUMENT),
+        (
+            "*_TOTALS))\n    return min(_MOST, total / n_topics)",
+            "*_TOTALS))\n    return total / n_topics",
+            _PRIORS + _AS_A_DOCUMENT,
+        ),
         ("isinstance(part.response, Softmax)", "False", _PRIORS + "test_a_softmax_keeps_its_topics"),
         (
             "seen * tokens.per_word",
