@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from supertopic import PC, VB, SAGEClassifier, SAGETopics, SLDAClassifier, SLDARegressor, Vectorizer, load
+from supertopic import SVI, VB, SAGEClassifier, SAGETopics, SLDAClassifier, SLDARegressor, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.datasets import simulate
@@ -262,7 +262,7 @@ def test_a_warm_start_goes_on_as_if_never_stopped(corpus):
 
 def test_batches_one_after_another(corpus):
     counts = corpus.counts.counts
-    model = SAGETopics(4, inference=PC(total_documents=400))
+    model = SAGETopics(4, inference=SVI(total_documents=400))
     for start in range(0, 400, 50):
         model.partial_fit(counts[start : start + 50])
     assert model.n_iter_ == 8 and model.components_.shape == (4, 300) and np.isfinite(model.score(counts))
