@@ -37,7 +37,7 @@ def test_sampler_and_naive_sweep_draw_the_same_topics(groups):
                     sampler.tokens, topic, linear, curvature, own, 8, ALPHA, BETA, 4, number
                 )  # fmt: skip
             else:
-                naive.sweep(sampler.tokens, topic, function, own, ALPHA, BETA, 8, 4, number)
+                naive.sweep(sampler.tokens, topic, function, own, np.tile(ALPHA, (9, 1)), BETA, 8, 4, number)
             np.testing.assert_array_equal(sampler.topic, topic)
             np.testing.assert_array_equal(sampler.topic_count, np.bincount(topic, minlength=3))
             np.testing.assert_array_equal(sampler.doc_topic.sum(1), counts.sum(1))
