@@ -10,7 +10,7 @@ from supertopic import LDA, SLDARegressor, load
 from supertopic.documents.columns import read_columns
 from supertopic.fitted import prevalence
 from tests import naive_prevalence as naive
-from tests.fits import FITS, data
+from tests.fits import FITS, METADATA, data
 from tests.plot_tools import assert_readable
 
 pytest.importorskip("formulaic")
@@ -205,7 +205,8 @@ def test_every_estimator_has_effects(name):
     kind, parameters, _ = FITS[name]
     X, y = data(name)
     model = kind(**({} if name == "disclda" else {"n_topics": 2}), **parameters)
-    model.fit(X) if y is None else model.fit(X, y)
+    beside = {"metadata": METADATA} if "prevalence" in parameters else {}
+    model.fit(X, *([] if y is None else [y]), **beside)
     found = model.estimate_effect(["x"], {"x": [0.0, 1.0, 0.0, 0.0, 1.0]}, X).summary()
     assert len(found) == len(model.components_) and np.isfinite(found.estimate).all()
 
