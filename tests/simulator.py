@@ -11,7 +11,8 @@ ROOT = Path(__file__).parent.parent
 
 def in_the_simulator(module, request):
     """What a module prints last. It is given the names that tests ask for, which use the fixture of this request."""
-    asking = [item for item in request.session.items if request.fixturename in getattr(item, "fixturenames", ())]
+    items = [item for item in request.session.items if getattr(item, "module", None) is request.module]
+    asking = [item for item in items if request.fixturename in item.fixturenames]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
     command = [sys.executable, "-m", module, *(item.callspec.params["name"] for item in asking)]
