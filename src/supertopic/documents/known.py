@@ -101,6 +101,11 @@ class Known:
         """(D,) the weights, ones where there are none."""
         return np.ones(self.n_documents) if self.weight is None else self.weight
 
+    def require_weight(self) -> None:
+        """Refuse documents of which none counts; a batch of many, or a fold, may be such."""
+        if self.n_documents and not self.weights.any():
+            raise ValueError("sample_weight: got zero for every document, expected a weight above zero for some")
+
     def only(self, names: Iterable[str]) -> Known:
         """Some columns of metadata, and nothing else."""
         return Known(self.n_documents, {name: self.column(name) for name in names})

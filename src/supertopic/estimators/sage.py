@@ -184,7 +184,9 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         if table.shape[1] != 1:
             raise ValueError(f"y has {table.shape[1]} columns; {type(self).__name__} takes one column of labels")
         codes, classes = as_codes(table[:, 0], type(self).__name__)
-        weight = Known.of(len(corpus), **beside).weights
+        weighed = Known.of(len(corpus), **beside)
+        weighed.require_weight()
+        weight = weighed.weights
         known = np.flatnonzero(~np.isnan(codes))
         if len(known) == 0:
             raise ValueError("y is missing for every document; expected some labels")

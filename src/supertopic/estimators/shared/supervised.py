@@ -104,6 +104,7 @@ class SupervisedEstimator(TopicEstimator):
             return self._fit_stream(X)
         corpus, vocabulary = self._read(X)
         read, known = self._read_y(y, len(corpus)), Known.of(len(corpus), **beside)
+        known.require_weight()
         covariates, known = known.widened(covariates)
         schema, seed = self._schema(read, corpus, **self._columns_of(covariates, known)), self._seed_of_fit()
         schema = self._with_seeds(self._with_prior(schema, [known]), corpus, vocabulary)
