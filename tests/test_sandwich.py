@@ -81,7 +81,7 @@ def test_noise_by_group_has_errors_that_hold_it():
 
 def test_one_group_has_no_errors():
     for function in (cr1, jackknife):
-        with pytest.raises(ValueError, match="two groups at least"):
+        with pytest.raises(ValueError, match="groups: got one group only, expected two at least"):
             function(X, X[:, 1], np.ones(240), NONE, np.zeros(240))
 
 
