@@ -28,6 +28,7 @@ _FEWEST, _FEW_COLUMNS = 200, 5  # … and over fewer, but not that few, with mor
 _CHUNK = 1 << 21  # numbers in an array of one chunk of documents
 _STEP = 1e-4  # of the differences by which the slope of E[y | s] is found
 _ALL = 1e-9  # a document with less than this left of its other topics is all of one topic
+_ZERO = 1e-150  # means below are as large as this to a ratio, so that of two that are zero none is more
 
 Mean = Callable[[np.ndarray], np.ndarray]  # linear predictors (D, C) -> means (D, n)
 
@@ -91,7 +92,11 @@ class Regression:
 
     def compare(self, means: np.ndarray) -> np.ndarray:
         """Effects, from means (2, …) at the low and the high value."""
-        return np.where(self.ratio, means[1] / np.where(self.ratio, means[0], 1.0), means[1] - means[0])
+        return np.where(self.ratio, self.of_ratio(means[1]) / self.of_ratio(means[0]), means[1] - means[0])
+
+    def of_ratio(self, means: np.ndarray) -> np.ndarray:
+        """Means (…, n) as ratios take them; ones where effects are differences."""
+        return np.where(self.ratio, np.maximum(means, _ZERO), 1.0)
 
 
 def share_effects(
@@ -193,8 +198,7 @@ def _error(
     """(n,) the standard errors of the effects of topic or column k, of a ratio those of its logarithm."""
     means, gradients = zip(*(_gradient(documents, regression, k, value) for value in ends), strict=True)
     scaled = [
-        gradient / np.where(regression.ratio, mean, 1.0)[:, None, None]
-        for gradient, mean in zip(gradients, means, strict=True)
+        gradient / regression.of_ratio(mean)[:, None, None] for gradient, mean in zip(gradients, means, strict=True)
     ]
     gradient = scaled[1] - scaled[0]
     variance = np.einsum("nci,cij,ncj->n", gradient, covariance, gradient, optimize=True)
