@@ -283,14 +283,14 @@ def test_words_beside_topics(fitted):
 
 
 def test_a_warm_start_goes_on_from_topics_that_have_not_seen_the_labels_held_out(monkeypatch):
-    model = SLDARegressor(8, inference="pc", warm_start=True, max_iter=40, cross_fit=0).fit(X, PLAIN[0])
+    model = SLDARegressor(3, inference="pc", warm_start=True, max_iter=15, cross_fit=0).fit(X, PLAIN[0])
     searched, finished, starts = model.fitted_.terms.topics, model.components_.T, []
     of = Climb.of
     monkeypatch.setattr(Climb, "of", lambda topics, *more: starts.append(topics) or of(topics, *more))
     assert model.fit(X, PLAIN[0]).score(NEW, PLAIN[1]) > 0.6
     np.testing.assert_array_equal(starts[0], searched)
     assert np.abs(searched - finished).max() > 1e-4
-    again = SLDARegressor(8, inference="pc", warm_start=True, max_iter=40, cross_fit=0).fit(X, PLAIN[0])
+    again = SLDARegressor(3, inference="pc", warm_start=True, max_iter=15, cross_fit=0).fit(X, PLAIN[0])
     again.fitted_ = replace(again.fitted_, terms=DocumentTerms())  # as after `load`
     starts.clear()
     again.fit(X, PLAIN[0])

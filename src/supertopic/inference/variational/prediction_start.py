@@ -25,7 +25,7 @@ from supertopic.responses.base import NoResponse
 from supertopic.responses.classes import Softmax
 from supertopic.responses.margin import Hinge
 
-_START_STEPS, _MARGIN_STEPS = 3, 60  # of EM without y, and of max-margin EM at most …
+_START_STEPS, _MARGIN_STEPS = 10, 60  # of EM without y, and of max-margin EM at most …
 _MARGIN_STEPS_OF_FOLDS = 12  # … and where another fit has found the best epoch
 _PRIOR_STEPS = 5
 _LIMITS = LocalLimits(30, 1e-2)
