@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -71,10 +72,12 @@ def topic_info(model: Any, X: object = None, n: int = 10) -> pd.DataFrame:
             columns[f"coef {name}".strip()] = table.coef[c]
             if table.std is not None:
                 columns[f"coef_std {name}".strip()] = table.std[c]
-    if X is None and model.fitted_.training is not None:
-        X = model.fitted_.training.corpus
     if X is not None:
         columns["coherence"] = coherence(model, X, top_n=top)
+    elif model.fitted_.training is not None:
+        with warnings.catch_warnings():  # the user gave no X that a warning could speak of
+            warnings.filterwarnings("ignore", "[0-9]+ of [0-9]+ top words stand nowhere")
+            columns["coherence"] = coherence(model, model.fitted_.training.corpus, top_n=top)
     columns["exclusivity"] = exclusivity(model, top_n=top)
     kept = model.fitted_.doc_topic
     if kept is not None and kept.shape[1] == len(model.components_):
