@@ -110,7 +110,8 @@ QUICK = ["demo", "--topics", "4", "--packages", "logging,email,asyncio", "--jobs
 def test_the_demo_predicts_explains_and_measures(tmp_path):
     done = process(*QUICK, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "\x1b" not in done.stdout and "speaks for" in done.stdout
+    assert "\x1b" not in done.stdout and "goes with" in done.stdout
+    assert done.stdout.count("effect: what the prediction changes by") == 2  # below each table of topics
     for name in ("logging", "email", "asyncio"):
         assert f" of {name}" in " ".join(done.stdout.split())
     assert "and this is right" in done.stdout and "Linear predictor: " in done.stdout

@@ -200,6 +200,8 @@ def _say_topics(trials: Trials) -> None:
     )
     say()
     show(topics_table(trials.classifier, N_WORDS))
+    say()
+    _prose(unit_of(trials.classifier))
     _head("Question 2: how many parameters does the function have?")
     _prose(
         "Now a number is to be predicted, and other topics are found: those that go with many or with few parameters. A"
