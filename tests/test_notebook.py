@@ -138,7 +138,8 @@ def test_numbers_have_the_digits_that_matter():
 
 def test_topic_info_has_all_that_is_known_of_a_topic(numbers, classes, data):
     found = numbers.topic_info(data.counts, n=5)
-    assert list(found.columns) == ["share", "coef", "coef_std", "coherence", "exclusivity", "words", "frex"]
+    known = ["coherence", "exclusivity", "concentration", "remark", "words", "frex"]
+    assert list(found.columns) == ["share", "coef", "coef_std", *known]
     assert found.index.tolist() == [0, 1, 2, 3] and found.index.name == "topic"
     np.testing.assert_allclose(found["share"], numbers.doc_topic_.mean(axis=0), rtol=1e-5)
     table = numbers.coefficients_
@@ -149,10 +150,10 @@ def test_topic_info_has_all_that_is_known_of_a_topic(numbers, classes, data):
     assert found["words"].tolist() == numbers.top_words(5).groupby("topic")["word"].agg(", ".join).tolist()
     order = np.argsort(-frex(numbers, 0.5), axis=1, kind="stable")[:, :5]
     assert found["frex"].tolist() == [", ".join(row) for row in numbers.feature_names_in_[order]]
-    assert "coherence" not in numbers.topic_info()
+    pd.testing.assert_frame_equal(numbers.topic_info(n=5), found)  # the documents of the fit, where none are given
     names = list(classes.topic_info().columns)
     assert names[1:5] == ["coef <i>", "coef_std <i>", "coef a", "coef_std a"]
-    assert list(LDA(2, max_iter=2).fit(data.counts).topic_info().columns) == ["share", "exclusivity", "words", "frex"]
+    assert list(LDA(2, max_iter=2).fit(data.counts).topic_info().columns) == ["share", *known]
     with pytest.raises(ValueError, match="n: got 0, expected a whole number >= 1"):
         numbers.topic_info(n=0)
 
@@ -190,7 +191,7 @@ def test_every_kind_of_model_has_a_view(data):
     page = Page(search._repr_html_())
     assert page.rows[0][1:] == ["C", "cost", "score", "score_se"] and ["topic", "share"] in [r[:2] for r in page.rows]
     assert repr(search.plot).startswith("plots of MedLDAClassifier")
-    assert "a positive coefficient is evidence for <bdi>y</bdi>" in search._repr_html_()
+    assert "effects on <bdi>y</bdi>" in search._repr_html_()
     page = Page(SAGEClassifier().fit(data.counts, labels)._repr_html_())
     assert [row[1] for row in page.rows[1:]] == ["x", "y"]
     text = ["one two. three four.", "two three. one four."] * 4

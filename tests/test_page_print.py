@@ -52,7 +52,9 @@ def share(colors, wanted):
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_first_view_is_printed_as_a_report(printed, dark):
     page, text, colors = printed("gaussian", dark=dark)
-    assert "Topics that raise rating" in text or "Topics that lower rating" in text
+    effects = fitted("gaussian").effects().set_index("topic")["effect"]
+    for side, k in (("Higher", effects.idxmax()), ("Lower", effects.idxmin())):
+        assert f"{side} rating goes with {fitted('gaussian').top_words(1)['word'][k]}" in text
     axis, fit = text.index("Effects of the topics"), text.index("In numbers")
     assert axis < fit
     model = fitted("gaussian")
@@ -71,7 +73,8 @@ def test_the_first_view_is_printed_as_a_report(printed, dark):
 @pytest.mark.parametrize("kind", ["softmax", "lda", "several"])
 def test_other_models_are_printed_with_their_figures(printed, kind):
     _, text, _ = printed(kind)
-    assert ("Topics by their share" if kind == "lda" else "Effects of the topics") in text
+    heads = {"softmax": "Topics and classes", "lda": "Topics by their share", "several": "Effects of the topics"}
+    assert heads[kind] in text
     assert text.count("Most typical documents") == 4
     assert (kind == "lda") == ("In numbers" not in text)
     assert kind == "lda" or "Look at" in text
