@@ -14,7 +14,8 @@ _INPUT = "test_invalid_input.py::"
 _JOINT = "test_samplers.py::test_sweeps_keep_the_joint_distribution"
 _COUNTS = "test_counts.py::"
 _PRIORS = "test_default_priors.py::"
-_AS_A_DOCUMENT = "test_alpha_is_as_much_as_a_document_but_25_at_most"
+_AS_A_DOCUMENT = "test_alpha_of_a_softmax_is_as_much_as_a_document_but_25_at_most"
+_FEW = "test_documents_of_other_responses_are_about_few_topics"
 _CHECKS = "test_file_checks.py::test_arrays_that_do_not_fit_are_refused"
 _FITTED = "test_golden_fits.py::test_a_new_fit_gives_the_same_numbers"
 
@@ -414,6 +415,7 @@ MUTANTS = [
             "*_TOTALS))\n    return total / n_topics",
             _PRIORS + _AS_A_DOCUMENT,
         ),
+        ("        return min(_MOST, total / n_topics)", "        return total / n_topics", _PRIORS + _FEW),
         ("isinstance(part.response, Softmax)", "False", _PRIORS + "test_a_softmax_keeps_its_topics"),
         (
             "seen * tokens.per_word",
