@@ -74,7 +74,7 @@ KINDS: dict[str, tuple[Any, str | list[str] | None]] = {
     "logit": (lambda: SLDAClassifier(4, cross_fit=0, **_FAST), "good"),
     "negative_binomial": (lambda: SLDARegressor(4, response="negative_binomial", cross_fit=0, **_FAST), "visits"),
     "gamma": (lambda: SLDARegressor(4, response="gamma", cross_fit=0, **_FAST), "positive"),
-    "canonical": (lambda: SLDARegressor(4, response="gamma", link="canonical", cross_fit=0, **_FAST), "positive"),
+    "canonical": (lambda: SLDARegressor(4, response="gamma:canonical", cross_fit=0, **_FAST), "positive"),
     "inverse_gaussian": (lambda: SLDARegressor(4, response="inverse_gaussian", cross_fit=0, **_FAST), "positive"),
     "weibull": (lambda: SLDARegressor(4, response="weibull", cross_fit=0, **_FAST), "positive"),
     "pc": (lambda: SLDARegressor(4, inference="pc", cross_fit=0, max_iter=2), "rating"),

@@ -91,7 +91,7 @@ CASES = {
     "slda-gaussian-gibbs-covariates": ("SLDARegressor", "gaussian", GIBBS),
     "slda-gaussian-vb-auto": ("SLDARegressor", "gaussian", {**SLDA, "max_iter": 5, "supervision": "auto"}),
     **{
-        f"slda-{name}-canonical-vb": ("SLDARegressor", name, {**SLDA, "response": name, "link": "canonical"})
+        f"slda-{name}-canonical-vb": ("SLDARegressor", name, {**SLDA, "response": f"{name}:canonical"})
         for name in ("gamma", "inverse_gaussian")
     },
     "slda-softmax-vb-words": ("SLDAClassifier", "softmax", {**SLDA, "words": True}),

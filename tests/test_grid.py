@@ -113,7 +113,7 @@ def slda():
         for name in NUMBERS:
             yield "SLDARegressor", kind_of(name), {"response": name, **shared}
         for name in CANONICAL:
-            yield "SLDARegressor", kind_of(name), {"response": name, "link": "canonical", **shared}
+            yield "SLDARegressor", kind_of(name), {"response": f"{name}:canonical", **shared}
         for name in CLASSES:
             yield "SLDAClassifier", kind_of(name), {"response": name, **shared}
         yield "SLDAClassifier", "two classes", {"response": "softmax", **shared}
@@ -162,8 +162,8 @@ def refusal(kind, y, params):
         return "coef_prior: got 'flat', expected 'normal' or 'laplace'"
     if has("coef_prior") == "laplace" and has("likelihood") == "slda":
         return "coef_prior: got 'laplace' with likelihood='slda'"
-    if has("link") == "canonical" and engine == "gibbs":
-        return f"inference: got 'gibbs', which has no sampler for response='{has('response')}' with link='canonical'"
+    if str(has("response")).endswith(":canonical") and engine == "gibbs":
+        return f"inference: got 'gibbs', which has no sampler for response='{has('response')}'"
     if has("emission") == "sage" and engine in ("gibbs", "pc"):
         return f"inference: got '{engine}', which needs Dirichlet topics, but the emission is 'sage'"
     if has("per_token") and engine == "pc":

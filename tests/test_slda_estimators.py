@@ -39,8 +39,16 @@ REFUSED = {
     ),
     "negative time": (SLDARegressor(2, response="weibull"), [1, -2, 2, 3], "y holds -2, but response='weibull' needs"),
     "fractional poisson": (SLDARegressor(2, response="poisson"), [1, 1.5, 0, 2], "y holds 1.5, but response='poisson'"),
-    "link": (SLDARegressor(2, response="gamma", link="magic"), [1.0, 2, 3, 4], "link: got 'magic', expected one of"),
-    "no link": (SLDARegressor(2, link="log"), [1.5, 2, 3, 4], "link: got 'log', but response='gaussian' has one"),
+    "link": (
+        SLDARegressor(2, response="gamma:magic"),
+        [1.0, 2, 3, 4],
+        "response: got 'gamma:magic', expected 'gamma' or 'gamma:log' or 'gamma:canonical'",
+    ),
+    "no link": (
+        SLDARegressor(2, response="gaussian:log"),
+        [1.5, 2, 3, 4],
+        "response: got 'gaussian:log', expected 'gaussian'",
+    ),
     "init": (
         SLDARegressor(2, inference=PC(init="magic")),
         [1.0, 2, 3, 4],

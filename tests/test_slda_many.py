@@ -225,7 +225,7 @@ def test_words_join_the_topics(tmp_path):
     with pytest.raises(ValueError, match="words: got True with refit=False"):
         SLDARegressor(K, words=True, refit=False).fit(X, NUMBER)
     with pytest.raises(ValueError, match="words: a canonical link"):
-        SLDARegressor(K, cross_fit=0, words=True, response="gamma", link="canonical").fit(X, COUNT + 1)
+        SLDARegressor(K, cross_fit=0, words=True, response="gamma:canonical").fit(X, COUNT + 1)
 
 
 @pytest.mark.parametrize("response", ["gaussian", "gamma", "weibull", "poisson"])

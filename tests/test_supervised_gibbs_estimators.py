@@ -136,10 +136,9 @@ def test_weights_of_zero_silence_a_label(small):
 
 def test_what_has_no_sampler_is_refused_in_a_sentence(small):
     counts, y, positive = small
-    for name in ("inverse_gaussian", "gamma"):
-        params = {"response": name, "link": "canonical"}
+    for name in ("inverse_gaussian:canonical", "gamma:canonical"):
         with pytest.raises(ValueError, match=r"has no sampler for response=.*expected one of 'logit'"):
-            SLDARegressor(3, inference="gibbs", **params).fit(counts, positive)
+            SLDARegressor(3, response=name, inference="gibbs").fit(counts, positive)
     with pytest.raises(ValueError, match=r"weights of labels .* other than whole numbers"):
         SLDAClassifier(3, response="probit", inference="gibbs", supervision=2.5).fit(counts, y > 0)
     with pytest.raises(ValueError, match="burn_in: got 10, expected fewer sweeps than max_iter=10"):

@@ -42,8 +42,6 @@ class Target:
             return kind(len(self.classes), **self.options)
         if self.link == "auto":
             return kind(**self.options)
-        if not hasattr(kind, "links"):
-            raise ValueError(f"link: got {self.link!r}, but response={self.response!r} has one link only")
         return kind(link=self.link)  # type: ignore[call-arg]
 
 
@@ -98,14 +96,19 @@ class LabelSurvey:
         return table, self._names
 
 
-def find_response(name: object, kinds: Sequence[str]) -> str:
-    """The name of a response of these kinds."""
+def find_response(name: object, kinds: Sequence[str]) -> tuple[str, str]:
+    """The name of a response of these kinds, and its link, which may stand behind a colon: "gamma:canonical"."""
     known = registry()
-    found = known.get(name) if isinstance(name, str) else None
+    stem, colon, link = str(name).partition(":")
+    found = known.get(stem) if isinstance(name, str) else None
     if found is None or found.kind not in kinds:
         names = ", ".join(repr(n) for n, response in known.items() if response.kind in kinds)
         raise ValueError(f"response: got {name!r}, expected 'auto' or one of {names}")
-    return found.name
+    links = getattr(found, "links", ())
+    if colon and link not in links:
+        which = " or ".join([repr(stem), *(repr(f"{stem}:{one}") for one in links)])
+        raise ValueError(f"response: got {name!r}, expected {which}")
+    return stem, link or "auto"
 
 
 def guess_response(column: np.ndarray, name: str, who: str, kinds: Sequence[str]) -> str:

@@ -159,9 +159,8 @@ class SLDARegressor(RegressorMixin, SLDA):
         How topics make y: a number, a count, a positive number. "auto" takes whole numbers from about zero on, a few of
         which are far above the others, for counts ("negative_binomial") and all others for "gaussian"; where whole
         numbers might be something else, a warning says so. For a y of several columns, one name for all, a list of one
-        per column, or a mapping by the columns' names.
-    link : {"auto", "log", "canonical"}
-        Of "gamma" and "inverse_gaussian": E[y] = exp(eta·Zbar) ("auto"), or 1/(eta·Zbar) and 1/sqrt(eta·Zbar).
+        per column, or a mapping by the columns' names. Counts and positive numbers have a log link, E[y] =
+        exp(eta·Zbar). "gamma:canonical" and "inverse_gaussian:canonical" have 1/(eta·Zbar) and 1/sqrt(eta·Zbar).
     supervision : float or "auto"
         Weight of the response's log-likelihood against the words'; more makes topics serve y. "pc" weighs the mean
         log-likelihood of a label against that of a word, so that 1 is much already. For the other engines a label
@@ -276,8 +275,6 @@ class SLDARegressor(RegressorMixin, SLDA):
     takes: ClassVar[tuple[str, ...]] = ("number",)
     several: ClassVar[bool] = True
 
-    link: str = "auto"
-
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
         responses = one_each(self.response, names)
@@ -287,8 +284,7 @@ class SLDARegressor(RegressorMixin, SLDA):
             for column, name, response in zip(table.T, names, responses, strict=True)
         ]
         targets = [
-            Target(name, find_response(response, ("number",)), self.link)
-            for name, response in zip(names, found, strict=True)
+            Target(name, *find_response(response, ("number",))) for name, response in zip(names, found, strict=True)
         ]
         return Read(numbers, tuple(targets))
 
@@ -388,7 +384,7 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         codes, classes = as_codes(table[:, 0], who)
         auto = isinstance(self.response, str) and self.response == "auto"
         given = guess_response(table[:, 0], names[0], who, ("class",)) if auto else self.response
-        name = find_response(given, ("class",))
+        name, _ = find_response(given, ("class",))
         found = registry()[name]
         if found.two_classes and len(classes) > 2:
             raise ValueError(

@@ -37,7 +37,7 @@ class TopicModel(SLDA):
         A response of the registry for each column of y: one for all, one per column, or by the columns' names. "auto"
         takes text and booleans as classes, and whole numbers as ratings ("ordinal"), classes or counts; where they
         might be something else, a warning says so. Other numbers are "gaussian".
-    n_topics, link, supervision, refit, coef_prior, coef_scale, inference, doc_topic_prior, ...
+    n_topics, supervision, refit, coef_prior, coef_scale, inference, doc_topic_prior, ...
         As in `SLDARegressor`.
 
     Attributes
@@ -56,18 +56,16 @@ class TopicModel(SLDA):
     takes: ClassVar[tuple[str, ...]] = ("number", "class")
     several: ClassVar[bool] = True
 
-    link: str = "auto"
-
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         columns, targets = [], []
         for column, name, response in zip(table.T, names, one_each(self.response, names), strict=True):
             kinds = ("number", "class")
             auto = isinstance(response, str) and response == "auto"
-            found = find_response(guess_response(column, name, "TopicModel", kinds) if auto else response, kinds)
+            found, link = find_response(guess_response(column, name, "TopicModel", kinds) if auto else response, kinds)
             kind = registry()[found]
             if kind.kind == "number":
                 columns.append(as_numbers(column, "TopicModel"))
-                targets.append(Target(name, found, self.link if hasattr(kind, "links") else "auto"))
+                targets.append(Target(name, found, link))
                 continue
             codes, classes = as_codes(column, "TopicModel")
             if kind.ordered:

@@ -271,7 +271,8 @@ class Response:
         """ValueError in one sentence when the Gibbs sampler cannot take this response, or these weights (D,)."""
         if not self.sampled:
             names = ", ".join(repr(name) for name, response in _REGISTRY.items() if response.sampled)
-            which = f"response={self.name!r}" + (f" with link={self.link!r}" if hasattr(self, "link") else "")
+            canonical = ":canonical" if getattr(self, "link", "log") == "canonical" else ""
+            which = f"response={self.name + canonical!r}"
             raise ValueError(f"inference: got 'gibbs', which has no sampler for {which}; expected one of {names}")
         if self.whole_weights and np.any(weight != np.round(weight)):
             raise ValueError(

@@ -288,7 +288,7 @@ class SupervisedEstimator(TopicEstimator):
         response = schema.response
         if (schema.n_covariates or self._has_words()) and getattr(response, "link", "log") == "canonical":
             which = "covariates" if schema.n_covariates else "words"
-            raise ValueError(f"{which}: a canonical link needs a positive linear predictor; use link='log'")
+            raise ValueError(f"{which}: a canonical link needs a positive linear predictor; leave ':canonical' out")
         collapsed = self._engine().collapsed
         prior = self._topic_word_prior(schema, response)
         emission = make_emission(self._emission_name(), topic_word_prior=prior, collapsed=collapsed)
