@@ -126,7 +126,7 @@ PLAIN = (Y - 0.7 * COVARIATE[:, 0], NEW_Y - 0.7 * NEW_COVARIATE[:, 0])
 
 @pytest.fixture(name="fitted", scope="module")
 def _fitted():
-    return SLDARegressor(8, inference="pc").fit(X, PLAIN[0])
+    return SLDARegressor(4, inference="pc").fit(X, PLAIN[0])
 
 
 def test_a_rare_topic_that_tells_y_is_found():
@@ -142,10 +142,10 @@ def test_a_rare_topic_that_tells_y_is_found():
 def test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest(fitted, monkeypatch):
     assert fitted.n_iter_ == len(fitted.bound_) and fitted.bound_.argmax() == fitted.n_iter_ - 1
     assert fitted.n_iter_ < 40 or fitted.bound_.argmax() == 39
-    whole = SLDARegressor(8, inference="pc", cross_fit=0).fit(X, PLAIN[0])
+    whole = SLDARegressor(4, inference="pc", cross_fit=0).fit(X, PLAIN[0])
     with monkeypatch.context() as patch:
         patch.setattr(prediction_constrained.Course, "_trained_on_all", lambda course: course.best)
-        best = SLDARegressor(8, inference="pc", cross_fit=0).fit(X, PLAIN[0])
+        best = SLDARegressor(4, inference="pc", cross_fit=0).fit(X, PLAIN[0])
     held = np.random.default_rng([0, 6]).permutation(len(Y))[: round(len(Y) / 8)]
     assert best.dispersion_ == pytest.approx(np.mean((best.predict(X) - PLAIN[0])[held] ** 2), rel=0.1)
     assert whole.dispersion_ == pytest.approx(best.dispersion_, rel=1e-6)
@@ -196,14 +196,14 @@ def test_shares_are_the_mode_and_explanations_add_up(fitted, tmp_path):
 
 
 def test_threads_and_processes_do_not_change_the_result(fitted, monkeypatch):
-    two = SLDARegressor(8, inference="pc", n_jobs=2).fit(X, PLAIN[0])
+    two = SLDARegressor(4, inference="pc", n_jobs=2).fit(X, PLAIN[0])
     np.testing.assert_array_equal(two.components_, fitted.components_)
     np.testing.assert_array_equal(two.coef_, fitted.coef_)
-    short = SLDARegressor(8, inference="pc", max_iter=2).fit(X, PLAIN[0])
+    short = SLDARegressor(4, inference="pc", max_iter=2).fit(X, PLAIN[0])
     backend = Processes(2)
     try:
         monkeypatch.setattr(Place, "open", lambda self, n_jobs=None: backend)
-        spread = SLDARegressor(8, inference="pc", max_iter=2).fit(X, PLAIN[0])
+        spread = SLDARegressor(4, inference="pc", max_iter=2).fit(X, PLAIN[0])
     finally:
         backend.stop()
     assert backend.n_calls > 50
@@ -278,7 +278,7 @@ def test_several_responses_at_once():
 
 
 def test_words_beside_topics(fitted):
-    model = SLDARegressor(8, inference="pc", words=True, max_iter=10).fit(X, PLAIN[0])
+    model = SLDARegressor(4, inference="pc", words=True, max_iter=10).fit(X, PLAIN[0])
     assert model.score(NEW, PLAIN[1]) > fitted.score(NEW, PLAIN[1]) - 0.05
 
 
@@ -325,8 +325,8 @@ def test_a_killed_fit_ends_with_the_same_model(fitted, n_saves, tmp_path, monkey
     with monkeypatch.context() as patch:
         saves = stop_at(patch, wanted)
         with pytest.raises(Stop):
-            SLDARegressor(8, inference="pc", checkpoint=path).fit(X, PLAIN[0])
-    again = SLDARegressor(8, inference="pc", checkpoint=path).fit(X, PLAIN[0])
+            SLDARegressor(4, inference="pc", checkpoint=path).fit(X, PLAIN[0])
+    again = SLDARegressor(4, inference="pc", checkpoint=path).fit(X, PLAIN[0])
     assert not path.exists() and len(saves) == wanted
     np.testing.assert_array_equal(again.components_, fitted.components_)
     np.testing.assert_array_equal(again.bound_, fitted.bound_)

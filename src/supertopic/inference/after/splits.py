@@ -54,11 +54,8 @@ class Belonging:
         found, n_apart = np.zeros(len(self.together), dtype=bool), round(share * len(rows))
         if self.moment is not None and n_apart:
             found[rows] = self.moment[rows] >= np.sort(self.moment[rows])[-n_apart]
-        elif self.moment is None and self.in_groups:
-            found[rows] = set_apart(self.together[rows], share, generator)
         elif self.moment is None:
-            found[generator.permutation(rows)[:n_apart]] = True
-            found[rows] = self.parts(rows, found[rows], generator)
+            found[rows] = set_apart(self.together[rows], share, generator)
         return found
 
 
