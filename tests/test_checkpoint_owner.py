@@ -87,13 +87,15 @@ def test_the_interval_holds_for_the_chains_as_well(checkpoint, monkeypatch):
         ({"y": Y + 1}, "data differs"),
         ({"sample_weight": np.arange(30.0)}, "data differs"),
         ({"X": X[::-1]}, "data differs"),
+        ({"groups": np.arange(30) % 7}, "data differs"),
+        ({"times": np.arange(30)[::-1]}, "data differs"),
         ({"random_state": 4}, "seed was 3 and is 4"),
         ({"random_state": np.random.RandomState(3)}, "seed was 3 and is"),
         ({"doc_topic_prior": 0.2}, "doc_topic_prior was"),
     ],
 )
 def test_the_checkpoint_of_another_fit_is_refused(checkpoint, monkeypatch, other, said):
-    given = {"X": X, "y": Y, "covariates": EXTRA}
+    given = {"X": X, "y": Y, "covariates": EXTRA, "groups": np.arange(30) % 6}
     params = {"n_topics": 2, "max_iter": 6, "tol": 0.0, "checkpoint": checkpoint, "random_state": 3}
     killed(SLDARegressor(**params), monkeypatch, **given)
     params |= {name: value for name, value in other.items() if name in params or name == "doc_topic_prior"}

@@ -112,6 +112,20 @@ def test_a_cluster_equals_threads(name, client, monkeypatch):
     assert_alike(found, expected, DUAL_TOLERANCE if name == "MedLDA classes" else TOLERANCE)
 
 
+def test_a_cluster_knows_of_documents_what_threads_know(client):
+    """Covariates, groups and metadata go with their documents."""
+    counts, y = data_for("gaussian")
+    rng = np.random.default_rng(0)
+    known = {"covariates": rng.normal(size=(150, 2)), "groups": np.arange(150) % 30}
+    known["metadata"] = {"party": np.where(rng.random(150) < 0.5, "left", "right")}
+    params = {"inference": "vb", "prevalence": "~ party", "max_iter": 4, "tol": 0, "cross_fit": 2}
+    expected = SLDARegressor(3, **params).fit(counts, y, **known)
+    found = SLDARegressor(3, backend=client, **params).fit(counts, y, **known)
+    assert_alike(numbers_of(found), numbers_of(expected))
+    np.testing.assert_allclose(found.covariate_coef_, expected.covariate_coef_, rtol=1e-2, atol=1e-3)
+    np.testing.assert_allclose(found.prevalence_coef_["coef"], expected.prevalence_coef_["coef"], rtol=1e-2, atol=1e-3)
+
+
 def where(partition, backend, topics):
     time.sleep(0.3)
     return distributed.get_worker().address

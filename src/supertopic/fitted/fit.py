@@ -123,5 +123,7 @@ def fingerprint(spec: Spec, batch: Batch, seed: int, topics: np.ndarray, data: s
 
 
 def _known(batch: Batch) -> list[np.ndarray]:
-    """What the prior on topic shares reads of the documents."""
-    return [] if batch.known is None else [one.values for one in batch.known.metadata.values()]
+    """What the prior on topic shares reads of the documents, and which of them belong together."""
+    found = [] if batch.known is None else [one.values for one in batch.known.metadata.values()]
+    belonging = () if batch.belonging is None else (batch.belonging.together, batch.belonging.moment)
+    return found + [one for one in belonging if one is not None]
