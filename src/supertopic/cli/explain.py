@@ -127,7 +127,7 @@ def _few(words: list[str], most: int) -> str:
 
 
 def _say_predictions(model: TopicEstimator, text: str, frame: pd.DataFrame, covariates: object) -> None:
-    """Print what is predicted, and if this is one thing, the words that raise and lower it."""
+    """Print what is predicted, and if this is one thing, the words that speak for more and for less of it."""
     outcomes = outcomes_of(model)
     if not outcomes:
         return
@@ -162,9 +162,9 @@ def _say_contributions(model: TopicEstimator, frame: Any, label: object, covaria
     by = moved.sum() + sum(beside.values())
     say(f"Linear predictor: {by + average:.4g}, {by:+.2g} against an average document. Its words:")
     ranked = sorted(zip(frame["word"], moved, strict=True), key=lambda pair: -abs(pair[1]))
-    for name, sign in (("raise it", 1), ("lower it", -1)):
+    for name, sign in (("upward", 1), ("downward", -1)):
         words = [f"{word} {by:+.2g}" for word, by in ranked if sign * by > 0][:n_words]
-        say(f"  {name}   {', '.join(words) or '–'}")
+        say(f"  {name:8}   {', '.join(words) or '–'}")
     if beside:
         told = ", ".join(f"{name} {value:+.2g}" for name, value in beside.items())
         usual = all(abs(value) < 1e-9 for value in beside.values())
