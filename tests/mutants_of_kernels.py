@@ -12,6 +12,7 @@ _MARGIN = "test_margin.py::"
 _MAP = "test_kernels_map_shares.py::"
 _ROWS = "test_prior_rows.py::test_a_step_infers_each_document_by_its_own_row"
 _MOVING = "test_of_many_topics_those_that_move_save_passes"
+_PULLED = "test_kernels_climb.py::test_topics_are_pulled_towards_their_anchor_as_by_words_of_it"
 _ADAM = "test_kernels_climb.py::test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads"
 _COEF = "test_coefficients.py::"
 _CLIMB = "test_regression_slopes.py::test_words_climb_a_quadratic_to_its_top"
@@ -271,6 +272,12 @@ MUTANTS = [
         ("gradient[w, k] - topics[w, k] * totals[k]", "gradient[w, k]", _ADAM),
         ("np.sqrt(second * inverse)", "np.sqrt(second)", _ADAM),
         ("topics[w, k] *= by[k]", "pass", _ADAM),
+        ("prior + pull * anchor[w, k]", "prior", _PULLED),
+        ("prior + pull * anchor[w, k]", "prior + pull", _PULLED),
+    ),
+    *mutants_of(
+        "inference/variational/climb.py",
+        ("SETTINGS.pull / self.logits.shape[1]", "SETTINGS.pull", _PULLED),
     ),
     *mutants_of(
         "kernels/thinning.py",

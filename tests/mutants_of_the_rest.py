@@ -14,6 +14,7 @@ _INPUT = "test_invalid_input.py::"
 _JOINT = "test_samplers.py::test_sweeps_keep_the_joint_distribution"
 _COUNTS = "test_counts.py::"
 _PRIORS = "test_default_priors.py::"
+_AGREED = "test_agreed_topics.py::"
 _AS_A_DOCUMENT = "test_alpha_of_a_softmax_is_as_much_as_a_document_but_25_at_most"
 _FEW = "test_documents_of_other_responses_are_about_few_topics"
 _CHECKS = "test_file_checks.py::test_arrays_that_do_not_fit_are_refused"
@@ -408,7 +409,25 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/first_topics.py",
+        (
+            "other[:, linear_sum_assignment(cosines, maximize=True)[1]]",
+            "other",
+            _AGREED + "test_topics_in_another_order_are_the_same_topics",
+        ),
+        ("cosines, maximize=True", "cosines", _AGREED + "test_topics_in_another_order_are_the_same_topics"),
+        ("matched / np.float32(len(topics))", "matched", _AGREED + "test_the_mean_is_of_topics_that_are_alike"),
+        (
+            "_ROUNDS = 2",
+            "_ROUNDS = 0",
+            _AGREED + "test_the_mean_is_of_topics_that_are_alike",
+        ),
+    ),
+    *mutants_of(
         "estimators/shared/default_priors.py",
+        ("_FEW / max(tokens.per_document, 1.0)", "_FEW_TOTALS[0]", _PRIORS + _FEW),
+        ("np.clip(_FEW / max(tokens.per_document, 1.0), *_FEW_TOTALS)", "_FEW / tokens.per_document", _PRIORS + _FEW),
+        ("and not _has_softmax(response):", "and True:", _PRIORS + _AS_A_DOCUMENT),
         ("np.clip(tokens.per_document, *_TOTALS)", "_TOTALS[1]", _PRIORS + _AS_A_DOCUMENT),
         (
             "*_TOTALS))\n    return min(_MOST, total / n_topics)",

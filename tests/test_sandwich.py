@@ -163,14 +163,15 @@ def test_classes_of_groups_are_those_of_statsmodels(prior, kept):
 
 @pytest.mark.slow
 def test_noise_by_group_gives_few_findings():
+    """One of ten coefficients at most is found where there is none; without `groups`, nearly one of two."""
     found = []
-    for seed in range(6):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
-        data = simulate(720, 3, 300, 40, doc_topic_prior=0.1, seed=seed)
-        group = np.repeat(np.arange(60), 12)  # an author writes about one topic
+        data = simulate(1440, 3, 300, 40, doc_topic_prior=0.1, seed=seed)
+        group = np.repeat(np.arange(60), 24)  # an author writes about one topic
         counts = data.counts.counts[np.argsort(data.topic_shares.argmax(axis=1), kind="stable")]
-        y = rng.normal(size=60)[group] + 0.7 * rng.normal(size=720)
-        model = SLDARegressor(4, honest=0.5, cross_fit=0, inference="vb", max_iter=10, random_state=0)
+        y = rng.normal(size=60)[group] + 0.7 * rng.normal(size=1440)
+        model = SLDARegressor(3, honest=0.5, cross_fit=0, inference="vb", max_iter=10, random_state=0)
         found += [np.abs(model.fit(counts, y, **by).coef_ / model.coef_std_) > 1.645 for by in ({"groups": group}, {})]
     shares = [np.mean(found[place::2]) for place in (0, 1)]
-    assert shares[0] <= 0.2 and shares[1] > shares[0] + 0.1
+    assert shares[0] <= 0.1 and shares[1] >= 0.4

@@ -8,8 +8,11 @@ With few pseudo-tokens a document is about few topics, which then read better; a
 predicts worse with fewer, as a softmax does. Words overfit: a seldom word can stand for the few labels of its
 documents, and topics that lean to even words keep seldom words from telling topics apart. In a corpus in which all
 words are seldom, that would take its telling words, too; in a long document no one word says much, and less of it is
-wanted. A softmax, whose topics tell many classes apart, gains nothing by it, and its topics would read worse. What
-these numbers were chosen on: `slda.prediction_settings` in experiments/RESULTS.md.
+wanted. A softmax, whose topics tell many classes apart, gains nothing by it, and its topics would read worse.
+
+`slda.prediction_settings` in experiments/RESULTS.md says what the alpha of a softmax and the topic-word prior were
+chosen on. No table there compares the alpha of other responses (400 / n) with others: it came in with topics that are
+pulled towards those of their start, and was tried with these only.
 """
 
 from __future__ import annotations

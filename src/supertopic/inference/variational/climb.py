@@ -24,7 +24,7 @@ class Climbing(NamedTuple):
     batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
     batch_size: int = 256  # documents of a batch at most, unless an epoch would have more than …
     most_batches: int = 64
-    pull: float = 0.05  # how much the topics at the start count beside all words, as pseudo-tokens of a topic
+    pull: float = 0.05  # pseudo-tokens that are added for each token of the corpus: words of the topics at the start
 
     def size(self, n_documents: int) -> int:
         """Documents of a batch."""
@@ -80,13 +80,14 @@ class Climb:
         return ops.distributions(self.average)
 
     def step(self, topics: object, gradient: object, prior: float, rate: float, ops: LocalOps) -> Any:
-        """One step of Adam along the gradient of an objective + prior·sum log b; returns the topics after it.
+        """Take one step of Adam, and return the topics b after it.
 
-        Topics with an anchor b0 have the logarithm of a Dirichlet density in the objective, too, pull/K sum b0 log b:
-        words of the anchor's topics, as many as a part of the corpus.
+        The step climbs f(b) + prior · sum_wk log b_wk, where f is the objective. With an anchor b0 it climbs
+        f(b) + sum_wk (prior + pull / K · b0_wk) log b_wk, the logarithm of a Dirichlet prior whose mode is near b0.
 
-        topics : (V, K) where the last step ended; they are overwritten
-        gradient : (V, K) that of the objective with respect to b; it is overwritten
+        topics : (V, K) where the last step ended; overwritten
+        gradient : (V, K) of f with respect to b; overwritten
+        prior : pseudo-tokens of each word in each topic, for each token of the corpus
         """
         self.steps += 1
         pull = 0.0 if self.anchor is None else SETTINGS.pull / self.logits.shape[1]
