@@ -155,6 +155,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/after/splits.py",
+        (
+            "return rows[order], part[order]",
+            "return rows[order], part",
+            "test_out_of_fold.py::test_predictions_are_those_of_the_fit_without_the_fold",
+        ),
+    ),
+    *mutants_of(
         "fitted/certainty/levels.py",
         (
             "condense(own) if groups is None else levels_by_group(own, groups)",

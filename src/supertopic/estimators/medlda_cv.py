@@ -132,6 +132,13 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
         return float(self.best_estimator_.score(X, y))
 
     @property
+    def out_of_fold_(self) -> pd.DataFrame:
+        """Predictions of documents by fits of that model without them, with `cross_fit` only."""
+        check_is_fitted(self, "best_estimator_")
+        found: pd.DataFrame = self.best_estimator_.out_of_fold_
+        return found
+
+    @property
     def plot(self) -> Plots:
         """The plots of that model."""
         check_is_fitted(self, "best_estimator_")

@@ -42,7 +42,8 @@ class Shape:
 
     Letters of `shape` are sizes that follow from the model: V words, K topics of a document, T topics in all, W columns
     of the emission's parameters, C columns of the response, N coefficients of a column, U those of users, Q numbers of
-    the dispersion, P covariates, M responses. Other letters stand for any size, the same one in all arrays of a file.
+    the dispersion, P covariates, M responses, B means of
+    them, where each class has one. Other letters stand for any size, the same one in all arrays of a file.
     """
 
     shape: str
@@ -84,6 +85,10 @@ ARRAYS = {
     "certainty.heat": Shape("M2"),
     "certainty.zero": Shape("C"),
     "certainty.scaling": Shape("z"),
+    "left_out.rows": Shape("l", _WHOLE, least=0.0),
+    "left_out.fold": Shape("l", _WHOLE, least=0.0),
+    "left_out.y": Shape("lM", finite=False),
+    "left_out.means": Shape("lB", _SINGLE),
     "climb.logits": Shape("VW", _SINGLE),
     "climb.mean": Shape("VW", _SINGLE),
     "climb.square": Shape("VW", _SINGLE),
@@ -111,7 +116,7 @@ ARRAYS = {
     "more.region_cov": Shape("A22"),
     "more.region_posterior": Shape("DA", _EITHER, least=0.0, sums=True),
 }
-TOGETHER = ("words", "members", "climb", "duals")  # groups of arrays that belong together
+TOGETHER = ("words", "members", "climb", "duals", "left_out")  # groups of arrays that belong together
 _UNKNOWN = Shape("*", ("float64", "float32", "int64", "int32", "bool"))
 
 
@@ -294,6 +299,7 @@ def _sizes(fitted: Fitted, n_topics: int) -> dict[str, int]:
     sizes |= {"N": int(model.n_topics) + model.n_covariates, "Q": model.response.n_dispersion}
     sizes["U"] = sizes["N"] - int(schema.constant)  # coefficients of users, whose intercept is none of them
     sizes |= {"P": len(schema.scaling.mean), "M": len(schema.targets)}
+    sizes["B"] = sum(1 if one.classes is None else len(one.classes) for one in schema.targets)
     width = {"dirichlet": n_topics, "sage": 2 * n_topics + 1}.get(model.emission.name)
     return sizes if width is None else {**sizes, "W": width}
 

@@ -11,7 +11,7 @@ import numpy as np
 from supertopic.fitted.certainty.chains import warn_unmixed
 from supertopic.fitted.certainty.cross_fit import OutOfFold, cross_fit
 from supertopic.fitted.certainty.levels import Unseen, with_levels
-from supertopic.fitted.certainty.margin_probabilities import fit_scaling
+from supertopic.fitted.certainty.margin_probabilities import with_scaling
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Members
 from supertopic.fitted.predict import covariate_coef, scores_of, shares_without_y
@@ -57,9 +57,7 @@ class Coefficients:
         if self.refit and self.words is not None:
             fitted = with_words(fitted, training, seed, self.words, unseen)
         if self.margin_folds:
-            of_fold = replace(self, margin_folds=0)
-            scaling = fit_scaling(fitted, training, self.margin_folds, seed, of_fold)
-            fitted = fitted.with_certainty(scaling=scaling)
+            fitted = with_scaling(fitted, training, self.margin_folds, seed, replace(self, margin_folds=0))
         if fitted.spec.n_chains > 1:
             warn_unmixed(fitted, "draws_ holds draws of different posterior modes, the best chain's first")
         return fitted
@@ -136,7 +134,8 @@ def with_words(fitted: Fitted, training: Training, seed: int, step: WordStep, un
         return fitted
     rows = unseen.rows[held_out]
     beside = (training.corpus.lengths[rows], training.groups_of(rows))
-    given = Unseen(documents.y[held_out], unseen.score[held_out], unseen.moment[held_out], *beside)
+    which = (rows, unseen.fold[held_out], documents.y[held_out])
+    given = Unseen(*which, unseen.score[held_out], unseen.moment[held_out], *beside)
     return _with_levels(fitted, given, joined)
 
 

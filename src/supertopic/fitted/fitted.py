@@ -89,6 +89,16 @@ class Members:
 
 
 @dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Labelled documents as fits without them predict them."""
+
+    rows: np.ndarray  # (n,) which of the training documents
+    fold: np.ndarray  # (n,)
+    y: np.ndarray  # (n, M) numbers, and places of classes; NaN where missing
+    means: np.ndarray  # (n, B) of each response after the other: E[y], or the probabilities of its classes
+
+
+@dataclass(frozen=True, eq=False)
 class Certainty:
     """How sure a model is, from documents that it has not seen; None: nothing is known."""
 
@@ -123,6 +133,7 @@ class Fitted:
     members: Members | None = None
     words: WordPart | None = None  # beside topics
     certainty: Certainty = field(default_factory=Certainty)
+    left_out: LeftOut | None = None
     prior_error: np.ndarray | None = None  # standard errors of the parameters of the prior on shares
     climb: Climb | None = None  # where an optimiser stands between batches
     labels: list[str | None] | None = None  # that users gave to topics
@@ -140,6 +151,13 @@ class Fitted:
     @property
     def classes(self) -> np.ndarray | None:
         return self.spec.schema.classes
+
+    def left_out_means(self, place: int) -> np.ndarray:
+        """(n, …) those of response number `place`, of documents left out: E[y], or probabilities of classes."""
+        assert self.left_out is not None
+        sizes = [1 if one.classes is None else len(one.classes) for one in self.spec.schema.targets]
+        first = sum(sizes[:place])
+        return self.left_out.means[:, first : first + sizes[place]]
 
     @property
     def needs_words_only(self) -> bool:

@@ -26,6 +26,7 @@ from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_eng
 from supertopic.estimators.shared.counts import choose_counts
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results import summaries
+from supertopic.estimators.shared.results.answers import left_out_frame
 from supertopic.estimators.shared.results.effects import effect_line, effect_order, effects_frame, plain_effects
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.topic_info import topic_names
@@ -508,6 +509,21 @@ class SupervisedEstimator(TopicEstimator):
         if self.coefficients_.std is None:
             raise AttributeError(f"coef_cov_: this {type(self).__name__} has no errors of its coefficients")
         return summaries.covariance_frames(self.fitted_, self.coefficients_)
+
+    @property
+    def out_of_fold_(self) -> pd.DataFrame:
+        """Labelled documents as fits without them predict them, to stack, plot and audit with.
+
+        A row for each document, by its place in `fit`, and columns fold, y, prediction and residual, which is y less
+        the prediction. Of classes, there is a column of probabilities for each, and the residual is 1 less that of the
+        document's class. Several responses have columns with their names before them, "stars prediction". Predictions
+        have the slope that is learned of all folds. With `honest`, documents are those set aside, predicted by
+        regressions without a fold of them; with `words=True`, those that words have not seen. They are kept in files.
+        """
+        check_is_fitted(self, "fitted_")
+        if self.fitted_.left_out is None:
+            raise AttributeError(f"out_of_fold_: this {type(self).__name__} was fitted without folds (cross_fit)")
+        return left_out_frame(self.fitted_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

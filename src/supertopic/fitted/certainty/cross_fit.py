@@ -21,7 +21,7 @@ from supertopic.fitted.predict import scores_of
 from supertopic.fitted.training import Training
 from supertopic.inference.after.calibration import Calibration, calibrate
 from supertopic.inference.after.refit import with_known_shares
-from supertopic.inference.after.splits import Split, rows_left_out
+from supertopic.inference.after.splits import Split, folds_left_out
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.m_step_glm import information_at
 from supertopic.responses.several import units
@@ -32,6 +32,7 @@ class OutOfFold:
     """Labelled documents as fits without them see them."""
 
     rows: np.ndarray  # (n,) which of the training documents
+    fold: np.ndarray  # (n,)
     score: np.ndarray  # (n, C) linear predictors, in the units of the whole fit; those of a fold without covariates
     moment: np.ndarray  # (n, C)
     shares: np.ndarray  # (n, K) topic shares, the topics in the order of the whole fit's
@@ -70,7 +71,7 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     fitted = replace(fitted, state=replace(state, coef=coef.astype(np.float32), **learned), members=members)
     fitted = fitted.with_certainty(coef_cov=robust_covariance(fitted, part, training.groups_of(rows)))
     fitted = fitted.with_certainty(topic_error=found.coef.widening(fitted, line.slope))
-    unseen = Unseen(y, score, moment, training.corpus.lengths[rows], training.groups_of(rows))
+    unseen = Unseen(rows, found.fold, y, score, moment, training.corpus.lengths[rows], training.groups_of(rows))
     return with_levels(fitted, unseen), replace(found, score=score, moment=moment)
 
 
@@ -86,5 +87,5 @@ def _predict_folds(fitted: Fitted, training: Training, splits: list[Split], seed
         own = Calibration(*units(response, one.fit.state.dispersion, dispersion), dispersion)
         score[one.out], moment[one.out] = own.moments(scores.score, scores.moment, response.is_product)
         shares[one.out] = scores.mean_topics[:, coef.take(one, one.fit.state)]
-    out = rows_left_out(splits)
-    return OutOfFold(out, score[out], moment[out], shares[out], coef)
+    out, fold = folds_left_out(splits)
+    return OutOfFold(out, fold, score[out], moment[out], shares[out], coef)

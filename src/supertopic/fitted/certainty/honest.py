@@ -80,7 +80,8 @@ class HonestCoefficients:
                 among = shares_without_y(one.fit, rest)
                 coef.take(one, _regress(one.fit, rest, among, np.ones(len(rest.y), dtype=bool)))
             fitted = fitted.with_certainty(topic_error=coef.widening(fitted))
-        return with_levels(fitted, Unseen(given.y, score, moment, given.corpus.lengths, groups))
+        unseen = Unseen(np.flatnonzero(aside), fold, given.y, score, moment, given.corpus.lengths, groups)
+        return with_levels(fitted, unseen)
 
 
 def set_aside(training: Training, share: float, seed: int) -> np.ndarray:

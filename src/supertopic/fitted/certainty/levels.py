@@ -6,12 +6,12 @@ in documents of some length (`supertopic.inference.after.interval_scale`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from supertopic.fitted.certainty.softmax_heat import heated, with_heat
-from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.fitted import Fitted, LeftOut
 from supertopic.inference.after.class_sets import class_levels
 from supertopic.inference.after.group_levels import levels_by_group
 from supertopic.inference.after.interval_levels import condense, level_of, levels
@@ -28,6 +28,8 @@ _PARTS = 5  # of the documents: the scale of one comes from the others
 class Unseen:
     """Documents whose labels had no part in what is predicted of them."""
 
+    rows: np.ndarray  # (n,) which of the training documents
+    fold: np.ndarray  # (n,) whose fit predicts it
     y: np.ndarray  # (n,) or (n, M)
     score: np.ndarray  # (n, C) linear predictors
     moment: np.ndarray  # (n, C)
@@ -44,22 +46,30 @@ def with_levels(fitted: Fitted, unseen: Unseen) -> Fitted:
     """With what intervals and probabilities need."""
     fitted = with_heat(fitted, unseen.y, unseen.score)
     score, moment = heated(fitted, unseen.score, unseen.moment)
-    found, scales = [], []
+    found, scales, means = [], [], []
     for target, part in fitted.spec.parts:
         labels = unseen.labels(part)
         known, numbers = ~np.isnan(labels), fitted.state.dispersion[part.numbers]
+        means.append(part.response.predict(score[:, part.columns], moment[:, part.columns], numbers))
         groups = None if unseen.groups is None else unseen.groups[known]
         given = (score[known, part.columns], moment[known, part.columns], numbers)
         if target.classes is None:
             own, scale = _levels(part.response, labels[known], *given, unseen.lengths[known], groups)
         else:
-            own, scale = class_levels(part.response.predict(*given), labels[known].astype(int)), Scale.none(_FEATURES)
+            own, scale = class_levels(means[-1][known], labels[known].astype(int)), Scale.none(_FEATURES)
         found.append(condense(own) if groups is None else levels_by_group(own, groups))
         scales.append(scale)
     table = np.full((len(found), max(map(len, found))), np.nan)
     for place, one in enumerate(found):
         table[place, : len(one)] = one
+    fitted = replace(fitted, left_out=left_out(unseen.rows, unseen.fold, unseen.y, means))
     return _with_scales(fitted.with_certainty(levels=table), scales)
+
+
+def left_out(rows: np.ndarray, fold: np.ndarray, y: np.ndarray, means: list[np.ndarray]) -> LeftOut:
+    """Means of documents that are left out, as a Fitted keeps them."""
+    columns = np.hstack([one.reshape(len(rows), -1) for one in means]).astype(np.float32)
+    return LeftOut(rows.astype(np.int64), fold.astype(np.int32), y.reshape(len(rows), -1), columns)
 
 
 def _features(score: np.ndarray, lengths: np.ndarray) -> np.ndarray:

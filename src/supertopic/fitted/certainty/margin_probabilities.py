@@ -10,27 +10,30 @@ are fitted to them by maximum likelihood.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import expit, softmax
 
 from supertopic.fitted.certainty.folds import LEAST, fold_fits, folds_of
+from supertopic.fitted.certainty.levels import left_out
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of
 from supertopic.fitted.spec import Finish
 from supertopic.fitted.training import Training
 from supertopic.inference.after.calibration import calibrate
-from supertopic.inference.after.splits import rows_left_out
+from supertopic.inference.after.splits import folds_left_out
 from supertopic.responses.base import registry
 
 
-def fit_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, finish: Finish) -> np.ndarray:
-    """(C + 1,) the levels and the slope; finish : what follows the fits without a fold."""
+def with_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, finish: Finish) -> Fitted:
+    """With the levels and the slope (C + 1,); finish : what follows the fits without a fold."""
     splits, n_labels = folds_of(training, n_folds, seed), int(training.labelled.sum())
     if splits is None:
         raise ValueError(
             f"cross_fit: got {n_folds} folds of {n_labels} documents with a label, expected {LEAST} in each fold"
         )
-    score, rows = np.zeros((len(training.y), fitted.spec.response.n_columns)), rows_left_out(splits)
+    score, (rows, fold) = np.zeros((len(training.y), fitted.spec.response.n_columns)), folds_left_out(splits)
     for one in fold_fits(fitted, training, splits, seed, finish=finish):
         some = training.rows(one.out)
         score[one.out] = scores_of(one.fit, some.corpus, some.covariates, some.known).score
@@ -38,7 +41,9 @@ def fit_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, fin
     assert classes is not None
     response = registry()["logit" if len(classes) == 2 else "softmax"](len(classes))
     found = calibrate(response, training.y[rows], training.weight[rows], score[rows], np.zeros(0))
-    return np.append(found.intercept, found.slope[0])
+    scaling = np.append(found.intercept, found.slope[0])
+    told = left_out(rows, fold, training.y[rows], [scaled_probabilities(scaling, score[rows])])
+    return replace(fitted.with_certainty(scaling=scaling), left_out=told)
 
 
 def scaled_probabilities(scaling: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -103,9 +103,12 @@ def splits_of_parts(part: np.ndarray) -> list[Split]:
     return [Split(np.flatnonzero(part != number), np.flatnonzero(part == number)) for number in range(part.max() + 1)]
 
 
-def rows_left_out(splits: list[Split]) -> np.ndarray:
-    """(n,) the rows of all parts, in their order."""
-    return np.sort(np.concatenate([split.out for split in splits]))
+def folds_left_out(splits: list[Split]) -> tuple[np.ndarray, np.ndarray]:
+    """((n,) the rows of all parts, in their order; (n,) the part of each)."""
+    rows = np.concatenate([split.out for split in splits])
+    part = np.repeat(np.arange(len(splits)), [len(split.out) for split in splits])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], part[order]
 
 
 def splits_in_time(times: np.ndarray, labelled: np.ndarray, n_parts: int) -> list[Split]:

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from supertopic.documents.known import Known
 from supertopic.documents.labels import as_numbers, as_table, missing
@@ -30,6 +31,28 @@ def users_intervals(fitted: Fitted, found: Predicted, probability: float) -> lis
     if not 0 < probability < 1:
         raise ValueError(f"return_interval: got {probability!r}, expected a probability between 0 and 1")
     return intervals(fitted, found, probability)
+
+
+def left_out_frame(fitted: Fitted) -> pd.DataFrame:
+    """Predictions of the labelled documents by fits without them (`SupervisedEstimator.out_of_fold_`)."""
+    told = fitted.left_out
+    assert told is not None
+    columns: dict[str, Any] = {"fold": told.fold}
+    for place, (target, part) in enumerate(fitted.spec.parts):
+        before = f"{target.name} " if len(fitted.spec.parts) > 1 else ""
+        y, mean, classes = told.y[:, place], fitted.left_out_means(place).astype(np.float64), target.classes
+        if classes is None:
+            named = {"y": y, "prediction": mean[:, 0], "residual": y - mean[:, 0]}
+        else:
+            known, code = ~np.isnan(y), np.nan_to_num(y).astype(np.intp)
+            label = classes[code]
+            if not known.all():
+                label = np.where(known, label.astype(object), None)
+            residual = np.where(known, 1.0 - mean[np.arange(len(y)), code], np.nan)
+            named = {"y": label, "prediction": classes[part.response.decide(mean)], "residual": residual}
+            named |= {str(one): mean[:, c] for c, one in enumerate(classes)}
+        columns |= {before + name: value for name, value in named.items()}
+    return pd.DataFrame(columns, index=pd.Index(told.rows, name="document"))
 
 
 def score_numbers(y: object, predicted: np.ndarray, sample_weight: object = None) -> float:
