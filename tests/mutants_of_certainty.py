@@ -6,11 +6,6 @@ MUTANTS = [
     *mutants_of(
         "inference/after/calibration.py",
         (
-            "self.slope**2 * variance",
-            "self.slope * variance",
-            "test_cross_fit.py::test_moments_of_a_calibrated_predictor",
-        ),
-        (
             "best[:n_columns] - steepness * level",
             "best[:n_columns]",
             "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
@@ -184,7 +179,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "inference/after/interval_scale.py",
+        "responses/interval_scale.py",
         (
             "- basis @ values)[:, None]",
             ")[:, None]",
@@ -205,7 +200,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "inference/after/interval_levels.py",
+        "responses/interval_levels.py",
         (
             "(len(found) + 1) * probability",
             "len(found) * probability",
@@ -238,11 +233,6 @@ MUTANTS = [
     *mutants_of(
         "fitted/certainty/softmax_heat.py",
         (
-            "cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))",
-            "cooled = Calibration(0.0 * zero, slope, np.zeros(0))",
-            "test_softmax_heat.py::test_topics_that_say_nothing_leave_the_shares_of_the_classes",
-        ),
-        (
             "return found if gain > np.log(len(codes)) else Temperature()",
             "return found",
             "test_softmax_heat.py::test_what_is_right_stays_as_it_is_and_an_earlier_fit_is_forgotten",
@@ -261,14 +251,24 @@ MUTANTS = [
         "fitted/certainty/tempering.py",
         ("& (counted > 0)", "", "test_tempering.py::test_a_weight_is_a_document_as_often"),
         ("backend.all, counted[told])", "backend.all)", "test_tempering.py::test_a_weight_is_a_document_as_often"),
+    ),
+    *mutants_of(
+        "responses/temperature.py",
+        (
+            "slope**2 * variance",
+            "slope * variance",
+            "test_cross_fit.py::test_moments_of_a_calibrated_predictor",
+        ),
+        (
+            "line = zero * (1.0 - slope), slope",
+            "line = 0.0 * zero, slope",
+            "test_softmax_heat.py::test_topics_that_say_nothing_leave_the_shares_of_the_classes",
+        ),
         (
             "slope = counted * (mean",
             "slope = (mean",
             "test_tempering.py::test_slopes_of_the_likelihood_are_those_of_differences",
         ),
-    ),
-    *mutants_of(
-        "fitted/certainty/tempering.py",
         (
             "evidence.log_words / self.heat(evidence.spread)[:, None]",
             "evidence.log_words",

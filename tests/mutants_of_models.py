@@ -86,7 +86,7 @@ MUTANTS = [
     *mutants_of(
         "responses/counts.py",
         (
-            "y * score[:, 0] - moment[:, 0] - gammaln(y + 1)",
+            "y * score[:, 0] - moment[:, 0] - special.gammaln(y + 1)",
             "y * score[:, 0] - moment[:, 0]",
             _RESPONSES + "test_with_a_known_score_the_bound_is_the_density",
         ),

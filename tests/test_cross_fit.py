@@ -19,7 +19,6 @@ from supertopic.fitted.predict import scores_of, users_dispersion
 from supertopic.fitted.training import Training
 from supertopic.inference.after import calibration
 from supertopic.inference.after.calibration import Calibration, calibrate, told_apart
-from supertopic.inference.after.interval_levels import WIDEST, condense, interval_at, level_of, levels
 from supertopic.inference.after.known_scores import KnownScores
 from supertopic.inference.after.splits import splits_of_parts
 from supertopic.inference.design import shifted
@@ -27,6 +26,7 @@ from supertopic.inference.variational import prediction_constrained as pc
 from supertopic.inference.variational import prediction_start
 from supertopic.inference.variational.climb import Climb
 from supertopic.responses.base import registry
+from supertopic.responses.interval_levels import WIDEST, condense, interval_at, level_of, levels
 from supertopic.responses.several import Several, units
 
 RNG = np.random.default_rng(0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from supertopic.inference.after.group_levels import levels_by_group
-from supertopic.inference.after.interval_levels import level_of
+from supertopic.responses.interval_levels import level_of
 
 
 def documents(rng, n_groups, sizes):

@@ -8,10 +8,10 @@ from scipy.stats import norm
 from supertopic import SLDARegressor, load
 from supertopic.datasets import simulate
 from supertopic.fitted.certainty.levels import scale_of
-from supertopic.inference.after.interval_levels import WIDEST, interval_at, level_of
-from supertopic.inference.after.interval_scale import Scale, cross_fitted, distances, fit_scale, levels_at
 from supertopic.persistence import read_model, write_model
 from supertopic.responses.base import registry
+from supertopic.responses.interval_levels import WIDEST, interval_at, level_of
+from supertopic.responses.interval_scale import Scale, cross_fitted, distances, fit_scale, levels_at
 
 
 def documents(rng, n, shape="both"):

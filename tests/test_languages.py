@@ -13,7 +13,8 @@ import pytest
 
 from supertopic import LDA, Vectorizer, load
 from supertopic.documents import tokenizers
-from supertopic.documents.languages import NAMES, guess_language
+from supertopic.documents.languages import NAMES
+from supertopic.documents.stop_words import guess_language
 from supertopic.documents.word_patterns import TOKEN_PATTERN, word_pattern
 
 SAMPLES = {

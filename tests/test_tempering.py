@@ -8,7 +8,8 @@ from scipy.special import softmax
 from supertopic import DiscLDAClassifier, SAGEClassifier, load
 from supertopic.datasets import simulate
 from supertopic.documents.duplicates import word_hashes
-from supertopic.fitted.certainty.tempering import Evidence, Temperature, fit_temperature, folds_by_words
+from supertopic.fitted.certainty.tempering import fit_temperature, folds_by_words
+from supertopic.responses.temperature import Evidence, Temperature
 
 RNG = np.random.default_rng(0)
 CLASSIFIERS = {

@@ -5,7 +5,6 @@ seconds.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from supertopic.plots_of import drawn_by
@@ -77,7 +76,6 @@ __all__ = [
     "metrics",
     "select_topics",
 ]
-__version__ = version("supertopic")
 
 # the others are estimators and what their `inference` takes
 _HOMES = {
@@ -94,6 +92,8 @@ drawn_by(lambda: import_module("supertopic.explore"))
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("supertopic")
     if name not in __all__:
         raise AttributeError(f"module 'supertopic' has no attribute {name!r}")
     if name in _MODULES:

@@ -17,7 +17,6 @@ import secrets
 import stat
 import struct
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -318,6 +317,8 @@ def _check_version(path: str, manifest: dict[str, Any]) -> None:
 
 @functools.cache
 def _version() -> str:
+    from importlib import metadata  # it takes as long as reading a small model
+
     try:
         return metadata.version("supertopic")
     except metadata.PackageNotFoundError:  # run from a source tree without installation

@@ -146,7 +146,7 @@ class Trials:
         """Parameters of both models; words of any docstring and the names of the packages are left out."""
         from supertopic import Vectorizer
         from supertopic.cli.demo_words import DOCSTRING_WORDS
-        from supertopic.documents.languages import ENGLISH
+        from supertopic.documents.stop_words import ENGLISH
 
         left_out = sorted({*ENGLISH, *DOCSTRING_WORDS.split(), *self.train["package"]})
         vectorizer = Vectorizer(stop_words=left_out)

@@ -20,20 +20,14 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.checks import whole_text
 from supertopic.documents.corpus import WORDS, as_texts
-from supertopic.documents.languages import (
-    NAMES,
-    guess_language,
-    spaceless_script,
-    stemmer,
-    stop_words_of,
-    usual_stop_words,
-)
+from supertopic.documents.languages import NAMES, spaceless_script, stemmer
 from supertopic.documents.phrases import Phrases, choose_pairs, counts_outside, threshold_of, with_pairs
+from supertopic.documents.splitting import Splitting
+from supertopic.documents.stop_words import guess_language, stop_words_of, usual_stop_words
 from supertopic.documents.terms import TermTable, count_ids, id_blocks, keep_ids, renumber
 from supertopic.documents.tokenizers import check_tokenizer, make_tokenizer
-from supertopic.documents.word_patterns import TOKEN_PATTERN, WordPattern
+from supertopic.documents.word_patterns import TOKEN_PATTERN
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
 
@@ -217,11 +211,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def located(self, text: str) -> list[tuple[str, int, int]]:
         """The words and phrases of a text as the vocabulary has them, and where each starts and ends."""
         check_is_fitted(self, "vocabulary_")
-        plain, stem, stop = text.replace("\u2019", "'"), stemmer(self._stemmed()), self.stop_words_
-        spans = self.word_finder().spans(plain)
-        words = [plain[start:end].lower() if self.lowercase else plain[start:end] for start, end in spans]
-        kept = [None if word in stop else stem(word) if stem else word for word in words]
-        return [(term, spans[first][0], spans[last][1]) for term, first, last in self._phrases.joined(kept)]
+        return self.splitting().located(text)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The words, in the order of the columns."""
@@ -276,7 +266,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _look_at(self, texts: list[str]) -> None:
         """See which language the texts are in, and what follows from that."""
-        self.language_ = guess_language(texts, self._words())
+        self.language_ = guess_language(texts, self.splitting().words())
         if isinstance(self.stop_words, str) and self.stop_words == "auto":
             self.stop_words_ = usual_stop_words(self.language_)
         own = self.tokenizer == "unicode" and self.token_pattern == TOKEN_PATTERN
@@ -294,53 +284,22 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         by_pattern = self.tokenizer == "unicode"
         return f"token_pattern={self.token_pattern!r}" if by_pattern else f"tokenizer={self.tokenizer!r}"
 
-    def _stemmed(self) -> Any:
-        """The language whose words are cut to their stems, if any."""
-        return self.language_ if self.stem is True else self.stem
-
-    def word_finder(self) -> WordPattern:
-        """What finds the words of a text, and where they stand."""
-        return make_tokenizer(self.tokenizer, self.token_pattern)
-
-    def _words(self) -> Callable[[str], list[str]]:
-        """The function that splits a text into words, stop words among them."""
-        find, lowercase = self.word_finder().words, self.lowercase
-
-        def split(text: str) -> list[str]:
-            text = whole_text(text).replace("\u2019", "'")
-            return find(text.lower() if lowercase else text)
-
-        return split
-
-    def _sequence(self) -> Callable[[str], list[str | None]]:
-        """The function that gives the words of a text as the vocabulary has them, None where a stop word stands."""
-        split, stop, stem = self._words(), self.stop_words_, stemmer(self._stemmed())
-
-        def sequence(text: str) -> list[str | None]:
-            words = split(text)
-            return [None if word in stop else stem(word) if stem else word for word in words]
-
-        return sequence
+    def splitting(self) -> Splitting:
+        """The rules by which texts are split, as far as they are known."""
+        stem = self.language_ if self.stem is True else self.stem
+        low, high = self.ngram_range
+        return Splitting(
+            self.lowercase, self.token_pattern, self.tokenizer, stem, self.stop_words_, (low, high), self._phrases
+        )
 
     def _candidates(self) -> Callable[[str], list[str]]:
         """The function that gives all terms that may enter the vocabulary."""
-        sequence = self._sequence()
+        sequence = self.splitting().sequence()
         return (lambda text: with_pairs(sequence(text))) if self.phrases else self._tokenizer()
 
     def _tokenizer(self) -> Callable[[str], list[str]]:
-        """The function that gives the terms of a text: words, n-grams of them, or words and phrases."""
-        sequence, phrases, (low, high) = self._sequence(), self._phrases, self.ngram_range
-
-        def tokenise(text: str) -> list[str]:
-            if phrases.names:
-                return [term for term, _, _ in phrases.joined(sequence(text))]
-            words = [word for word in sequence(text) if word is not None]
-            if high == 1:
-                return words
-            runs = (zip(*(words[i:] for i in range(n)), strict=False) for n in range(low, high + 1))
-            return [" ".join(run) for of_one_length in runs for run in of_one_length]
-
-        return tokenise
+        """The function that gives the terms of a text."""
+        return self.splitting().terms()
 
     def _choose(self, table: TermTable) -> np.ndarray:
         """Set the vocabulary; return the new column of each term of the table, -1 if it is left out."""
@@ -409,7 +368,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             raise ValueError(f"phrases: got {self.phrases!r} beside ngram_range={self.ngram_range!r}, expected (1, 1)")
         self._set_phrases(())
         check_tokenizer(self.tokenizer, of_file=of_file)
-        self.word_finder()
+        make_tokenizer(self.tokenizer, self.token_pattern)
         self.stop_words_, self.language_ = stop_words_of(self.stop_words), None
         if not isinstance(self.stem, bool):
             stemmer(self.stem)

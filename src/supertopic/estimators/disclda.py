@@ -22,8 +22,6 @@ from supertopic.estimators.shared.base import TopicEstimator, word_table
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results.answers import score_classes
 from supertopic.fitted.certainty.tempering import (
-    Evidence,
-    Temperature,
     check_folds,
     cross_fitted_temperature,
 )
@@ -38,6 +36,7 @@ from supertopic.inference.variational.disclda import ClassPosterior, Structure, 
 from supertopic.metrics import completion_split, log_likelihood
 from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior
+from supertopic.responses.temperature import Evidence, Temperature
 
 _CLASS_PRIORS = ("empirical", "uniform")
 

@@ -22,8 +22,6 @@ from supertopic.estimators.shared.reading.checks import require_number, require_
 from supertopic.estimators.shared.results.answers import score_classes
 from supertopic.estimators.shared.results.topic_info import ranked_words
 from supertopic.fitted.certainty.tempering import (
-    Evidence,
-    Temperature,
     check_folds,
     cross_fitted_temperature,
 )
@@ -39,6 +37,7 @@ from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import MixtureState, Model
 from supertopic.priors.base import SharePrior
 from supertopic.priors.dirichlet import DirichletPrior
+from supertopic.responses.temperature import Evidence, Temperature
 
 _CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
 

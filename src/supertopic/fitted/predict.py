@@ -14,9 +14,9 @@ from supertopic.fitted.certainty.softmax_heat import heated
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.training import Training
 from supertopic.inference.after import prediction
-from supertopic.inference.after.interval_levels import interval_at
 from supertopic.inference.after.prediction import PointModel, Scores
 from supertopic.metrics.summaries import predictive_r2
+from supertopic.responses.interval_levels import interval_at
 from supertopic.responses.several import Part
 
 Ends = tuple[np.ndarray, np.ndarray]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr
 
+from supertopic.later import Later
 from supertopic.responses.base import Draws, Response, draw_latents, only_known
+
+special = Later("scipy.special")
 
 
 def half_tanh(c: np.ndarray) -> np.ndarray:
@@ -47,12 +49,12 @@ class Logit(Response):
         return density
 
     def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        (found,) = only_known(y, expit(score) * expit(-score))
+        (found,) = only_known(y, special.expit(score) * special.expit(-score))
         return found
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         variance = np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)
-        one = expit(score[:, 0] / np.sqrt(1 + np.pi * variance / 8))  # MacKay: E of a logistic over a normal
+        one = special.expit(score[:, 0] / np.sqrt(1 + np.pi * variance / 8))  # MacKay: E of a logistic over a normal
         return np.column_stack([1 - one, one])
 
 
@@ -84,7 +86,7 @@ class Probit(Response):
     ) -> tuple[np.ndarray, np.ndarray]:
         sign = 2 * y[:, None] - 1
         towards = sign * score
-        ratio = np.exp(-0.5 * towards**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(towards))
+        ratio = np.exp(-0.5 * towards**2 - 0.5 * np.log(2 * np.pi) - special.log_ndtr(towards))
         slope, curvature = only_known(y, score + sign * ratio, np.ones_like(score))
         return slope, curvature
 
@@ -99,15 +101,15 @@ class Probit(Response):
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         variance = moment[:, 0] - score[:, 0] ** 2
-        (density,) = only_known(y, log_ndtr((2 * y - 1) * score[:, 0]) - 0.5 * variance)
+        (density,) = only_known(y, special.log_ndtr((2 * y - 1) * score[:, 0]) - 0.5 * variance)
         return density
 
     def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         towards = (2 * y[:, None] - 1) * score
-        ratio = np.exp(-0.5 * towards**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(towards))
+        ratio = np.exp(-0.5 * towards**2 - 0.5 * np.log(2 * np.pi) - special.log_ndtr(towards))
         (found,) = only_known(y, ratio * (ratio + towards))
         return found
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        one = ndtr(score[:, 0] / np.sqrt(1 + np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)))
+        one = special.ndtr(score[:, 0] / np.sqrt(1 + np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)))
         return np.column_stack([1 - one, one])

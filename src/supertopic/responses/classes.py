@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import lsq_linear
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
+from supertopic.later import Later
 from supertopic.responses.base import (
     Draws,
     Response,
@@ -17,6 +16,8 @@ from supertopic.responses.base import (
 )
 from supertopic.responses.continuous import Gaussian
 from supertopic.responses.label_summary import LabelSummary
+
+optimize, special = Later("scipy.optimize"), Later("scipy.special")
 
 _SHORTEST, _LONGEST = -12.0, 4.0  # logarithms of the gaps between cut-points
 _RIDGE = 1e-6  # added to the curvature per document: a gap that no label depends on stays where it is
@@ -37,7 +38,7 @@ def _step_within(hessian: np.ndarray, slope: np.ndarray, least: np.ndarray, most
     """The step x between `least` and `most` with the highest slope·x - ½ x'·hessian·x."""
     values, vectors = np.linalg.eigh(hessian)
     root = np.sqrt(np.maximum(values, 0.0) + _RIDGE)  # rounding may leave an eigenvalue below zero
-    return lsq_linear(root[:, None] * vectors.T, slope @ vectors / root, (least, most), method="bvls").x
+    return optimize.lsq_linear(root[:, None] * vectors.T, slope @ vectors / root, (least, most), method="bvls").x
 
 
 class Softmax(Response):
@@ -97,7 +98,7 @@ class Softmax(Response):
     ) -> tuple[np.ndarray, np.ndarray]:
         """A logit in s_c - log sum_{b != c} exp s_b (Holmes & Held), by a Pólya-Gamma draw."""
         (shape,) = only_known(y, weight)
-        rest = logsumexp(np.delete(score, column, axis=1), axis=1)
+        rest = special.logsumexp(np.delete(score, column, axis=1), axis=1)
         omega = draw.polya_gamma(shape, score[:, column] - rest)
         return shape * (self._is_class(y)[:, column] - 0.5) + omega * rest, omega
 
@@ -152,7 +153,7 @@ class Ordinal(Response):
     def start(self, labels: LabelSummary) -> np.ndarray:
         shares = labels.class_weights + 1e-12 * labels.class_counts + 1e-12
         below = np.cumsum(shares)[:-1] / shares.sum()
-        return ndtri(np.clip(below, 1e-3, 1 - 1e-3)) + 1e-6 * np.arange(self.n_classes - 1)
+        return special.ndtri(np.clip(below, 1e-3, 1 - 1e-3)) + 1e-6 * np.arange(self.n_classes - 1)
 
     def trained_as(self, y: np.ndarray, weight: np.ndarray) -> tuple[Response, np.ndarray]:
         """A number, the mean of a N(0, 1) between the cut-points of the labels' own shares.
@@ -174,7 +175,7 @@ class Ordinal(Response):
         """log(Phi(high) - Phi(low))."""
         flip = low > 0  # the lower tail has small numbers, which keep their digits
         low, high = np.where(flip, -high, low), np.where(flip, -low, high)
-        top, bottom = log_ndtr(high), log_ndtr(low)
+        top, bottom = special.log_ndtr(high), special.log_ndtr(low)
         return top + np.log1p(-np.exp(np.minimum(bottom - top, -1e-15)))
 
     def _slopes(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -291,7 +292,7 @@ class Ordinal(Response):
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         spread = np.sqrt(1.0 + np.maximum(moment - score**2, 0.0))
-        below = ndtr((dispersion - score) / spread)
+        below = special.ndtr((dispersion - score) / spread)
         return np.diff(np.column_stack([np.zeros(len(score)), below, np.ones(len(score))]), axis=1)
 
     def decide(self, probabilities: np.ndarray) -> np.ndarray:

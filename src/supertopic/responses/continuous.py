@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
 
+from supertopic.later import Later
 from supertopic.responses.base import LARGEST_LABEL, Draws, Response, only_known, only_labelled
 from supertopic.responses.label_summary import LabelSummary
+
+stats = Later("scipy.stats")
 
 VARIANCE_PRIOR = (2.0, 0.2)  # shape and scale of a sampler's inverse gamma: four observations, of variance 0.1
 
@@ -92,7 +94,7 @@ class Gaussian(Response):
     ) -> tuple[np.ndarray, np.ndarray]:
         variance, _, scale = dispersion
         spread = np.sqrt(variance + np.maximum(moment[:, 0] - score[:, 0] ** 2, 0.0)) * scale
-        mean, reach = self.predict(score, moment, dispersion), norm.ppf(0.5 + 0.5 * probability)
+        mean, reach = self.predict(score, moment, dispersion), stats.norm.ppf(0.5 + 0.5 * probability)
         return mean - reach * spread, mean + reach * spread
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, gammaln, ndtri
-from scipy.stats import gamma, nbinom, poisson
 
+from supertopic.later import Later
 from supertopic.responses.base import (
     Draws,
     Response,
@@ -21,6 +20,8 @@ from supertopic.responses.continuous import as_logarithm
 from supertopic.responses.label_summary import LabelSummary
 from supertopic.responses.search import N_POINTS, highest_of_values, part_of_the_way, points_around
 
+special, stats = Later("scipy.special"), Later("scipy.stats")
+
 _MOST = float(np.exp(300.0))  # whatever the coefficients, predictions are numbers
 _LARGE = 1e12  # counts of this size are as good as continuous, and a search among them can take minutes
 _COUNTABLE = 1e9  # the largest mean of a Poisson distribution whose quantiles SciPy finds
@@ -29,15 +30,15 @@ _COUNTABLE = 1e9  # the largest mean of a Poisson distribution whose quantiles S
 def quantile(share: float, r: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Of a negative binomial of shape r; where its mean is large, of the gamma distribution that it becomes."""
     searched = np.minimum(mean, _LARGE)
-    found = nbinom.ppf(share, r, r / (r + searched))
-    return np.asarray(np.where(mean > _LARGE, gamma.ppf(share, r) / r * mean, found))
+    found = stats.nbinom.ppf(share, r, r / (r + searched))
+    return np.asarray(np.where(mean > _LARGE, stats.gamma.ppf(share, r) / r * mean, found))
 
 
 def poisson_quantile(share: float, mean: np.ndarray) -> np.ndarray:
     """Of a Poisson distribution; where its mean is large, by the Cornish-Fisher expansion around the normal."""
-    z = ndtri(share)
+    z = special.ndtri(share)
     expanded = np.rint(mean + z * np.sqrt(mean) + (z**2 - 1) / 6)
-    return np.asarray(np.where(mean > _COUNTABLE, expanded, poisson.ppf(share, np.minimum(mean, _COUNTABLE))))
+    return np.asarray(np.where(mean > _COUNTABLE, expanded, stats.poisson.ppf(share, np.minimum(mean, _COUNTABLE))))
 
 
 class Count(Response):
@@ -75,7 +76,7 @@ class Poisson(Count):
         return slope, curvature
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        (density,) = only_known(y, y * score[:, 0] - moment[:, 0] - gammaln(y + 1))
+        (density,) = only_known(y, y * score[:, 0] - moment[:, 0] - special.gammaln(y + 1))
         return density
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
@@ -144,7 +145,7 @@ class NegativeBinomial(Count):
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         r = dispersion[0]
-        gammas = gammaln(y + r) - gammaln(r)
+        gammas = special.gammaln(y + r) - special.gammaln(r)
         (density,) = only_known(y, gammas + self._without_gamma(y, score[:, 0], moment[:, 0], r))
         return density
 
@@ -152,10 +153,10 @@ class NegativeBinomial(Count):
     def _without_gamma(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: Any) -> np.ndarray:
         """(D,) the bound less log Gamma(y + r) - log Gamma(r): linear in r."""
         c = np.sqrt(np.maximum(square, 0.0))
-        return 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c) - gammaln(y + 1)
+        return 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c) - special.gammaln(y + 1)
 
     def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        (found,) = only_known(y, (y[:, None] + dispersion[0]) * expit(score) * expit(-score))
+        (found,) = only_known(y, (y[:, None] + dispersion[0]) * special.expit(score) * special.expit(-score))
         return found
 
     def summarise(
@@ -219,4 +220,4 @@ def _gammas(y: np.ndarray, weight: np.ndarray, points: np.ndarray) -> np.ndarray
     """sum_d w (log Gamma(y + r) - log Gamma(r)) at values of r; many documents share few distinct counts."""
     distinct, place = np.unique(y, return_inverse=True)
     by_count = np.bincount(place, weight, minlength=len(distinct))
-    return np.array([by_count @ (gammaln(distinct + r) - gammaln(r)) for r in points])
+    return np.array([by_count @ (special.gammaln(distinct + r) - special.gammaln(r)) for r in points])

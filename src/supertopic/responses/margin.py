@@ -22,9 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.margin import solve_binary, solve_classes, solve_one_slack, solve_regression
+from supertopic.later import Later
 from supertopic.responses.base import Response, only_known
 from supertopic.responses.continuous import Gaussian
+
+margin = Later("supertopic.margin")  # which compiles
 
 _MOST_CERTAIN = 1e6  # the largest 1/lambda: at zeta = 0 it has no mean, and single precision has to hold it
 TOLERANCE = 3e-3  # of the duality gap, relative to the objective, in an M-step that is followed by others
@@ -136,11 +138,11 @@ class Hinge(MaxMargin):
         common: Any = {"C": self.C, "cost": self.cost, "weight": weight, "precision": diagonal, "tol": tol}
         warm = None if start is None else start.dual
         if self.n_classes == 2:
-            fit = solve_binary(x, y, warm=None if warm is None else np.abs(warm[:, 0]), **common)
+            fit = margin.solve_binary(x, y, warm=None if warm is None else np.abs(warm[:, 0]), **common)
             sign = only_known(y, np.where(y == 1, 1.0, -1.0))[0]
             return Solution(fit.coef[None], (sign * fit.dual)[:, None])
         warm = None if warm is None else np.maximum(-warm, 0.0)  # what the own class holds is their sum
-        fit = solve_classes(x, y, self.n_classes, warm=warm, **common)
+        fit = margin.solve_classes(x, y, self.n_classes, warm=warm, **common)
         return Solution(fit.coef, self._signed(y, fit.dual))
 
     def _solve_one_slack(
@@ -148,7 +150,7 @@ class Hinge(MaxMargin):
         tol: float,
     ) -> Solution:  # fmt: skip
         two = self.n_classes == 2  # the binary problem at C is that of two classes at C/2
-        fit = solve_one_slack(
+        fit = margin.solve_one_slack(
             x, y, self.n_classes, 0.5 * self.C if two else self.C, self.cost, weight=weight, precision=precision,
             warm=None if start is None else start.planes, tol=tol,
         )  # fmt: skip
@@ -259,7 +261,7 @@ class EpsilonInsensitive(MaxMargin, Gaussian):
     ) -> Solution:  # fmt: skip
         """As in `MaxMargin`; y and the coefficients are standardised."""
         _, center, scale = dispersion
-        fit = solve_regression(
+        fit = margin.solve_regression(
             x, (y - center) / scale, self.C, self.epsilon, weight=weight, mean=None if mean is None else mean[0],
             precision=None if precision is None else precision[0], tol=tol,
             warm=None if start is None else start.dual[:, 0],

@@ -13,9 +13,8 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import gammaln
-from scipy.stats import gamma, invgauss
 
+from supertopic.later import Later
 from supertopic.responses.base import (
     LARGEST_LABEL,
     Draws,
@@ -29,6 +28,8 @@ from supertopic.responses.base import (
 from supertopic.responses.continuous import as_logarithm
 from supertopic.responses.label_summary import LabelSummary
 from supertopic.responses.search import N_POINTS, highest, part_of_the_way, points_around, zero_of_values
+
+special, stats = Later("scipy.special"), Later("scipy.stats")
 
 _FLOOR = 0.03  # of labels whose logarithm topics are trained for, as a part of their mean
 _LEAST_MEAN = 1e-250  # of a prediction that intervals are made for
@@ -184,7 +185,7 @@ class Gamma(Positive):
         return slope, curvature
 
     def _log_norm(self, shape: float) -> float:
-        return float(shape * np.log(shape) - gammaln(shape))
+        return float(shape * np.log(shape) - special.gammaln(shape))
 
     def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
         return np.log(u) + score - u * moment
@@ -201,7 +202,7 @@ class Gamma(Positive):
         mean = np.maximum(self.predict(score, moment, dispersion), _LEAST_MEAN)
         shape = 1.0 / ((1 + 1 / dispersion[0]) * (1 + self._doubt(score[:, 0], moment[:, 0])) - 1)  # E[y²] is right
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
-        return gamma.ppf(low, shape, scale=mean / shape), gamma.ppf(high, shape, scale=mean / shape)
+        return stats.gamma.ppf(low, shape, scale=mean / shape), stats.gamma.ppf(high, shape, scale=mean / shape)
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.log(dispersion[1]) - coef, deviation
@@ -312,7 +313,7 @@ class InverseGaussian(_Delta):
         low, high = 0.5 * (1 - probability), 0.5 * (1 + probability)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # scipy's search warns at times, with the right result
-            return invgauss.ppf(low, ratio, scale=shape), invgauss.ppf(high, ratio, scale=shape)
+            return stats.invgauss.ppf(low, ratio, scale=shape), stats.invgauss.ppf(high, ratio, scale=shape)
 
     def unscale(self, coef: np.ndarray, deviation: np.ndarray, dispersion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.link == "log":
@@ -379,7 +380,7 @@ class Weibull(Positive):
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         shape, scale = dispersion
-        return scale * np.exp(gammaln(1 + 1 / shape)) * exp_of_product(score[:, 0], moment[:, 0], -1.0 / shape)
+        return scale * np.exp(special.gammaln(1 + 1 / shape)) * exp_of_product(score[:, 0], moment[:, 0], -1.0 / shape)
 
     def interval(
         self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray, probability: float

@@ -13,7 +13,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from scipy.optimize import brentq, minimize_scalar
+
+from supertopic.later import Later
+
+optimize = Later("scipy.optimize")
 
 REACH = 1.0
 N_POINTS = 25  # an odd number, so that the parameter as it stands is one of them
@@ -35,7 +38,7 @@ def polynomial(values: np.ndarray) -> Callable[[float], float]:
 def highest(value: Callable[[float], float], now: float) -> float:
     """The logarithm of the parameter, within reach, at which `value` (of the parameter itself) is highest."""
     log_now = np.log(now)
-    found = minimize_scalar(
+    found = optimize.minimize_scalar(
         lambda x: -value(float(np.exp(x))),
         bounds=(log_now - REACH, log_now + REACH),
         method="bounded",
@@ -47,7 +50,9 @@ def highest(value: Callable[[float], float], now: float) -> float:
 def highest_of_values(values: np.ndarray, now: float) -> float:
     """The same, for an objective that is known at the points only."""
     through = polynomial(values)
-    found = minimize_scalar(lambda place: -through(place), bounds=(-1, 1), method="bounded", options={"xatol": 1e-7})
+    found = optimize.minimize_scalar(
+        lambda place: -through(place), bounds=(-1, 1), method="bounded", options={"xatol": 1e-7}
+    )
     return float(np.log(now) + REACH * found.x)
 
 
@@ -67,7 +72,7 @@ def zero_of_values(values: np.ndarray, now: float) -> float:
     if through(ends[0]) >= 0 or through(ends[1]) <= 0:  # rounding, where values differ by many orders of magnitude
         slope = (ends[1] - ends[0]) / (values[after] - values[after - 1])
         return float(np.log(now) + REACH * (ends[0] - values[after - 1] * slope))
-    return float(np.log(now) + REACH * brentq(through, *ends, xtol=1e-12))
+    return float(np.log(now) + REACH * optimize.brentq(through, *ends, xtol=1e-12))
 
 
 def part_of_the_way(now: float, log_best: float, rate: float, least: float, most: float) -> float:

@@ -17,7 +17,7 @@ from supertopic.fitted.certainty.margin_probabilities import scaled_probabilitie
 from supertopic.fitted.certainty.softmax_heat import described_heat
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import intervals, predict
-from supertopic.inference.after.interval_levels import WIDEST
+from supertopic.responses.interval_levels import WIDEST
 from supertopic.responses.several import Part
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)  # of the intervals that the page offers

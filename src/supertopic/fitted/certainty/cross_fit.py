@@ -2,7 +2,7 @@
 
 The labelled documents are cut into folds, and a short fit without a fold predicts it (`folds`). From the out-of-fold
 predictions come the slope and the dispersion of the model, and the coefficients of its covariates
-(`supertopic.inference.after.calibration`), the levels of its intervals (`supertopic.inference.after.interval_levels`),
+(`supertopic.inference.after.calibration`), the levels of its intervals (`supertopic.responses.interval_levels`),
 and, with the folds' topics matched to those of the whole fit, the errors of its coefficients (`topic_errors`).
 """
 

@@ -1,7 +1,7 @@
 """Levels of intervals and of sets of classes, from documents whose labels had no part in their predictions.
 
 Intervals are wider where labels of such documents lie further from their predictions: at some linear predictors, and
-in documents of some length (`supertopic.inference.after.interval_scale`).
+in documents of some length (`supertopic.responses.interval_scale`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from supertopic.fitted.certainty.softmax_heat import heated, with_heat
 from supertopic.fitted.fitted import Fitted, LeftOut
 from supertopic.inference.after.class_sets import class_levels
 from supertopic.inference.after.group_levels import levels_by_group
-from supertopic.inference.after.interval_levels import condense, level_of, levels
-from supertopic.inference.after.interval_scale import Scale, cross_fitted, distances, levels_at
 from supertopic.inference.after.splits import parts_at_random, parts_of_groups
 from supertopic.responses.base import Response
+from supertopic.responses.interval_levels import condense, level_of, levels
+from supertopic.responses.interval_scale import Scale, cross_fitted, distances, levels_at
 from supertopic.responses.several import Part
 
 _FEATURES = 2  # that intervals' widths depend on

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from supertopic.fitted.certainty.tempering import LEAST_SPREAD, Evidence, Temperature, fit_temperature
+from supertopic.fitted.certainty.tempering import fit_temperature
 from supertopic.fitted.fitted import Fitted
-from supertopic.inference.after.calibration import Calibration
 from supertopic.responses.several import Part
+from supertopic.responses.temperature import LEAST_SPREAD, Evidence, Temperature, cooled
 
 
 def with_heat(fitted: Fitted, y: np.ndarray, score: np.ndarray) -> Fitted:
@@ -44,14 +44,7 @@ def heated(fitted: Fitted, score: np.ndarray, moment: np.ndarray) -> tuple[np.nd
     heat, zeros = fitted.certainty.heat, fitted.certainty.zero
     if heat is None or zeros is None:
         return score, moment
-    score, moment = score.copy(), moment.copy()
-    for (_, part), (level, power) in zip(fitted.spec.parts, heat, strict=True):
-        if part.response.name == "softmax":
-            own, zero = part.columns, zeros[part.columns]
-            slope = (1.0 / Temperature(level, power).heat(Evidence(score[:, own] - zero, zero).spread))[:, None]
-            cooled = Calibration(zero * (1.0 - slope), slope, np.zeros(0))
-            score[:, own], moment[:, own] = cooled.moments(score[:, own], moment[:, own], part.response.is_product)
-    return score, moment
+    return cooled([part for _, part in fitted.spec.parts], heat, zeros, score, moment)
 
 
 def described_heat(fitted: Fitted, place: int, part: Part) -> dict[str, Any] | None:

@@ -15,12 +15,11 @@ the number of tokens for r, 0.029 with r, and 0.022 with the shares' weight.)
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
-from scipy.special import softmax
 from sklearn.base import clone
 
 from supertopic.backends import make_backend
@@ -28,67 +27,11 @@ from supertopic.backends.base import Run, in_turn
 from supertopic.checks import check_whole
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.duplicates import word_hashes
+from supertopic.responses.temperature import Evidence, Temperature
 
 _LIMITS = ((np.log(0.05), np.log(1e4)), (0.0, 1.0), (0.0, 1.0))  # of the level's logarithm, the power, and the weight
-LEAST_SPREAD = 1e-6  # below, words tell nothing
 _STARTS = (0.0, 0.5)  # powers that two searches begin at
 _LEAST = 5  # different documents in a fold
-
-
-class Temperature(NamedTuple):
-    """T = level · r^power, and the weight of the classes' shares."""
-
-    level: float = 1.0
-    power: float = 0.0
-    weight: float = 1.0
-
-    def heat(self, spread: np.ndarray) -> np.ndarray:
-        """(D,) T of documents with spreads r."""
-        return self.level * spread**self.power
-
-    def scores(self, evidence: Evidence) -> np.ndarray:
-        """(D, C) logarithms of the tempered joint probabilities."""
-        tells = evidence.spread > LEAST_SPREAD
-        weight = np.where(tells, self.weight, 1.0)[:, None]
-        return evidence.log_words / self.heat(evidence.spread)[:, None] + weight * evidence.log_shares
-
-    def probabilities(self, evidence: Evidence) -> np.ndarray:
-        """(D, C) of the classes."""
-        return softmax(self.scores(evidence), axis=1)
-
-    def log_likelihood(self, evidence: Evidence, codes: np.ndarray) -> float:
-        """Of labels (D,)."""
-        return self.climb(evidence, codes, np.ones(len(codes)))[0]
-
-    def climb(self, evidence: Evidence, codes: np.ndarray, counted: np.ndarray) -> tuple[float, np.ndarray]:
-        """The log-likelihood of labels (D,), each of which counts `counted` times, and its slopes.
-
-        The slopes are those in the logarithm of the level, the power and the weight of the shares.
-        d score / d log T = -log_words / T, so that a document's slope is that of its label less the mean over classes.
-        """
-        scores, own = self.scores(evidence), (np.arange(len(codes)), codes)
-        scores -= scores.max(axis=1, keepdims=True)
-        found = scores[own]
-        np.exp(scores, out=scores)
-        total = scores.sum(axis=1)
-        mean = np.einsum("dc,dc->d", scores, evidence.log_words) / total
-        spread = evidence.spread
-        slope = counted * (mean - evidence.log_words[own]) / self.heat(spread)
-        of_weight = evidence.log_shares[codes] - scores @ evidence.log_shares / total
-        slopes = [slope.sum(), slope @ np.log(spread), (counted * of_weight)[spread > LEAST_SPREAD].sum()]
-        return float(counted @ (found - np.log(total))), np.array(slopes)
-
-
-class Evidence(NamedTuple):
-    """What a model says about the classes of documents."""
-
-    log_words: np.ndarray  # (D, C) log p(words | class), up to a number for each document
-    log_shares: np.ndarray  # (C,) of the classes
-
-    @property
-    def spread(self) -> np.ndarray:
-        """(D,) r > 0: how far the words tell classes apart; a number that is added to all classes changes nothing."""
-        return np.maximum(self.log_words.std(axis=1), LEAST_SPREAD)
 
 
 def cross_fitted_temperature(

@@ -28,8 +28,9 @@ from scipy.optimize import minimize, root
 from supertopic.coefficients import CoefPrior
 from supertopic.inference.after.known_scores import KnownScores
 from supertopic.inference.design import shifted
-from supertopic.responses.base import Response, product_variance
+from supertopic.responses.base import Response
 from supertopic.responses.several import parts_of
+from supertopic.responses.temperature import on_a_line
 
 _TURNS, _TURN_TOL = 100, 1e-4  # of the calibration and the dispersion at most, and the change after which they end
 _GAIN_TOL = 1e-10  # … or the gain of the mean log-likelihood: cut-points without a label between them drift for ever
@@ -46,10 +47,7 @@ class Calibration:
 
     def moments(self, score: np.ndarray, moment: np.ndarray, is_product: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E[s'] and E[s'²] or E[exp s'], each (D, C), as if s were normal."""
-        variance = np.where(is_product, product_variance(score, moment), np.maximum(moment - score**2, 0.0))
-        mean, variance = self.intercept + self.slope * score, self.slope**2 * variance
-        power = np.exp(np.clip(mean + 0.5 * variance, -300.0, 300.0))
-        return mean, np.where(is_product, power, mean**2 + variance)
+        return on_a_line(self.intercept, self.slope, score, moment, is_product)
 
 
 def calibrate(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from supertopic.inference.after.interval_levels import level_of
+from supertopic.responses.interval_levels import level_of
 
 _TIE = 0.25  # … over √n
 

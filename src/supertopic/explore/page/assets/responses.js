@@ -169,7 +169,7 @@ function predictOutcome(outcome, found, probability = 0.9) {
     : { chances, decided };
 }
 
-/* A document's level: the distance of the level times the scale, as in supertopic.inference.after.interval_scale. */
+/* A document's level: the distance of the level times the scale, as in supertopic.responses.interval_scale. */
 function levelOf(part, score, nTokens, level) {
   if (!part.scale) return level;
   const logs = [score[0], Math.log1p(nTokens)].map((x, f) => straight(x, part.scale.knots[f], part.scale.values[f]));

@@ -17,11 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
-from scipy.stats import norm
 
-from supertopic.inference.after.interval_levels import WIDEST
+from supertopic.later import Later
+from supertopic.responses.interval_levels import WIDEST
+
+optimize, special, stats = (Later(f"scipy.{name}") for name in ("optimize", "special", "stats"))
 
 _QUANTILES = np.array([0.8, 0.9, 0.95])
 _KNOTS, _PER_KNOT = 8, 60  # of a feature at most, and documents for each
@@ -33,14 +33,14 @@ _GAIN = 0.002  # of the mean loss, relative: the least that a scale is worth
 
 def distances(found: np.ndarray) -> np.ndarray:
     """(n,) t >= 0 of levels: |normal quantile| of the level, and beyond `WIDEST` in proportion."""
-    inside = norm.ppf(0.5 + 0.5 * np.minimum(found, WIDEST))
+    inside = stats.norm.ppf(0.5 + 0.5 * np.minimum(found, WIDEST))
     return np.where(found > WIDEST, np.maximum(found, 1.0) * inside, inside)
 
 
 def levels_at(distance: np.ndarray) -> np.ndarray:
     """(n,) the levels of distances; the inverse of `distances`, but for levels between `WIDEST` and 1."""
-    widest = norm.ppf(0.5 + 0.5 * WIDEST)
-    return np.where(distance > widest, distance / widest, 2.0 * norm.cdf(distance) - 1.0)
+    widest = stats.norm.ppf(0.5 + 0.5 * WIDEST)
+    return np.where(distance > widest, distance / widest, 2.0 * stats.norm.cdf(distance) - 1.0)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ def fit_scale(features: np.ndarray, distance: np.ndarray) -> Scale:
         return value.sum() / n + 0.5 * _PRIOR / n * (steps**2).sum(), gradient
 
     free = np.concatenate([np.quantile(logs, _QUANTILES), np.zeros(basis.shape[1])])
-    values = minimize(loss, free, jac=True, method="L-BFGS-B").x[len(_QUANTILES) :].reshape(n_features, n_knots)
+    values = (
+        optimize.minimize(loss, free, jac=True, method="L-BFGS-B").x[len(_QUANTILES) :].reshape(n_features, n_knots)
+    )
     means = (basis.mean(axis=0).reshape(n_features, n_knots) * values).sum(axis=1)
     return Scale(knots, values - means[:, None])
 
@@ -126,4 +128,4 @@ def _pinball(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(loss, its slope), each (n, Q), with a rounded corner."""
     away = rest / _SMOOTH
     value = _QUANTILES * rest + _SMOOTH * np.logaddexp(0.0, -away)
-    return value, _QUANTILES - expit(-away)
+    return value, _QUANTILES - special.expit(-away)
