@@ -88,6 +88,8 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     """
 
+    papers: ClassVar[str] = "Lacoste-Julien, Sha & Jordan 2008"
+
     more_arrays: ClassVar[tuple[str, ...]] = ("log_shares",)
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_classes, EMSettings, 100)}
 

@@ -81,6 +81,8 @@ class HTMM(TopicEstimator):
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
     """
 
+    papers: ClassVar[str] = "Gruber, Rosen-Zvi & Weiss 2007"
+
     elsewhere: ClassVar[str] = (
         "HTMM gives each sentence one topic. This page does not split texts into sentences. For new texts use Python: "
         "model.sentences([text])."

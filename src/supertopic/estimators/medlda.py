@@ -42,6 +42,8 @@ _CLASS_ALPHA = 0.5  # the default alpha of a classification
 class MedLDA(SupervisedEstimator):
     """The parameters and engines that `MedLDARegressor` and `MedLDAClassifier` share (`SLDA` says why a dataclass)."""
 
+    papers: ClassVar[str] = "Zhu, Ahmed & Xing 2012"
+
     engines: ClassVar[dict[str, Engine]] = {
         "vb": Engine(fit_batch, EMSettings, 40, without=("per_token",)),
         "cvb0": Engine(fit_batch, EMSettings, 40, collapsed=True),

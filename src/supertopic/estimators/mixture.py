@@ -47,6 +47,8 @@ class MixtureOfCategoricals(TopicEstimator):
     alpha_ : (K,) ndarray, posterior pseudo-counts of the shares
     """
 
+    papers: ClassVar[str] = "Nigam et al. 2000"
+
     membership_ = "single"  # tells `supertopic.metrics` that the likelihood has a closed form
     engines: ClassVar[dict[str, Engine]] = {
         "vb": Engine(fit_batch, EMSettings, 100, without=("per_token",)),

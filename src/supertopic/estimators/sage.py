@@ -50,6 +50,8 @@ def no_engine(task: Task, watch: Watch) -> Fit:
 class _Deviating(TopicEstimator):
     """What the parameters of SAGE topics show of themselves."""
 
+    papers: ClassVar[str] = "Eisenstein, Ahmed & Xing 2011"
+
     def _sparse_prior(self) -> SparsePrior:
         """The prior that the parameters describe."""
         return SparsePrior(self.prior, self.gamma, self.background, self.unseen)

@@ -55,6 +55,8 @@ class SLDA(SupervisedEstimator):
     scikit-learn reads parameters off the signature of `__init__`, which a dataclass writes from its fields.
     """
 
+    papers: ClassVar[str] = "Blei & McAuliffe 2007"
+
     engines: ClassVar[dict[str, Engine]] = {
         "vb": Engine(fit_batch, EMSettings, 60),
         "svi": Engine(fit_stochastic, StochasticSettings, 10, short=3),

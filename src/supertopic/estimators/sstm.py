@@ -44,6 +44,8 @@ _FIRST = 0.1  # topic_word_prior before it is learned
 class SSTM(SupervisedEstimator):
     """The parameters that `SSTMRegressor` and `SSTMClassifier` share, and the sparse estimate."""
 
+    papers: ClassVar[str] = "Wang & Li, Sparse Supervised Topic Model"
+
     engines: ClassVar[dict[str, Engine]] = {
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, without=("sampler",))
     }

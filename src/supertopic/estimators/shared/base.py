@@ -38,6 +38,7 @@ from supertopic.estimators.shared.results.reading import (
     typical_documents,
     words_by_class,
 )
+from supertopic.estimators.shared.results.telling import card, methods
 from supertopic.estimators.shared.results.topic_info import (
     ranked_words,
     topic_info,
@@ -82,6 +83,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     """Base of all estimators. A subclass says which Model its parameters describe, and which engines can fit it."""
 
     engines: ClassVar[dict[str, Engine]]  # by the name in `inference=`
+    papers: ClassVar[str] = "Blei, Ng & Jordan 2003"  # where the model comes from
     inference: Any
 
     fitted_: Fitted  # everything that a fit has found; the other attributes show parts of it
@@ -506,6 +508,25 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         counts = fitted.one_document(doc).counts
         shares = fitted.words_by_topic(counts)
         return word_table(fitted.vocabulary.words, counts, shares)
+
+    def methods(self) -> str:
+        """A paragraph for a methods section: model, documents, inference, seed, version and how errors were made.
+
+        Returns
+        -------
+        str
+            Add what the fit cannot know: where the texts come from, and how the number of topics was chosen.
+        """
+        return methods(self._now, self.get_params(deep=False), self.papers)
+
+    def card(self) -> str:
+        """A model card in Markdown, for whoever is given the model: what it is for, its limits, its topics.
+
+        Returns
+        -------
+        str
+        """
+        return card(self._now, self.get_params(deep=False), self.papers, self.topics(8))
 
     @property
     def plot(self) -> Plots:

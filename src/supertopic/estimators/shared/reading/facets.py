@@ -43,6 +43,7 @@ class FacetedEstimator(TopicEstimator):
     The State holds the topics without any label, as distributions over words.
     """
 
+    papers: ClassVar[str] = "Eisenstein, Ahmed & Xing 2011"
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_faceted, EMSettings, 100)}
     labels_: dict[str, np.ndarray]  # the values of each facet
 
