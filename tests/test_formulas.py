@@ -68,13 +68,23 @@ def test_a_spline_is_a_natural_cubic_spline_with_its_knots_at_quantiles():
     data = frame()
     design = Design.of("~ spline(age, 4)", columns(data))
     np.testing.assert_allclose(design.factors[0].knots, np.quantile(data.age, [0, 0.25, 0.5, 0.75, 1]))
-    assert design.names == ("(constant)", *(f"spline(age, 4)[{i}]" for i in range(1, 5)))
+    assert design.names == ("(constant)", *(f"spline(age, 4)[{knot:g}]" for knot in design.factors[0].knots[1:]))
+
+
+def test_coefficients_of_a_spline_are_differences_from_the_first_knot():
+    knots = np.array([0.0, 1.0, 1.5, 4.0, 6.0])
+    np.testing.assert_allclose(natural_spline(knots, knots), np.eye(5)[:, 1:], atol=1e-12)
+    smooth = CubicSpline(knots, [3.0, 1.0, 4.0, 1.0, 5.0], bc_type="natural")
+    x = np.linspace(0.0, 6.0, 200)
+    columns = np.column_stack([np.ones(200), natural_spline(x, knots)])
+    coef = np.linalg.lstsq(columns, smooth(x), rcond=None)[0]
+    np.testing.assert_allclose(coef, [3.0, -2.0, 1.0, -2.0, 2.0], atol=1e-9)
 
 
 def test_names_say_categories_and_terms():
     design = Design.of("~ party * spline(date, df=3)", columns(frame()))
-    assert design.names[:4] == ("(constant)", "party=I", "party=R", "spline(date, 3)[1]")
-    assert design.names[-1] == "party=R × spline(date, 3)[3]"
+    assert design.names[:4] == ("(constant)", "party=I", "party=R", "spline(date, 3)[2008-04-29]")
+    assert design.names[-1] == "party=R × spline(date, 3)[2008-12-23]"
     assert design.terms[1:3] == ("party", "party") and design.terms[-1] == "party × spline(date, 3)"
     assert Design.of("~ C(`n words`)", columns(frame())).names[1] == "n words=2"
 

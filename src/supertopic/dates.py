@@ -41,3 +41,8 @@ def days_of(values: object, where: str) -> np.ndarray:
 def years_of(values: object, where: str) -> np.ndarray:
     """Dates as years, such as 2008.25 for the first of April: the numbers that a regression takes."""
     return 1970.0 + days_of(values, where) / _DAYS_OF_A_YEAR
+
+
+def day_of(year: float) -> str:
+    """A date as text, of what `years_of` gives."""
+    return str(np.datetime64("1970-01-01") + np.timedelta64(round((year - 1970.0) * _DAYS_OF_A_YEAR), "D"))

@@ -5,7 +5,8 @@ where there is a constant). Nothing in a formula is run: what stands in it is co
 the functions of `FUNCTIONS`, which are evaluated here. A `Design` therefore is a plain value, which a file may hold.
 
 ``spline(x, df)`` is a natural cubic spline with df columns: its knots are at df + 1 evenly spaced quantiles of x, and
-it is straight beyond the first and the last.
+it is straight beyond the first and the last. A column stands for a knot, whose value is in its name: its coefficient is
+what differs between this knot and the first.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from scipy.interpolate import CubicSpline
 
-from supertopic.dates import years_of
+from supertopic.dates import day_of, years_of
 from supertopic.documents.columns import Column, as_categories, listed
 
 __all__ = ["Design", "columns_of", "natural_spline"]
@@ -198,16 +200,14 @@ def columns_of(formula: str) -> list[str]:
 
 
 def natural_spline(x: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """(D, m - 1) a basis of natural cubic splines with m knots, without the constant (Hastie & Tibshirani).
+    """(D, m - 1) a basis of natural cubic splines with m knots, without the constant.
 
-    On x scaled to [0, 1] between the first and the last knot t_1, t_m: x, and d_j - d_{m-1} for j < m - 1, with
-    d_j = ((x - t_j)₊³ - (x - t_m)₊³) / (t_m - t_j).
+    Column j is one at knot j + 1 and zero at the others: its coefficient is the difference between that knot and the
+    first. Beyond the knots it is straight.
     """
-    first, span = knots[0], knots[-1] - knots[0]
-    x, t = (np.asarray(x, dtype=np.float64) - first) / span, (knots - first) / span
-    cubes = np.maximum(x[:, None] - t, 0.0) ** 3
-    d = (cubes[:, :-1] - cubes[:, -1:]) / (t[-1] - t[:-1])
-    return np.column_stack([x, d[:, :-1] - d[:, -1:]])
+    spline = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
+    inside = np.clip(np.asarray(x, dtype=np.float64), knots[0], knots[-1])
+    return np.asarray(spline(inside) + spline(inside, 1) * (x - inside)[:, None])[:, 1:]
 
 
 def _formulaic() -> tuple[Any, Any]:
@@ -315,6 +315,7 @@ def _named(name: str, design: Design) -> str:
         if factor.column in design.levels:
             level = design.levels[factor.column][int(inner)]
             return f"{factor.column}={level:g}" if isinstance(level, float) else f"{factor.column}={level}"
-        return f"{factor.name}[{inner}]"
+        knot = factor.knots[int(inner)]
+        return f"{factor.name}[{day_of(knot) if factor.column in design.dates else f'{knot:g}'}]"
 
     return " × ".join(map(shown, name.split(":")))

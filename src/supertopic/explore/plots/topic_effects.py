@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from supertopic.dates import day_of
 from supertopic.explore.plots import style
 from supertopic.fitted.topic_effects import TopicCurves, TopicEffects
 
@@ -110,8 +111,7 @@ def _along(ax: Any, curves: TopicCurves) -> None:
 
 
 def _date(year: float, span: float) -> str:
-    day = np.datetime64("1970-01-01") + np.timedelta64(round((year - 1970.0) * 365.2425), "D")
-    return str(day.astype("datetime64[Y]" if span > 8 else "datetime64[M]" if span > 0.4 else "datetime64[D]"))
+    return day_of(year)[: 4 if span > 8 else 7 if span > 0.4 else 10]
 
 
 def _panels(ax: Any, n: int) -> list[Any]:
