@@ -23,7 +23,7 @@ from experiments.book import Outcome, reproduces
 from supertopic import GeoSAGE
 from supertopic.datasets import load
 from supertopic.documents.corpus import log_counts
-from supertopic.estimators.shared.reading.regions import distance_km
+from supertopic.estimators.beyond.regions import distance_km
 
 SLURS = re.compile("n[i1]g+[aeu]|f[a4]g+|b[i1]tch")  # users wrote them; they are counted, not printed
 NEIGHBOURS = (5, 10, 20, 50)

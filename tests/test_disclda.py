@@ -13,9 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import LDA, DiscLDAClassifier, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.documents.corpus import as_corpus
+from supertopic.estimators.beyond.class_topics import first_class_state
 from supertopic.fitted.fit import task_of
 from supertopic.inference.batches import Batch
-from supertopic.inference.variational.disclda import first_class_state
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.metrics import completion_split, score_completion
 from tests.naive import infer_document, word_bound

@@ -13,9 +13,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import FacetedSAGE, load
 from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
-from supertopic.estimators.shared.reading.facets import facet_parts
+from supertopic.estimators.beyond.facet_engine import Documents
+from supertopic.estimators.beyond.faceted import facet_parts
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.facets import Documents
 from supertopic.metrics import perplexity
 from supertopic.metrics.heldout import completion_split, log_likelihood
 from tests.test_facets import simulate

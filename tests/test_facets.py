@@ -10,14 +10,14 @@ from scipy.special import digamma, logsumexp, softmax
 from supertopic.backends.threads import Threads
 from supertopic.emissions.deviations import penalty_table
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
-from supertopic.estimators.faceted_sage import ObservedLabels
+from supertopic.estimators.beyond import facet_engine as faceted
+from supertopic.estimators.beyond.components import CellDesign, Components, FacetPrior, first_components, fit_components
+from supertopic.estimators.beyond.facet_engine import Documents, fit_faceted
+from supertopic.estimators.beyond.faceted_sage import ObservedLabels
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings
 from supertopic.inference.task import Task, Watch
-from supertopic.inference.variational import facets as faceted
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.facets import Documents, fit_faceted
 from supertopic.kernels.deviations import FLOOR, step_components, weigh
 from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from supertopic import GeoSAGE, load
 from supertopic.documents.corpus import EmptyDocumentWarning
-from supertopic.estimators.shared.reading.regions import Regions, distance_km, nearest_on_average
+from supertopic.estimators.beyond.regions import Regions, distance_km, nearest_on_average
 
 CENTRES = np.array([[40.7, -74.0], [34.0, -118.2], [29.8, -95.4]])
 

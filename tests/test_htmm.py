@@ -11,10 +11,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from supertopic import HTMM, Vectorizer, load
 from supertopic.backends.threads import Threads
 from supertopic.documents.corpus import EmptyDocumentWarning
-from supertopic.documents.sentences import gather, split_sentences
+from supertopic.estimators.beyond.sentence_topics import Sentences, completion, infer_posterior, log_topics
+from supertopic.estimators.beyond.sentences import gather, split_sentences
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.htmm import Sentences, completion, infer_posterior, log_topics
 from tests.naive_htmm import em_step, likelihood, posteriors
 
 ONE_PASS = LocalLimits(max_passes=1, tol=0.0)

@@ -90,7 +90,7 @@ def test_a_killed_fit_ends_with_the_same_model(name, n_saves, tmp_path, monkeypa
 
 def test_documents_that_go_on_from_where_they_were_are_in_the_checkpoint(tmp_path, monkeypatch):
     """Once a fresh start has let the bound fall, gamma of the last E-step is part of what a fit goes on from."""
-    from supertopic.inference.variational.facets import Documents
+    from supertopic.estimators.beyond.facet_engine import Documents
 
     infer, given, params = Documents.infer, faceted(), FITS["faceted"][2]
     calls = []

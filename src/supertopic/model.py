@@ -7,7 +7,7 @@ of two sets of documents add up, which is what lets threads, mini-batches, strea
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class State:
     A model without a response has arrays of zero columns.
     """
 
+    by_words: ClassVar[bool] = True  # whether topics and their prior are all that a fit without labels finds
+
     word_topic: np.ndarray  # (V, K) float32: the emission's parameters; pseudo-counts lambda for Dirichlet topics
     alpha: np.ndarray  # float64: parameters of the prior on the topic shares; (K,) where all documents have one alpha
     coef: np.ndarray  # (C, K + P) float32: eta, one row per response column, and the coefficients of P covariates
@@ -91,16 +93,10 @@ class MixtureState(State):
     shares: np.ndarray  # (K,) float64: posterior pseudo-counts of the topics
 
 
-@dataclass
-class SentenceState(State):
-    """The State of a hidden topic Markov model."""
-
-    epsilon: np.ndarray  # (1,) float64: how often a sentence draws a new topic
-
-
 def restore_state(arrays: dict[str, np.ndarray]) -> State:
     """The State that `State.arrays` gave; the names of the arrays say of which kind."""
-    for kind in (MixtureState, SentenceState, State):
+    kinds: list[type[State]] = [State, *State.__subclasses__()]
+    for kind in kinds:
         if {one.name for one in fields(kind)} == set(arrays):
             return kind(**arrays)
     raise ValueError(f"a state has the arrays {', '.join(sorted(arrays))}, which no model has")

@@ -60,7 +60,7 @@ class Answers:
     @property
     def km(self) -> np.ndarray:
         """The distances between predicted and true places, in kilometres."""
-        from supertopic.estimators.shared.reading.regions import distance_km
+        from supertopic.estimators.beyond.regions import distance_km
 
         return distance_km(self.predicted[["latitude", "longitude"]].to_numpy(), self.truth)
 

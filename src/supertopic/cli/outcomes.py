@@ -39,14 +39,12 @@ class Outcome:
 
 def outcomes_of(model: TopicEstimator) -> list[Outcome]:
     """Return what a model predicts; nothing for a model without a response."""
-    from supertopic import FacetedSAGE, GeoSAGE, TopicModel
-
-    if isinstance(model, GeoSAGE):
+    if hasattr(model, "predict_region"):
         return [Outcome("", "place")]
-    if isinstance(model, FacetedSAGE):
+    if hasattr(model, "labels_"):  # facets
         several = len(model.labels_) > 1
         return [Outcome(name if several else "", "class", "", values) for name, values in model.labels_.items()]
-    if isinstance(model, TopicModel):
+    if hasattr(model, "scores"):  # of several responses
         return [
             Outcome(target.name, "number" if target.classes is None else "class", target.response, target.classes)
             for target in model.fitted_.spec.schema.targets
@@ -123,6 +121,4 @@ def _classes(outcome: Outcome, probability: np.ndarray) -> pd.DataFrame:
 
 def takes_texts(model: TopicEstimator) -> bool:
     """Whether a model reads texts and not counts of words, since it needs their sentences."""
-    from supertopic import HTMM
-
-    return isinstance(model, HTMM)
+    return hasattr(model, "sentences")

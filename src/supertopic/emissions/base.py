@@ -8,6 +8,7 @@ parameter `emission`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _REGISTRY: dict[str, type[Emission]] = {}
 
 
-class Emission:
+class Emission(ABC):
     """What every emission has to define. An emission itself is never changed by a fit."""
 
     name: ClassVar[str]
@@ -30,22 +31,23 @@ class Emission:
             _REGISTRY[cls.name] = cls
 
     @classmethod
+    @abstractmethod
     def make(cls, *, topic_word_prior: float, collapsed: bool) -> Self:
         """The emission that an estimator's parameters describe; it may ignore parameters that do not concern it.
 
         topic_word_prior : smoothing of the topics
         collapsed : whether inference is collapsed (CVB0): topics are then integrated out, and stand at their mean
         """
-        raise NotImplementedError
 
     def seeded(self, seeds: Seeds) -> Self:
         """The same with pseudo-counts; refuses them in one sentence where the topics' prior has none."""
         raise ValueError(f"seed_words: got some with emission={self.name!r}, which has no pseudo-counts")
 
+    @abstractmethod
     def first(self, counts: np.ndarray, backend: Backend) -> np.ndarray:
         """Parameters of first topics, from expected counts (V, K), which the emission may overwrite."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expect(
         self, word_topic: np.ndarray, backend: Backend, *, log: bool = False, out: np.ndarray | None = None
     ) -> np.ndarray:
@@ -54,7 +56,6 @@ class Emission:
         out : where the result may be written; it may be `word_topic` itself. An emission whose M-step needs the
             parameters as they were returns a new array instead.
         """
-        raise NotImplementedError
 
     def expect_words(
         self, word_topic: np.ndarray, words: np.ndarray, backend: Backend, *, out: np.ndarray, log: bool = False
@@ -62,21 +63,21 @@ class Emission:
         """As `expect`, where only the rows of some words are needed: the others may hold anything."""
         return self.expect(word_topic, backend, log=log, out=out)
 
+    @abstractmethod
     def evidence(self, word_topic: np.ndarray, backend: Backend) -> float:
         """E[log p(topics)] - E[log q(topics)], the topics' part of the bound."""
-        raise NotImplementedError
 
+    @abstractmethod
     def update(self, word_topic: np.ndarray, counts: np.ndarray, rate: float, backend: Backend) -> np.ndarray:
         """Parameters after an M-step on expected counts (V, K), which the emission may overwrite.
 
         A rate of 1 is the M-step of batch inference. A smaller rate moves only part of the way from `word_topic`, as
         stochastic inference needs it. Where `rate` is 1, `word_topic` may hold what `expect` wrote into it.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def probabilities(self, word_topic: np.ndarray, *, by_word: bool = False) -> np.ndarray:
         """The topics as distributions over words: (K, V) float32, rows sum to one. Transposed if `by_word`."""
-        raise NotImplementedError
 
 
 def registry() -> dict[str, type[Emission]]:

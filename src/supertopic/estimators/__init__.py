@@ -1,9 +1,9 @@
 """What users import: presets of emission, response, prior and engine; importing one makes all known to `load`."""
 
-from supertopic.estimators.disclda import DiscLDAClassifier
-from supertopic.estimators.faceted_sage import FacetedSAGE
-from supertopic.estimators.geo_sage import GeoSAGE
-from supertopic.estimators.htmm import HTMM
+from supertopic.estimators.beyond.disclda import DiscLDAClassifier
+from supertopic.estimators.beyond.faceted_sage import FacetedSAGE
+from supertopic.estimators.beyond.geo_sage import GeoSAGE
+from supertopic.estimators.beyond.htmm import HTMM
 from supertopic.estimators.lda import LDA
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.medlda_cv import MedLDAClassifierCV, MedLDARegressorCV

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -20,7 +21,7 @@ from supertopic.html_tables import frame_html
 from supertopic.plots_of import Plots
 
 
-class _PathCV(MetaEstimatorMixin, BaseEstimator):
+class _PathCV(MetaEstimatorMixin, BaseEstimator, ABC):
     """For every margin (cost or epsilon), fits along ascending C, each going on from the one before.
 
     A subclass takes the parameters of the estimator that it wraps, too: they are those of the default estimator.
@@ -70,8 +71,8 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator):
                 raise ValueError(f"{name}: got {value!r:.40} beside estimator, expected it among the estimator's own")
         return self.estimator
 
-    def _margins(self) -> Sequence[float]:
-        raise NotImplementedError
+    @abstractmethod
+    def _margins(self) -> Sequence[float]: ...
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Choose by the folds' mean score, then walk the path to the chosen setting with all documents."""

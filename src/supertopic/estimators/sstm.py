@@ -8,6 +8,7 @@ What it is to be compared with finds topics first and then those that matter, wh
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -155,9 +156,9 @@ class SSTM(SupervisedEstimator):
         self.pooled_ = have_mixed(fitted, diagnose(fitted)[0])
         return table_of(fitted, True, chains.reshape(-1, *chains.shape[2:]) if self.pooled_ else chains[0])
 
+    @abstractmethod
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         """Numbers by column of y and topic (…, C, K) as users see them."""
-        raise NotImplementedError
 
     def _publish(self, fitted: Fitted) -> None:
         super()._publish(fitted)

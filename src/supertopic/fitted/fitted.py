@@ -17,7 +17,7 @@ from supertopic.fitted.training import Training
 from supertopic.inference.after import prediction
 from supertopic.inference.after.words import WordPart
 from supertopic.inference.variational.climb import Climb
-from supertopic.model import DocumentTerms, MixtureState, SentenceState, State
+from supertopic.model import DocumentTerms, MixtureState, State
 
 
 class Made:
@@ -163,8 +163,7 @@ class Fitted:
     def needs_words_only(self) -> bool:
         """Whether `fit` finds such a model from the words of documents alone."""
         schema = self.spec.schema
-        other = schema.targets or schema.classes is not None or isinstance(self.state, SentenceState)
-        return not other and not self.more
+        return self.state.by_words and not (schema.targets or schema.classes is not None or self.more)
 
     @property
     def weights(self) -> np.ndarray:

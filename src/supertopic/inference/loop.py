@@ -5,6 +5,7 @@ An engine is a class: what it keeps between iterations are its attributes, and `
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from supertopic.inference.task import Fit, Task, Watch, has_converged
 Requirement = Callable[[Task], None]  # raises a ValueError of one sentence where a task does not have it
 
 
-class Engine:
+class Engine(ABC):
     """How a model is fitted. A subclass says how a fit starts and iterates, and what a killed one needs to go on."""
 
     requires: ClassVar[tuple[Requirement, ...]] = ()  # of a task; asked before any work
@@ -26,33 +27,34 @@ class Engine:
         self.done = 0  # iterations
         self.trace: list[float] = []  # the objective, of the iterations that know it
 
+    @abstractmethod
     def start(self) -> None:
         """Before the first iteration of a new fit."""
-        raise NotImplementedError
 
     def step(self) -> float | None:
-        """Iterate, and count that in `done`; the objective, if this iteration knows it."""
-        raise NotImplementedError
+        """Iterate, and count that in `done`; the objective, if this iteration knows it. By default, nothing is left."""
+        self.done = self.task.settings.max_iter
+        return None
 
     def has_ended(self) -> bool:
         """Whether there is nothing left to do; a killed fit asks, too."""
         return self.done >= self.task.settings.max_iter
 
+    @abstractmethod
     def result(self) -> Fit:
         """What was found; asked for once, at the end."""
-        raise NotImplementedError
 
     def arrays(self) -> dict[str, np.ndarray]:
         """With `numbers`, what it takes to go on."""
-        raise NotImplementedError
+        return {}
 
     def numbers(self) -> dict[str, Any]:
         """Beside `done` and the trace."""
         return {}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Go on from what `numbers` and `arrays` gave, in place of `start`."""
-        raise NotImplementedError
+        """Go on from what `numbers` and `arrays` gave; by default, start again."""
+        self.start()
 
     @classmethod
     def fit(cls, task: Task, watch: Watch, **more: Any) -> Fit:

@@ -23,7 +23,8 @@ class Method(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.known[cls.name] = cls
+        if "name" in vars(cls):
+            cls.known[cls.name] = cls
 
     @classmethod
     def named(cls, name: str) -> Method:
@@ -57,7 +58,31 @@ class Method(BaseEstimator):
 
 
 @dataclass(kw_only=True, repr=False)
-class VB(Method):
+class _Started(Method):
+    """Of an engine that starts from topics it finds itself."""
+
+    init: str = "online"
+    n_init: int = 1
+
+
+@dataclass(kw_only=True, repr=False)
+class CVB0(_Started):
+    """Variational EM with topics and shares integrated out, at the mean of their counts, `inference="cvb0"`.
+
+    Parameters
+    ----------
+    max_doc_iter, doc_tol, init, n_init
+        As in `VB`.
+    """
+
+    name: ClassVar[str] = "cvb0"
+
+    max_doc_iter: int = 100
+    doc_tol: float | None = None
+
+
+@dataclass(kw_only=True, repr=False)
+class VB(CVB0):
     """Variational EM over the whole corpus, `inference="vb"`.
 
     Parameters
@@ -76,33 +101,11 @@ class VB(Method):
 
     name: ClassVar[str] = "vb"
 
-    max_doc_iter: int = 100
-    doc_tol: float | None = None
-    init: str = "online"
-    n_init: int = 1
     per_token: bool = False
 
 
 @dataclass(kw_only=True, repr=False)
-class CVB0(Method):
-    """Variational EM with topics and shares integrated out, at the mean of their counts, `inference="cvb0"`.
-
-    Parameters
-    ----------
-    max_doc_iter, doc_tol, init, n_init
-        As in `VB`.
-    """
-
-    name: ClassVar[str] = "cvb0"
-
-    max_doc_iter: int = 100
-    doc_tol: float | None = None
-    init: str = "online"
-    n_init: int = 1
-
-
-@dataclass(kw_only=True, repr=False)
-class SVI(Method):
+class SVI(VB):
     """Stochastic variational inference in mini-batches, `inference="svi"`: of streams and `partial_fit`, too.
 
     Parameters
@@ -125,15 +128,10 @@ class SVI(Method):
     learning_delay: float = 50.0
     learning_decay: float = 0.7
     total_documents: int | None = None
-    max_doc_iter: int = 100
-    doc_tol: float | None = None
-    init: str = "online"
-    n_init: int = 1
-    per_token: bool = False
 
 
 @dataclass(kw_only=True, repr=False)
-class Gibbs(Method):
+class Gibbs(_Started):
     """Collapsed Gibbs sampling, `inference="gibbs"`.
 
     Parameters
@@ -158,12 +156,10 @@ class Gibbs(Method):
     burn_in: int | None = None
     thin: int | None = None
     sampler: str = "collapsed"
-    init: str = "online"
-    n_init: int = 1
 
 
 @dataclass(kw_only=True, repr=False)
-class PC(Method):
+class PC(_Started):
     """Training for the prediction, `inference="pc"`.
 
     Parameters
@@ -186,5 +182,3 @@ class PC(Method):
     validation_fraction: float = 0.125
     batch_size: int | None = None
     total_documents: int | None = None
-    init: str = "online"
-    n_init: int = 1

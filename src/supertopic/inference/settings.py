@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from supertopic.checks import check_choice, check_number, check_whole
 from supertopic.inference.methods import Method
@@ -15,85 +15,74 @@ from supertopic.inference.task import Fit
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.step import Schedule
 
+_COUNTS = "max_doc_iter", "n_init", "n_chains", "thin", "batch_size", "total_documents"
+_NUMBERS = "tol", "doc_tol", "learning_delay", "learning_decay", "validation_fraction"
+
 
 @dataclass(frozen=True)
-class EMSettings:
-    """Of EM over the whole corpus."""
+class Settings:
+    """What all engines have in common."""
 
     max_iter: int = 100
-    tol: float = 1e-5
-    max_doc_iter: int = 100
-    doc_tol: float = 1e-2
     init: str = "online"
     n_init: int = 1
     verbose: int = 0
 
-    def __post_init__(self) -> None:
-        _check_start(self)
-        check_whole("max_doc_iter", self.max_doc_iter)
-        check_number("tol", self.tol)
-        check_number("doc_tol", self.doc_tol)
+    least_iter: ClassVar[int] = 1
 
-    @property
-    def limits(self) -> LocalLimits:
-        return LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        check_choice("init", self.init, ("online", "uniform"))
+        check_whole("max_iter", self.max_iter, least=self.least_iter)
+        for name, value in vars(self).items():
+            if name in _COUNTS:
+                check_whole(name, value, or_none=name in ("batch_size", "total_documents"))
+            elif name in _NUMBERS:
+                check_number(name, value)
 
     def lasting(self, max_iter: int) -> Self:
+        """The same with another number of iterations."""
         return replace(self, max_iter=max_iter)
 
 
 @dataclass(frozen=True)
-class StochasticSettings:
-    """Of stochastic variational inference, in epochs or by `partial_fit`."""
+class EMSettings(Settings):
+    """Of EM over the whole corpus."""
 
-    max_iter: int = 10
-    batch_size: int | None = None
-    learning_delay: float = 50.0
-    learning_decay: float = 0.7
-    total_documents: int | None = None
+    tol: float = 1e-5
     max_doc_iter: int = 100
     doc_tol: float = 1e-2
-    init: str = "online"
-    n_init: int = 1
-    verbose: int = 0
-
-    def __post_init__(self) -> None:
-        _check_start(self)
-        check_whole("batch_size", self.batch_size, or_none=True)
-        check_whole("total_documents", self.total_documents, or_none=True)
-        check_whole("max_doc_iter", self.max_doc_iter)
-        for name in ("learning_delay", "learning_decay", "doc_tol"):
-            check_number(name, getattr(self, name))
 
     @property
     def limits(self) -> LocalLimits:
         return LocalLimits(int(self.max_doc_iter), float(self.doc_tol))
+
+
+@dataclass(frozen=True)
+class StochasticSettings(EMSettings):
+    """Of stochastic variational inference, in epochs or by `partial_fit`."""
+
+    batch_size: int | None = None
+    learning_delay: float = 50.0
+    learning_decay: float = 0.7
+    total_documents: int | None = None
 
     @property
     def learning(self) -> Schedule:
         return Schedule(self.learning_delay, self.learning_decay)
 
-    def lasting(self, max_iter: int) -> Self:
-        return replace(self, max_iter=max_iter)
-
 
 @dataclass(frozen=True)
-class GibbsSettings:
+class GibbsSettings(Settings):
     """Of a Gibbs sampler: sweeps, of which the first `burn_in` (half by default) are not kept."""
 
-    max_iter: int = 500
     n_chains: int = 1
-    burn_in: int = None  # type: ignore[assignment]  # set after it is read
+    burn_in: Any = None  # a whole number, once it is read
     thin: int = 5
     sampler: str = "collapsed"
-    init: str = "online"
-    n_init: int = 1
-    verbose: int = 0
 
     def __post_init__(self) -> None:
-        _check_start(self)
-        check_whole("n_chains", self.n_chains)
-        check_whole("thin", self.thin)
+        super().__post_init__()
         check_whole("burn_in", self.burn_in, least=0, or_none=True)
         check_choice("sampler", self.sampler, ("collapsed", "partial"))
         if self.burn_in is None:
@@ -114,22 +103,17 @@ class GibbsSettings:
 
 
 @dataclass(frozen=True)
-class PredictionSettings:
+class PredictionSettings(Settings):
     """Of prediction-constrained training: epochs of mini-batches, stopped early by documents that are held out."""
 
-    max_iter: int = 40
+    least_iter: ClassVar[int] = 0  # no epoch: the topics that training starts from
+
     validation_fraction: float = 0.125
     batch_size: int | None = None
     total_documents: int | None = None
-    init: str = "online"
-    n_init: int = 1
-    verbose: int = 0
     stride: float = 1.0  # how many times as long as usual steps are: a short fit comes as far as a long one
     penalties: Mapping[int, int] = field(default_factory=dict)  # of regressions to follow, known from another fit
     best_epoch: int | None = None  # known from another fit: documents are held out until then, but not asked
-
-    def lasting(self, max_iter: int) -> Self:
-        return replace(self, max_iter=max_iter)
 
     @property
     def of_fold(self) -> bool:
@@ -137,19 +121,9 @@ class PredictionSettings:
         return self.best_epoch is not None
 
     def __post_init__(self) -> None:
-        _check_start(self, least=0)  # no epoch: the topics that training starts from
-        check_whole("batch_size", self.batch_size, or_none=True)
-        check_whole("total_documents", self.total_documents, or_none=True)
-        check_number("validation_fraction", self.validation_fraction)
+        super().__post_init__()
         if not self.validation_fraction < 1:
             raise ValueError(f"validation_fraction: got {self.validation_fraction!r}, expected a number below 1")
-
-
-def _check_start(settings: Any, least: int = 1) -> None:
-    """What all engines have in common."""
-    check_choice("init", settings.init, ("online", "uniform"))
-    check_whole("n_init", settings.n_init)
-    check_whole("max_iter", settings.max_iter, least=least)
 
 
 @dataclass(frozen=True)

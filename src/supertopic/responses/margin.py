@@ -17,6 +17,7 @@ Given zeta, 1/lambda is inverse Gaussian with mean 1/(c |zeta|) and shape 1. Giv
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,7 @@ class Solution:
     planes: np.ndarray | None = None
 
 
-class MaxMargin(Response):
+class MaxMargin(Response, ABC):
     """The base of max-margin responses: what they have in addition to other responses."""
 
     constant_slopes = True
@@ -50,6 +51,7 @@ class MaxMargin(Response):
     likelihood = False  # of y, beside the loss
     tolerance = TOLERANCE  # of `solve` in an M-step
 
+    @abstractmethod
     def solve(
         self, x: object, y: np.ndarray, weight: np.ndarray, mean: np.ndarray | None, precision: np.ndarray | None,
         dispersion: np.ndarray, start: Solution | None = None, tol: float = TOLERANCE,
@@ -59,19 +61,18 @@ class MaxMargin(Response):
         mean : (C, n), precision : (C, n, n), or (C, n) if it is diagonal; None for zeros and ones, which sparse x need
         start : the solution of a similar problem
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def pull(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         """(D, C) a slope of -C loss in the scores: the multipliers of a document on its own."""
-        raise NotImplementedError
 
+    @abstractmethod
     def beside_words(self, C: float) -> tuple[MaxMargin, float]:
         """This loss with another C and a margin of one, for rows of length one; and the margin to multiply coef by."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fitness(self, y: np.ndarray, score: np.ndarray, dispersion: np.ndarray) -> float:
         """How well the scores predict the known labels; higher is better."""
-        raise NotImplementedError
 
 
 def _augment_hinge(

@@ -10,6 +10,7 @@ use the delta method: a quadratic column that touches the log-density l at E[s],
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,7 +36,7 @@ _FLOOR = 0.03  # of labels whose logarithm topics are trained for, as a part of 
 _LEAST_MEAN = 1e-250  # of a prediction that intervals are made for
 
 
-class Positive(Response):
+class Positive(Response, ABC):
     """The base of all: y > 0, with a shape and a scale.
 
     Where the shape k enters the log-density as in an exponential family,
@@ -72,14 +73,14 @@ class Positive(Response):
     def start(self, labels: LabelSummary) -> np.ndarray:
         return np.array([1.0, labels.moments.mean])
 
-    def _log_norm(self, shape: float) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def _log_norm(self, shape: float) -> float: ...
 
-    def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    @abstractmethod
+    def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray: ...
 
-    def _rest(self, u: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    @abstractmethod
+    def _rest(self, u: np.ndarray) -> np.ndarray: ...
 
     def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
         """(D,) E[log p(u | s)]."""
@@ -127,17 +128,17 @@ class _Delta(Positive):
 
     is_product = np.zeros(1, dtype=bool)
 
+    @abstractmethod
     def _known_statistic(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         """l(s)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _slope(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         """l'(s)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _curvature(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
         """-l''(s), or something larger where that is not positive."""
-        raise NotImplementedError
 
     def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
         variance = np.maximum(moment - score**2, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -79,7 +80,7 @@ def has_sampler(estimator: TopicEstimator) -> bool:
     return "gibbs" in estimator.engines
 
 
-class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Base of all estimators. A subclass says which Model its parameters describe, and which engines can fit it."""
 
     engines: ClassVar[dict[str, Engine]]  # by the name in `inference=`
@@ -100,9 +101,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # --- what the parameters describe ---------------------------------------------------------------------------
 
+    @abstractmethod
     def _model(self, schema: Schema) -> Model:
         """The cell of the grid that the parameters describe; refuses parameters that make no sense."""
-        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before any work is done."""

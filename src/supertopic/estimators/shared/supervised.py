@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -59,9 +60,9 @@ class SupervisedEstimator(TopicEstimator):
     supervision_: float
     counts_: str
 
+    @abstractmethod
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         """The columns of y as numbers, NaN where missing, and what they are; refuses what this is not for."""
-        raise NotImplementedError
 
     def _label_weight(self, numbers: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
         """(D,) weights that follow from y itself."""

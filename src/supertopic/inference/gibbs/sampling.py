@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from supertopic.inference.loop import Engine
@@ -14,17 +15,17 @@ class Sampling(Engine):
 
     every: ClassVar[int] = 10  # sweeps from one look to the next
 
+    @abstractmethod
     def sweep(self, number: int) -> None:
         """Draw every variable once."""
-        raise NotImplementedError
 
+    @abstractmethod
     def look(self, number: int) -> float:
         """The log joint per token after a sweep; alpha may be learned here."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep(self) -> None:
         """Add this sample to the sums."""
-        raise NotImplementedError
 
     def step(self) -> float | None:
         number, settings = self.done, self.task.settings

@@ -23,6 +23,7 @@ labels by heart. From that epoch's topics, a few last epochs go over all documen
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -234,8 +235,8 @@ class Course(Engine):
     best_at = 0  # epochs done at the best
     last = 0  # of the epochs over all documents; 0 while some are held out
 
-    def make(self, state: State, climb: Climb) -> Trainer:
-        raise NotImplementedError
+    @abstractmethod
+    def make(self, state: State, climb: Climb) -> Trainer: ...
 
     def start(self) -> None:
         topics, state = first_topics(self.task, self.train, self._documents()), first_prediction_state(self.task)

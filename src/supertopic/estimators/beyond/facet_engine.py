@@ -11,6 +11,7 @@ LDA.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from scipy.special import digamma, logsumexp
 
 from supertopic.backends.base import Backend, Spread, reads_only, total
 from supertopic.backends.cpu.entries import order_entries
-from supertopic.emissions.facets import CellDesign, Components, FacetPrior, first_components, fit_components
+from supertopic.estimators.beyond.components import CellDesign, Components, FacetPrior, first_components, fit_components
 from supertopic.inference.batches import Batch
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.loop import EM
@@ -39,7 +40,7 @@ _ALPHA_AFTER = 3  # steps before alpha is learned: first topics are poor, and al
 
 
 @dataclass(frozen=True)
-class LabelModel:
+class LabelModel(ABC):
     """A distribution over the A combinations of labels, and what is known about the labels of each document.
 
     A label model is never changed in place: the M-step returns a new one.
@@ -47,17 +48,17 @@ class LabelModel:
 
     learned: ClassVar[tuple[str, ...]] = ()  # names of the fields (arrays) that the M-step changes
 
+    @abstractmethod
     def logs(self) -> np.ndarray:
         """(D, A) log p(a, what is known of the labels of d); minus infinity where d cannot have combination a."""
-        raise NotImplementedError
 
+    @abstractmethod
     def update(self, posterior: np.ndarray) -> Self:
         """The M-step: the parameters that fit q(a) (D, A) best."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_prior(self) -> float:
         """Log density of the parameters."""
-        raise NotImplementedError
 
 
 Labels = TypeVar("Labels", bound=LabelModel)

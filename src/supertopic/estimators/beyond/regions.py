@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
 
-from supertopic.inference.variational.facets import LabelModel
+from supertopic.estimators.beyond.facet_engine import LabelModel
 
 EARTH_KM = 6371.0
 _PRIOR_DOCUMENTS = 3.0  # n0, the weight of the prior on the covariance of a region, in documents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, cast
@@ -16,7 +17,8 @@ from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.known import Known
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.emissions.facets import CellDesign, Components, FacetPrior
+from supertopic.estimators.beyond.components import CellDesign, Components, FacetPrior
+from supertopic.estimators.beyond.facet_engine import Documents, FacetedFit, Labels, fit_faceted
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.fitted.checks import require_weights
@@ -27,7 +29,6 @@ from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run
 from supertopic.inference.variational.e_step_response import LocalLimits
-from supertopic.inference.variational.facets import Documents, FacetedFit, Labels, fit_faceted
 from supertopic.metrics.heldout import HeldOut, completion_split, log_likelihood
 from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior
@@ -47,17 +48,17 @@ class FacetedEstimator(TopicEstimator):
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_faceted, EMSettings, 100)}
     labels_: dict[str, np.ndarray]  # the values of each facet
 
+    @abstractmethod
     def _design(self, fitted: Fitted) -> CellDesign:
         """Which components each cell has, in a fitted model."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _label_logs(self, fitted: Fitted) -> np.ndarray:
         """(A,) log p(combination of labels) for a new document."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _names(self, factor: str) -> list[Any]:
         """The values of a factor, by the names that users know."""
-        raise NotImplementedError
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
@@ -119,9 +120,9 @@ class FacetedEstimator(TopicEstimator):
             raise ValueError(f"the deviations have {len(indptr) - 1} rows, expected {design.n_components}")
         require_weights(facet_parts(fitted).tables(design).astype(np.float32), axis=0)
 
+    @abstractmethod
     def _check_labels(self, fitted: Fitted) -> None:
         """Refuse labels without a meaning."""
-        raise NotImplementedError
 
     # --- using --------------------------------------------------------------------------------------------------
 

@@ -16,8 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.known import Known
-from supertopic.documents.sentences import Rows, gather
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.estimators.beyond.sentence_topics import (
+    Inferred,
+    Sentences,
+    SentenceState,
+    completion,
+    fit_sentences,
+    infer_posterior,
+    log_topics,
+)
+from supertopic.estimators.beyond.sentences import Rows, gather
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.fitted.fit import kept, task_of
@@ -26,15 +35,7 @@ from supertopic.fitted.spec import Schema
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run
-from supertopic.inference.variational.htmm import (
-    Inferred,
-    Sentences,
-    completion,
-    fit_sentences,
-    infer_posterior,
-    log_topics,
-)
-from supertopic.model import Model, SentenceState
+from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior
 
 
@@ -43,8 +44,7 @@ class HTMM(TopicEstimator):
     """theta_d ~ Dirichlet(alpha);  a sentence draws its topic from theta_d with probability epsilon, or keeps the last.
 
     All words of a sentence have its topic. The first sentence of a document always draws. The topics of the sentences
-    are summed out exactly; theta, topics and epsilon are posterior modes (`supertopic.inference.variational.htmm` has
-    the EM steps).
+    are summed out exactly; theta, topics and epsilon are posterior modes (`sentence_topics` has the EM steps).
 
     X is a list or column of texts, which are split into sentences; or a list of lists of sentences; or a row per
     sentence (text or counts), where ``documents=`` names the document of each row. Results have a row per document, and

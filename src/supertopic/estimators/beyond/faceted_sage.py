@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.documents.corpus import warn_empty
 from supertopic.documents.known import Known
 from supertopic.documents.labels import as_codes, as_table
-from supertopic.emissions.facets import CellDesign, Components
-from supertopic.estimators.shared.reading.facets import FACETS, FacetedEstimator, facet_parts
+from supertopic.estimators.beyond.components import CellDesign, Components
+from supertopic.estimators.beyond.facet_engine import LabelModel
+from supertopic.estimators.beyond.faceted import FACETS, FacetedEstimator, facet_parts
 from supertopic.fitted.checks import check_classes
 from supertopic.fitted.fitted import Fitted
-from supertopic.inference.variational.facets import LabelModel
 from supertopic.metrics import perplexity
 
 _LABEL_PRIORS = ("empirical", "uniform")

@@ -18,6 +18,7 @@ from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.known import Known
 from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions.dirichlet import DirichletTopics
+from supertopic.estimators.beyond.class_topics import ClassPosterior, Structure, fit_classes, infer_classes, word_shares
 from supertopic.estimators.shared.base import TopicEstimator, word_table
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results.answers import score_classes
@@ -32,7 +33,6 @@ from supertopic.fitted.spec import Schema, Spec
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run
-from supertopic.inference.variational.disclda import ClassPosterior, Structure, fit_classes, infer_classes, word_shares
 from supertopic.metrics import completion_split, log_likelihood
 from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior

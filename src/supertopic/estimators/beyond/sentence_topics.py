@@ -18,7 +18,7 @@ so that L never falls. a = b = 0 is maximum likelihood. The paper's alpha and et
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,11 +30,20 @@ from supertopic.inference.requirements import on_the_cpu, one_process
 from supertopic.inference.task import Fit, Task, Watch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.sentences import infer_sentences, likelihood_after
-from supertopic.model import SentenceState, State, restore_state
+from supertopic.model import State, restore_state
 
 _EXACTLY = LocalLimits(max_passes=500, tol=1e-5)  # for new documents
 _START_EPSILON, _LEAST_EPSILON = 0.5, 1e-4
 _NOTHING = np.float32(1e-30)  # replaces a probability of zero where its logarithm is taken
+
+
+@dataclass
+class SentenceState(State):
+    """The State of a hidden topic Markov model."""
+
+    by_words: ClassVar[bool] = False
+
+    epsilon: np.ndarray  # (1,) float64: how often a sentence draws a new topic
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.corpus import warn_empty
 from supertopic.documents.known import Known
-from supertopic.emissions.facets import CellDesign
+from supertopic.estimators.beyond.components import CellDesign
+from supertopic.estimators.beyond.faceted import FACETS, FacetedEstimator
+from supertopic.estimators.beyond.regions import Regions, distance_km, nearest_on_average
 from supertopic.estimators.shared.reading.checks import require_number, require_whole
-from supertopic.estimators.shared.reading.facets import FACETS, FacetedEstimator
-from supertopic.estimators.shared.reading.regions import Regions, distance_km, nearest_on_average
 from supertopic.fitted.fitted import Fitted
 
 _COLUMNS = ("latitude", "longitude")
