@@ -46,6 +46,15 @@ def test_topics_stand_in_the_order_of_their_effects(pages, watched):
     assert page.inner_text(".card h2") == f"Topic {shown[0]}"
 
 
+def test_grades_are_wrong_by_their_distance(pages, watched):
+    model, frame = fitted("ordinal"), reviews()
+    page = watched.open(pages("ordinal"))
+    shown = page.evaluate("[...document.querySelectorAll('.worst a')].map(a => a.innerText.split('\\n')[0])")
+    chances, truth = model.predict_proba(frame["text"].tolist()), np.searchsorted(model.classes_, frame["stars"])
+    off = (chances * np.abs(np.arange(chances.shape[1]) - truth[:, None])).sum(axis=1)
+    assert shown == [f"Document {d}" for d in np.argsort(-off, kind="stable")[:6]]
+
+
 def test_from_the_worst_prediction_to_its_reasons(pages, watched):
     model, frame = fitted("gaussian"), reviews()
     page = watched.open(pages("gaussian"))

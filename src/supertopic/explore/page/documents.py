@@ -72,3 +72,9 @@ def wrong_classes(y: np.ndarray, chances: np.ndarray) -> np.ndarray:
     own = chances[np.flatnonzero(known), y[known].astype(int)]
     found[known] = chances[known].max(axis=1) - own
     return found
+
+
+def wrong_grades(y: np.ndarray, chances: np.ndarray) -> np.ndarray:
+    """(D,) how many grades predictions are off on average; zero where it is not known."""
+    found: np.ndarray = np.nansum(chances * np.abs(np.arange(chances.shape[1]) - y[:, None]), axis=1)
+    return found

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.known import Known
 from supertopic.documents.labels import Target, as_codes, as_table
-from supertopic.explore.page.documents import wrong_classes, wrong_numbers
+from supertopic.explore.page.documents import wrong_classes, wrong_grades, wrong_numbers
 from supertopic.fitted.certainty.levels import level, scale_of
 from supertopic.fitted.certainty.margin_probabilities import scaled_probabilities
 from supertopic.fitted.certainty.softmax_heat import described_heat
@@ -54,7 +54,10 @@ class Outcome:
 
     def wrongness(self) -> np.ndarray:
         """(D,) how wrong the prediction of each document is."""
-        return wrong_numbers(self.y, self.predicted) if self.kind == "number" else wrong_classes(self.y, self.predicted)
+        if self.kind == "number":
+            return wrong_numbers(self.y, self.predicted)
+        graded = any(part["response"] == "ordinal" for part in self.parts)
+        return (wrong_grades if graded else wrong_classes)(self.y, self.predicted)
 
 
 @dataclass

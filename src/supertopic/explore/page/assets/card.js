@@ -54,7 +54,7 @@ function effectSentence(k, c) {
   const what = isClass ? (kind === "score" ? "the score of " : "the probability of ") : "the predicted ";
   const change = kind === "ratio" ? " is " : " changes by ";
   const interval = Number.isNaN(effect.low) ? "" : ` (${intervalText(effect, c)})`;
-  const doubt = isClear(effect) ? "" : " The interval includes none.";
+  const doubt = isClear(effect) ? "" : " The interval includes no change.";
   return [range, what, shown, `${change}${effectText(effect.value, c)}${interval}.${doubt}`];
 }
 

@@ -160,12 +160,15 @@ function currentOutcome() {
   return app.data.outcomes.length ? outcomeOfColumn(app.column).place : -1;
 }
 
+function isGrade(outcome) {
+  return outcome.parts.some(({ response }) => response === "ordinal");
+}
+
 /* What a column of coefficients is about: {name, isClass}; "good" for a class, "rating" for a number or a grade. */
 function columnMeaning(c) {
   const { place, code } = outcomeOfColumn(c);
   const outcome = app.data.outcomes[place];
-  const grade = outcome.parts.some(({ response }) => response === "ordinal");
-  if (outcome.kind === "number" || grade) return { name: cut(outcome.name, 60), isClass: false };
+  if (outcome.kind === "number" || isGrade(outcome)) return { name: cut(outcome.name, 60), isClass: false };
   return { name: cut(outcome.classes[code < 0 ? outcome.classes.length - 1 : code], 60), isClass: true };
 }
 
@@ -215,6 +218,7 @@ function errorOf(place, d) {
   const answer = answerOf(place, d);
   if (Number.isNaN(answer.y)) return NaN;
   if (outcome.kind === "number") return answer.mean - answer.y;
+  if (isGrade(outcome)) return answer.chances.reduce((sum, p, c) => sum + p * Math.abs(c - answer.y), 0);
   return Math.max(...answer.chances) - answer.chances[answer.y];
 }
 

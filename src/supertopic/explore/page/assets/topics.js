@@ -96,7 +96,7 @@ function quantiles() {
 function axisNote(c) {
   if (!app.data.effects) return "How much of the documents each topic has. Choose a topic to see its words.";
   const known = !Number.isNaN(effectOf(0, c).low); // a margin has no errors
-  const intervals = known ? "Lines are 90 % intervals; a circle is empty where its interval includes none. " : "";
+  const intervals = known ? "Lines are 90 % intervals; a circle is empty where its interval includes no change. " : "";
   const zeros = axisOrder(c).some((k) => isZero(k, c)) ? "A grey circle has a coefficient of exactly zero. " : "";
   const units = {
     difference: "",
