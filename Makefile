@@ -23,7 +23,7 @@ COUNTED = OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/kernels COVERAGE_F
 	$(BIN)/python -m coverage run -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-device test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
+.PHONY: help demo test test-all test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -39,9 +39,6 @@ test-all: $(VENV)/.test ## What is run before a release: all tests, the long one
 	@$(MAKE) -j 2 lint warm
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(SPREAD)
 	@$(BIN)/python -m tests.mutants
-
-test-device: $(VENV)/.test ## After a change of the GPU's kernels: all checks in the simulator, noted in tests/device_sources.py
-	@$(BIN)/python -m tests.device_sources
 
 test-fast: $(VENV)/.test ## Run the quick tests only, in under a minute
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(SPREAD) -m "not slow and not long and not release"

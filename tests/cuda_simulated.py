@@ -461,16 +461,15 @@ def hold_refusal(call, words):
 
 
 def main():
-    sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another all the time
     found = {}
     for name in sys.argv[1:] or [name.removeprefix("check_") for name in globals() if name.startswith("check_")]:
-        before = time.perf_counter()
+        before = time.process_time()
         try:
             globals()[f"check_{name}"]()
             found[name] = ""
         except Exception:
             found[name] = traceback.format_exc()
-        print(f"{name}: {time.perf_counter() - before:.1f} s", file=sys.stderr)
+        print(f"{name}: {time.process_time() - before:.1f} s", file=sys.stderr)
     print(json.dumps(found))
 
 

@@ -15,7 +15,7 @@ def in_the_simulator(module, request):
     asking = [item for item in items if request.fixturename in item.fixturenames]
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
-    command = [sys.executable, "-m", module, *(item.callspec.params["name"] for item in asking)]
+    command = [sys.executable, "-m", "tests.lanes_in_turn", module, *(item.callspec.params["name"] for item in asking)]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -11,14 +11,10 @@ import pytest
 from supertopic import LDA, load
 from supertopic.backends import make_backend
 from supertopic.backends.cuda.kernels import launch
-from tests.device_sources import CHECKED, digest
 from tests.simulator import in_the_simulator
 
 ROOT = Path(__file__).parent.parent
 CHECKS = re.findall(r"^def check_(\w+)\(\)", (ROOT / "tests" / "cuda_simulated.py").read_text(), re.MULTILINE)
-LONG = {  # run before a release, and when kernels have changed (tests/device_sources.py)
-    "prediction", "quadratic_response", "shares_and_gradient", "climb", "order", "words_by_any_number_of_lanes",
-}  # fmt: skip
 
 
 @pytest.fixture(name="results", scope="module")
@@ -26,14 +22,9 @@ def _results(request):
     return in_the_simulator("tests.cuda_simulated", request)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.release] * (name in LONG)) for name in CHECKS])
+@pytest.mark.parametrize("name", CHECKS)
 def test_in_the_simulator(results, name):
     assert results[name] == "", results[name]
-
-
-def test_long_checks_passed():
-    assert set(CHECKS) > LONG
-    assert digest() == CHECKED, "kernels of the GPU have changed: `make test-device` runs the long checks, and notes it"
 
 
 def test_a_model_of_a_gpu_is_read_without_one(tmp_path, monkeypatch):

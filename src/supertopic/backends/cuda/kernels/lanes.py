@@ -1,12 +1,11 @@
 """What the 32 lanes of a warp do together, and functions of one number that kernels share.
 
 A document belongs to a warp or to a team of warps, a run of a word's entries to one warp. Lane l of a warp holds the
-topics l, l + 32, l + 64 … in registers. The simulator has no shuffles; there, lanes meet at a barrier. Functions that
-kernels call do without the name `cuda`, which the simulator gives to kernels alone.
+topics l, l + 32, l + 64 … in registers. The simulator has no shuffles: lanes wait there for one another. Functions
+that kernels call do without the name `cuda`, which the simulator gives to kernels alone.
 """
 
 import math
-import threading
 
 import numpy as np
 from numba import config, cuda
@@ -20,22 +19,11 @@ TINY = np.float32(1e-30)
 WEIGHT_OFFSET = np.float32(1e-18)  # added to all weights, as on the CPU: no word is impossible
 
 if SIMULATED:
+    from greenlet import getcurrent  # threads of a block take turns there (`tests/lanes_in_turn.py`)
 
     def _of_all_lanes(value):
-        """The values of all lanes of a warp; the simulator's threads know how to wait for a whole block only."""
-        thread = threading.current_thread()
-        warp = vars(thread._manager).setdefault(f"warp {thread.threadIdx.y}", _Warp())
-        warp.values[thread.threadIdx.x] = value
-        warp.all_here.wait(timeout=60)
-        found = list(warp.values)
-        warp.all_here.wait(timeout=60)
-        return found
-
-    class _Warp:
-        """Where lanes meet. One that has failed keeps the others from coming, who wait no longer than a minute."""
-
-        def __init__(self):
-            self.values, self.all_here = [None] * 32, threading.Barrier(32)
+        """The values of all lanes of a warp, as soon as they are there."""
+        return getcurrent().of_all_lanes(value)
 
     def on_device(function):
         """A function that kernels call: plain Python, in the simulator."""
@@ -45,7 +33,7 @@ if SIMULATED:
         _of_all_lanes(None)
 
     def wait_for_block():
-        threading.current_thread().syncthreads()
+        getcurrent().syncthreads()
 
     def add_lanes(value):
         return type(value)(sum(_of_all_lanes(value)))
