@@ -59,10 +59,20 @@ FITS = {
     "disclda": (DiscLDAClassifier, {"n_class_topics": 1, "max_iter": 2}, "class"),
     "facets": (FacetedSAGE, {"max_iter": 2}, "class"),
 }
-for name in ("lda-vb", "lda-cvb0", "lda-svi", "lda-gibbs", "lda-gibbs-partial", "slda-gibbs", "slda-pc", "medlda-vb"):
+for name in (
+    "lda-vb",
+    "lda-cvb0",
+    "lda-svi",
+    "lda-gibbs",
+    "lda-gibbs-partial",
+    "slda-gibbs",
+    "slda-pc",
+    "medlda-vb",
+    "facets",
+):
     kind, params, y = FITS[name]
     FITS[f"{name}-groups"] = (kind, {**params, "prevalence": GroupPrior(np.zeros((2, 0)))}, y)
-for name in ("lda-cvb0", "slda-vb"):
+for name in ("lda-cvb0", "slda-vb", "facets"):
     kind, params, y = FITS[name]
     FITS[f"{name}-prevalence"] = (kind, {**params, "prevalence": "~ group * year"}, y)
 METADATA = {"group": [0, 1, 1, 0, 0], "year": [1.0, 3.0, 2.5, 1.5, 4.0]}
@@ -71,7 +81,7 @@ PARTIALS = {name for name in FITS if "partial" in name}
 REFUSED = {
     "cluster": SAMPLERS - PARTIALS | {"htmm"},
     "cuda": SAMPLERS - PARTIALS | {name for name in FITS if name.startswith(("mixture", "sage"))}
-    | {"htmm", "disclda", "facets", "medlda-exact"},
+    | {"htmm", "disclda", "facets", "facets-groups", "facets-prevalence", "medlda-exact"},
 }  # fmt: skip
 
 

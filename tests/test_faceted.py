@@ -15,9 +15,11 @@ from supertopic.backends.threads import Threads
 from supertopic.datasets import load as load_corpus
 from supertopic.estimators.beyond.facet_engine import Documents
 from supertopic.estimators.beyond.faceted import facet_parts
+from supertopic.inference.batches import Batch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.metrics import perplexity
 from supertopic.metrics.heldout import completion_split, log_likelihood
+from supertopic.priors.base import Rows
 from tests.test_facets import simulate
 
 TEXTS = ["tax cut freedom market growth", "tax cut fair share workers"] * 6
@@ -176,9 +178,10 @@ def test_what_a_new_author_writes(two_facets):
     cells = adds["topic"][None] + adds["party"][:, None] + adds["topic × party"].reshape(3, 2, -1).transpose(1, 0, 2)
     tables = softmax(model.background_ + cells, axis=2).reshape(6, -1)
     logs = np.tile(np.log([share.sum() for share in np.split(model.fitted_.more["shares"], 2)]), (400, 1))
-    documents = Documents(counts, logs, 3, LocalLimits(200, 1e-4))
+    batch = Batch(counts.astype(np.float32), logs, np.ones(len(logs)), 3)
+    documents = Documents(batch, logs, LocalLimits(200, 1e-4))
     with Threads(1) as backend:
-        documents.infer(tables, model.alpha_, logs, True, backend)
+        documents.infer(tables, Rows.same(model.alpha_, len(logs)), logs, True, backend)
     found = model.predict_proba(counts, "party", new=["year"])
     np.testing.assert_allclose(found, documents.posterior, atol=1e-5)
     assert not np.allclose(found, model.predict_proba(counts, "party"), atol=1e-3)
@@ -322,3 +325,36 @@ def test_perplexity_sums_over_the_labels(two_facets):
     assert half == pytest.approx(expected, rel=1e-6)
     topics_alone = np.exp(-log_likelihood(model.components_.T, model.alpha_, new)[0].sum() / rest.sum())
     assert half < topics_alone - 1
+
+
+def test_labels_prevalence_and_deviations_in_one_model(data_dir, tmp_path):
+    """Political blogs: a response that is missing in part, shares by date, words by side; saved, told, explained."""
+    pytest.importorskip("formulaic")
+    data = load_corpus("poliblog5k_bow", data_dir)
+    some = np.random.default_rng(0).permutation(5000)[:1500]
+    counts, frame = data.counts[some], data.frame.iloc[some].reset_index(drop=True)
+    hidden, side = np.arange(1500) < 500, frame[["rating"]].astype(object)
+    side.loc[hidden, "rating"] = None
+    about = frame[["day", "blog"]]
+    model = FacetedSAGE(6, facets=["rating"], prevalence="~ spline(day, 3)", max_iter=15)
+    model.fit(counts, side, metadata=about, groups="blog")
+    assert np.diff(model.bound_).min() > 0
+    found = model.predict(counts[hidden], metadata=about[hidden])
+    assert np.mean(found == frame.rating[hidden]) > 0.75
+    assert model.score(counts[~hidden], frame[["rating"]][~hidden]) > 0.9
+    table = model.prevalence_coef_
+    assert len(table) == 6 * 4 and (table.std_error > 0).all()
+    assert (np.abs(table.coef / table.std_error)[table.term != "(average)"] > 3).any()
+    model.save(tmp_path / "m.supertopic")
+    again = load(tmp_path / "m.supertopic")
+    given = {"metadata": about[:50]}
+    np.testing.assert_array_equal(again.transform(counts[:50], **given), model.transform(counts[:50], **given))
+    assert np.abs(model.transform(counts[:50], **given) - model.transform(counts[:50])).max() > 0.001
+    np.testing.assert_array_equal(again.predict(counts[hidden], metadata=about[hidden]), found)
+    effects = model.estimate_effect("~ rating", frame)
+    assert "Errors by 6 groups of blog" in effects.summary().attrs["below"][1]
+    with pytest.raises(ValueError, match="refits: a FacetedSAGE"):
+        model.estimate_effect("~ rating", frame, refits=2)
+    assert list(model.explain(counts[0]).columns[2:]) == ["Conservative", "Liberal"]
+    model.report(tmp_path / "page.html", counts, frame[["rating"]], metadata=about, effects=effects)
+    assert (tmp_path / "page.html").stat().st_size > 100_000

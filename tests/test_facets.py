@@ -20,7 +20,9 @@ from supertopic.inference.task import Task, Watch
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.deviations import FLOOR, step_components, weigh
 from supertopic.model import Model
+from supertopic.priors.base import Rows
 from supertopic.priors.dirichlet import DirichletPrior
+from supertopic.priors.regression import RegressionPrior
 from tests import naive_facets, naive_sage
 
 PRIORS = {
@@ -35,6 +37,11 @@ def design_of(n_topics=3, interactions=EVERYTHING):
     """Two parties, three years; one combination never occurs."""
     combinations = np.array([[0, 0], [0, 1], [0, 2], [1, 0], [1, 2]])
     return CellDesign.of(n_topics, {"party": 2, "year": 3}, combinations, interactions)
+
+
+def unlabelled(counts, n_topics, known=None):
+    n = counts.shape[0]
+    return Batch(sp.csr_matrix(counts, dtype=np.float32), np.zeros(n), np.ones(n), n_topics, known=known)
 
 
 def random_counts(design, n_words=60, seed=0, tokens=400):
@@ -259,9 +266,9 @@ def test_posterior_over_labels_against_every_assignment():
     words, alpha, logs = [0, 2, 2, 3, 1], np.array([0.4, 0.7]), np.log([[0.3, 0.7]])
     tables = rng.dirichlet(np.ones(4), 4)
     counts = sp.csr_matrix(np.bincount(words, minlength=4)[None].astype(np.float32))
-    documents = Documents(counts, logs, 2, LocalLimits(500, 1e-6))
+    documents = Documents(unlabelled(counts, 2), logs, LocalLimits(500, 1e-6))
     with Threads(1) as backend:
-        bound = documents.infer(tables, alpha, logs, True, backend)
+        bound = documents.infer(tables, Rows.same(alpha, 1), logs, True, backend)
     exact = np.array([naive_facets.log_evidence(words, tables[a * 2 : a * 2 + 2], alpha) for a in (0, 1)])
     found = np.array([candidates.bound[0] for candidates in documents.candidates])
     assert np.all(found <= exact) and np.all(found > exact - 0.5)
@@ -275,9 +282,9 @@ def test_with_one_topic_the_posterior_is_bayes_rule():
     rng = np.random.default_rng(1)
     tables, logs = rng.dirichlet(np.ones(150), 2), np.tile(np.log([0.3, 0.7]), (300, 1))
     logs[0, 1] = -np.inf  # the first document is known to have the first label
-    documents = Documents(counts, logs, 1, LocalLimits())
+    documents = Documents(unlabelled(counts, 1), logs, LocalLimits())
     with Threads(1) as backend:
-        bound = documents.infer(tables, np.ones(1), logs, True, backend)
+        bound = documents.infer(tables, Rows.same(np.ones(1), counts.shape[0]), logs, True, backend)
         words = documents.expected_counts(backend)
     joint = counts @ np.log(tables.T) + logs
     np.testing.assert_allclose(documents.posterior, softmax(joint, axis=1), atol=1e-4)
@@ -342,9 +349,10 @@ def test_where_a_fresh_start_lets_the_bound_fall_documents_go_on_from_where_they
 def test_the_bound_is_that_of_documents_labels_and_deviations(prior):
     counts, party, design, _ = simulate(n_documents=60)
     found, labels = fit(counts, party, design, prior, max_iter=1)
-    documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
+    documents = Documents(unlabelled(counts, 3), labels.logs(), LocalLimits(200, 1e-4))
     with Threads(1) as backend:
-        bound = documents.infer(found.components.tables(design), found.state.alpha, labels.logs(), True, backend)
+        rows = Rows.same(found.state.alpha, counts.shape[0])
+        bound = documents.infer(found.components.tables(design), rows, labels.logs(), True, backend)
     bound += 2 * np.log(0.5) - naive_facets.log_penalty(found.components.eta, design, PRIORS[prior])
     assert found.trace[0] * float(counts.sum()) == pytest.approx(bound, rel=1e-9)
 
@@ -377,14 +385,16 @@ def test_alpha_is_learned_once_topics_have_settled():
     first = DirichletPrior.parse("auto", 3).start
     np.testing.assert_array_equal(fit(counts, party, design, max_iter=3)[0].state.alpha, first)
     found, labels = fit(counts, party, design, max_iter=60)
-    documents = Documents(counts, labels.logs(), 3, LocalLimits(200, 1e-4))
+    documents = Documents(unlabelled(counts, 3), labels.logs(), LocalLimits(200, 1e-4))
     with Threads(1) as backend:
-        documents.infer(found.components.tables(design), found.state.alpha, labels.logs(), True, backend)
+        rows = Rows.same(found.state.alpha, counts.shape[0])
+        documents.infer(found.components.tables(design), rows, labels.logs(), True, backend)
     gamma = np.zeros((300, 3))
     for candidates in documents.candidates:
         gamma[candidates.rows] = candidates.gamma
     seen = (digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))).mean(axis=0)
-    np.testing.assert_allclose(documents.sum_log_theta() / counts.shape[0], seen, rtol=1e-6)
+    said = documents.summarise(DirichletPrior(found.state.alpha), found.state.alpha)
+    np.testing.assert_allclose(said / counts.shape[0], [*seen, 1.0], rtol=1e-6)
     # at the maximum over alpha, E[log theta] under the prior is its mean over the documents
     np.testing.assert_allclose(digamma(found.state.alpha) - digamma(found.state.alpha.sum()), seen, atol=0.02)
 
@@ -405,3 +415,30 @@ def test_threads_change_no_fit():
     one, several = fit(counts, party, design, max_iter=8)[0], fit(counts, party, design, n_jobs=3, max_iter=8)[0]
     np.testing.assert_array_equal(one.components.eta, several.components.eta)
     np.testing.assert_array_equal(one.trace, several.trace)
+
+
+def test_shares_by_metadata_are_summed_by_the_posterior_of_labels():
+    """Each document has its own row of alpha; E[log theta] is the mean over what its labels may be."""
+    rng = np.random.default_rng(3)
+    counts = sp.csr_matrix(rng.poisson(1.0, (30, 8)).astype(np.float32))
+    tables = rng.dirichlet(np.ones(8), 4)  # two topics under two labels
+    logs = np.log(rng.dirichlet(np.ones(2), 30))
+    logs[:10, 0] = -np.inf
+    kind = rng.integers(0, 3, 30)
+    prior = RegressionPrior(np.zeros((3, 2)), lambda known: np.eye(3)[known["kind"]], np.ones(3))
+    batch, alpha = unlabelled(counts, 2, {"kind": kind}), rng.normal(size=(3, 2))
+    documents = Documents(batch, logs, LocalLimits(500, 1e-7))
+    with Threads(1) as backend:
+        bound = documents.infer(tables, prior.rows(alpha, batch), logs, True, backend)
+        single, log_theta = 0.0, np.zeros((3, 2))
+        for d in range(30):
+            one = Documents(unlabelled(counts[d], 2), logs[[d]], LocalLimits(500, 1e-7))
+            single += one.infer(tables, Rows.same(np.exp(alpha[kind[d]]), 1), logs[[d]], True, backend)
+            for a, candidates in enumerate(one.candidates):
+                for gamma in candidates.gamma.astype(np.float64):
+                    log_theta[kind[d]] += one.posterior[0, a] * (digamma(gamma) - digamma(gamma.sum()))
+    assert bound == pytest.approx(single, rel=1e-6)
+    order = [int(np.flatnonzero(row)[0]) for row in np.unique(np.eye(3), axis=0)]
+    np.testing.assert_allclose(
+        documents.summarise(prior, alpha), prior.summarise(alpha, batch, log_theta[order]), rtol=1e-5
+    )

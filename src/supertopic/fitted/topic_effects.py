@@ -291,6 +291,8 @@ def _documents(fitted: Fitted, X: object, refitted_by: str) -> tuple[Fitted, Cor
         raise ValueError(f"X: got None, but this {fitted.spec.name} holds no documents; give those of metadata")
     else:
         corpus = fitted.training.corpus
+    if refitted_by and fitted.more:
+        raise ValueError(f"{refitted_by}: a {fitted.spec.name} is not fitted again, leave it out")
     if refitted_by and fitted.training is None:
         raise ValueError(f"{refitted_by}: needs a model that still holds the documents of its fit, and no X")
     return fitted, corpus

@@ -33,7 +33,7 @@ from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.e_step_words import WEIGHT_OFFSET, infer_plain_documents
 from supertopic.kernels.word_sums import add_shares_by_word
 from supertopic.model import State
-from supertopic.priors.base import Rows
+from supertopic.priors.base import Rows, SharePrior
 
 _LABEL_TURNS = 10  # turns of the fit that finds the labels' deviations before there are topics
 _ALPHA_AFTER = 3  # steps before alpha is learned: first topics are poor, and alpha would give some of them up at once
@@ -104,8 +104,8 @@ class _Candidates:
         self.gamma = np.empty((len(rows), n_topics), dtype=np.float32)
         self.longest = int(np.diff(self.counts.indptr).max(initial=0))
 
-    def infer(self, weights: np.ndarray, alpha: np.ndarray, limits: LocalLimits, fresh: bool, backend: Backend) -> None:
-        csr, prior = (self.counts.indptr, self.counts.indices, self.counts.data), Rows.same(alpha, len(self.rows))
+    def infer(self, weights: np.ndarray, prior: Rows, limits: LocalLimits, fresh: bool, backend: Backend) -> None:
+        csr = (self.counts.indptr, self.counts.indices, self.counts.data)
         given = (*csr, weights, prior.single, prior.which, False, limits.max_passes, limits.tol, fresh)
         self.theta, self.ratio = np.empty_like(self.gamma), np.empty(self.counts.nnz, dtype=np.float32)
         self.bound = np.zeros(len(self.rows))
@@ -139,12 +139,12 @@ class Documents:
     """
 
     def __init__(
-        self, counts: sp.csr_matrix, logs: np.ndarray, n_topics: int, limits: LocalLimits, first: int = 0,
-        places: np.ndarray | None = None,
-    ) -> None:  # fmt: skip
+        self, batch: Batch, logs: np.ndarray, limits: LocalLimits, first: int = 0, places: np.ndarray | None = None
+    ) -> None:
         """first : number of the first document; places : (A,) where its candidates begin among those of all."""
-        self.candidates = [_Candidates(counts, np.flatnonzero(column > -np.inf), n_topics) for column in logs.T]
-        self.n_topics, self.limits = n_topics, limits
+        rows = [np.flatnonzero(column > -np.inf) for column in logs.T]
+        self.candidates = [_Candidates(batch.counts, one, batch.n_topics) for one in rows]
+        self.batch, self.n_topics, self.limits = batch, batch.n_topics, limits
         self.posterior = np.zeros(logs.shape)
         self.rows = slice(first, first + len(logs))
         self.places = np.zeros(logs.shape[1], dtype=np.int64) if places is None else places
@@ -172,14 +172,14 @@ class Documents:
                 candidates.gamma = part.copy() if copied else part
         return own
 
-    def infer(self, tables: np.ndarray, alpha: np.ndarray, logs: np.ndarray, fresh: bool, backend: Backend) -> float:
+    def infer(self, tables: np.ndarray, prior: Rows, logs: np.ndarray, fresh: bool, backend: Backend) -> float:
         """E-step given p(word | cell) (cells, V); returns the documents' part of the bound."""
         joint = np.full(logs.shape, -np.inf)
         self.weights = np.empty((len(self.candidates), tables.shape[1], self.n_topics), dtype=np.float32)
         cells = tables.reshape(-1, self.n_topics, tables.shape[1])
         backend.all([(np.copyto, *pair) for pair in zip(self.weights, cells.transpose(0, 2, 1), strict=True)])
         for a, (candidates, weights) in enumerate(zip(self.candidates, self.weights, strict=True)):
-            candidates.infer(weights, alpha, self.limits, fresh, backend)
+            candidates.infer(weights, prior[candidates.rows], self.limits, fresh, backend)
             joint[candidates.rows, a] = logs[candidates.rows, a] + candidates.bound
         evidence = logsumexp(joint, axis=1)
         self.posterior = np.exp(joint - evidence[:, None])
@@ -195,13 +195,13 @@ class Documents:
         backend.all([(np.copyto, *pair) for pair in zip(found, parts, strict=True)])
         return found.reshape(-1, found.shape[2])
 
-    def sum_log_theta(self) -> np.ndarray:
-        """(K,) sum over documents of E[log theta]."""
-
-        def logs(gamma: np.ndarray) -> np.ndarray:
-            return digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
-
-        return self._average(logs).sum(axis=0)
+    def summarise(self, prior: SharePrior, alpha: np.ndarray) -> np.ndarray:
+        """What the documents say about the prior on topic shares."""
+        rows = prior.rows(alpha, self.batch)
+        logs = self._average(lambda gamma: digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True)))
+        order = np.argsort(rows.which, kind="stable")
+        found = np.stack([logs[some].sum(axis=0) for some in np.split(order, np.cumsum(rows.sizes.astype(int))[:-1])])
+        return prior.summarise(alpha, self.batch, found)
 
     def doc_topic(self) -> np.ndarray:
         """(D, K) float32 E[theta]."""
@@ -220,20 +220,19 @@ class Documents:
 class _Labelled:
     """Documents to be spread: what is known of their labels decides what each may be."""
 
-    counts: sp.csr_matrix
+    batch: Batch
     logs: np.ndarray  # (D, A)
-    n_topics: int
     limits: LocalLimits
 
     @property
     def n_pieces(self) -> int:
-        return Batch(self.counts, self.logs, self.logs, self.n_topics).n_pieces
+        return self.batch.n_pieces
 
     def split(self, n_parts: int) -> list[Documents]:
         parts, places = [], np.zeros(self.logs.shape[1], dtype=np.int64)
-        for part in Batch(self.counts, self.logs, self.logs[:, 0], self.n_topics).split(n_parts):
+        for part in self.batch.split(n_parts):
             logs = self.logs[part.rows]
-            parts.append(Documents(part.batch.counts, logs, self.n_topics, self.limits, part.rows.start, places))
+            parts.append(Documents(part.batch, logs, self.limits, part.rows.start, places))
             places = places + (logs > -np.inf).sum(axis=0)
         return parts
 
@@ -244,15 +243,15 @@ class _Stats:
 
     bound: float
     words: np.ndarray  # (cells, V) expected counts
-    log_theta: np.ndarray  # (K,)
+    prior: np.ndarray  # what moves the prior on topic shares
 
     def __add__(self, other: _Stats) -> _Stats:
-        return _Stats(self.bound + other.bound, self.words + other.words, self.log_theta + other.log_theta)
+        return _Stats(self.bound + other.bound, self.words + other.words, self.prior + other.prior)
 
 
 def _facet_step(
-    documents: Documents, backend: Backend, tables: np.ndarray, alpha: np.ndarray, logs: np.ndarray, fresh: bool,
-    again: bool = False,
+    documents: Documents, backend: Backend, prior: SharePrior, tables: np.ndarray, alpha: np.ndarray,
+    logs: np.ndarray, fresh: bool, again: bool = False,
 ) -> _Stats:  # fmt: skip
     """The local step. Documents start afresh or from the last step; `again` repeats it, from what was before it."""
     if again:
@@ -260,8 +259,14 @@ def _facet_step(
         documents.gamma = documents.before
     else:
         documents.before = documents.gamma
-    bound = documents.infer(tables, alpha, logs[documents.rows], fresh, backend)
-    return _Stats(bound, documents.expected_counts(backend), documents.sum_log_theta())
+    rows = prior.rows(alpha, documents.batch)
+    bound = documents.infer(tables, rows, logs[documents.rows], fresh, backend)
+    return _Stats(bound, documents.expected_counts(backend), documents.summarise(prior, alpha))
+
+
+@reads_only
+def _prior_step(documents: Documents, backend: Backend, prior: SharePrior, alpha: np.ndarray) -> np.ndarray:
+    return documents.summarise(prior, alpha)
 
 
 def _take_gamma(documents: Documents, backend: Backend, gamma: np.ndarray, sizes: list[int]) -> None:
@@ -303,7 +308,7 @@ class FacetEM(EM, Generic[Labels]):
     def __init__(self, task: Task, labels: Labels, design: CellDesign, prior: FacetPrior) -> None:
         super().__init__(task)
         self.labels, self.design, self.prior, self.logs = labels, design, prior, labels.logs()
-        self.spread = task.backend.spread(_Labelled(task.counts, self.logs, design.n_topics, task.settings.limits))
+        self.spread = task.backend.spread(_Labelled(task.batch, self.logs, task.settings.limits))
         self.fresh, self.last = True, False
 
     def start(self) -> None:
@@ -317,8 +322,10 @@ class FacetEM(EM, Generic[Labels]):
 
     def step(self) -> float:
         now, run = self.now, self.task.backend.all
-        given = (now.components.tables(self.design, run), now.alpha, now.labels.logs())
+        shares = self.task.model.doc_topic_prior
+        given = (shares, now.components.tables(self.design, run), now.alpha, now.labels.logs())
         evidence = now.labels.log_prior() - self.prior.penalties(now.components.eta, self.design, run)
+        evidence += shares.evidence(now.alpha)
         stats = total(self.spread.map(_facet_step, *given, self.fresh))
         if self.fresh and self.trace and (stats.bound + evidence) / self.task.n_tokens < self.trace[-1]:
             self.fresh = False
@@ -333,9 +340,10 @@ class FacetEM(EM, Generic[Labels]):
     def _maximise(self, stats: _Stats) -> None:
         """The M-step: components, labels and alpha."""
         now, alpha, task = self.now, self.now.alpha, self.task
+        prior, spread = task.model.doc_topic_prior, self.spread
         components = fit_components(stats.words, self.design, self.prior, task.backend, now.components)
-        if self.done >= _ALPHA_AFTER:
-            alpha = task.model.doc_topic_prior.update(alpha, np.append(stats.log_theta, len(task.batch)))
+        if self.done >= _ALPHA_AFTER and prior.learns:
+            alpha = prior.maximise(alpha, stats.prior, lambda other: total(spread.map(_prior_step, prior, other)))
         self.now = _Parameters(components, now.labels.update(_of_all(self.spread, _posterior_of)), alpha)
 
     def result(self) -> FacetedFit[Labels]:
@@ -378,9 +386,10 @@ def _first_parameters(
     labels: Labels, design: CellDesign, prior: FacetPrior, task: Task, spread: Spread
 ) -> _Parameters[Labels]:
     """Where a fit starts: the components that an E-step with first topics suggests."""
-    alpha, logs, backend = task.model.doc_topic_prior.start.copy(), labels.logs(), task.backend
-    tables = _first_tables(task.counts, logs, design, prior, alpha, task.seed, backend)
-    stats = total(spread.map(_facet_step, tables, alpha, logs, True))
+    shares, logs, backend = task.model.doc_topic_prior, labels.logs(), task.backend
+    alpha = shares.start.copy()
+    tables = _first_tables(task.counts, logs, design, prior, shares.mean(alpha), task.seed, backend)
+    stats = total(spread.map(_facet_step, shares, tables, alpha, logs, True))
     return _Parameters(first_components(stats.words, design, prior, backend.all), labels, alpha)
 
 

@@ -22,9 +22,10 @@ from supertopic.estimators.beyond.facet_engine import Documents, FacetedFit, Lab
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.fitted.checks import require_weights
-from supertopic.fitted.fit import kept, task_of
+from supertopic.fitted.fit import kept, task_of, with_prior_errors
 from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.spec import Schema
+from supertopic.fitted.training import Training
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
 from supertopic.inference.task import run
@@ -81,15 +82,18 @@ class FacetedEstimator(TopicEstimator):
         labels: Labels,
         design: CellDesign,
         prior: FacetPrior,
+        known: Known,
         seed: int | None = None,
     ) -> tuple[Fitted, FacetedFit[Labels]]:
         """The part of a fitted model that all these estimators have, and what the engine found.
 
         y : the data that `labels` was made from, for the fingerprint of the checkpoint
+        known : what else is known of the documents
         seed : the one that `labels` started from, if it took one
         """
-        spec = self._spec(Schema())
-        batch = Batch(corpus.counts, y, np.ones(len(corpus)), spec.model.n_topics)
+        spec = self._spec(self._with_prior(Schema(), [known]))
+        training = Training.unlabelled(corpus, known)
+        batch = replace(training.batch(spec), y=y)
         task = task_of(spec, batch, self._seed_of_fit() if seed is None else seed)
         with task.backend:
             engine = partial(fit_faceted, labels, design, prior)
@@ -98,14 +102,15 @@ class FacetedEstimator(TopicEstimator):
         more = {"background": found.components.background}
         more |= {"eta_data": eta.data, "eta_indices": eta.indices, "eta_indptr": eta.indptr}
         fitted = kept(spec, vocabulary, found, n_seen=len(corpus), more=more)
-        return replace(fitted, doc_topic=found.doc_topic), found
+        fitted = replace(fitted, doc_topic=found.doc_topic, training=training)
+        return with_prior_errors(fitted, [(training, found.doc_topic.astype(np.float64))]), found
 
     def _publish(self, fitted: Fitted) -> None:
         super()._publish(fitted)
         self.background_ = fitted.more["background"]
 
     def _model(self, schema: Schema) -> Model:
-        return Model(self.n_topics, DirichletTopics(0.0), DirichletPrior.parse(self.doc_topic_prior, self.n_topics))
+        return Model(self.n_topics, DirichletTopics(0.0), self._share_prior(schema, self.doc_topic_prior))
 
     def check_file(self, fitted: Fitted) -> None:
         """Refuse deviations of topics, labels and interactions that are no sparse matrix with a row per component."""
@@ -127,18 +132,23 @@ class FacetedEstimator(TopicEstimator):
     # --- using --------------------------------------------------------------------------------------------------
 
     def _infer_labels(
-        self, fitted: Fitted, corpus: Corpus, logs: np.ndarray, backend: Backend, tables: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, fitted: Fitted, corpus: Corpus, logs: np.ndarray, backend: Backend, tables: np.ndarray | None = None,
+        known: Known | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Posterior over the combinations of labels (D, A) and topic shares (D, K), given log p(a) (D, A).
 
         tables : (cells, V) p(word | cell); by default those of all cells of the fit
+        known : what is known of the documents; the average document's prior on shares where it is not
         """
+        prior = fitted.point_of(known).prior(len(corpus))
         tables = facet_parts(fitted).tables(self._design(fitted)) if tables is None else tables
         posterior, shares = np.empty(logs.shape), np.empty((len(corpus), fitted.n_topics), dtype=np.float32)
         for start in range(0, len(corpus), _DOCUMENTS_AT_ONCE):
             rows = slice(start, start + _DOCUMENTS_AT_ONCE)
-            documents = Documents(corpus.counts[rows], logs[rows], fitted.n_topics, _EXACTLY)
-            documents.infer(tables, fitted.state.alpha, logs[rows], True, backend)
+            counts = corpus.counts[rows]
+            batch = Batch(counts, logs[rows], np.ones(counts.shape[0]), fitted.n_topics)
+            documents = Documents(batch, logs[rows], _EXACTLY)
+            documents.infer(tables, prior[rows], logs[rows], True, backend)
             posterior[rows], shares[rows] = documents.posterior, documents.doc_topic()
         return posterior, shares
 
@@ -162,7 +172,7 @@ class FacetedEstimator(TopicEstimator):
         under, n_tokens = np.empty(logs.shape), np.zeros(len(corpus))
         for place in range(logs.shape[1]):
             topics = tables[place * fitted.n_topics : (place + 1) * fitted.n_topics].T
-            given = (topics, fitted.state.alpha, corpus.counts, method)
+            given = (topics, fitted.prior_shares, corpus.counts, method)
             under[:, place], n_tokens = log_likelihood(*given, random_state=random_state, **options)
         return HeldOut(logsumexp(under + logs, axis=1), n_tokens)
 
@@ -170,7 +180,7 @@ class FacetedEstimator(TopicEstimator):
         fitted = self._now
         logs = np.tile(self._label_logs(fitted), (len(corpus), 1))
         with fitted.spec.place.open() as backend:
-            return self._infer_labels(fitted, corpus, logs, backend)[1]
+            return self._infer_labels(fitted, corpus, logs, backend, known=known)[1]
 
     # --- showing ------------------------------------------------------------------------------------------------
 

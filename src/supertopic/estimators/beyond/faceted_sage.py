@@ -24,6 +24,7 @@ from supertopic.estimators.beyond.faceted import FACETS, FacetedEstimator, facet
 from supertopic.fitted.checks import check_classes
 from supertopic.fitted.fitted import Fitted
 from supertopic.metrics import perplexity
+from supertopic.priors.base import SharePrior
 
 _LABEL_PRIORS = ("empirical", "uniform")
 
@@ -86,8 +87,8 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         As in `SAGEClassifier`.
     label_prior : {"empirical", "uniform"}
         p(labels) of new documents: as in training, or the same for all combinations.
-    doc_topic_prior, max_iter, tol, max_doc_iter, doc_tol
-        As in `LDA`.
+    doc_topic_prior, prevalence, max_iter, tol, max_doc_iter, doc_tol
+        As in `LDA`. With `prevalence` this is the structural topic model, and labels that are missing are predicted.
     vectorizer, n_jobs, random_state, verbose, checkpoint, backend
         As in `LDA`.
 
@@ -99,7 +100,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     labels_ : dict, the values of each facet
     classes_ : ndarray, the values of the first facet
     components_ : (K, V) ndarray, the topics without any label, as distributions over words
-    doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
+    doc_topic_, alpha_, prevalence_coef_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
     """
 
@@ -119,6 +120,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     unseen: float = 0.1
     label_prior: str = "empirical"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    prevalence: str | Sequence[str] | SharePrior | None = None
     max_iter: int = 100
     tol: float = 1e-4
     max_doc_iter: int = 100
@@ -146,7 +148,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             raise ValueError(f"label_prior: got {self.label_prior!r}, expected {expected}")
         corpus, vocabulary = self._read(X)
         table, names = _columns(y, len(corpus), self.facets, type(self).__name__)
-        Known.of(len(corpus), **beside)
+        known = Known.of(len(corpus), **beside)
         found = {name: as_codes(column, type(self).__name__) for name, column in zip(names, table.T, strict=True)}
         values = {name: classes for name, (_, classes) in found.items()}
         interactions = _check_interactions(self.interactions, names)
@@ -157,7 +159,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         combinations = _combinations(codes, [len(classes) for classes in values.values()])
         design = _design(self.n_topics, values, combinations, interactions)
         labels = ObservedLabels.of(codes, combinations)
-        fitted, fit = self._fit_labels(corpus, vocabulary, codes, labels, design, prior)
+        fitted, fit = self._fit_labels(corpus, vocabulary, codes, labels, design, prior, known)
         more = {**fitted.more, "combinations": combinations, "shares": fit.labels.shares}
         self._take(replace(fitted, more=more, notes={"labels": values, "interactions": interactions}))
         warn_empty(corpus)
@@ -183,29 +185,32 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
             raise ValueError("combinations holds one of them twice")
 
     def predict_proba(
-        self, X: object, facet: str | None = None, labels: object = None, new: Sequence[str] = ()
-    ) -> np.ndarray:
+        self, X: object, facet: str | None = None, labels: object = None, new: Sequence[str] = (), *,
+        metadata: object = None,
+    ) -> np.ndarray:  # fmt: skip
         """(D, C) posterior over the labels of one facet (the first by default), given the words.
 
         labels : what is known of the documents' labels, in the form of `y` in `fit`, missing where not known
         new : facets whose value in these documents did not occur in training, for example the author if the documents
             are by a new one. The deviations of these facets are left out.
+        metadata : what is known of the documents, with the columns that `prevalence` reads
         """
         check_is_fitted(self, "labels_")
         name = list(self.labels_)[self._facet(facet)]
         view = self._view(new)
         if name not in view.names:
             raise ValueError(f"new: got {name!r}, which is the facet to be predicted")
-        posterior = self._posterior(X, labels, view)
+        posterior = self._posterior(X, labels, view, metadata)
         values = view.combinations[:, view.names.index(name)]
         return posterior @ (values[:, None] == np.arange(len(self.labels_[name]))).astype(np.float64)
 
     def predict(
-        self, X: object, facet: str | None = None, labels: object = None, new: Sequence[str] = ()
-    ) -> np.ndarray:
-        """The most probable label of each document; `facet`, `labels` and `new` as in `predict_proba`."""
+        self, X: object, facet: str | None = None, labels: object = None, new: Sequence[str] = (), *,
+        metadata: object = None,
+    ) -> np.ndarray:  # fmt: skip
+        """The most probable label of each document; all arguments as in `predict_proba`."""
         place = self._facet(facet)
-        found = np.argmax(self.predict_proba(X, facet, labels, new), axis=1)
+        found = np.argmax(self.predict_proba(X, facet, labels, new, metadata=metadata), axis=1)
         return list(self.labels_.values())[place][found]
 
     def score(  # type: ignore[override]
@@ -286,14 +291,14 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         eta = np.concatenate([parts.eta[part] for part in rows])
         return _View(names, kept, np.log(shares), Components(parts.background, eta).tables(design))
 
-    def _posterior(self, X: object, labels: object, view: _View) -> np.ndarray:
+    def _posterior(self, X: object, labels: object, view: _View, metadata: object = None) -> np.ndarray:
         """(D, A) posterior over the combinations of labels."""
         corpus = self._as_corpus(X)
         warn_empty(corpus)
         logs = self._logs_given(labels, len(corpus), view)
-        fitted = self._now
+        fitted, known = self._now, Known.of(len(corpus), metadata=metadata)
         with fitted.spec.place.open() as backend:
-            return self._infer_labels(fitted, corpus, logs, backend, view.tables)[0]
+            return self._infer_labels(fitted, corpus, logs, backend, view.tables, known)[0]
 
     def _logs_given(self, labels: object, n_documents: int, view: _View) -> np.ndarray:
         """(D, A) log p(a), restricted to the combinations that agree with what is known of the labels."""

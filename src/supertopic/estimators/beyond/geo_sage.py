@@ -97,11 +97,11 @@ class GeoSAGE(FacetedEstimator):
         require_number(self, "word_weight", above_zero=True)
         corpus, vocabulary = self._read(X)
         place = _places(y, len(corpus))
-        Known.of(len(corpus), **beside)
+        known = Known.of(len(corpus), **beside)
         seed = self._seed_of_fit()
         regions = Regions.of(place, self.n_regions, self.max_regions, seed)
         design = self._design_of(len(regions.mean))
-        fitted, fit = self._fit_labels(corpus, vocabulary, place, regions, design, prior, seed)
+        fitted, fit = self._fit_labels(corpus, vocabulary, place, regions, design, prior, known, seed)
         more = {"region_mean": fit.labels.mean, "region_cov": fit.labels.cov, "region_posterior": fit.posterior}
         self._take(replace(fitted, more={**fitted.more, **more, "shares": fit.labels.shares}))
         warn_empty(corpus)
