@@ -23,7 +23,7 @@ COUNTED = OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/kernels COVERAGE_F
 	$(BIN)/python -m coverage run -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-fast warm lint format bench experiments coverage audit wheel-check test-oldest clean
+.PHONY: help demo test test-all test-fast warm lint format bench experiments coverage audit docs release-check wheel-check test-oldest clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -78,6 +78,10 @@ audit: $(VENV)/.test ## Known faults of the dependencies, and the habits of a sc
 	@$(BIN)/pip-audit --local --progress-spinner off
 	@$(BIN)/repo-review .
 
+docs: $(VENV)/.docs ## The site, in docs/_build: every block runs, links are checked, warnings are errors
+	@OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
+	@echo "docs/_build/index.html, $$(du -sh docs/_build | cut -f1)"
+
 wheel-check: $(VENV)/.test ## Build the wheel, and use it in an empty environment of each Python that is found
 	@$(BIN)/python -m tests.wheel_check $(PYTHONS)
 
@@ -85,7 +89,7 @@ test-oldest: $(VENV)/.test ## Test with the oldest dependencies that pyproject.t
 	@$(BIN)/python -m tests.oldest
 
 clean: ## Remove the environment and all caches
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist build docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -100,7 +104,7 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.made
 	@$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.test $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/.made
+$(VENV)/.test $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.made
 	@echo "Installing supertopic into $(VENV), with what make $* needs" >&2
 	@$(PIP) --editable '.[$*]'
 	@touch $@ $(VENV)/.core

@@ -1,4 +1,4 @@
-"""Peak memory by documents, vocabulary and topics: `python -m bench.memory_grid` prints the table of docs/memory.md.
+"""Peak memory by documents, vocabulary and topics: `python -m bench.memory_grid` prints the table of docs/scaling.md.
 
 Every fit runs in a process of its own: `python -m bench.memory_grid INFERENCE DOCUMENTS WORDS TOPICS`. Documents are
 drawn with 100 tokens each from a Zipf distribution over the vocabulary. "svi" reads a Stream that draws its batches
