@@ -8,13 +8,18 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import narwhals.stable.v1 as nw
 import numpy as np
-import pandas as pd
 
 from supertopic.dates import are_dates, days_of
+from supertopic.later import Later
+
+if TYPE_CHECKING:
+    import narwhals.stable.v1 as nw
+    import pandas as pd
+else:
+    nw, pd = Later("narwhals.stable.v1"), Later("pandas")
 
 __all__ = ["Column", "Columns", "as_categories", "listed", "read_columns"]
 

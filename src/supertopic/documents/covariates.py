@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from supertopic.dates import are_dates, years_of
 from supertopic.documents.columns import listed, tells_apart
+from supertopic.later import Later
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = Later("pandas")
 
 _CONSTANT = 1e-9  # deviation of a column relative to its largest value, below which it is rounding
 _LARGEST = 1e15  # of a covariate, and of one over its deviation: products with coefficients are finite

@@ -55,6 +55,7 @@ class TopicModel(SLDA):
 
     takes: ClassVar[tuple[str, ...]] = ("number", "class")
     several: ClassVar[bool] = True
+    named: ClassVar[bool] = True
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         columns, targets = [], []

@@ -64,6 +64,18 @@ class Scale:
         return not self.values.any()
 
 
+def features_of(score: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(D, 2) what the scale of a document depends on, from its linear predictor (D, 1) and its tokens (D,)."""
+    return np.column_stack([score[:, 0], np.log1p(lengths)])
+
+
+def levels_of(level: float, scale: Scale | None, score: np.ndarray, lengths: np.ndarray) -> float | np.ndarray:
+    """The level of documents' intervals, or (D,) of each one's: `level` over all, times the scale of each."""
+    if scale is None:
+        return level
+    return levels_at(distances(np.array(level)) * scale.of(features_of(score, lengths)))
+
+
 def fit_scale(features: np.ndarray, distance: np.ndarray) -> Scale:
     """The scale of distances (n,) at features (n, F); its logarithm is zero on average."""
     n, n_features = features.shape

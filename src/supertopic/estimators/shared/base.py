@@ -54,6 +54,7 @@ from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.regroup import merged_groups, regrouped, require_regroupable
 from supertopic.fitted.share_priors import Prevalence, as_prior
+from supertopic.fitted.small import predictor_of
 from supertopic.fitted.spec import AsItIs, Finish, Place, Schema, Spec
 from supertopic.fitted.streaming import fit_batch, fit_stream, survey, warned_unknown
 from supertopic.fitted.topic_effects import TopicEffects, topic_effects
@@ -64,6 +65,7 @@ from supertopic.inference.settings import Engine
 from supertopic.metrics import perplexity
 from supertopic.model import Model
 from supertopic.plots_of import Plots
+from supertopic.predictor import Predictor
 from supertopic.priors.base import SharePrior
 from supertopic.priors.dirichlet import DirichletPrior
 
@@ -541,6 +543,16 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         files.save(self, path)
 
+    def predictor(self, doc_topic: bool = False) -> Predictor:
+        """What predictions of new documents need and no more: a value that starts at once, and threads can share.
+
+        `predictor.save(path)` writes it; `supertopic.predictor.load_predictor` reads it without what fits models.
+
+        doc_topic : whether it keeps the topic shares of the training documents
+        """
+        check_is_fitted(self, "fitted_")
+        return predictor_of(self, doc_topic)
+
     def report(
         self, path: str | os.PathLike[str], X: object, y: object = None, *, metadata: object = None,
         texts: object = None, names: object = None, covariates: object = None, embeddings: object = None,
@@ -667,6 +679,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     elsewhere: ClassVar[str] = ""  # why, and how instead, where the page cannot infer new documents
     more_arrays: ClassVar[tuple[str, ...]] = ()  # names of `Fitted.more`
+    named: ClassVar[bool] = False  # whether predictions are columns by the name of their response
 
     @property
     def at_mode(self) -> bool:

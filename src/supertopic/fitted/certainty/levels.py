@@ -17,7 +17,7 @@ from supertopic.inference.after.group_levels import levels_by_group
 from supertopic.inference.after.splits import parts_at_random, parts_of_groups
 from supertopic.responses.base import Response
 from supertopic.responses.interval_levels import condense, level_of, levels
-from supertopic.responses.interval_scale import Scale, cross_fitted, distances, levels_at
+from supertopic.responses.interval_scale import Scale, cross_fitted, distances, features_of, levels_at, levels_of
 from supertopic.responses.several import Part
 
 _FEATURES = 2  # that intervals' widths depend on
@@ -72,11 +72,6 @@ def left_out(rows: np.ndarray, fold: np.ndarray, y: np.ndarray, means: list[np.n
     return LeftOut(rows.astype(np.int64), fold.astype(np.int32), y.reshape(len(rows), -1), columns)
 
 
-def _features(score: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """(D, 2) what the scale of a document depends on, from its linear predictor (D, 1) and its tokens (D,)."""
-    return np.column_stack([score[:, 0], np.log1p(lengths)])
-
-
 def _levels(
     response: Response, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray,
     lengths: np.ndarray, groups: np.ndarray | None,
@@ -88,7 +83,7 @@ def _levels(
         part = parts_at_random(np.arange(len(y)), _PARTS, generator)
     else:
         part = parts_of_groups(groups, _PARTS, generator)
-    scale, over = cross_fitted(_features(score, lengths), distances(found), part)
+    scale, over = cross_fitted(features_of(score, lengths), distances(found), part)
     return (found if scale.is_one else levels_at(over)), scale
 
 
@@ -123,10 +118,7 @@ def document_levels(
     fitted: Fitted, place: int, score: np.ndarray, lengths: np.ndarray, probability: float
 ) -> float | np.ndarray:
     """The level of the intervals of response number `place`, or (D,) of each document's, with score (D, 1)."""
-    found, scale = level(fitted, place, probability), scale_of(fitted, place)
-    if scale is None:
-        return found
-    return levels_at(distances(np.array(found)) * scale.of(_features(score, lengths)))
+    return levels_of(level(fitted, place, probability), scale_of(fitted, place), score, lengths)
 
 
 def own_levels(fitted: Fitted, place: int) -> np.ndarray:

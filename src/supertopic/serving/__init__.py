@@ -1,0 +1,1 @@
+"""Predictions without what fits a model: NumPy alone, no compiler. `supertopic.predictor` has the value."""
