@@ -23,7 +23,7 @@ from supertopic.cli import options as opt
 from supertopic.cli.documents import check_writable
 from supertopic.cli.explain import show_explanation
 from supertopic.cli.response import unit_of
-from supertopic.cli.show import note, say, say_commands, say_json, show, topics_table
+from supertopic.cli.show import note, prose, say, say_commands, say_json, show, topics_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,14 +177,14 @@ def _say_wait(packages: list[str]) -> None:
 
 
 def _say_texts(trials: Trials, packages: list[str]) -> None:
-    _prose(
+    prose(
         "supertopic reads many texts and finds topics in them: groups of words that tend to stand in the same texts. It"
         " finds topics that predict something you want to know, and shows why. Here is what that looks like."
     )
     _head("The texts")
     found = [*trials.train["package"], *trials.new["package"]]
     counts = ", ".join(f"{found.count(name):,} of {name}" for name in packages)
-    _prose(
+    prose(
         f"{len(found):,} help texts of functions, which are already on this machine: {counts}. Two questions are to be"
         " answered from the words of such a text. Which package is it from? How many parameters does the function"
         f" have? {len(trials.new):,} texts, one in five, are set aside: the models never see them, so that the figures"
@@ -194,16 +194,16 @@ def _say_texts(trials: Trials, packages: list[str]) -> None:
 
 def _say_topics(trials: Trials) -> None:
     _head("Question 1: which package?")
-    _prose(
+    prose(
         f"supertopic finds {trials.n_topics} topics that tell the packages apart. A text is a mixture of a few topics,"
         " and its topics say where it is from. (The model is called MedLDA.)"
     )
     say()
     show(topics_table(trials.classifier, N_WORDS))
     say()
-    _prose(unit_of(trials.classifier))
+    prose(unit_of(trials.classifier))
     _head("Question 2: how many parameters does the function have?")
-    _prose(
+    prose(
         "Now a number is to be predicted, and other topics are found: those that go with many or with few parameters. A"
         " long text has more parameters, whatever it is about; so the length predicts beside the topics. (The model is"
         " called sLDA, and the length is a covariate.)"
@@ -211,7 +211,7 @@ def _say_topics(trials: Trials) -> None:
     say()
     show(topics_table(trials.regressor, N_WORDS))
     say()
-    _prose(unit_of(trials.regressor))
+    prose(unit_of(trials.regressor))
 
 
 def _say_explained(trials: Trials) -> None:
@@ -223,11 +223,11 @@ def _say_explained(trials: Trials) -> None:
     for these, what in ((right, "and this is right"), (~right, "and this is wrong, as for {share:.0%} of these texts")):
         for place in new.index[these & readable][:1]:
             text, name, truth = new.loc[place, ["text", "name", "package"]]
-            _prose(f"{name} of {truth} was set aside. It begins:")
+            prose(f"{name} of {truth} was set aside. It begins:")
             say()
             say(textwrap.indent(textwrap.fill(_beginning(text), 84), "    "))
             say()
-            _prose(
+            prose(
                 f"The model says {trials.guess[place]}, {what.format(share=1 - right.mean())}. Every word gives points"
                 " for or against a package, and the package with the most points is the answer."
             )
@@ -262,7 +262,7 @@ def _say_figures(f: dict[str, Any]) -> None:
         else "The topics hold their own beside a number for every word, and can be"
     )
     say()
-    _prose(
+    prose(
         f"{compared} read on a page. Where you want both, words=True (--words) lets words predict beside the topics. An"
         " interval around each predicted number should hold the truth nine times out of ten; here"
         f" {f['coverage_90']:.1%} do."
@@ -301,9 +301,4 @@ def _may_write(path: str) -> bool:
 
 
 def _head(text: str) -> None:
-    say(f"\n── {text} {'─' * max(84 - len(text), 4)}\n")
-
-
-def _prose(text: str) -> None:
-    """Print a paragraph in lines of a readable length."""
-    say(textwrap.fill(" ".join(text.split()), 88))
+    say(f"\n── {text} {'─' * max(72 - len(text), 4)}\n")

@@ -24,7 +24,7 @@ from supertopic.cli.documents import (
 from supertopic.cli.guard import Stopped
 from supertopic.cli.learning import Learned, Question, split_names
 from supertopic.cli.models import build, check_options, find_entry
-from supertopic.cli.show import note, say_json, say_next
+from supertopic.cli.show import note, prose, say, say_json, say_next
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
 
 if TYPE_CHECKING:
@@ -118,9 +118,12 @@ def fit(
         _save(estimator, out)
     figures = fit_figures(estimator, time.perf_counter() - start, out)
     if as_json:
-        say_json({**figures, "targets": learned.responses, "covariates": asked.covariates})
+        figures |= {"targets": learned.responses, "covariates": asked.covariates}
+        say_json({**figures, "found": str(estimator.describe())})
         return
     say_fit(figures, estimator, learned.said)
+    say()
+    prose(str(estimator.describe()))
     _say_next(out, data, text, column, target)
 
 

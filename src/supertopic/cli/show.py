@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,11 @@ def show(thing: RenderableType) -> None:
         console.print(thing)
     lines = captured.get().splitlines()
     say("\n".join(lines if console.is_terminal else map(str.rstrip, lines)))
+
+
+def prose(text: str, width: int = 88) -> None:
+    """Print a paragraph on standard output, in lines of a readable length that fit the terminal."""
+    say(textwrap.fill(" ".join(text.split()), min(width, _console(sys.stdout).width)))
 
 
 def note(text: str, colour: str = "") -> None:

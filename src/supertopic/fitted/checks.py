@@ -15,6 +15,7 @@ import numpy as np
 
 from supertopic.checks import check_choice, check_number, check_whole, is_text
 from supertopic.documents.labels import Target, require_order
+from supertopic.fitted.certainty.figures import N_FIGURES
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.spec import Schema
 from supertopic.inference.methods import Method
@@ -89,6 +90,7 @@ ARRAYS = {
     "left_out.fold": Shape("l", _WHOLE, least=0.0),
     "left_out.y": Shape("lM", finite=False),
     "left_out.means": Shape("lB", _SINGLE),
+    "certainty.figures": Shape("Mf", finite=False),
     "climb.logits": Shape("VW", _SINGLE),
     "climb.mean": Shape("VW", _SINGLE),
     "climb.square": Shape("VW", _SINGLE),
@@ -212,6 +214,8 @@ def _check_response(fitted: Fitted) -> None:
     if heat is not None:
         for level, power in heat.tolist():
             check_temperature(level, power, weight=1.0)
+    if (figures := fitted.certainty.figures) is not None and figures.shape[1] != N_FIGURES:
+        raise ValueError(f"certainty.figures has {figures.shape[1]} columns, expected {N_FIGURES}")
     if (knots := fitted.certainty.knots) is not None and (np.diff(knots) < 0).any():
         raise ValueError("certainty.knots holds numbers that do not ascend")
     score = fitted.topic_coef.T.astype(np.float64)

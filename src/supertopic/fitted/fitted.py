@@ -110,6 +110,7 @@ class Certainty:
     heat: np.ndarray | None = None  # (M, 2) level and power of the temperature of each softmax
     zero: np.ndarray | None = None  # (C,) where tempered linear predictors stay
     scaling: np.ndarray | None = None  # levels and slope that turn the decision values of a margin into probabilities
+    figures: np.ndarray | None = None  # (M, n) how good predictions are (`figures.Figures`), a row for each response
 
 
 @dataclass(frozen=True, eq=False)

@@ -581,6 +581,22 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         more = {"metadata": metadata, "texts": texts, "names": names, "covariates": covariates, "title": title}
         page.write_report(self, path, X, y, embeddings=embeddings, effects=effects, **more)
 
+    def describe(
+        self, X: object = None, y: object = None, *, covariates: object = None, embeddings: object = None
+    ) -> Any:
+        """What this model found, in a few sentences: how good it is, which topics go with what, where to be careful.
+
+        Figures are of documents that the model has not seen: out of fold (`cross_fit`), or of X and y where these are
+        given. A linear model on all words stands beside them, by the same documents, where there are some at hand.
+        Where the topics do not clearly predict anything, the first sentence says so.
+
+        Returns a Description: `str` of it is the text, `sentences` its pieces, `hardly` whether topics predict hardly
+        anything, and `figures` a frame with a row for each response.
+        """
+        check_is_fitted(self, "fitted_")
+        found = import_module("supertopic.explore.page.description")
+        return found.describe(self, X, y, covariates, embeddings)
+
     @available_if(has_sampler)
     def to_arviz(self) -> Any:
         """The draws of `inference="gibbs"` as ArviZ's InferenceData; needs the package arviz.

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
 from supertopic.documents.labels import as_table
 from supertopic.explore.page.columns import describe_column, read_metadata
+from supertopic.explore.page.description import are_those_of_the_fit, describe_documents
 from supertopic.explore.page.documents import pack_counts, pack_texts
 from supertopic.explore.page.effects import effects_of, users_scores
 from supertopic.explore.page.geometry import naming_words, places_on_map, seriation
@@ -67,6 +68,8 @@ def collect(
     payload.arrays |= more
     _add_effects(payload, estimator, outcomes.scores)
     _add_outcomes(payload, outcomes.found)
+    found = describe_documents(estimator, corpus, outcomes, shares, covariates, embeddings)
+    payload.facts["found"] = {"sentences": found.sentences, "hardly": found.hardly}
     _add_documents(payload, corpus, shares, given_texts, labels, columns, outcomes.found)
     _add_checks(payload, estimator, corpus, shares)
     return payload
@@ -233,7 +236,7 @@ def _add_documents(
 
 def _add_checks(payload: Payload, estimator: TopicEstimator, corpus: Corpus, shares: np.ndarray) -> None:
     """What is said about the fit itself, and about what was left out."""
-    training = _are_those_of_the_fit(estimator, corpus, shares)
+    training = are_those_of_the_fit(estimator, corpus, shares)
     payload.facts["checks"] = {
         "training": training,
         "empty": corpus.n_empty,
@@ -251,16 +254,3 @@ def _add_checks(payload: Payload, estimator: TopicEstimator, corpus: Corpus, sha
         support = np.zeros(len(corpus), dtype=np.uint8)
         support[np.asarray(estimator.support_)] = 1
         payload.arrays["support"] = support
-
-
-def _are_those_of_the_fit(estimator: TopicEstimator, corpus: Corpus, shares: np.ndarray) -> bool:
-    """Whether the documents have the shares that the fit has kept; those of responses lack the prior's part."""
-    kept = getattr(estimator, "doc_topic_", None)
-    if kept is None or kept.shape != shares.shape:
-        return False
-    if np.allclose(kept, shares, atol=1e-3):
-        return True
-    alpha, lengths = np.asarray(estimator.alpha_), corpus.lengths[:, None]
-    if len(alpha) != shares.shape[1]:
-        return False
-    return np.allclose(kept, (alpha + lengths * shares) / (alpha.sum() + lengths), atol=1e-3)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from supertopic.fitted.certainty.figures import Figures, held_by_others
 from supertopic.fitted.certainty.softmax_heat import heated, with_heat
 from supertopic.fitted.fitted import Fitted, LeftOut
 from supertopic.inference.after.class_sets import class_levels
@@ -46,24 +47,29 @@ def with_levels(fitted: Fitted, unseen: Unseen) -> Fitted:
     """With what intervals and probabilities need."""
     fitted = with_heat(fitted, unseen.y, unseen.score)
     score, moment = heated(fitted, unseen.score, unseen.moment)
-    found, scales, means = [], [], []
+    found, scales, means, figures = [], [], [], []
     for target, part in fitted.spec.parts:
         labels = unseen.labels(part)
         known, numbers = ~np.isnan(labels), fitted.state.dispersion[part.numbers]
         means.append(part.response.predict(score[:, part.columns], moment[:, part.columns], numbers))
         groups = None if unseen.groups is None else unseen.groups[known]
         given = (score[known, part.columns], moment[known, part.columns], numbers)
+        mean = means[-1][known]
         if target.classes is None:
             own, scale = _levels(part.response, labels[known], *given, unseen.lengths[known], groups)
+            figures.append(Figures.of_numbers(labels[known], mean, held_by_others(own, groups), groups))
         else:
-            own, scale = class_levels(means[-1][known], labels[known].astype(int)), Scale.none(_FEATURES)
+            own, scale = class_levels(mean, labels[known].astype(int)), Scale.none(_FEATURES)
+            told = (part.response.decide(mean), mean, len(target.classes), groups)
+            figures.append(Figures.of_classes(labels[known], *told))
         found.append(condense(own) if groups is None else levels_by_group(own, groups))
         scales.append(scale)
     table = np.full((len(found), max(map(len, found))), np.nan)
     for place, one in enumerate(found):
         table[place, : len(one)] = one
     fitted = replace(fitted, left_out=left_out(unseen.rows, unseen.fold, unseen.y, means))
-    return _with_scales(fitted.with_certainty(levels=table), scales)
+    fitted = fitted.with_certainty(levels=table, figures=np.stack([one.row() for one in figures]))
+    return _with_scales(fitted, scales)
 
 
 def left_out(rows: np.ndarray, fold: np.ndarray, y: np.ndarray, means: list[np.ndarray]) -> LeftOut:

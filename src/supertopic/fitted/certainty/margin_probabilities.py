@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit, softmax
 
+from supertopic.fitted.certainty.figures import Figures
 from supertopic.fitted.certainty.folds import LEAST, fold_fits, folds_of
 from supertopic.fitted.certainty.levels import left_out
 from supertopic.fitted.fitted import Fitted
@@ -27,7 +28,7 @@ from supertopic.responses.base import registry
 
 
 def with_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, finish: Finish) -> Fitted:
-    """With the levels and the slope (C + 1,); finish : what follows the fits without a fold."""
+    """With the levels and the slope, (C + 1,), and how good they are; finish : what follows the fits without a fold."""
     splits, n_labels = folds_of(training, n_folds, seed), int(training.labelled.sum())
     if splits is None:
         raise ValueError(
@@ -41,9 +42,12 @@ def with_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, fi
     assert classes is not None
     response = registry()["logit" if len(classes) == 2 else "softmax"](len(classes))
     found = calibrate(response, training.y[rows], training.weight[rows], score[rows], np.zeros(0))
-    scaling = np.append(found.intercept, found.slope[0])
-    told = left_out(rows, fold, training.y[rows], [scaled_probabilities(scaling, score[rows])])
-    return replace(fitted.with_certainty(scaling=scaling), left_out=told)
+    scaling, y = np.append(found.intercept, found.slope[0]), training.y[rows]
+    margin, chances = fitted.spec.response, scaled_probabilities(scaling, score[rows])
+    decided = margin.decide(margin.predict(score[rows], score[rows] ** 2, fitted.state.dispersion))
+    figures = Figures.of_classes(y, decided, chances, len(classes), training.groups_of(rows))
+    fitted = fitted.with_certainty(scaling=scaling, figures=figures.row()[None])
+    return replace(fitted, left_out=left_out(rows, fold, y, [chances]))
 
 
 def scaled_probabilities(scaling: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ _MOST_NUMBERS = 12  # columns of effects that are shown as numbers; more are dot
 
 
 def model_html(model: Any, n: int = 10) -> str:
-    """The model's parameters, and a table of its topics: the largest effect first, or class by class."""
+    """The model's parameters, what it found, and a table of its topics: the largest effect first, or class by class."""
     table, shares = getattr(model, "coefficients_", None), model.fitted_.average_shares
     found = None if table is None else topic_effects(model.fitted_, table)
     order = topic_order(model.fitted_, table, found)
@@ -40,9 +40,8 @@ def model_html(model: Any, n: int = 10) -> str:
     found = model.top_words(n).groupby("topic")["word"].agg(list)
     columns["words"] = [words_html(found[k]) for k in order]
     body = table_html(columns, left=[name for name in ("label", "class", "words") if name in columns])
-    return (
-        f"<div style='overflow-x:auto'><div><code>{escape(repr(model))}</code></div>{_facts(model, table)}{body}</div>"
-    )
+    head = f"<div><code>{escape(repr(model))}</code></div>{_facts(model, table)}{model.describe()._repr_html_()}"
+    return f"<div style='overflow-x:auto'>{head}{body}</div>"
 
 
 def _effects(model: Any, names: list[str], found: Effects, order: np.ndarray) -> dict[str, list[str]]:

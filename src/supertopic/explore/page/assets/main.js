@@ -91,6 +91,7 @@ function drawHead() {
         facts.join(" · "),
         ...(predicts.length ? [" · predicts ", ...listed(predicts.slice(0, 4).map((text) => said(text)))] : []),
       ),
+      foundStrip(data.found),
     );
   document
     .getElementById("foot")
@@ -101,6 +102,20 @@ function drawHead() {
         `Made with supertopic ${data.version}. This file is complete: it loads nothing from the network.`,
       ),
     );
+}
+
+/* What the model found, in sentences that can be copied; amber where topics hardly predict anything. */
+function foundStrip({ sentences, hardly }) {
+  const text = el("p", { id: "strip-text" });
+  for (const pieces of sentences) text.append(...pieces.map(([part, bold]) => (bold ? el("b", {}, part) : part)), " ");
+  const copy = el("button", { type: "button", class: "quiet", onclick: () => copyText(text, copy) }, "Copy");
+  return el("div", { id: "strip", class: hardly ? "hardly" : null }, text, copy);
+}
+
+/* By selecting it: a page that is opened from disk may not write to the clipboard by itself. */
+function copyText(node, button) {
+  getSelection().selectAllChildren(node);
+  button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
 }
 
 function drawTabs() {
