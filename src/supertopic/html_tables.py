@@ -22,9 +22,14 @@ _HEADS = {True: "text-align:left;vertical-align:bottom", False: "text-align:righ
 _WIDE = 40  # characters of a cell that wants a wide column
 
 
+def printable(value: object) -> str:
+    """Text without control characters, line separators and halves of characters."""
+    return _UNPRINTABLE.sub("�", str(value))
+
+
 def shown(value: object) -> str:
     """A word or a name as HTML: escaped, in its own direction, and cut only where it is longer than any word."""
-    text = _UNPRINTABLE.sub("�", str(value))
+    text = printable(value)
     text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     return f"<bdi>{escape(text)}</bdi>"
 

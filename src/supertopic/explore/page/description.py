@@ -19,7 +19,7 @@ from supertopic.fitted.effects import kinds_of, topic_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.linear_words import score_in_folds, score_of_new
 from supertopic.fitted.training import Training
-from supertopic.html_tables import number
+from supertopic.html_tables import number, printable
 
 Pieces = list[tuple[str, bool]]  # of a sentence: text, and whether it is set in bold
 _WORDS, _MOST_CLASSES, _MOST_TOPICS = 3, 4, 3
@@ -195,6 +195,7 @@ def _sentences(estimator: Any, responses: list[_Seen]) -> Description:
     found += _what_goes_with(estimator) if hasattr(estimator, "coefficients_") else [_largest(estimator)]
     found += [pieces for one in responses if (pieces := _where_it_falls_short(one))]
     rows = [{"response": one.name, **vars(one.figures), "words": one.words} for one in responses if one.figures]
+    found = [[(printable(text), bold) for text, bold in pieces] for pieces in found]
     return Description(found, hardly, pd.DataFrame(rows))
 
 
