@@ -103,7 +103,8 @@ def test_figures_out_of_fold_tell_what_new_documents_show(data, model):
 
 
 def test_a_fit_without_words_replaces_the_figures_of_topics(model):
-    unseen = Unseen(np.arange(60), np.zeros(60, dtype=int), np.arange(60.0), np.zeros((60, 1)), np.ones((60, 1)), np.full(60, 9.0))
+    rows, fold, y = np.arange(60), np.zeros(60, dtype=int), np.arange(60.0)
+    unseen = Unseen(rows, fold, y, np.zeros((60, 1)), np.ones((60, 1)), np.full(60, 9.0))
     assert Figures.from_row(with_levels(model.fitted_, unseen).certainty.figures[0]).n == 60
 
 

@@ -13,8 +13,8 @@ from typing import Self
 
 import numpy as np
 
-from supertopic.responses.interval_levels import level_of
 from supertopic.inference.after.splits import codes_of
+from supertopic.responses.interval_levels import level_of
 
 PROMISED = 0.9
 _REACH = 1.645  # standard errors
