@@ -20,7 +20,11 @@ MUTANTS = [
     ),
     *mutants_of(
         "coefficients.py",
-        ("ridge += self.scale**-2", "ridge += self.scale", _COEF + "test_normal_is_ridge"),
+        (
+            "ridge = 1e-6 * max(float(np.trace(gram)) / len(gram), 1e-12) + self.own",
+            "ridge = 1e-6",
+            _COEF + "test_normal_is_ridge",
+        ),
         (
             "- np.outer(shared, shared) / (shared.sum() + _LEVEL)",
             "",

@@ -48,7 +48,7 @@ class CoefPrior:
 
     def solve(self, gram: np.ndarray, cross: np.ndarray, start: np.ndarray) -> np.ndarray:
         """The posterior mode (K,) of the coefficients of one column; the search for it (laplace) begins at `start`."""
-        if self.name != "laplace":
+        if not self.sparse:
             return _solve_symmetric(self.regular(gram), cross)
         gram = self.regular(gram)
         coef, one = self.differences(gram, cross, start, _MAX_SWEEPS, _TOL), self._ones(len(gram))
@@ -77,6 +77,11 @@ class CoefPrior:
         """(n, n) P, from the coefficients' own precisions (n,); the level is integrated out."""
         shared = own * self._ones(len(own))
         return np.diag(own) - np.outer(shared, shared) / (shared.sum() + _LEVEL)
+
+    @property
+    def own(self) -> float:
+        """The precision that a coefficient has of a normal prior, whatever the others are; 0 of the other priors."""
+        return self.scale**-2.0 if self.name == "normal" else 0.0
 
     @property
     def sparse(self) -> bool:
@@ -114,25 +119,23 @@ class CoefPrior:
 
     def regular(self, gram: np.ndarray) -> np.ndarray:
         """gram plus the prior's precision, and a tiny ridge: it keeps topics that no document uses solvable."""
-        ridge = 1e-6 * max(float(np.trace(gram)) / len(gram), 1e-12)
-        if self.name == "normal":
-            ridge += self.scale**-2
+        ridge = 1e-6 * max(float(np.trace(gram)) / len(gram), 1e-12) + self.own
         return gram + self.precision(np.full(len(gram), ridge))
 
     def gradient(self, coef: np.ndarray) -> np.ndarray:
         """The gradient of log p(eta), for flat and normal priors."""
-        if self.name != "normal":
+        if not self.own:
             return np.zeros_like(coef)
-        own = np.full(coef.shape[1], self.scale**-2.0)  # -P coef, without the matrix P of `precision`
+        own = np.full(coef.shape[1], self.own)  # -P coef, without the matrix P of `precision`
         shared = own * self._ones(len(own))
         return np.outer(coef @ shared, shared) / (shared.sum() + _LEVEL) - own * coef
 
     def log_density(self, coef: np.ndarray) -> float:
         """log p(eta) of all columns (C, n) up to a constant; laplace: at the best level."""
         coef = np.atleast_2d(coef)
-        if self.name == "normal":
+        if self.own:
             return float(0.5 * (self.gradient(coef) * coef).sum())
-        if self.name == "flat":
+        if not self.sparse:
             return 0.0
         level = np.median(coef[:, : self.n_level], axis=1) if self.n_level else np.zeros(len(coef))
         apart = coef - np.outer(level, self._ones(coef.shape[1]))

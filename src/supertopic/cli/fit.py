@@ -32,38 +32,25 @@ if TYPE_CHECKING:
 
 HOLDING = {
     "stream": opt.Option(False, "Read the files again and again and never hold them; with pc or svi.", bool),
-    "scheduler": opt.Option(
-        None, "Fit on the workers of a Dask cluster, such as tcp://host:8786.", more={"metavar": "ADDRESS"}
-    ),
-    "checkpoint": opt.Option(
-        None,
-        "Save the state here now and then; after Ctrl-C or a crash the same command goes on from it.",
-        more={"metavar": "FILE"},
+    "scheduler": opt.named("Fit on the workers of a Dask cluster, such as tcp://host:8786.", "ADDRESS"),
+    "checkpoint": opt.named(
+        "Save the state here now and then; after Ctrl-C or a crash the same command goes on from it.", "FILE"
     ),
     "checkpoint_every": opt.Option(
         30.0, "How often at most the state is saved.", float, more={"min": 0, "metavar": "SECONDS"}
     ),
 }
-
 PREVALENCE = {
-    "prevalence": opt.Option(
-        None,
-        'How topic shares depend on columns of DATA, such as "~ party + spline(date, 5)".',
-        more={"metavar": "FORMULA"},
+    "prevalence": opt.named(
+        'How topic shares depend on columns of DATA, such as "~ party + spline(date, 5)".', "FORMULA"
     )
 }
 BESIDE = {
-    "metadata": opt.Option(
-        None, "What is known of each document: columns that the model keeps.", more={"metavar": "COL,…"}
+    "metadata": opt.named("What is known of each document: columns that the model keeps.", "COL,…"),
+    "groups": opt.named(
+        "The column that says who a document belongs to, such as its author: folds leave out whole groups.", "COL"
     ),
-    "groups": opt.Option(
-        None,
-        "The column that says who a document belongs to, such as its author: folds leave out whole groups.",
-        more={"metavar": "COL"},
-    ),
-    "times": opt.Option(
-        None, "The column of dates or numbers: in folds, the past predicts the future.", more={"metavar": "COL"}
-    ),
+    "times": opt.named("The column of dates or numbers: in folds, the past predicts the future.", "COL"),
 }
 
 

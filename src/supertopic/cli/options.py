@@ -96,6 +96,11 @@ def _text(default: str | None, help: str, metavar: str, *words: str) -> Option:
     return Option(default, help, str, words, {"metavar": metavar})
 
 
+def named(help: str, metavar: str) -> Option:
+    """An option without a default."""
+    return _text(None, help, metavar)
+
+
 def _number(help: str, kind: type = int, least: int = 1) -> Option:
     return Option(None, help, kind, (), {"min": least})
 

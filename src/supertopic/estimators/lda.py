@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.base import Fitting, TopicEstimator
 from supertopic.estimators.shared.reading.seed_words import SeedWords
 from supertopic.fitted.spec import Schema
 from supertopic.inference.gibbs.lda import fit_gibbs
@@ -22,7 +22,7 @@ from supertopic.priors.base import SharePrior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LDA(TopicEstimator):
+class LDA(Fitting, TopicEstimator):
     """theta_d ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z ~ theta_d;  w ~ beta_z.
 
     Parameters
@@ -104,13 +104,6 @@ class LDA(TopicEstimator):
     topic_word_prior: float = 0.05
     max_iter: int | None = None
     tol: float = 1e-4
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    warm_start: bool = False
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     def _model(self, schema: Schema) -> Model:
         prior = self._share_prior(schema, self.doc_topic_prior)

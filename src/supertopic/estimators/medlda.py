@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
 from supertopic.documents.labels import Read, Target, as_codes, as_numbers, class_weights
+from supertopic.estimators.shared.answers import Classes, Numbers
 from supertopic.estimators.shared.default_priors import default_alpha
 from supertopic.estimators.shared.reading.checks import check_folds
-from supertopic.estimators.shared.reading.seed_words import SeedWords
-from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.margin_probabilities import scaled_probabilities
 from supertopic.fitted.finish import Coefficients
@@ -30,7 +28,6 @@ from supertopic.inference.settings import EMSettings, Engine, GibbsSettings
 from supertopic.inference.variational.batch import fit_batch
 from supertopic.inference.variational.exact_margin import fit_exact
 from supertopic.inference.variational.m_step_margin import Duals, MarginStep
-from supertopic.priors.base import SharePrior
 from supertopic.responses.base import Response
 from supertopic.responses.margin import MaxMargin
 
@@ -49,25 +46,13 @@ class MedLDA(SupervisedEstimator):
         "cvb0": Engine(fit_batch, EMSettings, 40, collapsed=True),
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 100, without=("n_chains", "sampler")),
     }
-    n_topics: int = field(default=20, kw_only=False)
-    refit: bool = True
     words: bool = False
     ensemble: int = 1
     emission: str = "dirichlet"
     coef_prior: str = "normal"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
-    prevalence: str | Sequence[str] | SharePrior | None = None
-    seed_words: SeedWords | None = None
     topic_word_prior: float = 0.05
-    max_iter: int | None = None
     exact: bool = False
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    warm_start: bool = False
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     def _supervision(self) -> float:
         """C weighs the losses; there is nothing else to weigh."""
@@ -114,7 +99,7 @@ class MedLDA(SupervisedEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MedLDARegressor(RegressorMixin, MedLDA):
+class MedLDARegressor(Numbers, MedLDA):
     """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that also keep |y - E[eta·Zbar]| <= epsilon:
 
     max  evidence bound of the words (and of y ~ N(eta·Zbar, dispersion))
@@ -185,8 +170,6 @@ class MedLDARegressor(RegressorMixin, MedLDA):
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
-        if table.shape[1] != 1:
-            raise ValueError(f"y has shape {table.shape}; {who} takes one column of numbers")
         check_choice("likelihood", self.likelihood, ("slda", "lda"))
         options = {"C": self._at_least_zero("C"), "epsilon": self._at_least_zero("epsilon")}
         options["likelihood"] = self.likelihood == "slda"
@@ -209,26 +192,9 @@ class MedLDARegressor(RegressorMixin, MedLDA):
         self._show("coef_std_", None if table.std is None else table.std[0])
         self.dispersion_ = users_dispersion(fitted)
 
-    def predict(
-        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
-        return_interval: float | None = None,
-    ) -> Any:  # fmt: skip
-        """E[y] of new documents (D,); `return_interval=0.9` adds the ends of intervals that hold nine of ten."""
-        found = self._predicted(X, covariates, metadata, embeddings)
-        return predict_numbers(self.fitted_, found, return_interval)
-
-    def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
-        sample_weight: object = None, embeddings: object = None,
-    ) -> float:  # fmt: skip
-        """Predictive R². Missing values of y are left out."""
-        return score_numbers(
-            y, self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings), sample_weight
-        )
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MedLDAClassifier(ClassifierMixin, MedLDA):
+class MedLDAClassifier(Classes, MedLDA):
     """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that keep the classes apart by the margin `cost`:
 
     max  evidence bound of the words  -  C sum_d max_c [cost 1(c != y_d) - E[(eta_{y_d} - eta_c)·Zbar_d]]
@@ -308,8 +274,6 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
-        if table.shape[1] != 1:
-            raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
         check_choice("coef_prior", self.coef_prior, ("normal", "laplace"))
         check_choice("slack", self.slack, ("n", "1"))
         given = None if self.C is None else self._at_least_zero("C")
@@ -360,34 +324,3 @@ class MedLDAClassifier(ClassifierMixin, MedLDA):
         if scaling is None:
             raise ValueError("predict_proba needs a fit with cross_fit, which this model was loaded or fitted without")
         return scaled_probabilities(scaling, self._predicted(X, covariates, metadata, embeddings).scores.score)
-
-    def decision_function(
-        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
-    ) -> np.ndarray:
-        """E[eta·Zbar]: (D, M), or (D,) for two classes, positive for the second; with the covariates' part, if any."""
-        score = self._predicted(X, covariates, metadata, embeddings).scores.score
-        return score[:, 0] if score.shape[1] == 1 else score
-
-    def predict(
-        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
-    ) -> np.ndarray:
-        """The class with the largest decision value."""
-        found = self._predicted(X, covariates, metadata, embeddings)
-        return self.classes_[found.means[0].argmax(axis=1)]
-
-    def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
-        sample_weight: object = None, embeddings: object = None,
-    ) -> float:  # fmt: skip
-        """The share of the documents with a label whose class is predicted."""
-        return score_classes(
-            y,
-            self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings),
-            self.classes_,
-            sample_weight,
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features matters
-        return tags

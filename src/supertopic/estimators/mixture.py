@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from supertopic.emissions.dirichlet import DirichletTopics
-from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.base import Fitting, TopicEstimator
 from supertopic.fitted.spec import Schema
 from supertopic.inference.gibbs.mixture import fit_mixture_gibbs
 from supertopic.inference.methods import Method
@@ -21,7 +21,7 @@ from supertopic.priors.dirichlet import DirichletPrior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MixtureOfCategoricals(TopicEstimator):
+class MixtureOfCategoricals(Fitting, TopicEstimator):
     """theta ~ Dirichlet(alpha);  beta_k ~ Dirichlet(topic_word_prior);  z_d ~ theta;  every word of d ~ beta_{z_d}.
 
     Parameters
@@ -62,13 +62,6 @@ class MixtureOfCategoricals(TopicEstimator):
     topic_word_prior: float = 0.05
     max_iter: int | None = None
     tol: float = 1e-5
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    warm_start: bool = False
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     def _model(self, schema: Schema) -> Model:
         prior = DirichletPrior.parse(self.doc_topic_prior, self.n_topics)

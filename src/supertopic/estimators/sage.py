@@ -9,25 +9,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.checks import check_choice
+from supertopic.documents.corpus import Corpus
 from supertopic.documents.known import Known
-from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions import sage as emissions
 from supertopic.emissions.deviations import SparsePrior, fit_deviations
-from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.base import Fitting, TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_number, require_whole
-from supertopic.estimators.shared.results.answers import score_classes
+from supertopic.estimators.shared.results.methods import labelled_words
 from supertopic.estimators.shared.results.topic_info import ranked_words
-from supertopic.fitted.certainty.tempering import (
-    check_folds,
-    cross_fitted_temperature,
-)
-from supertopic.fitted.checks import check_temperature
+from supertopic.estimators.shared.tempered import TemperedClasses
 from supertopic.fitted.fit import kept
-from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.spec import Schema
 from supertopic.inference.methods import Method
 from supertopic.inference.settings import EMSettings, Engine, StochasticSettings
@@ -37,9 +31,7 @@ from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import MixtureState, Model
 from supertopic.priors.base import SharePrior
 from supertopic.priors.dirichlet import DirichletPrior
-from supertopic.responses.temperature import Evidence, Temperature
-
-_CLASS_PRIORS, _COUNTS = ("empirical", "uniform"), ("raw", "log")
+from supertopic.responses.temperature import Evidence
 
 
 def no_engine(task: Task, watch: Watch) -> Fit:
@@ -100,7 +92,7 @@ class _Deviating(TopicEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SAGEClassifier(ClassifierMixin, _Deviating):
+class SAGEClassifier(TemperedClasses, _Deviating):
     """Naive Bayes with sparse classes: y ~ Categorical(shares);  every word of a document ~ exp(m + eta_y) / Z_y.
 
     Parameters
@@ -181,16 +173,11 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         beside = {"metadata": metadata, "groups": groups, "times": times, "sample_weight": sample_weight}
         prior = self._check()
         corpus, vocabulary = self._read(X)
-        table, _ = as_table(y, len(corpus), type(self).__name__)
-        if table.shape[1] != 1:
-            raise ValueError(f"y has {table.shape[1]} columns; {type(self).__name__} takes one column of labels")
-        codes, classes = as_codes(table[:, 0], type(self).__name__)
+        codes, classes = self._read_classes(y, len(corpus))
         weighed = Known.of(len(corpus), **beside)
         weighed.require_weight()
         weight = weighed.weights
         known = np.flatnonzero(~np.isnan(codes))
-        if len(known) == 0:
-            raise ValueError("y is missing for every document; expected some labels")
         place = (codes[known].astype(np.intp), known)
         members = sp.csr_matrix((weight[known], place), shape=(len(classes), len(corpus)))
         counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
@@ -198,22 +185,12 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         n_members = np.asarray(members.sum(axis=1)).ravel()
         with spec.place.open() as backend:
             found = backend.form(fit_deviations)(counts, prior, backend, max_iter=self.max_iter, tol=self.tol)
-            shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(classes))
-            given = {"alpha": np.ones(len(classes)), "shares": shares}
+            given = {"alpha": np.ones(len(classes)), "shares": self._class_shares(n_members)}
             state = MixtureState.first(spec.model, emissions.pack(found, counts.T), **given)
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
             fitted = kept(spec, vocabulary, Fit(state, trace.tolist(), found.n_iter))
             fitted = replace(fitted, doc_topic=fitted.infer(corpus, backend))
-        temperature = cross_fitted_temperature(self, corpus, codes, len(classes), weight)
-        self._take(replace(fitted, notes={"temperature": list(temperature)}))
-        warn_empty(corpus)
-        return self
-
-    def _publish(self, fitted: Fitted) -> None:
-        super()._publish(fitted)
-        assert fitted.classes is not None
-        self.classes_ = fitted.classes
-        self.temperature_ = Temperature(*map(float, fitted.notes["temperature"]))
+        return self._tempered(fitted, corpus, codes, weight)
 
     def evidence(self, corpus: Corpus) -> Evidence:
         """What the words of documents say about their classes."""
@@ -222,40 +199,20 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         shares = fitted.prior_shares / fitted.prior_shares.sum()
         return Evidence(log_words, np.log(shares))
 
-    def predict_proba(self, X: object) -> np.ndarray:
-        """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.
-
-        A document without a known word has the class shares. `transform` gives the model's own posterior.
-        """
-        check_is_fitted(self, "fitted_")
-        corpus = self._as_corpus(X)
-        warn_empty(corpus)
-        return self.temperature_.probabilities(self.evidence(corpus))
-
-    def predict(self, X: object) -> np.ndarray:
-        """The most probable class of each document."""
-        found = self.predict_proba(X)
-        return self.classes_[np.argmax(found, axis=1)]
-
-    def score(self, X: object, y: object = None, *, sample_weight: object = None) -> float:
-        """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X), self.classes_, sample_weight)
-
-    def explain(self, doc: object) -> pd.DataFrame:  # type: ignore[override]
+    def explain(self, doc: object, n_topics: int | None = None) -> pd.DataFrame:
         """What each word of one document says for each class: columns word, count, and a column per class.
 
         A class's column holds count · log p(word | class) / p(word | background); summed, with the log of the class's
         share added, it is the class's score; `predict_proba` is the softmax of tempered scores.
+
+        n_topics : how many classes have a column, those with the largest sums in this order; None: all, as they are
         """
         corpus = self._damped(self._now.one_document(doc))
         words, counts = corpus.counts.indices, corpus.counts.data.astype(np.float64)
         says = counts[:, None] * (
             np.log(self.components_[:, words].T.astype(np.float64)) - self.background_[words, None]
         )
-        frame = pd.DataFrame(says, columns=[str(label) for label in self.classes_])
-        frame.insert(0, "count", counts)
-        frame.insert(0, "word", self.fitted_.vocabulary.words[words])
-        return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+        return labelled_words(self.fitted_.vocabulary.words[words], counts, says, self.classes_, n_topics)
 
     def explain_words(self, doc: object) -> pd.DataFrame:
         return self.explain(doc)
@@ -279,23 +236,15 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         n_classes = 0 if schema.classes is None else len(schema.classes)
         return n_classes, n_classes
 
-    def check_file(self, fitted: Fitted) -> None:
-        check_temperature(*fitted.notes["temperature"])
-
     def _check_parameters(self) -> None:
         self._check()
 
     def _check(self) -> SparsePrior:
         """Refuses parameters that make no sense, before any work is done."""
-        for name, value, choices in (
-            ("class_prior", self.class_prior, _CLASS_PRIORS),
-            ("counts", self.counts, _COUNTS),
-        ):
-            if value not in choices:
-                raise ValueError(f"{name}: got {value!r}, expected {' or '.join(map(repr, choices))}")
+        check_choice("counts", self.counts, ("raw", "log"))
         require_whole(self, "max_iter")
         require_number(self, "tol")
-        check_folds(self)
+        self._check_classes()
         return self._emission_of().prior
 
     def _emission_of(self) -> emissions.SparseClasses:
@@ -307,17 +256,9 @@ class SAGEClassifier(ClassifierMixin, _Deviating):
         n_classes = len(schema.classes)
         return Model(n_classes, self._emission_of(), DirichletPrior.parse(1.0, n_classes), one_topic=True)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = (
-            True  # on measurements in two dimensions: words are counted, as in naive Bayes
-        )
-        return tags
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SAGETopics(_Deviating):
+class SAGETopics(Fitting, _Deviating):
     """theta_d ~ Dirichlet(alpha);  z ~ theta_d;  w ~ exp(m + eta_z) / Z_z:  topics that add sparse deviations to m.
 
     Parameters
@@ -363,13 +304,6 @@ class SAGETopics(_Deviating):
     prevalence: str | Sequence[str] | SharePrior | None = None
     max_iter: int | None = None
     tol: float = 1e-4
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    warm_start: bool = False
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     def _model(self, schema: Schema) -> Model:
         prior = self._share_prior(schema, self.doc_topic_prior)

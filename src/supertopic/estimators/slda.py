@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 
 from supertopic.coefficients import CoefPrior
 from supertopic.documents.labels import (
@@ -22,11 +21,10 @@ from supertopic.documents.labels import (
     one_each,
     require_order,
 )
+from supertopic.estimators.shared.answers import Classes, Numbers
 from supertopic.estimators.shared.counts import check_counts
 from supertopic.estimators.shared.default_priors import default_alpha, default_smoothing
 from supertopic.estimators.shared.reading.checks import check_folds
-from supertopic.estimators.shared.reading.seed_words import SeedWords
-from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.chains import diagnose
 from supertopic.fitted.certainty.honest import HonestCoefficients
@@ -44,7 +42,6 @@ from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.prediction_constrained import PredictionStep, fit_prediction
 from supertopic.inference.variational.stochastic import fit_stochastic
 from supertopic.model import CoefStep
-from supertopic.priors.base import SharePrior
 from supertopic.responses.base import Response, registry
 
 
@@ -64,10 +61,8 @@ class SLDA(SupervisedEstimator):
         "pc": Engine(fit_prediction, PredictionSettings, 40, longest_fold=6, collapsed=True, at_mode=True),
     }
 
-    n_topics: int = field(default=20, kw_only=False)
     response: str | Sequence[str] | Mapping[str, str] = "auto"
     supervision: float | str = 1.0
-    refit: bool = True
     words: bool = False
     cross_fit: int = 5
     honest: float = 0.0
@@ -77,19 +72,9 @@ class SLDA(SupervisedEstimator):
     inference: str | Method = "auto"
     counts: str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
-    prevalence: str | Sequence[str] | SharePrior | None = None
-    seed_words: SeedWords | None = None
     topic_word_prior: float | None = None
     emission: str = "dirichlet"
-    max_iter: int | None = None
     tol: float = 1e-4
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    warm_start: bool = False
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     def _n_folds(self) -> int:
         n_folds = check_folds(self.cross_fit)
@@ -150,7 +135,7 @@ class SLDA(SupervisedEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SLDARegressor(RegressorMixin, SLDA):
+class SLDARegressor(Numbers, SLDA):
     """theta ~ Dirichlet(alpha);  z, w as in LDA;  y ~ response(eta·Zbar), Zbar the document's topic frequencies.
 
     Parameters
@@ -301,35 +286,9 @@ class SLDARegressor(RegressorMixin, SLDA):
         self.intercept_ = float(table.intercept[0]) if single else table.intercept
         self.dispersion_ = users_dispersion(fitted)
 
-    def predict(
-        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
-        return_interval: float | None = None,
-    ) -> Any:  # fmt: skip
-        """E[y] of new documents (D,), or (D, M) for several responses.
-
-        With `return_interval=0.9`, three arrays of this shape: E[y], and the lower and upper ends of intervals that
-        hold nine of ten. `covariates` are those of the documents, for a model that was fitted with covariates.
-        """
-        found = self._predicted(X, covariates, metadata, embeddings)
-        return predict_numbers(self.fitted_, found, return_interval)
-
-    def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
-        sample_weight: object = None, embeddings: object = None,
-    ) -> float:  # fmt: skip
-        """Predictive R²; its mean over several responses. Missing values of y are left out."""
-        return score_numbers(
-            y, self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings), sample_weight
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SLDAClassifier(ClassifierMixin, SLDA):
+class SLDAClassifier(Classes, SLDA):
     """As `SLDARegressor`, for documents of two or more classes: P(y = class) = response(eta·Zbar).
 
     Parameters
@@ -381,8 +340,6 @@ class SLDAClassifier(ClassifierMixin, SLDA):
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
-        if table.shape[1] != 1:
-            raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels, TopicModel several")
         codes, classes = as_codes(table[:, 0], who)
         auto = isinstance(self.response, str) and self.response == "auto"
         given = guess_response(table[:, 0], names[0], who, ("class",)) if auto else self.response
@@ -431,13 +388,6 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         logs = np.log(found.means[0])
         return logs if logs.shape[1] > 2 else logs[:, 1] - logs[:, 0]
 
-    def predict(
-        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
-    ) -> np.ndarray:
-        """The most probable class of each document; the median class for "ordinal"."""
-        chances = self.predict_proba(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
-        return self.classes_[self.fitted_.spec.response.decide(chances)]
-
     def predict_set(
         self,
         X: object,
@@ -458,20 +408,3 @@ class SLDAClassifier(ClassifierMixin, SLDA):
         if self.fitted_.certainty.levels is None:
             raise ValueError("predict_set needs out-of-fold predictions: fit with cross_fit=5")
         return classes_within(chances, own_levels(self.fitted_, 0), probability)
-
-    def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
-        sample_weight: object = None, embeddings: object = None,
-    ) -> float:  # fmt: skip
-        """The share of the documents with a label whose class is predicted."""
-        return score_classes(
-            y,
-            self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings),
-            self.classes_,
-            sample_weight,
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features matters
-        return tags

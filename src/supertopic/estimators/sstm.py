@@ -10,31 +10,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 
 from supertopic.checks import check_choice
 from supertopic.coefficients import CoefPrior
 from supertopic.documents.labels import Read, Target, as_codes, as_numbers
+from supertopic.estimators.shared.answers import Classes, Numbers
 from supertopic.estimators.shared.reading.checks import require_whole
-from supertopic.estimators.shared.reading.seed_words import SeedWords
-from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.chains import by_chain, diagnose, have_mixed
 from supertopic.fitted.coefficients import CoefficientTable, table_of
 from supertopic.fitted.finish import SparseChoice
 from supertopic.fitted.fitted import Fitted
-from supertopic.fitted.predict import users_dispersion
+from supertopic.fitted.predict import Predicted, users_dispersion
 from supertopic.fitted.spec import Finish, Schema, Spec, against_rest
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
 from supertopic.inference.methods import Method
 from supertopic.inference.settings import Engine, GibbsSettings
-from supertopic.priors.base import SharePrior
 from supertopic.responses.base import Response
 
 _BUDGET_ALPHA, _BUDGET_SUPERVISION, _BUDGET_SWEEPS = 0.25, 10.0, 200  # where few topics have to tell classes apart
@@ -51,13 +48,10 @@ class SSTM(SupervisedEstimator):
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, without=("sampler",))
     }
 
-    n_topics: int = field(default=20, kw_only=False)
     coef_prior: str = "spike_slab"
     coef_scale: float | str = "auto"
     sigma: float | str = "auto"
     doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = 0.1
-    prevalence: str | Sequence[str] | SharePrior | None = None
-    seed_words: SeedWords | None = None
     topic_word_prior: float | str = 0.1
     supervision: float | None = 1.0
     collapsed: bool = True
@@ -65,16 +59,7 @@ class SSTM(SupervisedEstimator):
     sparsity: float | None = None
     concentrate: bool = True
     fit_intercept: bool = True
-    refit: bool = True
     inference: str | Method = "gibbs"
-    max_iter: int | None = None
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    warm_start: bool = False
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     def _engine(self) -> Engine:
         """The sampler."""
@@ -182,7 +167,7 @@ class SSTM(SupervisedEstimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SSTMRegressor(RegressorMixin, SSTM):
+class SSTMRegressor(Numbers, SSTM):
     """eta_k = 0 or ~ Laplace(0, nu);  theta ~ Dirichlet(alpha);  z, w as in LDA;  y - intercept ~ N(eta·Zbar, sigma²).
 
     Collapsed Gibbs sampling as in the paper's section 3, with an intercept: the prior pulls towards it and not towards
@@ -264,31 +249,9 @@ class SSTMRegressor(RegressorMixin, SSTM):
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         return columns[..., 0, :] if columns.shape[-2] == 1 else columns
 
-    def predict(
-        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
-        return_interval: float | None = None,
-    ) -> Any:  # fmt: skip
-        """E[y] of new documents (D,), or (D, M) for several responses, as in `SLDARegressor`."""
-        found = self._predicted(X, covariates, metadata, embeddings)
-        return predict_numbers(self.fitted_, found, return_interval)
-
-    def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
-        sample_weight: object = None, embeddings: object = None,
-    ) -> float:  # fmt: skip
-        """Predictive R²; its mean over several responses. Missing values of y are left out."""
-        return score_numbers(
-            y, self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings), sample_weight
-        )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class SSTMClassifier(ClassifierMixin, SSTM):
+class SSTMClassifier(Classes, SSTM):
     """As `SSTMRegressor`, for classes: P(y = 1) = Phi(eta·Zbar / sigma), by partially collapsed Gibbs sampling.
 
     More than two classes are one probit each against the rest, over the same topics and each with an intercept, since
@@ -341,8 +304,6 @@ class SSTMClassifier(ClassifierMixin, SSTM):
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__
-        if table.shape[1] != 1:
-            raise ValueError(f"y has shape {table.shape}; {who} takes one column of labels")
         codes, classes = as_codes(table[:, 0], who)
         if len(classes) == 2:
             return Read(codes[:, None], (Target(names[0], "probit", classes=classes),), classes)
@@ -357,42 +318,13 @@ class SSTMClassifier(ClassifierMixin, SSTM):
         self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
         """Probabilities of the classes, (D, C): each one's against the rest, made to sum to one."""
-        found = self._predicted(X, covariates, metadata, embeddings).means
-        if len(found) == 1:
-            return found[0]
-        each = np.column_stack([one[:, 1] for one in found]) + 1e-300
+        return self._chances(self._predicted(X, covariates, metadata, embeddings))
+
+    def _chances(self, found: Predicted) -> np.ndarray:
+        if len(found.means) == 1:
+            return found.means[0]
+        each = np.column_stack([one[:, 1] for one in found.means]) + 1e-300
         return each / each.sum(axis=1, keepdims=True)
-
-    def decision_function(
-        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
-    ) -> np.ndarray:
-        """The linear predictors over sigma: (D,) for two classes, (D, C) for more."""
-        score = self._predicted(X, covariates, metadata, embeddings).scores.score
-        return score[:, 0] if score.shape[1] == 1 else score
-
-    def predict(
-        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
-    ) -> np.ndarray:
-        """The most probable class of each document."""
-        chances = self.predict_proba(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
-        return self.classes_[chances.argmax(axis=1)]
-
-    def score(
-        self, X: object, y: object = None, *, covariates: object = None, metadata: object = None,
-        sample_weight: object = None, embeddings: object = None,
-    ) -> float:  # fmt: skip
-        """The share of the documents with a label whose class is predicted."""
-        return score_classes(
-            y,
-            self.predict(X, covariates=covariates, metadata=metadata, embeddings=embeddings),
-            self.classes_,
-            sample_weight,
-        )
 
     def _shape(self, columns: np.ndarray) -> np.ndarray:
         return columns
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # as naive Bayes for counts: only the mix of features matters
-        return tags

@@ -223,7 +223,7 @@ def contrast_information(
     cov = joint_covariance(response, prior, total, coef, dispersion).transpose(0, 2, 1, 3)
     across, mean = cov.mean(axis=1), cov.mean(axis=(0, 1))
     contrast = np.stack([cov[c, c] - across[c] - across[c].T + mean for c in range(len(coef))])
-    return np.linalg.inv(contrast) - prior.precision(_own_precision(prior, coef))
+    return np.linalg.inv(contrast) - prior.precision(np.full(coef.shape[1], prior.own))
 
 
 def joint_covariance(
@@ -232,16 +232,11 @@ def joint_covariance(
     """(C, n, C, n) of the coefficients of all classes together."""
     joint = total(joint_information, response, coef, dispersion)
     n_classes, n_coef = coef.shape
-    size, own = n_classes * n_coef, _own_precision(prior, coef)
+    size, own = n_classes * n_coef, np.full(coef.shape[1], prior.own)
     precision = joint.transpose(0, 2, 1, 3).reshape(size, size).copy()
     tiny = 1e-6 * max(float(np.trace(precision)) / size, 1e-12)
     precision += np.kron(np.eye(n_classes), prior.precision(own)) + tiny * np.eye(size)
     return np.linalg.inv(precision).reshape(n_classes, n_coef, n_classes, n_coef)
-
-
-def _own_precision(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:
-    """(n,) that of the coefficients of a class."""
-    return np.full(coef.shape[1], prior.scale**-2.0 if prior.name == "normal" else 0.0)
 
 
 def reach(part: Labelled, move: np.ndarray) -> np.ndarray:
@@ -276,7 +271,7 @@ def regress(
     given = (response, prior, total, coef, dispersion, max_iter, tol)
     if response.least_squares:
         return _least_squares(*given, known)
-    joint = (response.joint or together) and prior.name != "laplace"
+    joint = (response.joint or together) and not prior.sparse
     coef, dispersion = _climb(*given) if joint else _solve_by_turns(*given)
     return coef, total(information, response, coef, dispersion), dispersion
 
@@ -334,7 +329,7 @@ def _solve_by_turns(
         there = _higher(response, prior, total, coef, dispersion, value)
         points, images = [*points[-_MEMORY:], coef], [*images[-_MEMORY:], there]
         before, plain = value, (there, dispersion)
-        coef = there if prior.name == "laplace" else _mix(response, points, images)  # mixing has no exact zeros
+        coef = there if prior.sparse else _mix(response, points, images)  # mixing has no exact zeros
     return coef, dispersion
 
 

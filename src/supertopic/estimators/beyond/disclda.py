@@ -10,23 +10,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
-from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.corpus import Corpus
 from supertopic.documents.known import Known
-from supertopic.documents.labels import as_codes, as_table
 from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.estimators.beyond.class_topics import ClassPosterior, Structure, fit_classes, infer_classes, word_shares
-from supertopic.estimators.shared.base import TopicEstimator, word_table
+from supertopic.estimators.shared.base import Fitting
 from supertopic.estimators.shared.reading.checks import require_whole
-from supertopic.estimators.shared.results.answers import score_classes
-from supertopic.fitted.certainty.tempering import (
-    check_folds,
-    cross_fitted_temperature,
-)
-from supertopic.fitted.checks import check_temperature
+from supertopic.estimators.shared.results.methods import word_table
+from supertopic.estimators.shared.tempered import TemperedClasses
 from supertopic.fitted.fit import kept, task_of
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.spec import Schema, Spec
@@ -36,13 +30,11 @@ from supertopic.inference.task import run
 from supertopic.metrics import completion_split, log_likelihood
 from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior
-from supertopic.responses.temperature import Evidence, Temperature
-
-_CLASS_PRIORS = ("empirical", "uniform")
+from supertopic.responses.temperature import Evidence
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
+class DiscLDAClassifier(Fitting, TemperedClasses):
     """y ~ Categorical(shares);  theta ~ Dirichlet(alpha);  z ~ theta;  w ~ beta_z;  z is a topic of y or a shared one.
 
     The structure is fixed, as in the paper's experiments with many classes and in those of MedLDA (footnote 14); only
@@ -103,13 +95,6 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
     tol: float = 1e-4
     max_doc_iter: int = 100
     doc_tol: float = 1e-2
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    warm_start: bool = False
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
@@ -126,17 +111,11 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         self._check_parameters()
         self._settings()
         corpus, vocabulary = self._read(X)
-        table, _ = as_table(y, len(corpus), type(self).__name__)
-        if table.shape[1] != 1:
-            raise ValueError(f"y has {table.shape[1]} columns; {type(self).__name__} takes one column of labels")
-        codes, classes = as_codes(table[:, 0], type(self).__name__)
+        codes, classes = self._read_classes(y, len(corpus))
         known = np.flatnonzero(~np.isnan(codes))
-        if len(known) == 0:
-            raise ValueError("y is missing for every document; expected some labels")
         spec = self._spec(Schema(classes=classes))
         Known.of(len(corpus), **beside)
-        n_members = np.bincount(codes[known].astype(np.intp), minlength=len(classes))
-        shares = n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(classes))
+        shares = self._class_shares(np.bincount(codes[known].astype(np.intp), minlength=len(classes)))
         more = {"log_shares": np.log(shares / shares.sum())}
         batch = Batch(corpus.counts[known], codes[known], np.ones(len(known)), spec.model.n_topics)
         task = task_of(spec, batch, self._seed_of_fit(), self._start_of(spec, corpus.n_words))
@@ -146,10 +125,7 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
             fitted = replace(fitted, doc_topic=self._class_posterior(fitted, corpus, backend).doc_topic)
         if task.checkpoint is not None:
             task.checkpoint.finish()
-        temperature = cross_fitted_temperature(self, corpus, codes, len(classes))
-        self._take(replace(fitted, notes={"temperature": list(temperature)}))
-        warn_empty(corpus)
-        return self
+        return self._tempered(fitted, corpus, codes)
 
     def _spec(self, schema: Schema) -> Spec:
         spec = super()._spec(schema)
@@ -163,14 +139,8 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
             return None
         return start if start.state.word_topic.shape == shape else None
 
-    def _publish(self, fitted: Fitted) -> None:
-        super()._publish(fitted)
-        assert fitted.classes is not None
-        self.classes_ = fitted.classes
-        self.temperature_ = Temperature(*map(float, fitted.notes["temperature"]))
-
     def check_file(self, fitted: Fitted) -> None:
-        check_temperature(*fitted.notes["temperature"])
+        super().check_file(fitted)
         shares = np.exp(fitted.more["log_shares"])
         if fitted.classes is None or shares.shape != fitted.classes.shape or not abs(shares.sum() - 1.0) < 1e-3:
             raise ValueError("log_shares are no shares of the classes")
@@ -186,10 +156,8 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         """Refuses parameters that make no sense, before any work is done."""
         require_whole(self, "n_class_topics")
         require_whole(self, "n_shared_topics", least=0, or_none=True)
-        check_folds(self)
+        self._check_classes()
         self._place()
-        if self.class_prior not in _CLASS_PRIORS:
-            raise ValueError(f"class_prior: got {self.class_prior!r}, expected 'empirical' or 'uniform'")
         self._model(Schema())
 
     def _n_shared(self) -> int:
@@ -226,25 +194,6 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         with fitted.spec.place.open() as backend:
             bound = self._class_posterior(fitted, corpus, backend).bound
         return Evidence(bound, fitted.more["log_shares"])
-
-    def predict_proba(self, X: object) -> np.ndarray:
-        """(D, C) probabilities of the classes: the posterior, tempered on documents that a fit has not seen.
-
-        A document without a known word has the class shares.
-        """
-        check_is_fitted(self, "fitted_")
-        corpus = self._as_corpus(X)
-        warn_empty(corpus)
-        return self.temperature_.probabilities(self.evidence(corpus))
-
-    def predict(self, X: object) -> np.ndarray:
-        """The most probable class of each document."""
-        posterior = self.predict_proba(X)
-        return self.classes_[np.argmax(posterior, axis=1)]
-
-    def score(self, X: object, y: object = None, *, sample_weight: object = None) -> float:
-        """The share of the documents with a label whose class is predicted."""
-        return score_classes(y, self.predict(X), self.classes_, sample_weight)
 
     def perplexity(self, X: object, method: str = "completion", **options: Any) -> float:
         """exp(-log-likelihood per token) of new documents without their classes, p(w) = sum_c p(c) p(w | c).
@@ -297,9 +246,3 @@ class DiscLDAClassifier(ClassifierMixin, TopicEstimator):
         frame = super().topics(n)
         frame.insert(0, "class", pd.Series(self.topic_classes_, dtype=object))
         return frame.sort_index()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.classifier_tags.poor_score = True  # scikit-learn tests it on two measurements; it is made for word counts
-        return tags

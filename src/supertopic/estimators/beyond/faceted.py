@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -39,6 +40,7 @@ _DOCUMENTS_AT_ONCE = 2048
 FACETS = ("background", "eta_data", "eta_indices", "eta_indptr")  # arrays of all these estimators
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FacetedEstimator(TopicEstimator):
     """Base of estimators whose topics, labels and interactions each add sparse deviations to the background.
 
@@ -47,7 +49,21 @@ class FacetedEstimator(TopicEstimator):
 
     papers: ClassVar[str] = "Eisenstein, Ahmed & Xing 2011"
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_faceted, EMSettings, 100)}
-    labels_: dict[str, np.ndarray]  # the values of each facet
+    prior: str = "jeffreys"
+    gamma: float = 1.0
+    interaction_gamma: float | None = 10.0
+    background: str = "fitted"
+    unseen: float = 0.1
+    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    tol: float = 1e-4
+    max_doc_iter: int = 100
+    doc_tol: float = 1e-2
+    vectorizer: Any = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    verbose: int = 0
+    checkpoint: Any = None
+    backend: Any = "threads"
 
     @abstractmethod
     def _design(self, fitted: Fitted) -> CellDesign:

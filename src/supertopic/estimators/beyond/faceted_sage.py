@@ -21,6 +21,7 @@ from supertopic.documents.labels import as_codes, as_table
 from supertopic.estimators.beyond.components import CellDesign, Components
 from supertopic.estimators.beyond.facet_engine import LabelModel
 from supertopic.estimators.beyond.faceted import FACETS, FacetedEstimator, facet_parts
+from supertopic.estimators.shared.results.methods import labelled_words
 from supertopic.fitted.checks import check_classes
 from supertopic.fitted.fitted import Fitted
 from supertopic.metrics import perplexity
@@ -113,24 +114,9 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     n_topics: int = field(default=20, kw_only=False)
     facets: Sequence[str] | None = None
     interactions: Sequence[Sequence[str]] | None = None
-    prior: str = "jeffreys"
-    gamma: float = 1.0
-    interaction_gamma: float | None = 10.0
-    background: str = "fitted"
-    unseen: float = 0.1
     label_prior: str = "empirical"
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
     prevalence: str | Sequence[str] | SharePrior | None = None
     max_iter: int = 100
-    tol: float = 1e-4
-    max_doc_iter: int = 100
-    doc_tol: float = 1e-2
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     def fit(
         self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None
@@ -213,9 +199,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         found = np.argmax(self.predict_proba(X, facet, labels, new, metadata=metadata), axis=1)
         return list(self.labels_.values())[place][found]
 
-    def score(  # type: ignore[override]
-        self, X: object, y: object, facet: str | None = None, new: Sequence[str] = ()
-    ) -> float:
+    def score(self, X: object, y: object = None, facet: str | None = None, new: Sequence[str] = ()) -> float:
         """Share of the documents with a label whose label is predicted."""
         found = self.predict(X, facet, None, new)
         name = list(self.labels_)[self._facet(facet)]
@@ -240,11 +224,13 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         told = partial(self.held_out, logs=self._logs_given(labels, len(corpus), self._view([])))
         return float(perplexity(SimpleNamespace(held_out=told), corpus, method, **options))
 
-    def explain(self, doc: object, facet: str | None = None) -> pd.DataFrame:  # type: ignore[override]
+    def explain(self, doc: object, n_topics: int | None = None, facet: str | None = None) -> pd.DataFrame:
         """The evidence of each word of one document for each label of a facet: columns word, count, and one per label.
 
         The column of a label holds count · log p(word | label), with topics weighted by their shares in the document.
         The mean over the labels is subtracted, since only differences matter.
+
+        n_topics : how many labels have a column, those with the largest sums in this order; None: all, as they are
         """
         fitted = self._now
         corpus, place = fitted.one_document(doc), self._facet(facet)
@@ -257,10 +243,8 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
         of_label = np.stack([under[values == j].sum(axis=0) for j in range(len(names))])
         weight = np.array([np.exp(label_logs)[values == j].sum() for j in range(len(names))])
         evidence = counts * np.log(of_label / weight[:, None])
-        frame = pd.DataFrame((evidence - evidence.mean(axis=0)).T, columns=[str(name) for name in names])
-        frame.insert(0, "count", counts)
-        frame.insert(0, "word", fitted.vocabulary.words[words])
-        return frame.sort_values("count", ascending=False, kind="stable", ignore_index=True)
+        says = (evidence - evidence.mean(axis=0)).T
+        return labelled_words(fitted.vocabulary.words[words], counts, says, names, n_topics)
 
     def explain_words(self, doc: object) -> pd.DataFrame:
         return self.explain(doc)

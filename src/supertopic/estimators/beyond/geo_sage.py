@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -64,22 +63,7 @@ class GeoSAGE(FacetedEstimator):
     max_regions: int = 30
     interactions: bool = True
     word_weight: float = 0.3
-    prior: str = "jeffreys"
-    gamma: float = 1.0
-    interaction_gamma: float | None = 10.0
-    background: str = "fitted"
-    unseen: float = 0.1
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
     max_iter: int = 50
-    tol: float = 1e-4
-    max_doc_iter: int = 100
-    doc_tol: float = 1e-2
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     def fit(
         self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None

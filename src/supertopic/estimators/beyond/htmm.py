@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
+from supertopic.checks import check_choice
 from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.known import Known
 from supertopic.emissions.dirichlet import DirichletTopics
@@ -27,7 +28,7 @@ from supertopic.estimators.beyond.sentence_topics import (
     log_topics,
 )
 from supertopic.estimators.beyond.sentences import Rows, gather
-from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.base import Fitting, TopicEstimator
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.fitted.fit import kept, task_of
 from supertopic.fitted.fitted import Fitted, Vocabulary
@@ -40,7 +41,7 @@ from supertopic.priors.dirichlet import DirichletPrior
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class HTMM(TopicEstimator):
+class HTMM(Fitting, TopicEstimator):
     """theta_d ~ Dirichlet(alpha);  a sentence draws its topic from theta_d with probability epsilon, or keeps the last.
 
     All words of a sentence have its topic. The first sentence of a document always draws. The topics of the sentences
@@ -97,13 +98,6 @@ class HTMM(TopicEstimator):
     tol: float = 1e-5
     max_doc_iter: int = 10
     doc_tol: float = 1e-3
-    vectorizer: Any = None
-    n_jobs: int | None = None
-    random_state: Any = 0
-    verbose: int = 0
-    warm_start: bool = False
-    checkpoint: Any = None
-    backend: Any = "threads"
 
     # --- fitting ------------------------------------------------------------------------------------------------
 
@@ -194,8 +188,11 @@ class HTMM(TopicEstimator):
             frame["text"] = rows.sentences
         return frame
 
-    def perplexity(self, X: object, documents: object = None) -> float:  # type: ignore[override]
+    def perplexity(self, X: object, method: str = "completion", documents: object = None, **options: Any) -> float:
         """exp(-log-likelihood per token) of the second half of each document's sentences, given the first half."""
+        check_choice("method", method, ("completion",))
+        if options:
+            raise ValueError(f"{next(iter(options))}: halves of sentences are not drawn, and have no options")
         sentences = self._as_sentences(X, documents)[1]
         fitted = self._now
         with fitted.spec.place.open() as backend:
@@ -205,7 +202,7 @@ class HTMM(TopicEstimator):
 
     def score(self, X: object, y: object = None, documents: object = None) -> float:
         """Log-likelihood per token of the second half of each document's sentences, given the first half."""
-        return -float(np.log(self.perplexity(X, documents)))
+        return -float(np.log(self.perplexity(X, documents=documents)))
 
     def explain(self, doc: object, n_topics: int | None = 3) -> pd.DataFrame:
         """The topic shares of each word of one document: columns sentence, word, count, and topics as in `LDA`.

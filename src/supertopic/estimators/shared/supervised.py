@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -23,9 +23,10 @@ from supertopic.documents.known import Known
 from supertopic.documents.labels import Read, as_table
 from supertopic.documents.streams import Part, Stream, refuse_beside
 from supertopic.emissions.base import make_emission
-from supertopic.estimators.shared.base import TopicEstimator, has_stochastic_engine
+from supertopic.estimators.shared.base import Fitting, TopicEstimator, has_stochastic_engine
 from supertopic.estimators.shared.counts import choose_counts
 from supertopic.estimators.shared.reading.checks import require_whole
+from supertopic.estimators.shared.reading.seed_words import SeedWords
 from supertopic.estimators.shared.results import summaries
 from supertopic.estimators.shared.results.answers import left_out_frame
 from supertopic.estimators.shared.results.effects import effect_line, effect_order, effects_frame, plain_effects
@@ -47,18 +48,22 @@ from supertopic.inference.after.likelihood_words import LikelihoodWords
 from supertopic.inference.after.words import WordStep
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.model import CoefStep, Model
+from supertopic.priors.base import SharePrior
 from supertopic.responses.base import Response, registry
 
 
-class SupervisedEstimator(TopicEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SupervisedEstimator(Fitting, TopicEstimator):
     """Base of estimators with a response."""
 
     takes: ClassVar[tuple[str, ...]] = ()  # names of responses, or kinds of them
     several: ClassVar[bool] = False  # whether y may have several columns
 
-    coefficients_: CoefficientTable
-    supervision_: float
-    counts_: str
+    n_topics: int = field(default=20, kw_only=False)
+    refit: bool = True
+    prevalence: str | Sequence[str] | SharePrior | None = None
+    seed_words: SeedWords | None = None
+    max_iter: int | None = None
 
     @abstractmethod
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
@@ -150,7 +155,7 @@ class SupervisedEstimator(TopicEstimator):
         """Labels and all that is known of documents come with the stream."""
         found = self._survey(stream, labelled=True)
         assert found.labels is not None
-        read, beside = self._read_targets(*found.labels.table()), {"columns": found.columns, "scaling": found.scaling}
+        read, beside = self._targets(*found.labels.table()), {"columns": found.columns, "scaling": found.scaling}
         schema = self._schema(read, found.sample, found.n_documents, **beside)
         read_parts = partial(stream.parts, found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
         schema = self._with_prior(schema, (part.known for part in read_parts()))
@@ -224,7 +229,7 @@ class SupervisedEstimator(TopicEstimator):
             more[:] = np.asarray(list(classes), dtype=object)[:, None]
             table = np.concatenate([table, more])
         total = getattr(self._method(), "total_documents", None)
-        return self._schema(self._read_targets(table, names), corpus, total, **columns)
+        return self._schema(self._targets(table, names), corpus, total, **columns)
 
     # --- what the parameters ask for ----------------------------------------------------------------------------
 
@@ -327,12 +332,20 @@ class SupervisedEstimator(TopicEstimator):
 
     def _read_y(self, y: object, n_documents: int) -> Read:
         table, names = as_table(y, n_documents, type(self).__name__)
-        read = self._read_targets(table, names)
+        read = self._targets(table, names)
         for column, target in zip(read.numbers.T, read.targets, strict=True):
             if np.isnan(column).all():
                 raise ValueError(f"{target.name} is missing for every document; expected some labels")
         Schema(read.targets).response.check(read.column)
         return read
+
+    def _targets(self, table: np.ndarray, names: list[str]) -> Read:
+        if table.shape[1] != 1 and not self.several:
+            what = "labels" if is_classifier(self) else "numbers"
+            raise ValueError(
+                f"y has shape {table.shape}; {type(self).__name__} takes one column of {what}, TopicModel several"
+            )
+        return self._read_targets(table, names)
 
     def check_schema(self, schema: Schema) -> None:
         who, n_targets = type(self).__name__, len(schema.targets)

@@ -32,7 +32,7 @@ class Sums:
         self.doc_topic = np.zeros(first.doc_topic.shape, dtype=np.float32)
         self.gram = np.zeros(first.gram.shape)
         self.inclusion = np.zeros(first.coef.shape)
-        self.sparse = first.coef_prior.name == "laplace"
+        self.sparse = first.coef_prior.sparse
         self.scale: list[float] = []
         self.coef: list[np.ndarray] = []
         self.dispersion: list[np.ndarray] = []

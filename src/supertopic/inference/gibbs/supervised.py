@@ -300,7 +300,7 @@ class SupervisedSampler:
     def without_level(self, draw: SweepDraws) -> np.ndarray:
         """The coefficients less a draw of their level, which the precisions under a Laplace prior depend on."""
         n_level = self.coef_prior.n_level
-        if self.coef_prior.name != "laplace" or not n_level:
+        if not (self.coef_prior.sparse and n_level):
             return self.coef
         coef = self.coef.copy()
         for row in coef:
@@ -425,10 +425,10 @@ def weighted_gram(columns: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 def prior_precision(prior: CoefPrior, coef: np.ndarray, draw: SweepDraws) -> np.ndarray:
     """The prior precisions of the coefficients; under a Laplace prior they are drawn given the coefficients."""
-    if prior.name == "laplace":
+    if prior.sparse:
         mean = 1.0 / (prior.scale * np.maximum(np.abs(coef), 1e-300))
         return draw.inverse_gaussian(np.minimum(mean, 1e300), np.full(coef.shape, prior.scale**-2.0))
-    return np.full(coef.shape, prior.scale**-2.0 if prior.name == "normal" else _FLAT)
+    return np.full(coef.shape, prior.own or _FLAT)
 
 
 def inactive_precision(prior: CoefPrior, shape: tuple[int, ...], draw: SweepDraws) -> np.ndarray:
@@ -436,6 +436,6 @@ def inactive_precision(prior: CoefPrior, shape: tuple[int, ...], draw: SweepDraw
 
     They are drawn from their prior, because a coefficient of zero says nothing about its precision.
     """
-    if prior.name == "laplace":
+    if prior.sparse:
         return 1.0 / draw.gamma(np.ones(shape), np.full(shape, 0.5 * prior.scale**-2.0))
-    return np.full(shape, prior.scale**-2.0 if prior.name == "normal" else _FLAT)
+    return np.full(shape, prior.own or _FLAT)

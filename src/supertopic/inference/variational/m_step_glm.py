@@ -25,7 +25,7 @@ from supertopic.inference.regression import (
     regress,
     solve,
 )
-from supertopic.model import DocumentTerms, Model, State, Stats
+from supertopic.model import DocumentTerms, Model, NoCoefStep, State, Stats
 from supertopic.responses.base import Response
 from supertopic.responses.classes import Softmax
 
@@ -34,7 +34,7 @@ _TURNS, _JOINT_TURNS = 10, 3  # of the M-step in one step of batch inference; of
 _LARGEST = 3000  # coefficients of all classes whose joint covariance is computed
 
 
-class GLMStep:
+class GLMStep(NoCoefStep):
     """First the response's own parameters given the coefficients, then the coefficients.
 
     Where a step sees all documents, and the tokens of a document are alike, the two alternate: that costs little, and
@@ -42,15 +42,7 @@ class GLMStep:
     the normal equations are averaged over steps, and solved once a step.
     """
 
-    monotone = True
-    patience = 1
     sums_equations = True
-
-    def document_terms(self, n_documents: int, n_columns: int) -> DocumentTerms:
-        return DocumentTerms()
-
-    def restore_terms(self, arrays: dict[str, np.ndarray]) -> DocumentTerms:
-        return DocumentTerms()
 
     def update(
         self, model: Model, before: State, after: State, stats: Stats, spread: Spread, terms: DocumentTerms,

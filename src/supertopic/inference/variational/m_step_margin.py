@@ -174,7 +174,7 @@ def fit_margin(
             coef_cov = np.linalg.inv(precision[:, :n_topics, :n_topics])
         turns -= 1
         still = np.allclose(before, dispersion, rtol=_TURN_TOL) and (
-            prior.name != "laplace" or moved <= _SMALLEST * np.abs(coef).max()
+            not prior.sparse or moved <= _SMALLEST * np.abs(coef).max()
         )
         if turns == 0 or still:
             return Margin(start, coef_cov, gram, dispersion)
@@ -182,7 +182,7 @@ def fit_margin(
 
 def _prior_precision(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:
     """(C, n)."""
-    if prior.name != "laplace" or not coef.any():
+    if not (prior.sparse and coef.any()):
         return np.full(coef.shape, prior.scale**-2.0)
     size = np.maximum(np.abs(coef), _SMALLEST * np.abs(coef).max())
     return 1.0 / (prior.scale * size)
@@ -190,7 +190,7 @@ def _prior_precision(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:
 
 def without_smallest(prior: CoefPrior, coef: np.ndarray) -> np.ndarray:
     """Under a Laplace prior, coefficients that are on their way to zero are zero."""
-    if prior.name != "laplace":
+    if not prior.sparse:
         return coef
     return np.where(np.abs(coef) > _SMALLEST * np.abs(coef).max(initial=0.0), coef, 0.0)
 

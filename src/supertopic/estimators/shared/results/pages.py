@@ -53,8 +53,15 @@ def finish_pages(classes: Iterable[type]) -> None:
             cls.__doc__ = done[name]
         init = cls.__dict__.get("__init__")
         if inspect.isfunction(init):
-            given = inspect.signature(init)
-            init.__signature__ = LinedSignature(list(given.parameters.values()))  # type: ignore[attr-defined]
+            told = [name for entry in entries(cls.__doc__ or "", "Parameters") for name in entry.names]
+            given = inspect.signature(init).parameters.values()
+            init.__signature__ = LinedSignature(sorted(given, key=lambda one: _place_in(told, one)))  # type: ignore[attr-defined]
+
+
+def _place_in(told: list[str], one: inspect.Parameter) -> tuple[int, int]:
+    """Parameters by name stand in the order of the docstring."""
+    by_name = one.kind is one.KEYWORD_ONLY and one.name in told
+    return int(one.kind), told.index(one.name) if by_name else 0
 
 
 def _complete(name: str, known: Mapping[str, type], done: dict[str, str]) -> str:
