@@ -6,6 +6,16 @@ MUTANTS = [
     *mutants_of(
         "inference/after/calibration.py",
         (
+            "gain.sum() > -np.sqrt(noise @ noise)",
+            "gain.sum() > 0",
+            "test_cross_fit.py::test_an_epoch_is_as_good_as_the_best_within_the_noise_of_its_labels",
+        ),
+        (
+            "np.unique(together, return_inverse=True)[1]",
+            "np.arange(len(gain))",
+            "test_cross_fit.py::test_an_epoch_is_as_good_as_the_best_within_the_noise_of_its_labels",
+        ),
+        (
             "best[:n_columns] - steepness * level",
             "best[:n_columns]",
             "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
