@@ -116,6 +116,22 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "fitted/effects.py",
+        (
+            "coef[:, :n_topics] = own + level[:, None]",
+            "coef[:, :n_topics] = own",
+            "test_found_again.py::test_effects_have_the_spread_of_what_other_fits_predict",
+        ),
+    ),
+    *mutants_of(
+        "fitted/refits.py",
+        (
+            "seed + 1 + number",
+            "seed",
+            "test_found_again.py::test_refits_draw_documents_again_and_take_other_seeds",
+        ),
+    ),
+    *mutants_of(
         "inference/after/splits.py",
         (
             "np.argmin(filled @ table[one])",

@@ -70,6 +70,7 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
         members = members.moved(fitted.n_topics, line.slope, line.intercept, line.beside)
     fitted = replace(fitted, state=replace(state, coef=coef.astype(np.float32), **learned), members=members)
     fitted = fitted.with_certainty(coef_cov=robust_covariance(fitted, part, training.groups_of(rows)))
+    fitted = replace(fitted, others=found.coef.others(line.slope))
     fitted = fitted.with_certainty(topic_error=found.coef.widening(fitted, line.slope))
     unseen = Unseen(rows, found.fold, y, score, moment, training.corpus.lengths[rows], training.groups_of(rows))
     return with_levels(fitted, unseen), replace(found, score=score, moment=moment)

@@ -18,7 +18,7 @@ import numpy as np
 
 from supertopic.fitted.certainty.topic_errors import similarity, widening
 from supertopic.fitted.fit import fit
-from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.fitted import Fitted, Others
 from supertopic.fitted.side_by_side import fit_side_by_side
 from supertopic.fitted.training import Training
 from supertopic.inference.after.splits import Split, parts_at_random, splits_of_parts
@@ -134,6 +134,11 @@ class FoldCoefficients:
         self.coef[fold.number, :, : len(order)] = unit[:, None] * state.coef[:, order]
         self.similar[fold.number] = similarity(own.weights, theirs[:, order])
         return order
+
+    def others(self, slope: np.ndarray | float = 1.0) -> Others:
+        """The fits without a fold, as the whole fit keeps them."""
+        coef = np.reshape(slope, (-1, 1)) * self.coef
+        return Others(coef.astype(np.float32), self.similar.astype(np.float32))
 
     def widening(self, fitted: Fitted, slope: np.ndarray | float = 1.0) -> np.ndarray:
         """(C,) what the errors of the whole fit's coefficients are multiplied with.

@@ -79,7 +79,7 @@ class HonestCoefficients:
                 rest = training.rows(one.rest[aside[one.rest]])
                 among = shares_without_y(one.fit, rest)
                 coef.take(one, _regress(one.fit, rest, among, np.ones(len(rest.y), dtype=bool)))
-            fitted = fitted.with_certainty(topic_error=coef.widening(fitted))
+            fitted = replace(fitted, others=coef.others()).with_certainty(topic_error=coef.widening(fitted))
         unseen = Unseen(np.flatnonzero(aside), fold, given.y, score, moment, given.corpus.lengths, groups)
         return with_levels(fitted, unseen)
 
