@@ -124,6 +124,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/after/class_sets.py",
+        (
+            "own = [codes == c for c in range(chances.shape[1])]",
+            "own = [codes >= 0 for c in range(chances.shape[1])]",
+            "test_class_sets.py::test_sets_by_class_by_hand",
+        ),
+    ),
+    *mutants_of(
         "fitted/refits.py",
         (
             "seed + 1 + number",

@@ -90,6 +90,7 @@ ARRAYS = {
     "others.similar": Shape("aK", _SINGLE, least=-1.0),
     "left_out.rows": Shape("l", _WHOLE, least=0.0),
     "left_out.fold": Shape("l", _WHOLE, least=0.0),
+    "left_out.group": Shape("l", _WHOLE),
     "left_out.y": Shape("lM", finite=False),
     "left_out.means": Shape("lB", _SINGLE),
     "certainty.figures": Shape("Mf", finite=False),

@@ -122,6 +122,7 @@ class LeftOut:
 
     rows: np.ndarray  # (n,) which of the training documents
     fold: np.ndarray  # (n,)
+    group: np.ndarray  # (n,) who they belong to: each to itself where nobody has said
     y: np.ndarray  # (n, M) numbers, and places of classes; NaN where missing
     means: np.ndarray  # (n, B) of each response after the other: E[y], or the probabilities of its classes
 

@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from supertopic.documents.corpus import Corpus
-from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short, warn_few, with_groups
+from supertopic.fitted.certainty.folds import (
+    FoldCoefficients,
+    classes_of,
+    fold_fits,
+    folds_of,
+    short,
+    warn_few,
+    with_groups,
+)
 from supertopic.fitted.certainty.levels import Unseen, with_levels
 from supertopic.fitted.certainty.robust import robust_covariance
 from supertopic.fitted.fitted import Fitted
@@ -45,7 +53,7 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     Also the documents with corrected linear predictors; None where they are too few to be cut into folds. A warning
     says where they are too few for as many folds as were asked for.
     """
-    splits = folds_of(training, n_folds, seed)
+    splits = folds_of(training, n_folds, seed, classes_of(fitted, training))
     fitted = with_groups(fitted, training)
     warn_few(int(training.labelled.sum()), n_folds, splits)
     if splits is None:

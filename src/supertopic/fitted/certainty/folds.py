@@ -44,11 +44,17 @@ class Fold:
     fit: Fitted
 
 
-def folds_of(training: Training, n_folds: int, seed: int) -> list[Split] | None:
+def classes_of(fitted: Fitted, training: Training) -> np.ndarray | None:
+    """(D,) the class of each document, of which folds have alike many; None where y is no single column of classes."""
+    targets = fitted.spec.schema.targets
+    return training.y.reshape(-1) if len(targets) == 1 and targets[0].classes is not None else None
+
+
+def folds_of(training: Training, n_folds: int, seed: int, classes: np.ndarray | None = None) -> list[Split] | None:
     """The labelled documents in folds; those without a label are in every fit, or (`times=`) in those after them.
 
     Documents that belong together are in one fold. Few labels, or groups, have fewer folds, so that each has `LEAST`
-    labels; None where not even two have.
+    labels; None where not even two have. With classes (D,), folds have alike many of each.
     """
     labelled, belonging = np.flatnonzero(training.labelled), training.belonging
     n_folds = min(n_folds, len(labelled) // LEAST)
@@ -58,9 +64,10 @@ def folds_of(training: Training, n_folds: int, seed: int) -> list[Split] | None:
         return None
     generator = np.random.default_rng([seed, 7])
     if belonging is not None:
-        return belonging.splits(labelled, n_folds, generator)
+        return belonging.splits(labelled, n_folds, generator, classes)
     part = np.full(len(training.y), -1)
-    part[labelled] = parts_at_random(labelled, n_folds, generator)
+    kinds = None if classes is None else classes[labelled]
+    part[labelled] = parts_at_random(labelled, n_folds, generator, kinds)
     return splits_of_parts(part)
 
 
