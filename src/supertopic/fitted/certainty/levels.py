@@ -78,8 +78,8 @@ def left_out(
     """Means of documents that are left out, as a Fitted keeps them."""
     columns = np.hstack([one.reshape(len(rows), -1) for one in means]).astype(np.float32)
     group = np.arange(len(rows)) if groups is None else groups
-    codes = [one.astype(np.int32) for one in (fold, group)]
-    return LeftOut(rows.astype(np.int64), *codes, y.reshape(len(rows), -1), columns)
+    fold, group = fold.astype(np.int32), group.astype(np.int32)
+    return LeftOut(rows.astype(np.int64), fold, group, y.reshape(len(rows), -1), columns)
 
 
 def _levels(
