@@ -37,14 +37,7 @@ _LEAST_MEAN = 1e-250  # of a prediction that intervals are made for
 
 
 class Positive(Response, ABC):
-    """The base of all: y > 0, with a shape and a scale.
-
-    Where the shape k enters the log-density as in an exponential family,
-
-        E[log p(u | s)] = log_norm(k) + k·statistic(u, s) + rest(u)
-
-    a subclass gives these three, and two sums over documents hold all there is to know of k. Weibull differs.
-    """
+    """The base of all: y > 0, with a shape and a scale."""
 
     kind = "number"
     lowest = 0.0
@@ -74,17 +67,12 @@ class Positive(Response, ABC):
         return np.array([1.0, labels.moments.mean])
 
     @abstractmethod
-    def _log_norm(self, shape: float) -> float: ...
-
-    @abstractmethod
-    def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray: ...
-
-    @abstractmethod
-    def _rest(self, u: np.ndarray) -> np.ndarray: ...
-
     def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
         """(D,) E[log p(u | s)]."""
-        return self._log_norm(shape) + shape * self._statistic(u, score, moment) + self._rest(u)
+
+    @abstractmethod
+    def _best_log_shape(self, mean: np.ndarray, now: float) -> float:
+        """From the summary per unit of weight; no farther from `now` than a search reaches."""
 
     def _doubt(self, score: np.ndarray, moment: np.ndarray) -> np.ndarray:
         """(D,) Var_s[E[y | s]] / E[y]²: what is not known of the mean."""
@@ -95,22 +83,11 @@ class Positive(Response, ABC):
         (density,) = only_known(y, self._density(y / scale, score[:, 0], moment[:, 0], shape) - np.log(scale))
         return density
 
-    def summarise(
-        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
-    ) -> np.ndarray:
-        """(sum_d w, sum_d w·statistic)."""
-        y, weight, score, moment = only_labelled(y, weight, score, moment)
-        return np.array([weight.sum(), weight @ self._statistic(y / dispersion[1], score[:, 0], moment[:, 0])])
-
     def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
         if summary[0] == 0:
             return dispersion
         best = self._best_log_shape(summary / summary[0], dispersion[0])
         return np.array([part_of_the_way(dispersion[0], best, rate, *self.ranges[0]), dispersion[1]])
-
-    def _best_log_shape(self, mean: np.ndarray, now: float) -> float:
-        """From the summary per unit of weight; no farther from `now` than a search reaches."""
-        return highest(lambda shape: self._log_norm(shape) + shape * mean[1], now)
 
     def draw_dispersion(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
@@ -123,7 +100,38 @@ class Positive(Response, ABC):
         return np.array([draw_log_normal(draw, likelihood, dispersion[0], *self.ranges[0]), dispersion[1]])
 
 
-class _Delta(Positive):
+class _Family(Positive):
+    """The shape k enters the log-density as in an exponential family:
+
+        E[log p(u | s)] = log_norm(k) + k·statistic(u, s) + rest(u)
+
+    A subclass gives these three, and two sums over documents hold all there is to know of k.
+    """
+
+    @abstractmethod
+    def _log_norm(self, shape: float) -> float: ...
+
+    @abstractmethod
+    def _statistic(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray) -> np.ndarray: ...
+
+    @abstractmethod
+    def _rest(self, u: np.ndarray) -> np.ndarray: ...
+
+    def _density(self, u: np.ndarray, score: np.ndarray, moment: np.ndarray, shape: float) -> np.ndarray:
+        return self._log_norm(shape) + shape * self._statistic(u, score, moment) + self._rest(u)
+
+    def summarise(
+        self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
+    ) -> np.ndarray:
+        """(sum_d w, sum_d w·statistic)."""
+        y, weight, score, moment = only_labelled(y, weight, score, moment)
+        return np.array([weight.sum(), weight @ self._statistic(y / dispersion[1], score[:, 0], moment[:, 0])])
+
+    def _best_log_shape(self, mean: np.ndarray, now: float) -> float:
+        return highest(lambda shape: self._log_norm(shape) + shape * mean[1], now)
+
+
+class _Delta(_Family):
     """The delta method, from l(s) = statistic(u, s) at a known s and its first two derivatives in s."""
 
     is_product = np.zeros(1, dtype=bool)
@@ -163,7 +171,7 @@ class _Delta(Positive):
         return np.array([0.0 if self.link == "log" else 1.0])  # the mean of u is 1
 
 
-class Gamma(Positive):
+class Gamma(_Family):
     """u ~ Gamma(shape, mean exp(s)):  log p = shape (log shape - s - u exp(-s)) + (shape - 1) log u - log Gamma(shape).
 
     A product column in -s: slope = shape, curvature = shape·u. With `link="canonical"`, mean 1/s: `CanonicalGamma`.
