@@ -84,6 +84,25 @@ def outcomes_of(estimator: Any, corpus: Corpus, y: Any, covariates: Any, embeddi
     return Outcomes()
 
 
+def described(estimator: Any) -> list[dict[str, Any]]:
+    """The outcomes of a fitted estimator as `responses.js` takes them, without documents."""
+    fitted, schema = estimator.fitted_, estimator.fitted_.spec.schema
+    if schema.targets:
+        parts = [describe_response(fitted, place, *one) for place, one in enumerate(fitted.spec.parts)]
+        if schema.one_against_rest:
+            return [_facts("class", "class", schema.classes, parts)]
+        kinds = ["number" if one.classes is None else "class" for one in schema.targets]
+        given = zip(schema.targets, kinds, parts, strict=True)
+        return [_facts(target.name, kind, target.classes, [part]) for target, kind, part in given]
+    if schema.classes is None:
+        return []
+    return [_facts("class", "class", schema.classes, [])]
+
+
+def _facts(name: str, kind: str, classes: np.ndarray | None, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "classes": [] if classes is None else classes.tolist(), "parts": parts}
+
+
 def _of_posterior(estimator: Any, corpus: Corpus, y: Any) -> Outcomes:
     """Classes whose probabilities the model gives itself."""
     chances = np.asarray(estimator.predict_proba(corpus))
@@ -100,7 +119,7 @@ def _of_responses(estimator: Any, corpus: Corpus, y: Any, given: dict[str, Any])
     schema = fitted.spec.schema
     known = Known.of(n_documents, embeddings=given["embeddings"])
     found = predict(fitted, corpus, schema.encode(given["covariates"], known))
-    parts = [_describe(fitted, place, target, part) for place, (target, part) in enumerate(fitted.spec.parts)]
+    parts = [describe_response(fitted, place, target, part) for place, (target, part) in enumerate(fitted.spec.parts)]
     score, shares = found.scores.score, np.asarray(found.scores.mean_topics, dtype=np.float64)
     if schema.one_against_rest:
         codes = _codes(y, n_documents, schema.classes)
@@ -132,7 +151,7 @@ def _codes(y: Any, n_documents: int, classes: np.ndarray) -> np.ndarray:
     return as_codes(as_table(y, n_documents, "report")[0][:, 0], "report", classes)[0]
 
 
-def _describe(fitted: Fitted, place: int, target: Target, part: Part) -> dict[str, Any]:
+def describe_response(fitted: Fitted, place: int, target: Target, part: Part) -> dict[str, Any]:
     """A response as `responses.js` takes it."""
     scaling, scale = fitted.certainty.scaling, scale_of(fitted, place)
     return {

@@ -185,7 +185,7 @@ def _add_effects(payload: Payload, estimator: TopicEstimator, scores: np.ndarray
         "intercept": found.intercept.tolist(),
         "origin": found.origin.tolist(),
         "unit": found.unit.tolist(),
-        "covariates": _covariates(fitted),
+        "covariates": typed_covariates(fitted),
         "kinds": kinds_of(fitted),
         "quantiles": [100 * given.low, 100 * given.high],
     }
@@ -204,7 +204,7 @@ def _add_effects(payload: Payload, estimator: TopicEstimator, scores: np.ndarray
             payload.arrays[name] = np.atleast_2d(np.asarray(getattr(estimator, attribute), dtype=np.float64))
 
 
-def _covariates(fitted: Fitted) -> list[dict[str, Any]]:
+def typed_covariates(fitted: Fitted) -> list[dict[str, Any]]:
     """Mean and coefficients of the covariates, by which typed numbers change a prediction."""
     scaling = fitted.spec.schema.scaling
     inner = covariate_coef(fitted)[:, : len(scaling.mean)] * scaling.factor
