@@ -95,3 +95,22 @@ def test_claims_hold_if_they_hold_in_every_row(change, holds):
 def test_the_calibration_error_by_hand():
     chances, right = np.array([0.9, 0.6, 0.8, 0.5]), np.array([True, False, True, True])
     assert calibration_error(chances, right, bins=2) == pytest.approx(0.5 * abs(0.55 - 0.5) + 0.5 * abs(0.85 - 1.0))
+
+
+def test_the_table_of_stability_compares_seeds_and_samples():
+    from experiments.stability import Found, claims_of, compared
+
+    given = []
+
+    def way(split, seed):
+        given.append((len(split[1]), seed))
+        return Found(np.roll(np.eye(3, 6), seed, axis=1)[:, :6], 0.1 * seed, 0.4, 0.2)
+
+    y = np.arange(10.0)
+    r2, seeds, samples, largest, npmi = compared(way, (np.zeros((10, 4)), y, None, None), 2)
+    assert given == [(10, 0), (10, 1), (8, 0), (8, 1)]
+    assert (r2, largest, npmi) == (pytest.approx(0.05), pytest.approx(0.4), pytest.approx(0.2))
+    assert seeds == samples == pytest.approx(2 / 3)  # two of three topics are the same
+    rows = [["a", '"pc"', 0.5, 0.9, 0.7, 0.4, 0.1], ["b", '"pc"', 0.5, 0.7, 0.7, 0.4, 0.1]]
+    rows += [["a", "LDA", 0.4, 0.9, 0.9, 0.4, 0.1], ["b", "LDA", 0.4, 0.9, 0.9, 0.4, 0.106]]
+    assert list(claims_of(rows).values()) == [True, False, True, False, True]
