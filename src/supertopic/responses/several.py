@@ -21,6 +21,10 @@ class Part:
     numbers: slice  # of the dispersion
     sums: slice  # of the summary that the dispersion comes from
 
+    def own(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Its labels, and its columns of the other two."""
+        return y[:, self.label], score[:, self.columns], moment[:, self.columns]
+
 
 class Several(Response):
     """y (D, M) has one column per response; a document may lack some of the labels."""
@@ -94,78 +98,46 @@ class Several(Response):
     def slope_and_curvature(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        found = [
-            part.response.slope_and_curvature(
-                y[:, part.label], score[:, part.columns], moment[:, part.columns], dispersion[part.numbers]
-            )
-            for part in self.parts()
-        ]
-        return np.hstack([slope for slope, _ in found]), np.hstack([curvature for _, curvature in found])
+        of = [p.response.slope_and_curvature(*p.own(y, score, moment), dispersion[p.numbers]) for p in self.parts()]
+        return np.hstack([slope for slope, _ in of]), np.hstack([curvature for _, curvature in of])
 
     def log_density(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        densities = [
-            part.response.log_density(
-                y[:, part.label], score[:, part.columns], moment[:, part.columns], dispersion[part.numbers]
-            )
-            for part in self.parts()
-        ]
-        return np.sum(densities, axis=0)
+        of = [p.response.log_density(*p.own(y, score, moment), dispersion[p.numbers]) for p in self.parts()]
+        return np.sum(of, axis=0)
 
     def information(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
-        found = [
-            part.response.information(
-                y[:, part.label], score[:, part.columns], moment[:, part.columns], dispersion[part.numbers]
-            )
-            for part in self.parts()
-        ]
-        return np.hstack(found)
+        of = [p.response.information(*p.own(y, score, moment), dispersion[p.numbers]) for p in self.parts()]
+        return np.hstack(of)
 
     def summarise(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
     ) -> np.ndarray:
-        return self._summaries("summarise", y, score, moment, weight, dispersion)
+        of = [p.response.summarise(*p.own(y, score, moment), weight, dispersion[p.numbers]) for p in self.parts()]
+        return np.concatenate(of)
 
     def summarise_at_mean(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray
     ) -> np.ndarray:
-        return self._summaries("summarise_at_mean", y, score, moment, weight, dispersion)
-
-    def _summaries(
-        self, method: str, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray,
-        dispersion: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
-        """What a method of this name sums up for each response, one after the other."""
-        found = []
-        for part in self.parts():
-            given = (
-                y[:, part.label],
-                score[:, part.columns],
-                moment[:, part.columns],
-                weight,
-                dispersion[part.numbers],
-            )
-            found.append(getattr(part.response, method)(*given))
-        return np.concatenate(found)
+        of = [
+            p.response.summarise_at_mean(*p.own(y, score, moment), weight, dispersion[p.numbers]) for p in self.parts()
+        ]
+        return np.concatenate(of)
 
     def level(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         return np.concatenate([part.response.level(before[part.numbers], after[part.numbers]) for part in self.parts()])
 
     def update(self, summary: np.ndarray, dispersion: np.ndarray, rate: float) -> np.ndarray:
-        updated = [part.response.update(summary[part.sums], dispersion[part.numbers], rate) for part in self.parts()]
-        return np.concatenate(updated)
+        return np.concatenate([p.response.update(summary[p.sums], dispersion[p.numbers], rate) for p in self.parts()])
 
     def fit_dispersion(
         self, y: np.ndarray, score: np.ndarray, moment: np.ndarray, weight: np.ndarray, dispersion: np.ndarray,
         rate: float = 1.0,
     ) -> np.ndarray:  # fmt: skip
-        fitted = [
-            part.response.fit_dispersion(
-                y[:, part.label], score[:, part.columns], moment[:, part.columns], weight, dispersion[part.numbers],
-                rate,
-            )
-            for part in self.parts()
-        ]  # fmt: skip
-        return np.concatenate(fitted)
+        of = [
+            p.response.fit_dispersion(*p.own(y, score, moment), weight, dispersion[p.numbers], rate)
+            for p in self.parts()
+        ]
+        return np.concatenate(of)
 
     @property
     def sampled_power(self) -> np.ndarray:
@@ -185,11 +157,11 @@ class Several(Response):
     def augment(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> tuple[np.ndarray, np.ndarray]:
-        drawn = [
-            part.response.augment(y[:, part.label], score[:, part.columns], weight, dispersion[part.numbers], draw)
-            for part in self.parts()
+        of = [
+            p.response.augment(y[:, p.label], score[:, p.columns], weight, dispersion[p.numbers], draw)
+            for p in self.parts()
         ]
-        return np.hstack([slope for slope, _ in drawn]), np.hstack([curvature for _, curvature in drawn])
+        return np.hstack([slope for slope, _ in of]), np.hstack([curvature for _, curvature in of])
 
     def augment_column(
         self, y: np.ndarray, score: np.ndarray, column: int, weight: np.ndarray, draw: Draws
@@ -201,13 +173,11 @@ class Several(Response):
     def draw_dispersion(
         self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray, draw: Draws
     ) -> np.ndarray:
-        drawn = [
-            part.response.draw_dispersion(
-                y[:, part.label], score[:, part.columns], weight, dispersion[part.numbers], draw
-            )
-            for part in self.parts()
+        of = [
+            p.response.draw_dispersion(y[:, p.label], score[:, p.columns], weight, dispersion[p.numbers], draw)
+            for p in self.parts()
         ]
-        return np.concatenate(drawn)
+        return np.concatenate(of)
 
 
 def parts_of(response: Response) -> list[Part]:
