@@ -108,7 +108,7 @@ def show_explanation(model: TopicEstimator, text: str, covariates: object = None
         show(_coloured(model, text, dict(zip(frame["word"], best, strict=True)), colour))
 
 
-def _say_left_out(model: TopicEstimator, text: str, n_words: int = 12) -> None:
+def _say_left_out(model: TopicEstimator, text: str) -> None:
     """Name the words of a text that have no effect: unknown ones, and those that too many training documents have."""
     from supertopic.estimators.shared.results.explanation import unknown_words
 
@@ -117,12 +117,12 @@ def _say_left_out(model: TopicEstimator, text: str, n_words: int = 12) -> None:
     if unknown or ignored:
         say()
     if unknown:
-        say(f"Unknown to the model: {_few(unknown, n_words)}")
+        say(f"Unknown to the model: {_few(unknown)}")
     if ignored:
-        say(f"Left out by the fit (--max-df), since too many documents have them: {_few(ignored, n_words)}")
+        say(f"Left out by the fit (--max-df), since too many documents have them: {_few(ignored)}")
 
 
-def _few(words: list[str], most: int) -> str:
+def _few(words: list[str], most: int = 12) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
@@ -152,7 +152,7 @@ def _prediction(outcome: Outcome, predicted: Any) -> str:
     return f"{name}: {label}" + (f" (probability {sure:.2f})" if sure is not None else "")
 
 
-def _say_contributions(model: TopicEstimator, frame: Any, label: object, covariates: object, n_words: int = 6) -> None:
+def _say_contributions(model: TopicEstimator, frame: Any, label: object, covariates: object) -> None:
     """Print the words with the largest contributions relative to an average document."""
     found = contributions(model, frame, label)
     if found is None:
@@ -163,7 +163,7 @@ def _say_contributions(model: TopicEstimator, frame: Any, label: object, covaria
     say(f"Linear predictor: {by + average:.4g}, {by:+.2g} against an average document. Its words:")
     ranked = sorted(zip(frame["word"], moved, strict=True), key=lambda pair: -abs(pair[1]))
     for name, sign in (("upward", 1), ("downward", -1)):
-        words = [f"{word} {by:+.2g}" for word, by in ranked if sign * by > 0][:n_words]
+        words = [f"{word} {by:+.2g}" for word, by in ranked if sign * by > 0][:6]
         say(f"  {name:8}   {', '.join(words) or '–'}")
     if beside:
         told = ", ".join(f"{name} {value:+.2g}" for name, value in beside.items())

@@ -274,30 +274,30 @@ def as_texts(X: object, *, name: str = "X") -> tuple[list[str], Any | None]:
     return texts, index
 
 
-def warn_empty(corpus: Corpus, what: str = "get the prior mean") -> None:
-    """Warn once with the number of documents without a word; `what` says how they are treated."""
+def warn_empty(corpus: Corpus) -> None:
+    """Warn once with the number of documents without a word."""
     if corpus.n_empty:
         empty = np.flatnonzero(np.diff(corpus.counts.indptr) == 0)
         rows = ", ".join(map(str, empty[:5])) + (", ..." if len(empty) > 5 else "")
         warnings.warn(
-            f"Documents without a word of the vocabulary {what}: "
+            "Documents without a word of the vocabulary get the prior mean: "
             f"{corpus.n_empty} of {corpus.n_documents} (row {rows}).",
             EmptyDocumentWarning,
             stacklevel=3,
         )
 
 
-def require_vocabulary(corpus: Corpus, vocabulary: np.ndarray | None, *, name: str = "X") -> None:
+def require_vocabulary(corpus: Corpus, vocabulary: np.ndarray | None) -> None:
     """Raise if the named columns of the counts are not the words the model was fitted on, in that order."""
     if corpus.vocabulary is None or vocabulary is None:
         return
     mine, theirs = np.asarray(corpus.vocabulary, dtype=object), np.asarray(vocabulary, dtype=object)
     if len(mine) != len(theirs):
-        raise ValueError(f"{name} has a vocabulary of {len(mine)} words, but the model has one of {len(theirs)}.")
+        raise ValueError(f"X has a vocabulary of {len(mine)} words, but the model has one of {len(theirs)}.")
     differ = np.flatnonzero(mine != theirs)
     if len(differ):
         k = differ[0]
-        raise ValueError(f"{name} has another vocabulary than the model: column {k} is {mine[k]!r}, not {theirs[k]!r}.")
+        raise ValueError(f"X has another vocabulary than the model: column {k} is {mine[k]!r}, not {theirs[k]!r}.")
 
 
 def _from_texts(X: object, vectorizer: Any | None, name: str) -> Corpus:

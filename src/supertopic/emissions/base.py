@@ -85,11 +85,8 @@ def registry() -> dict[str, type[Emission]]:
     return dict(_REGISTRY)
 
 
-def make_emission(
-    name: str, *, topic_word_prior: float, collapsed: bool = False, seeds: Seeds | None = None
-) -> Emission:
+def make_emission(name: str, *, topic_word_prior: float, collapsed: bool = False) -> Emission:
     """The emission of that name; ValueError in one sentence when there is none."""
     if not isinstance(name, str) or name not in _REGISTRY:
         raise ValueError(f"emission: got {name!r}, expected {' or '.join(map(repr, _REGISTRY))}")
-    found = _REGISTRY[name].make(topic_word_prior=topic_word_prior, collapsed=collapsed)
-    return found if seeds is None else found.seeded(seeds)
+    return _REGISTRY[name].make(topic_word_prior=topic_word_prior, collapsed=collapsed)

@@ -123,6 +123,6 @@ def topic_histogram(documents: layout.Documents, n_topics: int, n_documents: int
     return histogram
 
 
-def _fixed_ranges(n: int, parts: int = 32) -> list[tuple[int, int]]:
-    cuts = np.linspace(0, n, min(parts, max(n, 1)) + 1).astype(int)
+def _fixed_ranges(n: int) -> list[tuple[int, int]]:
+    cuts = np.linspace(0, n, min(32, max(n, 1)) + 1).astype(int)
     return [(int(a), int(b)) for a, b in pairwise(cuts)]
