@@ -42,12 +42,9 @@ class Checkpoint:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        every_seconds: float = 30.0,
-        *,
+        self, path: str | os.PathLike[str], every_seconds: float = 30.0, *,
         fingerprint: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.path = os.path.realpath(path)  # the file that a link leads to is written and removed, and the link stays
         if not os.path.isdir(os.path.dirname(self.path)):
             raise ValueError(f"checkpoint: the folder of {os.fspath(path)} does not exist: create it first")

@@ -93,21 +93,11 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Bunch:
 
 
 def simulate(
-    n_documents: int = 500,
-    n_topics: int = 5,
-    n_words: int = 200,
-    mean_length: float = 80,
-    doc_topic_prior: float | np.ndarray = 0.2,
-    topic_word_prior: float = 0.05,
-    response: str | None = None,
-    coef: np.ndarray | None = None,
-    dispersion: float | None = None,
-    n_classes: int = 3,
-    seed: int = 0,
-    components: np.ndarray | None = None,
-    word_coef: np.ndarray | None = None,
-    by_theta: bool = False,
-) -> Bunch:
+    n_documents: int = 500, n_topics: int = 5, n_words: int = 200, mean_length: float = 80,
+    doc_topic_prior: float | np.ndarray = 0.2, topic_word_prior: float = 0.05, response: str | None = None,
+    coef: np.ndarray | None = None, dispersion: float | None = None, n_classes: int = 3, seed: int = 0,
+    components: np.ndarray | None = None, word_coef: np.ndarray | None = None, by_theta: bool = False,
+) -> Bunch:  # fmt: skip
     """θ_d ~ Dirichlet(α), z_dn ~ θ_d, w_dn ~ φ_z with φ_k ~ Dirichlet(β), and y_d ~ p(y | η·z̄_d + η₂·w_d).
 
     z̄_d are the shares of the topics among the drawn tokens, as in the sLDA paper, not θ_d (unless `by_theta`).

@@ -98,18 +98,10 @@ class TopicSelection:
 
 
 def select_topics(
-    estimator: TopicEstimator,
-    X: object,
-    y: object = None,
-    n_topics: Sequence[int] = (5, 10, 20),
-    *,
-    cv: Any = 5,
-    measures: Iterable[str] | None = None,
-    random_state: int = 0,
-    n_seeds: int = 3,
-    covariates: object = None,
+    estimator: TopicEstimator, X: object, y: object = None, n_topics: Sequence[int] = (5, 10, 20), *, cv: Any = 5,
+    measures: Iterable[str] | None = None, random_state: int = 0, n_seeds: int = 3, covariates: object = None,
     verbose: int = 1,
-) -> TopicSelection:
+) -> TopicSelection:  # fmt: skip
     """Fit an estimator for each K on the same folds, and measure it on the held-out documents.
 
     Parameters

@@ -170,14 +170,9 @@ class LocalOps(Protocol):
         ...
 
     def learner(
-        self,
-        counts: Any,
-        word_topic: np.ndarray,
-        alpha: np.ndarray,
-        batches: list[np.ndarray],
-        beta: float,
+        self, counts: Any, word_topic: np.ndarray, alpha: np.ndarray, batches: list[np.ndarray], beta: float,
         passes: int,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Steps of stochastic collapsed inference: `step(rate)`, expected counts `word_topic` times `scale`."""
         ...
 

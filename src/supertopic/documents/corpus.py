@@ -181,13 +181,9 @@ class Corpus:
 
 
 def as_corpus(
-    X: object,
-    *,
-    vectorizer: Any | None = None,
-    n_features: int | None = None,
-    name: str = "X",
+    X: object, *, vectorizer: Any | None = None, n_features: int | None = None, name: str = "X",
     estimator: object = "model",
-) -> Corpus:
+) -> Corpus:  # fmt: skip
     """Convert documents in any supported format to counts n[d, v]; they are never made dense.
 
     Parameters

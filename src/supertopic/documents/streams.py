@@ -73,20 +73,11 @@ class Stream:
     """
 
     def __init__(
-        self,
-        source: Source,
-        text: str = "text",
-        target: str | None = None,
-        batch_size: int = 1024,
-        *,
-        covariates: Sequence[str] = (),
-        metadata: Sequence[str] = (),
-        groups: str | None = None,
-        times: str | None = None,
-        sample_weight: str | None = None,
-        encoding: str = "utf-8",
+        self, source: Source, text: str = "text", target: str | None = None, batch_size: int = 1024, *,
+        covariates: Sequence[str] = (), metadata: Sequence[str] = (), groups: str | None = None,
+        times: str | None = None, sample_weight: str | None = None, encoding: str = "utf-8",
         n_documents: int | None = None,
-    ):
+    ):  # fmt: skip
         beside: dict[str, Any] = {
             "covariates": _names("covariates", covariates),
             "metadata": _names("metadata", metadata),

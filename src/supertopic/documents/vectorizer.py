@@ -93,19 +93,11 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     table_limit = 2_000_000  # largest number of terms in memory while reading a stream, about 0.4 GB
 
     def __init__(
-        self,
-        *,
-        lowercase: bool = True,
-        stop_words: str | Iterable[str] | None = "auto",
-        min_df: str | float = "auto",
-        max_df: str | float = "auto",
-        max_features: int | None = None,
-        ngram_range: tuple[int, int] = (1, 1),
-        token_pattern: str = TOKEN_PATTERN,
-        tokenizer: str = "unicode",
-        stem: bool | str = False,
+        self, *, lowercase: bool = True, stop_words: str | Iterable[str] | None = "auto", min_df: str | float = "auto",
+        max_df: str | float = "auto", max_features: int | None = None, ngram_range: tuple[int, int] = (1, 1),
+        token_pattern: str = TOKEN_PATTERN, tokenizer: str = "unicode", stem: bool | str = False,
         phrases: bool | float = False,
-    ):
+    ):  # fmt: skip
         self.lowercase = lowercase
         self.stop_words = stop_words
         self.min_df = min_df

@@ -96,14 +96,9 @@ def first_deviations(counts: np.ndarray, background: np.ndarray) -> np.ndarray:
 
 
 def fit_deviations(
-    counts: np.ndarray,
-    prior: SparsePrior,
-    backend: Backend,
-    *,
-    start: Deviations | None = None,
-    max_iter: int = 100,
+    counts: np.ndarray, prior: SparsePrior, backend: Backend, *, start: Deviations | None = None, max_iter: int = 100,
     tol: float = 1e-4,
-) -> Deviations:
+) -> Deviations:  # fmt: skip
     """Turns of background and deviations until F gains less than `tol` per token. F never falls.
 
     A deviation that reaches zero stays zero in all further turns.

@@ -42,14 +42,9 @@ _ROUNDS = 2  # of matching: with the first, then with the mean
 
 
 def online_counts(
-    counts: sp.csr_matrix,
-    n_topics: int,
-    alpha: np.ndarray,
-    seed: int,
-    backend: Backend,
-    n_documents: float | None = None,
-    out: np.ndarray | None = None,
-) -> np.ndarray:
+    counts: sp.csr_matrix, n_topics: int, alpha: np.ndarray, seed: int, backend: Backend,
+    n_documents: float | None = None, out: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
     """Expected counts of words by topic, (V, K) float32, scaled to `n_documents` (those given, by default)."""
     n_all = counts.shape[0]
     rng = np.random.default_rng([seed, 3])

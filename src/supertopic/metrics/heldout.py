@@ -46,15 +46,9 @@ class HeldOut(NamedTuple):
 
 
 def perplexity(
-    model: object,
-    X: object,
-    method: str = "completion",
-    *,
-    n_particles: int = 20,
-    n_samples: int = 100,
-    random_state: int | None = 0,
-    n_jobs: int | None = 1,
-) -> float:
+    model: object, X: object, method: str = "completion", *, n_particles: int = 20, n_samples: int = 100,
+    random_state: int | None = 0, n_jobs: int | None = 1,
+) -> float:  # fmt: skip
     """Perplexity, exp( - sum_d log p(w_d) / sum_d N_d ); lower is better.
 
     Parameters
@@ -89,17 +83,10 @@ def perplexity(
 
 
 def log_likelihood(
-    word_topic: np.ndarray,
-    alpha: np.ndarray | float,
-    counts: Any,
-    method: str = "completion",
-    *,
-    membership: str = "mixed",
-    n_particles: int = 20,
-    n_samples: int = 100,
-    random_state: int | None = 0,
+    word_topic: np.ndarray, alpha: np.ndarray | float, counts: Any, method: str = "completion", *,
+    membership: str = "mixed", n_particles: int = 20, n_samples: int = 100, random_state: int | None = 0,
     n_jobs: int | None = 1,
-) -> HeldOut:
+) -> HeldOut:  # fmt: skip
     """log p(w_d | topics, alpha) of each document's token sequence (no multinomial coefficient), in nats.
 
     Parameters
@@ -210,12 +197,8 @@ def _single_topic(
 
 
 def _completion(
-    word_topic: np.ndarray,
-    alpha: np.ndarray,
-    observed: sp.csr_matrix,
-    heldout: sp.csr_matrix,
-    n_jobs: int | None,
-) -> HeldOut:
+    word_topic: np.ndarray, alpha: np.ndarray, observed: sp.csr_matrix, heldout: sp.csr_matrix, n_jobs: int | None,
+) -> HeldOut:  # fmt: skip
     n_topics, widest = len(alpha), int(np.diff(observed.indptr).max(initial=0))
     log_lik = np.zeros(observed.shape[0])
 
@@ -233,13 +216,8 @@ def _completion(
 
 
 def _left_to_right(
-    word_topic: np.ndarray,
-    alpha: np.ndarray,
-    counts: sp.csr_matrix,
-    n_particles: int,
-    seed: int,
-    n_jobs: int | None,
-) -> HeldOut:
+    word_topic: np.ndarray, alpha: np.ndarray, counts: sp.csr_matrix, n_particles: int, seed: int, n_jobs: int | None,
+) -> HeldOut:  # fmt: skip
     n_topics, (widest, longest) = len(alpha), _extent(counts)
     log_lik = np.zeros(counts.shape[0])
 
@@ -258,13 +236,8 @@ def _left_to_right(
 
 
 def _chib(
-    word_topic: np.ndarray,
-    alpha: np.ndarray,
-    counts: sp.csr_matrix,
-    n_samples: int,
-    seed: int,
-    n_jobs: int | None,
-) -> HeldOut:
+    word_topic: np.ndarray, alpha: np.ndarray, counts: sp.csr_matrix, n_samples: int, seed: int, n_jobs: int | None,
+) -> HeldOut:  # fmt: skip
     n_topics, (widest, longest) = len(alpha), _extent(counts)
     log_lik = np.zeros(counts.shape[0])
 

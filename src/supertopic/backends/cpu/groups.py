@@ -12,11 +12,9 @@ if TYPE_CHECKING:
 
 
 def sweep_groups(
-    backend: Backend,
-    topic_count: np.ndarray,
-    sizes: np.ndarray,
+    backend: Backend, topic_count: np.ndarray, sizes: np.ndarray,
     call: Callable[[int, int, np.ndarray], tuple[Any, ...]],
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Draw the tokens of every document group in every word group once; returns n_k afterwards.
 
     In epoch e, document group i meets word group (i + e) mod G. Tasks that run at once then share no document and no

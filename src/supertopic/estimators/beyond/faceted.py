@@ -91,16 +91,9 @@ class FacetedEstimator(TopicEstimator):
         return FacetPrior(self.prior, self.gamma, self.background, self.unseen, self.interaction_gamma)
 
     def _fit_labels(
-        self,
-        corpus: Corpus,
-        vocabulary: Vocabulary,
-        y: np.ndarray,
-        labels: Labels,
-        design: CellDesign,
-        prior: FacetPrior,
-        known: Known,
-        seed: int | None = None,
-    ) -> tuple[Fitted, FacetedFit[Labels]]:
+        self, corpus: Corpus, vocabulary: Vocabulary, y: np.ndarray, labels: Labels, design: CellDesign,
+        prior: FacetPrior, known: Known, seed: int | None = None,
+    ) -> tuple[Fitted, FacetedFit[Labels]]:  # fmt: skip
         """The part of a fitted model that all these estimators have, and what the engine found.
 
         y : the data that `labels` was made from, for the fingerprint of the checkpoint

@@ -17,17 +17,9 @@ from supertopic.priors.base import Rows, SharePrior
 
 
 def local_step(
-    partition: Partition,
-    backend: Backend,
-    model: Model,
-    state: State,
-    weights: np.ndarray,
-    limits: LocalLimits,
-    terms: DocumentTerms,
-    fresh: bool = True,
-    again: bool = False,
-    out: Room | None = None,
-) -> Stats:
+    partition: Partition, backend: Backend, model: Model, state: State, weights: np.ndarray, limits: LocalLimits,
+    terms: DocumentTerms, fresh: bool = True, again: bool = False, out: Room | None = None,
+) -> Stats:  # fmt: skip
     """Stats of a partition, given the topics' weights (logarithms, for a mixture); `partition.found` is renewed.
 
     Documents start afresh, or from what the last step found; `again` repeats the step, from what was found before it.

@@ -117,13 +117,9 @@ class Estimates:
 
 
 def estimate(
-    features: sp.csr_matrix,
-    y: np.ndarray,
-    weight: np.ndarray,
-    parts: np.ndarray,
-    known: int | None = None,
+    features: sp.csr_matrix, y: np.ndarray, weight: np.ndarray, parts: np.ndarray, known: int | None = None,
     run: Run = in_turn,
-) -> Estimates:
+) -> Estimates:  # fmt: skip
     """Regressions at the penalty that suits the labels left out best, or at the one whose place is `known`.
 
     parts : (D,) 0, 1 or 2: which of the documents are left out together

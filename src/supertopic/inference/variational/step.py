@@ -47,15 +47,9 @@ class Schedule:
 
 
 def take_step(
-    model: Model,
-    state: State,
-    batch: Batch,
-    backend: Backend,
-    limits: LocalLimits,
-    *,
-    n_documents: float | None = None,
-    rate: float = 1.0,
-) -> Step:
+    model: Model, state: State, batch: Batch, backend: Backend, limits: LocalLimits, *,
+    n_documents: float | None = None, rate: float = 1.0,
+) -> Step:  # fmt: skip
     """One statistical step on a batch: topics' expectations, local step, global step.
 
     `n_documents` is the size of the corpus that the batch stands for (itself, by default).
