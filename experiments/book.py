@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import put_section
+from experiments.remarks import REMARKS
 
 _TITLE = "# The papers' tables and figures, ours beside theirs\n"
 FOLDER = Path(__file__).parent
@@ -87,7 +88,8 @@ def carry_out(experiment: Experiment, quick: bool, out: Path) -> Outcome:
     command = f"python -m experiments {experiment.name}{' --quick' if quick else ''}"
     about = f"*`{command}`, {seconds:.0f} s, commit {_commit()}, {datetime.date.today().isoformat()}*"
     drawn = f"\n\n![{experiment.what}](figures/{picture.name})" if outcome.figure is not None else ""
-    text = f"{outcome.markdown()}{drawn}\n\n{about}"
+    remark = f"\n\n{REMARKS[experiment.name]}" if experiment.name in REMARKS else ""
+    text = f"{outcome.markdown()}{drawn}{remark}\n\n{about}"
     put_section(out / "RESULTS.md", _TITLE, f"{experiment.name}: {experiment.what}", text)
     return outcome
 

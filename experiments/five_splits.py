@@ -152,8 +152,8 @@ def five_splits(quick: bool) -> Outcome:
         f"R² of the split left out, or the share of classes that are right; mean ± deviation of {len(splits)}. K = "
         f"{10 if quick else 50}, 5,000 terms by tf-idf of the training documents (restaurants, blogs, "
         "tweets: all terms there are); newsgroups: K = 40, the standard split, five seeds. All settings are defaults; "
-        "`slda.prediction_settings` says what they were chosen on. Linear: a ridge on tf-idf whose penalty is chosen "
-        "by cross-validation, or an SVM with C = 1. NPMI (ten words, training documents) and diversity (25 words) are "
-        "those of one fit's topics, the softmax's on newsgroups."
+        "`slda.prediction_constrained` says what they were chosen on. Linear: a ridge on tf-idf whose penalty is "
+        "chosen by cross-validation, or an SVM with C = 1. NPMI (ten words, training documents) and diversity (25 "
+        "words) are those of one fit's topics, the softmax's on newsgroups."
     )
     return Outcome(["corpus", *columns, "NPMI", "diversity"], rows, note, None, {} if quick else _claims(means))

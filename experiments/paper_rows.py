@@ -97,7 +97,8 @@ ROWS = [
     Row(
         "sLDA", "fig. 1", "topics along their coefficients", "picture", "slda.figure1",
         lambda kept: f"coefficients from {min(_etas(kept)):.2f} to {max(_etas(kept)):.2f}",
-        if_holds("slda.figure1", "the ends lie more than ten standard errors apart"), "the picture's form",
+        if_holds("slda.figure1", "the ends lie more than ten standard errors apart", but=PARTLY),
+        "the same picture; errors hold those of the topics, and the ends lie three of them apart",
     ),
     Row(
         "MedLDA", "fig. 2, 3", "classes grouped, profiles sharper", "picture", "medlda.figure2",

@@ -101,7 +101,7 @@ def prediction_constrained(quick: bool) -> Outcome:
         f"K = {n_topics}, 5,000 terms by tf-idf, one test set each (movie reviews: fold 0); five seeds of "
         "prediction-constrained fits (mean ± deviation), one of the others. All settings are defaults. The first of "
         "those inside the engine (rate, patience) were tried on these corpora with the test scores in sight; "
-        "`slda.prediction_settings` says what the later ones were chosen on. Seconds are processor time of one core, "
+        "below is what the later ones were chosen on. Seconds are processor time of one core, "
         "of one fit each, in this order. Cross-validation chooses the ridge's penalty."
     )
     return Outcome(["corpus", *MODELS, "ridge, tf-idf", "seconds"], rows, note, None, claims)

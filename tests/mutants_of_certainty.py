@@ -6,6 +6,16 @@ MUTANTS = [
     *mutants_of(
         "inference/after/calibration.py",
         (
+            "gain.sum() > -np.sqrt(noise @ noise)",
+            "gain.sum() > 0",
+            "test_cross_fit.py::test_an_epoch_is_as_good_as_the_best_within_the_noise_of_its_labels",
+        ),
+        (
+            "np.unique(together, return_inverse=True)[1]",
+            "np.arange(len(gain))",
+            "test_cross_fit.py::test_an_epoch_is_as_good_as_the_best_within_the_noise_of_its_labels",
+        ),
+        (
             "best[:n_columns] - steepness * level",
             "best[:n_columns]",
             "test_cross_fit.py::test_predictors_that_are_too_bold_are_drawn_in",
@@ -106,6 +116,30 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "fitted/effects.py",
+        (
+            "coef[:, :n_topics] = own + level[:, None]",
+            "coef[:, :n_topics] = own",
+            "test_found_again.py::test_effects_have_the_spread_of_what_other_fits_predict",
+        ),
+    ),
+    *mutants_of(
+        "inference/after/class_sets.py",
+        (
+            "own = [codes == c for c in range(chances.shape[1])]",
+            "own = [codes >= 0 for c in range(chances.shape[1])]",
+            "test_class_sets.py::test_sets_by_class_by_hand",
+        ),
+    ),
+    *mutants_of(
+        "fitted/refits.py",
+        (
+            "seed + 1 + number",
+            "seed",
+            "test_found_again.py::test_refits_draw_documents_again_and_take_other_seeds",
+        ),
+    ),
+    *mutants_of(
         "inference/after/splits.py",
         (
             "np.argmin(filled @ table[one])",
@@ -181,11 +215,6 @@ MUTANTS = [
     *mutants_of(
         "responses/interval_scale.py",
         (
-            "levels_at(distances(np.array(level)) * scale.of(features_of(score, lengths)))",
-            "np.full(len(score), level)",
-            "test_interval_scale.py::test_intervals_of_a_fit_are_wider_where_noise_is",
-        ),
-        (
             "- basis @ values)[:, None]",
             ")[:, None]",
             "test_interval_scale.py::test_the_scale_is_found",
@@ -193,6 +222,11 @@ MUTANTS = [
     ),
     *mutants_of(
         "fitted/certainty/levels.py",
+        (
+            "levels_at(distances(np.array(found)) * scale.of(_features(score, lengths)))",
+            "np.full(len(score), found)",
+            "test_interval_scale.py::test_intervals_of_a_fit_are_wider_where_noise_is",
+        ),
         (
             "(found if scale.is_one else levels_at(over))",
             "found",

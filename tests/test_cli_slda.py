@@ -90,18 +90,18 @@ def test_topics_are_sorted_by_their_effect(number, classes):
     model = supertopic.load(number)
     effects = model.effects().set_index("topic")
     lines = run("topics", number, "--words", 3).stdout.splitlines()
-    assert lines[0].split() == ["topic", "share", "effect", "90", "%", "interval", "words"]
+    assert lines[0].split() == ["topic", "share", "effect", "90", "%", "interval", "again", "words"]
     rows = [line.replace("−", "-").split() for line in lines[2:]]
     assert [int(row[0]) for row in rows] == effects.index.tolist()
     best = effects.iloc[0]
     for place, name in ((2, "effect"), (3, "lower"), (5, "upper")):
         assert float(rows[0][place]) == pytest.approx(best[name], rel=0.06)
-    assert rows[0][6].rstrip(",") in MONEY
+    assert rows[0][6] == f"{model.effects()['found_again'][0]:.0%}" and rows[0][7].rstrip(",") in MONEY
     for k, topic in enumerate(json.loads(run("topics", number, "--json").stdout)):
         assert topic["coef"] == pytest.approx(model.coef_[k]) and topic["coef_std"] == pytest.approx(model.coef_std_[k])
         assert topic["effect"] == pytest.approx(effects["effect"][k])
     tidy = pd.read_csv(io.StringIO(run("topics", number, "--csv").stdout))
-    figures = ["effect", "effect_lower", "effect_upper", "coef", "coef_std"]
+    figures = ["effect", "effect_lower", "effect_upper", "coef", "coef_std", "found_again"]
     assert list(tidy) == ["topic", "share", *figures, "rank", "word", "probability"]
     assert tidy.drop_duplicates("topic")["coef"].to_numpy() == pytest.approx(model.coef_)
     header = run("topics", classes).stdout.splitlines()[0]

@@ -18,7 +18,7 @@ from supertopic.fitted.fit import fit
 from supertopic.fitted.predict import scores_of, users_dispersion
 from supertopic.fitted.training import Training
 from supertopic.inference.after import calibration
-from supertopic.inference.after.calibration import Calibration, calibrate, told_apart
+from supertopic.inference.after.calibration import Calibration, as_well, calibrate, told_apart
 from supertopic.inference.after.known_scores import KnownScores
 from supertopic.inference.after.splits import splits_of_parts
 from supertopic.inference.design import shifted
@@ -88,7 +88,11 @@ def test_grades_that_nobody_has_do_not_hold_up_the_calibration(monkeypatch):
     assert len(turns) < 20
 
 
-def test_classes_are_judged_by_how_well_they_are_told_apart():
+def told(response, y, weight, *given):
+    return told_apart(response, y, weight, *given).sum() / weight.sum()
+
+
+def test_classes_are_judged_by_how_well_they_are_told():
     """Scores three times too bold tell the same; noise among them tells less, however timid they are made."""
     s, weight = RNG.normal(size=(1000, 1)), np.ones(1000)
     noisy = s + RNG.normal(size=s.shape)
@@ -96,17 +100,15 @@ def test_classes_are_judged_by_how_well_they_are_told_apart():
     for name, y in {"logit": number > 0, "ordinal": np.digitize(number, [-0.5, 0.7])}.items():
         response, y = registry()[name](3 if name == "ordinal" else 2), y.astype(float)
         cuts = response.start(response.describe(y, weight))
-        best = told_apart(response, y, weight, s, cuts)
-        assert told_apart(response, y, weight, 9 * s, cuts) == pytest.approx(
-            told_apart(response, y, weight, 3 * s, cuts), abs=1e-3
-        )
-        assert told_apart(response, y, weight, 3 * s, cuts) >= best - 1e-3
-        assert told_apart(response, y, weight, 3 * noisy, cuts) < best - 0.05
+        best = told(response, y, weight, s, cuts)
+        assert told(response, y, weight, 9 * s, cuts) == pytest.approx(told(response, y, weight, 3 * s, cuts), abs=1e-3)
+        assert told(response, y, weight, 3 * s, cuts) >= best - 1e-3
+        assert told(response, y, weight, 3 * noisy, cuts) < best - 0.05
         raw = response.log_density(y, 9 * s, 81 * s**2, cuts).mean()
-        assert raw < told_apart(response, y, weight, 0.5 * noisy, cuts) < told_apart(response, y, weight, 9 * s, cuts)
+        assert raw < told(response, y, weight, 0.5 * noisy, cuts) < told(response, y, weight, 9 * s, cuts)
     few = (s[:20, 0] > 0).astype(float)  # separable: a slope without an end would tell them perfectly
     response = registry()["logit"](2)
-    assert told_apart(response, few, weight[:20], s[:20], np.zeros(0)) < -0.1
+    assert told(response, few, weight[:20], s[:20], np.zeros(0)) < -0.1
 
 
 def test_numbers_are_judged_by_their_density():
@@ -118,9 +120,9 @@ def test_numbers_are_judged_by_their_density():
     numbers = gaussian.start(gaussian.describe(y[:, 0], weight))
     density = gaussian.log_density(y[:, 0], s[:, :1], s[:, :1] ** 2, numbers)
     alone = float(weight @ density / weight.sum())
-    assert told_apart(gaussian, y[:, 0], weight, s[:, :1], numbers) == pytest.approx(alone)
-    both = told_apart(Several([gaussian, logit]), y, weight, s, numbers)
-    assert both == pytest.approx(alone + told_apart(logit, y[:, 1], weight, s[:, 1:], np.zeros(0)))
+    assert told(gaussian, y[:, 0], weight, s[:, :1], numbers) == pytest.approx(alone)
+    both = told(Several([gaussian, logit]), y, weight, s, numbers)
+    assert both == pytest.approx(alone + told(logit, y[:, 1], weight, s[:, 1:], np.zeros(0)))
 
 
 @pytest.mark.parametrize("name", ["gamma", "inverse_gaussian", "weibull", "poisson", "negative_binomial"])
@@ -603,3 +605,16 @@ def test_a_covariate_keeps_its_effect_beside_topics(of_topics, more):
     assert model.covariate_std_[0, 0] == pytest.approx((model.dispersion_ / 300) ** 0.5, rel=0.25)
     more_of_it = model.predict(counts, covariates=x + 1) - model.predict(counts, covariates=x)
     np.testing.assert_allclose(more_of_it, model.covariate_coef_[0, 0], rtol=1e-4)
+
+
+def test_an_epoch_is_as_good_as_the_best_within_the_noise_of_its_labels():
+    rng = np.random.default_rng(2)
+    best, change = rng.normal(size=400), rng.normal(size=400)
+    change -= change.mean()
+    error = change.std() / 20  # of a mean of 400
+    assert as_well(best + change - 0.9 * error, best) and not as_well(best + change - 1.1 * error, best)
+    assert as_well(best + 1e-9, best) and not as_well(best, best)
+    assert not as_well(best - 1e-9, best)  # all labels are told worse, if by little
+    twice, codes = np.repeat(change, 2), np.repeat(np.arange(400), 2)
+    of_pairs = twice - 0.9 * error  # of documents that are there twice: their error is that of 400
+    assert not as_well(of_pairs, np.zeros(800)) and as_well(of_pairs, np.zeros(800), codes)

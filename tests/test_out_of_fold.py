@@ -88,7 +88,7 @@ def test_documents_are_those_set_aside_or_those_that_words_have_not_seen():
 
 
 def test_a_margin_has_those_of_its_probabilities():
-    counts, labels = documents("softmax", 90)
+    counts, labels = documents("logit", 90)
     model = MedLDAClassifier(3, cross_fit=3, max_iter=4).fit(counts, labels)
     found = model.out_of_fold_
     assert len(found) == 90 and found["residual"].between(0, 1).all()

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments.book import FOLDER
+from experiments.book import FOLDER, experiments
 from experiments.paper_rows import ROWS
 from experiments.papers import NO, PAGE, SETTINGS, UNTESTED, YES, Outcomes, page, table
+from experiments.remarks import REMARKS
 
 ROOT = FOLDER.parent
 SAID = (YES, SETTINGS, "partly", NO, UNTESTED)
@@ -35,6 +36,19 @@ def test_a_changed_outcome_changes_the_verdict(tmp_path):
     changed.write_text(changed.read_text().replace("DiscLDA,high,1.214", "DiscLDA,high,1.914"))
     after = {(row[0], row[1], row[2]): row[5] for row in table(Outcomes(tmp_path))}
     assert [key for key in before if before[key] != after[key]] == [("MedLDA", "fig. 4", "smallest entropy of shares")]
+
+
+def test_the_readme_counts_the_same():
+    counts = ("tables and figures", "are reached", "with others", "in part", "are missed", "were not")
+    pattern = ".*?".join(rf"(\d+) {words}" for words in counts)
+    said = re.search(pattern, (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    verdicts = [row[5] for row in table()]
+    assert [int(number) for number in said.groups()] == [len(verdicts), *(verdicts.count(one) for one in SAID)]
+
+
+def test_remarks_stand_at_their_experiments():
+    assert set(REMARKS) <= set(experiments())
+    assert [name for name, text in REMARKS.items() if text not in Outcomes().section(name)] == []
 
 
 def test_what_is_not_there_is_an_error():

@@ -139,9 +139,8 @@ def test_a_rare_topic_that_tells_y_is_found():
     assert top[:3].sum() > top[3:6].sum() and bottom[3:6].sum() > 3 * bottom[:3].sum()
 
 
-def test_the_trace_ends_at_the_best_epoch_and_dispersion_is_honest(fitted, monkeypatch):
-    assert fitted.n_iter_ == len(fitted.bound_) and fitted.bound_.argmax() == fitted.n_iter_ - 1
-    assert fitted.n_iter_ < 40 or fitted.bound_.argmax() == 39
+def test_the_trace_ends_at_an_epoch_as_good_as_the_best_and_dispersion_is_honest(fitted, monkeypatch):
+    assert fitted.n_iter_ == len(fitted.bound_) and fitted.bound_[-1] > fitted.bound_.max() - 0.1
     whole = SLDARegressor(4, inference="pc", cross_fit=0).fit(X, PLAIN[0])
     with monkeypatch.context() as patch:
         patch.setattr(prediction_constrained.Course, "_trained_on_all", lambda course: course.best)
@@ -371,3 +370,14 @@ def test_progress_is_per_label(capsys):
     SLDARegressor(2, max_iter=2, cross_fit=0, verbose=2).fit(texts, y)
     said = capsys.readouterr().err
     assert " per_label " in said and "per_token" not in said
+
+
+def test_training_goes_on_while_labels_held_out_have_not_told_an_epoch_from_the_best(fitted, monkeypatch):
+    """Of two hundred documents, 25 are held out: their noise ended training at its first epochs."""
+    some = np.arange(200)
+    short = SLDARegressor(4, inference="pc", cross_fit=0).fit(X[some], PLAIN[0][some])
+    with monkeypatch.context() as patch:
+        patch.setattr(prediction_constrained, "as_well", lambda values, best, together: values.sum() > best.sum())
+        strict = SLDARegressor(4, inference="pc", cross_fit=0).fit(X[some], PLAIN[0][some])
+    assert short.n_iter_ > strict.n_iter_
+    assert short.bound_[-1] <= short.bound_.max() == strict.bound_.max()

@@ -8,7 +8,7 @@ import pytest
 
 from supertopic import LDA, SLDARegressor, load
 from supertopic.documents.columns import read_columns
-from supertopic.fitted import prevalence
+from supertopic.fitted import prevalence, refits
 from tests import naive_prevalence as naive
 from tests.fits import FITS, METADATA, data
 from tests.plot_tools import assert_readable
@@ -157,9 +157,9 @@ def test_the_topics_of_another_fit_are_put_in_order(world, model):
 def test_halves_regress_documents_that_their_topics_have_not_seen(world, model, monkeypatch):
     _, frame, _ = world
     taken, fits = [], []
-    own = prevalence.fit
+    own = refits.fit
     regression = prevalence.evidence
-    monkeypatch.setattr(prevalence, "fit", lambda spec, rows, seed: fits.append(rows) or own(spec, rows, seed))
+    monkeypatch.setattr(refits, "fit", lambda spec, rows, seed: fits.append(rows) or own(spec, rows, seed))
     monkeypatch.setattr(
         prevalence, "evidence", lambda fitted, corpus, question, order: taken.append(question.rows)
         or regression(fitted, corpus, question, order),

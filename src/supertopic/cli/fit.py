@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 HOLDING = {
     "stream": opt.Option(False, "Read the files again and again and never hold them; with pc or svi.", bool),
+    "refits": opt.Option(
+        0, "So many more fits, on documents drawn again, say how often topics come back.", int, more={"min": 0}
+    ),
     "scheduler": opt.named("Fit on the workers of a Dask cluster, such as tcp://host:8786.", "ADDRESS"),
     "checkpoint": opt.named(
         "Save the state here now and then; after Ctrl-C or a crash the same command goes on from it.", "FILE"
@@ -89,6 +92,7 @@ def fit(
     options = opt.values_of({**opt.FITTING, **PREVALENCE}, given)
     options |= {"topics": topics, "seed": seed, "jobs": jobs, "checkpoint": checkpoint}
     check_options(asked.model, options)
+    _check_refits(asked.model, given)
     if checkpoint is not None:
         options["checkpoint"] = _checkpoint(checkpoint, given["checkpoint_every"], out)
     more: dict[str, Any] = {"vectorizer": tallying_vectorizer(**opt.word_params(given))}
@@ -102,6 +106,8 @@ def fit(
         estimator = build(asked.model, options, learned.kind, **learned.params, **more)
         with _telling_of(checkpoint):
             estimator.fit(documents, **({} if given["stream"] else learned.arguments))
+            if given["refits"]:
+                estimator.find_again(given["refits"])
         _save(estimator, out)
     figures = fit_figures(estimator, time.perf_counter() - start, out)
     if as_json:
@@ -209,6 +215,16 @@ def _with_formula(metadata: str | None, formula: str | None) -> str | None:
     except ValueError as error:
         raise typer.BadParameter(str(error).removeprefix("formula: "), param_hint="--prevalence") from None
     return ",".join(f'"{name}"' if "," in name else name for name in dict.fromkeys([*split_names(metadata), *names]))
+
+
+def _check_refits(model: str, given: Mapping[str, Any]) -> None:
+    """Refuse refits of models without coefficients, and of streams."""
+    refits = given["refits"]
+    if refits and (given["stream"] or not hasattr(find_entry(model).load(), "find_again")):
+        why = "documents of a stream are not kept" if given["stream"] else f"the model {model} has no coefficients"
+        raise typer.BadParameter(f"{why}; leave it out.", param_hint="--refits")
+    if refits == 1:
+        raise typer.BadParameter("got 1, expected 0, or 2 and more.", param_hint="--refits")
 
 
 def _streaming(data: str, model: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def plain(value: object) -> Any:
 
 
 def figures_of_topics(model: Any) -> pd.DataFrame | None:
-    """Return a row per topic: effect, effect_lower, effect_upper, coef, coef_std; None without coefficients.
+    """Return a row per topic: effect, effect_lower, effect_upper, coef, coef_std, found_again; None without a response.
 
     The names of several classes or responses follow those of the columns, as in effect_politics.
     """
@@ -54,7 +54,7 @@ def figures_of_topics(model: Any) -> pd.DataFrame | None:
         for name, values in arrays.items()
         if values is not None and np.isfinite(values).all()
     }
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns if table.found_again is None else {**columns, "found_again": table.found_again})
 
 
 def row_names(model: TopicEstimator) -> list[str]:
@@ -85,25 +85,29 @@ def effect_columns(model: Any) -> tuple[dict[str, list[str]], list[int]]:
     fitted, names = model.fitted_, model.coefficients_.names
     found, kinds = topic_effects(fitted, model.coefficients_), kinds_of(fitted)
     texts = [[effect_text(value, kind) for value in row] for row, kind in zip(found.effect.T, kinds, strict=True)]
-    order = topic_order(fitted, model.coefficients_, found).tolist()
+    order, again = topic_order(fitted, model.coefficients_, found).tolist(), model.coefficients_.found_again
+    seen = {} if again is None else {"again": [f"{one:.0%}" for one in again]}
     if len(names) == 1:
         second = second_class(fitted.spec.schema.targets)
         columns = {"effect" if second is None else f"effect on {second}": texts[0]}
         if np.isfinite(found.lower).all():
             ends = zip(found.lower[:, 0], found.upper[:, 0], strict=True)
             columns["90 % interval"] = [f"{effect_text(a, kinds[0])} to {effect_text(b, kinds[0])}" for a, b in ends]
-        return columns, order
+        return columns | seen, order
     if fitted.classes is None:
-        return {f"effect {name}": column for name, column in zip(names, texts, strict=True)}, order
+        return {f"effect {name}": column for name, column in zip(names, texts, strict=True)} | seen, order
     best = found.effect.argmax(axis=1)
-    return {"goes with": [names[c] for c in best], "effect": [texts[c][k] for k, c in enumerate(best)]}, order
+    most = {"goes with": [names[c] for c in best], "effect": [texts[c][k] for k, c in enumerate(best)]}
+    return most | seen, order
 
 
 def unit_of(model: Any) -> str:
     """Return what the effects of the topics mean; empty for a model without them."""
-    from supertopic.estimators.shared.results.effects import effect_line
+    from supertopic.estimators.shared.results.effects import again_lines, effect_line
 
-    return effect_line(model.fitted_) if hasattr(model, "coefficients_") else ""
+    if not hasattr(model, "coefficients_"):
+        return ""
+    return " ".join([effect_line(model.fitted_), *again_lines(model.fitted_)]).replace("found_again:", "again:")
 
 
 def contributions(model: TopicEstimator, frame: pd.DataFrame, prediction: object) -> tuple[np.ndarray, float] | None:

@@ -28,12 +28,12 @@ from supertopic.estimators.shared.reading.checks import check_folds
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.chains import diagnose
 from supertopic.fitted.certainty.honest import HonestCoefficients
-from supertopic.fitted.certainty.levels import own_levels
+from supertopic.fitted.certainty.levels import own_class_levels, own_levels
 from supertopic.fitted.finish import Coefficients
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import users_dispersion
 from supertopic.fitted.spec import Finish, Schema
-from supertopic.inference.after.class_sets import classes_within
+from supertopic.inference.after.class_sets import classes_within, classes_within_own
 from supertopic.inference.gibbs.supervised import fit_supervised_gibbs
 from supertopic.inference.methods import Method
 from supertopic.inference.settings import EMSettings, Engine, GibbsSettings, PredictionSettings, StochasticSettings
@@ -396,15 +396,20 @@ class SLDAClassifier(Classes, SLDA):
         covariates: object = None,
         metadata: object = None,
         embeddings: object = None,
+        by_class: bool = False,
     ) -> np.ndarray:
         """(D, C) bool: the classes of each document's prediction set, in the order of `classes_`.
 
         Sets hold the true class of new documents with the given probability; this needs `cross_fit`. A document that is
-        told apart easily has one class in its set, a hard one several; a set may be empty.
+        told apart easily has one class in its set, a hard one several; a set may be empty. A class of few documents is
+        hardly ever in a set, unless by_class=True: each class is then held with the given probability, and sets are
+        larger. A class of fewer than nine documents (of 0.9) is in all of them.
         """
         if not 0 < probability < 1:
             raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
         chances = self.predict_proba(X, covariates=covariates, metadata=metadata, embeddings=embeddings)
         if self.fitted_.certainty.levels is None:
             raise ValueError("predict_set needs out-of-fold predictions: fit with cross_fit=5")
+        if by_class:
+            return classes_within_own(chances, own_class_levels(self.fitted_), probability)
         return classes_within(chances, own_levels(self.fitted_, 0), probability)

@@ -86,8 +86,11 @@ ARRAYS = {
     "certainty.heat": Shape("M2"),
     "certainty.zero": Shape("C"),
     "certainty.scaling": Shape("z"),
+    "others.coef": Shape("aCN", _SINGLE),
+    "others.similar": Shape("aK", _SINGLE, least=-1.0),
     "left_out.rows": Shape("l", _WHOLE, least=0.0),
     "left_out.fold": Shape("l", _WHOLE, least=0.0),
+    "left_out.group": Shape("l", _WHOLE),
     "left_out.y": Shape("lM", finite=False),
     "left_out.means": Shape("lB", _SINGLE),
     "certainty.figures": Shape("Mf", finite=False),
@@ -118,7 +121,7 @@ ARRAYS = {
     "more.region_cov": Shape("A22"),
     "more.region_posterior": Shape("DA", _EITHER, least=0.0, sums=True),
 }
-TOGETHER = ("words", "members", "climb", "duals", "left_out")  # groups of arrays that belong together
+TOGETHER = ("words", "members", "climb", "duals", "left_out", "others")  # groups of arrays that belong together
 _UNKNOWN = Shape("*", ("float64", "float32", "int64", "int32", "bool"))
 
 

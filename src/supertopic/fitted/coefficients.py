@@ -46,6 +46,8 @@ class CoefficientTable:
     covariates: tuple[str, ...] = ()  # names
     others: np.ndarray = field(default_factory=lambda: np.zeros((1, 0)))  # (C, P) of the covariates
     others_std: np.ndarray | None = None
+    found_again: np.ndarray | None = None  # (K,) the share of other fits that find a topic again …
+    spread: np.ndarray | None = None  # (C, K) … and the standard deviation of its coefficient among these
 
     def ends(self, probability: float = 0.9) -> np.ndarray | None:
         """(2, C, K) ends of intervals; None where the model knows no errors."""
@@ -86,6 +88,8 @@ def table_of(fitted: Fitted, has_errors: bool, draws: np.ndarray | None = None) 
     """The coefficients of a fitted model; draws : (S, C, K) that intervals are taken from."""
     found, n_topics = effects(fitted), fitted.n_topics
     errors = standard_errors(fitted) if has_errors else None
+    others = fitted.others
+    moved = None if others is None else np.stack([effects(fitted, one).topics for one in others.coef])
     return CoefficientTable(
         names=fitted.spec.column_names,
         intercept=found.intercept,
@@ -96,6 +100,8 @@ def table_of(fitted: Fitted, has_errors: bool, draws: np.ndarray | None = None) 
         covariates=tuple(fitted.spec.schema.covariate_names),
         others=found.others,
         others_std=None if errors is None else errors[:, 1 + n_topics :],
+        found_again=None if others is None else others.found_again,
+        spread=None if others is None or moved is None else others.spread(moved),
     )
 
 

@@ -6,7 +6,7 @@ of y in the units that users know, one for each column of coefficients.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -22,6 +22,7 @@ from supertopic.inference.after.effects import (
     Effects,
     Regression,
     column_effects,
+    effects_by_draw,
     effects_of_draws,
     share_effects,
 )
@@ -62,6 +63,21 @@ def topic_effects(fitted: Fitted, table: CoefficientTable, given: Range | None =
     if table.draws is not None:
         return effects_of_draws(documents, _drawn(fitted, len(table.draws)), *ends)
     return share_effects(documents, _regression(fitted, table), *ends)
+
+
+def effect_spread(fitted: Fitted, given: Range) -> np.ndarray | None:
+    """(K, C) the standard deviations of effects among other fits that find a topic again; None without such fits."""
+    if (others := fitted.others) is None:
+        return None
+    table, n_topics = _regression(fitted), fitted.n_topics
+    fits = []
+    for one in others.coef.astype(np.float64):
+        coef, own = table.coef.copy(), one[:, :n_topics]
+        level = (table.coef[:, :n_topics] - own) @ fitted.average_shares  # effects are those around one mean prediction
+        coef[:, :n_topics] = own + level[:, None]
+        fits.append(replace(table, coef=coef))
+    found = effects_by_draw(_documents(fitted), fits, given.low, given.high)
+    return others.spread(found.transpose(0, 2, 1)).T
 
 
 def covariate_effects(fitted: Fitted, table: CoefficientTable, given: Range | None = None) -> Effects:
@@ -138,14 +154,14 @@ def _documents(fitted: Fitted) -> Documents:
     return Documents.of(shares.astype(np.float64), others)
 
 
-def _regression(fitted: Fitted, table: CoefficientTable) -> Regression:
+def _regression(fitted: Fitted, table: CoefficientTable | None = None) -> Regression:
     """By the model's own coefficients, with errors where the table has some."""
     n_topics, n_covariates = fitted.n_topics, len(fitted.spec.schema.scaling.mean)
     beside = covariate_coef(fitted)
     constant = beside[:, n_covariates:].sum(axis=1, keepdims=True)  # of one column, or none
     coef = np.hstack([fitted.state.coef[:, :n_topics].astype(np.float64), constant, beside[:, :n_covariates]])
     errors = None
-    if table.std is not None:
+    if table is not None and table.std is not None:
         order = [*range(1, 1 + n_topics), 0, *range(1 + n_topics, 1 + n_topics + n_covariates)]
         unit = np.repeat(_units(fitted)[:, None], len(order), axis=1)
         unit[:, 1 + n_topics :] *= fitted.spec.schema.scaling.users(np.ones(n_covariates))

@@ -17,7 +17,7 @@ from supertopic.documents.names import read_labels
 from supertopic.documents.vectorizer import Vectorizer
 from supertopic.emissions.seeds import Seeds
 from supertopic.fitted.checks import check_fitted, check_params, check_schema
-from supertopic.fitted.fitted import Certainty, Fitted, LeftOut, Members, Vocabulary
+from supertopic.fitted.fitted import Certainty, Fitted, LeftOut, Members, Others, Vocabulary
 from supertopic.fitted.spec import Schema, Spec, Tokens
 from supertopic.inference.after.words import WordPart
 from supertopic.inference.methods import Method
@@ -147,6 +147,7 @@ def arrays_of(fitted: Fitted) -> dict[str, np.ndarray]:
         "words": {} if fitted.words is None else vars(fitted.words),
         "members": {} if fitted.members is None else vars(fitted.members),
         "certainty": vars(fitted.certainty),
+        "others": {} if fitted.others is None else vars(fitted.others),
         "left_out": {} if fitted.left_out is None else vars(fitted.left_out),
         "more": fitted.more,
     }
@@ -191,6 +192,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         members=Members(**groups.pop("members")) if "members" in groups else None,
         words=WordPart(**groups.pop("words")) if "words" in groups else None,
         certainty=Certainty(**groups.pop("certainty", {})),
+        others=Others(**groups.pop("others")) if "others" in groups else None,
         left_out=LeftOut(**groups.pop("left_out")) if "left_out" in groups else None,
         climb=_read_climb(groups.pop("climb", None)),
         labels=None if labels is None else read_labels(labels, n_topics),

@@ -19,6 +19,8 @@ from supertopic.inference.after.words import WordPart
 from supertopic.inference.variational.climb import Climb
 from supertopic.model import DocumentTerms, MixtureState, State
 
+ALIKE = 0.7  # least cosine of a topic and its like in another fit, for it to be found again
+
 
 class Made:
     """What is made from an array when it is first asked for, and kept as long as that array is the one in use."""
@@ -89,11 +91,38 @@ class Members:
 
 
 @dataclass(frozen=True, eq=False)
+class Others:
+    """Other fits to the same or nearly the same documents, with the topics and in the units of the first."""
+
+    coef: np.ndarray  # (G, C, K + P) float32
+    similar: np.ndarray  # (G, K) the cosine of each topic and its like
+
+    @property
+    def found(self) -> np.ndarray:
+        """(G, K) bool: which fits find a topic again."""
+        return self.similar >= ALIKE
+
+    @property
+    def found_again(self) -> np.ndarray:
+        """(K,) the share of the fits that do."""
+        return self.found.mean(axis=0, dtype=np.float64)
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """(…, K) standard deviations of values (G, …, K) among the fits that find a topic; NaN with fewer than two."""
+        found = np.broadcast_to(self.found.reshape(len(values), *(1,) * (values.ndim - 2), -1), values.shape)
+        n = found.sum(axis=0)
+        mean = np.where(found, values, 0.0).sum(axis=0) / np.maximum(n, 1)
+        squares = np.where(found, (values - mean) ** 2, 0.0).sum(axis=0)
+        return np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1)), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
 class LeftOut:
     """Labelled documents as fits without them predict them."""
 
     rows: np.ndarray  # (n,) which of the training documents
     fold: np.ndarray  # (n,)
+    group: np.ndarray  # (n,) who they belong to: each to itself where nobody has said
     y: np.ndarray  # (n, M) numbers, and places of classes; NaN where missing
     means: np.ndarray  # (n, B) of each response after the other: E[y], or the probabilities of its classes
 
@@ -135,6 +164,7 @@ class Fitted:
     words: WordPart | None = None  # beside topics
     certainty: Certainty = field(default_factory=Certainty)
     left_out: LeftOut | None = None
+    others: Others | None = None  # fits without a fold, or refits (`notes["refits"]`)
     prior_error: np.ndarray | None = None  # standard errors of the parameters of the prior on shares
     climb: Climb | None = None  # where an optimiser stands between batches
     labels: list[str | None] | None = None  # that users gave to topics

@@ -7,27 +7,20 @@ depend on the topics that happened to be found. Halves find topics on some docum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from supertopic.documents.corpus import Corpus, lengths_of
 from supertopic.fitted.certainty.topic_errors import similarity
-from supertopic.fitted.fit import fit
-from supertopic.fitted.fitted import Fitted
-from supertopic.fitted.side_by_side import fit_side_by_side
+from supertopic.fitted.fitted import ALIKE, Fitted
+from supertopic.fitted.refits import drawn_again, fits_of_rows
 from supertopic.fitted.spec import AsItIs
-from supertopic.fitted.training import Training
 from supertopic.inference.after.free_shares import free_shares
 from supertopic.inference.after.share_regression import Composed, Evidence, Halves, Pooled, ShareRegression
-from supertopic.inference.gibbs.chains import match_topics
 from supertopic.model import MixtureState
-from supertopic.progress import track
-
-ALIKE = 0.7  # least cosine of a topic and its like in another fit, for it to be found again
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +102,12 @@ def _refits(fitted: Fitted, question: Question, n: int) -> Iterator[tuple[Fitted
     """Fits on documents, or groups of them, that are drawn again, and the order of their topics."""
     training = fitted.training
     assert training is not None
-    unit = np.arange(len(training.corpus))
-    if question.groups is not None:
-        unit[question.rows] = len(unit) + question.groups
-    _, unit = np.unique(unit, return_inverse=True)
-    members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
-    rng = np.random.default_rng([question.seed, 41])
-    drawn = [np.concatenate([members[i] for i in rng.integers(len(members), size=len(members))]) for _ in range(n)]
-    yield from _fits(fitted, training, "refit", drawn, question.seed)
+    groups = None
+    if question.groups is not None:  # documents that are not compared stand for themselves
+        groups = np.arange(len(training.corpus))
+        groups[question.rows] = len(groups) + question.groups
+    drawn = drawn_again(len(training.corpus), groups, n, question.seed)
+    yield from fits_of_rows(fitted, "refit", drawn, question.seed, AsItIs())
 
 
 def _half_fits(fitted: Fitted, question: Question) -> Iterator[tuple[Fitted, np.ndarray, np.ndarray]]:
@@ -129,21 +120,6 @@ def _half_fits(fitted: Fitted, question: Question) -> Iterator[tuple[Fitted, np.
     order = np.random.default_rng([question.seed, 43]).permutation(len(distinct))
     first[order[: len(distinct) // 2]] = True
     kept = [np.setdiff1d(np.arange(len(training.corpus)), question.rows[first[unit] == one]) for one in (True, False)]
-    for one, (half, matched) in zip((True, False), _fits(fitted, training, "half", kept, question.seed), strict=True):
+    halves = fits_of_rows(fitted, "half", kept, question.seed, AsItIs())
+    for one, (half, matched) in zip((True, False), halves, strict=True):
         yield half, matched, np.flatnonzero(first[unit] == one)
-
-
-def _fits(
-    fitted: Fitted, training: Training, what: str, rows: list[np.ndarray], seed: int
-) -> Iterator[tuple[Fitted, np.ndarray]]:
-    spec = fitted.spec
-
-    def one(number: int, n_jobs: int | None) -> Fitted:
-        part = spec.part(what, number, n_jobs, finish=AsItIs())
-        return fit(part, training.rows(rows[number]), seed + 1 + number)
-
-    parts: list[Callable[[int | None], Fitted]] = [partial(one, number) for number in range(len(rows))]
-    with track(f"{spec.name} {what}s", len(rows), int(spec.place.verbose)) as report:
-        for number, found in enumerate(fit_side_by_side(spec.place, parts, training.corpus.counts.nnz)):
-            yield found, match_topics(fitted.weights, found.weights)
-            report(number + 1)

@@ -165,8 +165,9 @@ class PC(_Started):
     Parameters
     ----------
     validation_fraction : float
-        The share of labelled documents that are held out whole. They say when to stop, and `dispersion_` is that of
-        their labels; then a few last epochs go over all documents. If no epoch predicts their labels better than the
+        The share of labelled documents that are held out whole. They say when to stop: at the best epoch or, of
+        numbers, two classes and ordered ones, at the last that their labels do not tell from it. `dispersion_` is that
+        of their labels. Then a few last epochs go over all documents. If no epoch predicts their labels better than the
         topics that training starts from, these stay. A fraction of 0 holds out none, and trains for `max_iter` epochs.
         Of a stream, 10,000 documents at most are held out, and of the batches of `partial_fit` none.
     batch_size : int, optional

@@ -10,7 +10,7 @@ documents, and topics that lean to even words keep seldom words from telling top
 words are seldom, that would take its telling words, too; in a long document no one word says much, and less of it is
 wanted. A softmax, whose topics tell many classes apart, gains nothing by it, and its topics would read worse.
 
-`slda.prediction_settings` in experiments/RESULTS.md says what the alpha of a softmax and the topic-word prior were
+`slda.prediction_constrained` in experiments/RESULTS.md says what the alpha of a softmax and the topic-word prior were
 chosen on. No table there compares the alpha of other responses (400 / n) with others: it came in with topics that are
 pulled towards those of their start, and was tried with these only.
 """

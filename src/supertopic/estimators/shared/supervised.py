@@ -40,6 +40,7 @@ from supertopic.fitted.finish import Coefficients
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import Predicted, log_density, predict
+from supertopic.fitted.refits import with_refits
 from supertopic.fitted.spec import Finish, Schema, Tokens
 from supertopic.fitted.streaming import fit_stream, warned_unknown
 from supertopic.fitted.supervision import choose_supervision
@@ -474,8 +475,10 @@ class SupervisedEstimator(Fitting, TopicEstimator):
 
         Columns are coef, its standard error std, the ends lower and upper of an interval that holds it with the given
         probability, the effect (see `effects`) and the share of a topic, and its words; std, lower and upper where the
-        model has errors. Topics with the largest effects come first. Several responses, or classes with coefficients of
-        their own, follow one another. `coef_cov_` is the covariance.
+        model has errors. With `cross_fit`, found_again is the share of the fits without a fold that have such a topic,
+        and spread the standard deviation of its coefficient among these; `find_again` asks other fits. Topics with the
+        largest effects come first. Several responses, or classes with coefficients of their own, follow one another.
+        `coef_cov_` is the covariance.
 
         adjust : {"holm", "bh"}, optional
             A column p of p-values that hold for all topics and covariates of the table together: of those below 0.05,
@@ -496,8 +499,9 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         response has a log link, percentage points of each class, or the score of a margin without probabilities.
 
         Columns are topic, label (the one given, or the first words), share_low and share_high, effect, std_error, and
-        the ends lower and upper of an interval; the largest effect comes first. Several responses, or classes, follow
-        one another. Errors and intervals are given the topics; NaN: the model knows none.
+        the ends lower and upper of an interval, and found_again and spread as in `summary`; the largest effect comes
+        first. Several responses, or classes, follow one another. Errors and intervals are given the topics; NaN: the
+        model knows none.
 
         Parameters
         ----------
@@ -513,6 +517,17 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         check_is_fitted(self, "fitted_")
         given = Range.of(self.fitted_, low, high, probability)
         return effects_frame(self.fitted_, self.coefficients_, topic_names(self), of, given)
+
+    def find_again(self, refits: int = 10, *, seed: int = 0) -> Self:
+        """Fit again, on documents drawn with replacement and with other seeds, to see which topics come back.
+
+        From then on `summary` and `effects` have found_again (the share of these fits with such a topic) and spread
+        (the standard deviation among these) from them, and no longer from the fits without a fold, which share most
+        documents, and the seed. With `groups`, groups are drawn. The model itself stays as it is. Each refit costs as
+        much as the fit. It needs the documents, which are there until the model is loaded from a file.
+        """
+        check_whole("refits", refits, least=2)
+        return self._take(with_refits(self._now, int(refits), seed))
 
     @property
     def coef_cov_(self) -> Any:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from supertopic.documents.corpus import Corpus
-from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short, warn_few, with_groups
+from supertopic.fitted.certainty.folds import (
+    FoldCoefficients,
+    classes_of,
+    fold_fits,
+    folds_of,
+    short,
+    warn_few,
+    with_groups,
+)
 from supertopic.fitted.certainty.levels import Unseen, with_levels
 from supertopic.fitted.certainty.robust import robust_covariance
 from supertopic.fitted.fitted import Fitted
@@ -45,7 +53,7 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     Also the documents with corrected linear predictors; None where they are too few to be cut into folds. A warning
     says where they are too few for as many folds as were asked for.
     """
-    splits = folds_of(training, n_folds, seed)
+    splits = folds_of(training, n_folds, seed, classes_of(fitted, training))
     fitted = with_groups(fitted, training)
     warn_few(int(training.labelled.sum()), n_folds, splits)
     if splits is None:
@@ -70,6 +78,7 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
         members = members.moved(fitted.n_topics, line.slope, line.intercept, line.beside)
     fitted = replace(fitted, state=replace(state, coef=coef.astype(np.float32), **learned), members=members)
     fitted = fitted.with_certainty(coef_cov=robust_covariance(fitted, part, training.groups_of(rows)))
+    fitted = replace(fitted, others=found.coef.others(line.slope))
     fitted = fitted.with_certainty(topic_error=found.coef.widening(fitted, line.slope))
     unseen = Unseen(rows, found.fold, y, score, moment, training.corpus.lengths[rows], training.groups_of(rows))
     return with_levels(fitted, unseen), replace(found, score=score, moment=moment)

@@ -18,7 +18,7 @@ import numpy as np
 
 from supertopic.fitted.certainty.topic_errors import similarity, widening
 from supertopic.fitted.fit import fit
-from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.fitted import Fitted, Others
 from supertopic.fitted.side_by_side import fit_side_by_side
 from supertopic.fitted.training import Training
 from supertopic.inference.after.splits import Split, parts_at_random, splits_of_parts
@@ -44,11 +44,17 @@ class Fold:
     fit: Fitted
 
 
-def folds_of(training: Training, n_folds: int, seed: int) -> list[Split] | None:
+def classes_of(fitted: Fitted, training: Training) -> np.ndarray | None:
+    """(D,) the class of each document, of which folds have alike many; None where y is no single column of classes."""
+    targets = fitted.spec.schema.targets
+    return training.y.reshape(-1) if len(targets) == 1 and targets[0].classes is not None else None
+
+
+def folds_of(training: Training, n_folds: int, seed: int, classes: np.ndarray | None = None) -> list[Split] | None:
     """The labelled documents in folds; those without a label are in every fit, or (`times=`) in those after them.
 
     Documents that belong together are in one fold. Few labels, or groups, have fewer folds, so that each has `LEAST`
-    labels; None where not even two have.
+    labels; None where not even two have. With classes (D,), folds have alike many of each.
     """
     labelled, belonging = np.flatnonzero(training.labelled), training.belonging
     n_folds = min(n_folds, len(labelled) // LEAST)
@@ -58,9 +64,10 @@ def folds_of(training: Training, n_folds: int, seed: int) -> list[Split] | None:
         return None
     generator = np.random.default_rng([seed, 7])
     if belonging is not None:
-        return belonging.splits(labelled, n_folds, generator)
+        return belonging.splits(labelled, n_folds, generator, classes)
     part = np.full(len(training.y), -1)
-    part[labelled] = parts_at_random(labelled, n_folds, generator)
+    kinds = None if classes is None else classes[labelled]
+    part[labelled] = parts_at_random(labelled, n_folds, generator, kinds)
     return splits_of_parts(part)
 
 
@@ -134,6 +141,11 @@ class FoldCoefficients:
         self.coef[fold.number, :, : len(order)] = unit[:, None] * state.coef[:, order]
         self.similar[fold.number] = similarity(own.weights, theirs[:, order])
         return order
+
+    def others(self, slope: np.ndarray | float = 1.0) -> Others:
+        """The fits without a fold, as the whole fit keeps them."""
+        coef = np.reshape(slope, (-1, 1)) * self.coef
+        return Others(coef.astype(np.float32), self.similar.astype(np.float32))
 
     def widening(self, fitted: Fitted, slope: np.ndarray | float = 1.0) -> np.ndarray:
         """(C,) what the errors of the whole fit's coefficients are multiplied with.

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from supertopic.fitted.certainty.folds import FoldCoefficients, fold_fits, folds_of, short, with_groups
+from supertopic.fitted.certainty.folds import FoldCoefficients, classes_of, fold_fits, folds_of, short, with_groups
 from supertopic.fitted.certainty.levels import Unseen, with_levels
 from supertopic.fitted.certainty.robust import robust_covariance
 from supertopic.fitted.fitted import Fitted
@@ -25,6 +25,7 @@ from supertopic.fitted.spec import Finish
 from supertopic.fitted.training import Training
 from supertopic.inference.after.calibration import Calibration
 from supertopic.inference.after.refit import with_known_shares
+from supertopic.inference.after.splits import parts_at_random
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.model import State
 from supertopic.responses.several import units
@@ -59,7 +60,7 @@ class HonestCoefficients:
         whole = _regress(fitted, given, shares, np.ones(len(given.y), dtype=bool))
         score = np.zeros((len(given.y), response.n_columns))
         moment = np.zeros_like(score)
-        fold = _parts(given, seed)
+        fold = _parts(given, seed, classes_of(fitted, given))
         for number in np.unique(fold):
             out = fold == number
             part = replace(fitted, state=_regress(fitted, given, shares, ~out))
@@ -71,7 +72,8 @@ class HonestCoefficients:
         documents = with_known_shares(shares, given.covariates, given.y, given.weight)
         groups = given.groups_of(np.arange(len(given.y)))
         fitted = fitted.with_certainty(coef_cov=robust_covariance(fitted, documents, groups, always=True))
-        splits = folds_of(training, self.n_folds, seed) if self.n_folds else None
+        classes = classes_of(fitted, training)
+        splits = folds_of(training, self.n_folds, seed, classes) if self.n_folds else None
         if splits is not None:
             coef = FoldCoefficients(fitted, len(splits))
             hidden = training.without_labels(aside)
@@ -79,7 +81,7 @@ class HonestCoefficients:
                 rest = training.rows(one.rest[aside[one.rest]])
                 among = shares_without_y(one.fit, rest)
                 coef.take(one, _regress(one.fit, rest, among, np.ones(len(rest.y), dtype=bool)))
-            fitted = fitted.with_certainty(topic_error=coef.widening(fitted))
+            fitted = replace(fitted, others=coef.others()).with_certainty(topic_error=coef.widening(fitted))
         unseen = Unseen(np.flatnonzero(aside), fold, given.y, score, moment, given.corpus.lengths, groups)
         return with_levels(fitted, unseen)
 
@@ -101,11 +103,14 @@ def set_aside(training: Training, share: float, seed: int) -> np.ndarray:
     return aside
 
 
-def _parts(given: Training, seed: int) -> np.ndarray:
+def _parts(given: Training, seed: int, classes: np.ndarray | None) -> np.ndarray:
     """(n,) the part of each document, for regressions without it; documents that belong together are in one."""
     generator, belonging = np.random.default_rng([seed, 13]), given.belonging
-    plain = generator.permutation(len(given.y)) % _FOLDS
-    return plain if belonging is None else belonging.parts(np.arange(len(plain)), plain, generator)
+    rows = np.arange(len(given.y))
+    plain = generator.permutation(len(rows)) % _FOLDS
+    if classes is not None:
+        plain = parts_at_random(rows, _FOLDS, generator, classes)
+    return plain if belonging is None else belonging.parts(rows, plain, generator, classes)
 
 
 def _regress(fitted: Fitted, given: Training, shares: np.ndarray, rows: np.ndarray) -> State:

@@ -13,7 +13,7 @@ import numpy as np
 from supertopic.fitted.certainty.figures import Figures, held_by_others
 from supertopic.fitted.certainty.softmax_heat import heated, with_heat
 from supertopic.fitted.fitted import Fitted, LeftOut
-from supertopic.inference.after.class_sets import class_levels
+from supertopic.inference.after.class_sets import class_levels, levels_by_class
 from supertopic.inference.after.group_levels import levels_by_group
 from supertopic.inference.after.splits import parts_at_random, parts_of_groups
 from supertopic.responses.base import Response
@@ -67,15 +67,19 @@ def with_levels(fitted: Fitted, unseen: Unseen) -> Fitted:
     table = np.full((len(found), max(map(len, found))), np.nan)
     for place, one in enumerate(found):
         table[place, : len(one)] = one
-    fitted = replace(fitted, left_out=left_out(unseen.rows, unseen.fold, unseen.y, means))
+    fitted = replace(fitted, left_out=left_out(unseen.rows, unseen.fold, unseen.y, means, unseen.groups))
     fitted = fitted.with_certainty(levels=table, figures=np.stack([one.row() for one in figures]))
     return _with_scales(fitted, scales)
 
 
-def left_out(rows: np.ndarray, fold: np.ndarray, y: np.ndarray, means: list[np.ndarray]) -> LeftOut:
+def left_out(
+    rows: np.ndarray, fold: np.ndarray, y: np.ndarray, means: list[np.ndarray], groups: np.ndarray | None
+) -> LeftOut:
     """Means of documents that are left out, as a Fitted keeps them."""
     columns = np.hstack([one.reshape(len(rows), -1) for one in means]).astype(np.float32)
-    return LeftOut(rows.astype(np.int64), fold.astype(np.int32), y.reshape(len(rows), -1), columns)
+    group = np.arange(len(rows)) if groups is None else groups
+    fold, group = fold.astype(np.int32), group.astype(np.int32)
+    return LeftOut(rows.astype(np.int64), fold, group, y.reshape(len(rows), -1), columns)
 
 
 def _levels(
@@ -125,6 +129,15 @@ def document_levels(
 ) -> float | np.ndarray:
     """The level of the intervals of response number `place`, or (D,) of each document's, with score (D, 1)."""
     return levels_of(level(fitted, place, probability), scale_of(fitted, place), score, lengths)
+
+
+def own_class_levels(fitted: Fitted) -> list[np.ndarray]:
+    """Of each class the sorted levels of its documents, of the first response."""
+    assert fitted.left_out is not None
+    y, chances = fitted.left_out.y[:, 0], fitted.left_out_means(0).astype(np.float64)
+    known = ~np.isnan(y)
+    groups = fitted.left_out.group[known] if "n_groups" in fitted.notes else None
+    return levels_by_class(chances[known], y[known].astype(np.intp), groups)
 
 
 def own_levels(fitted: Fitted, place: int) -> np.ndarray:

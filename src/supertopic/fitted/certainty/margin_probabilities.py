@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from supertopic.fitted.certainty.figures import Figures
-from supertopic.fitted.certainty.folds import LEAST, fold_fits, folds_of
+from supertopic.fitted.certainty.folds import LEAST, classes_of, fold_fits, folds_of
 from supertopic.fitted.certainty.levels import left_out
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import scores_of
@@ -29,7 +29,7 @@ from supertopic.responses.base import registry
 
 def with_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, finish: Finish) -> Fitted:
     """With the levels and the slope, (C + 1,), and how good they are; finish : what follows the fits without a fold."""
-    splits, n_labels = folds_of(training, n_folds, seed), int(training.labelled.sum())
+    splits, n_labels = folds_of(training, n_folds, seed, classes_of(fitted, training)), int(training.labelled.sum())
     if splits is None:
         raise ValueError(
             f"cross_fit: got {n_folds} folds of {n_labels} documents with a label, expected {LEAST} in each fold"
@@ -45,9 +45,10 @@ def with_scaling(fitted: Fitted, training: Training, n_folds: int, seed: int, fi
     scaling, y = np.append(found.intercept, found.slope[0]), training.y[rows]
     margin, chances = fitted.spec.response, scaled_probabilities(scaling, score[rows])
     decided = margin.decide(margin.predict(score[rows], score[rows] ** 2, fitted.state.dispersion))
-    figures = Figures.of_classes(y, decided, chances, len(classes), training.groups_of(rows))
+    groups = training.groups_of(rows)
+    figures = Figures.of_classes(y, decided, chances, len(classes), groups)
     fitted = fitted.with_certainty(scaling=scaling, figures=figures.row()[None])
-    return replace(fitted, left_out=left_out(rows, fold, y, [chances]))
+    return replace(fitted, left_out=left_out(rows, fold, y, [chances], groups))
 
 
 def scaled_probabilities(scaling: np.ndarray, score: np.ndarray) -> np.ndarray:

@@ -84,13 +84,13 @@ def calibrate(
 
 def told_apart(
     response: Response, y: np.ndarray, weight: np.ndarray, score: np.ndarray, dispersion: np.ndarray
-) -> float:
-    """The mean log-likelihood of labels at linear predictors (D, C), those of classes at their best calibration.
+) -> np.ndarray:
+    """(D,) weighted log-likelihoods of labels at linear predictors (D, C), those of classes at their best calibration.
 
     The noise of numbers has a dispersion, which takes up that predictors are too bold. Classes have none: without the
     calibration, which draws them in, bold predictors that tell classes apart well would seem worse than timid ones.
     """
-    value = 0.0
+    values = np.zeros(len(y))
     for part in parts_of(response):
         labels, own = y if y.ndim == 1 else y[:, part.label], dispersion[part.numbers]
         known, there = ~np.isnan(labels) & (weight > 0), score[:, part.columns]
@@ -98,8 +98,19 @@ def told_apart(
         if part.response.kind == "class":
             found = calibrate(*given, there[known], own, steepest=1.0)  # few labels may be separable
             there, own = found.intercept + found.slope * there, found.dispersion
-        value += KnownScores(*given, own).log_density(there[known], own)
-    return value / float(weight.sum())
+        values[known] += KnownScores(*given, own).log_densities(there[known], own)
+    return values
+
+
+def as_well(values: np.ndarray, best: np.ndarray, together: np.ndarray | None = None) -> bool:
+    """Whether labels are told as well as at best, up to the standard error of the difference: (D,) of `told_apart`.
+
+    together : (D,) codes of documents that belong together, which count as one
+    """
+    gain = values - best
+    codes = np.arange(len(gain)) if together is None else np.unique(together, return_inverse=True)[1]
+    noise = np.bincount(codes, gain - gain.mean())
+    return bool(gain.sum() > -np.sqrt(noise @ noise))
 
 
 def _calibrate_one(

@@ -126,12 +126,16 @@ def effects_of_draws(
     documents: Documents, draws: list[Regression], low: float = 0.1, high: float = 0.9, probability: float = 0.9
 ) -> Effects:
     """Effects of topics by draws from a posterior: their means, spreads and central intervals."""
-    few, ends = documents.some(GRADIENT_DOCUMENTS), np.quantile(documents.shares, [low, high], axis=0)
-    places = np.arange(documents.n_topics)
-    found = np.stack([one.compare(_means(few, one, places, ends)) for one in draws])
+    ends, found = np.quantile(documents.shares, [low, high], axis=0), effects_by_draw(documents, draws, low, high)
     lower, upper = np.quantile(found, [0.5 - probability / 2, 0.5 + probability / 2], axis=0)
     error = found.std(axis=0, ddof=1) if len(found) > 1 else np.full(found.shape[1:], np.nan)
     return Effects(ends[0], ends[1], found.mean(axis=0), error, lower, upper)
+
+
+def effects_by_draw(documents: Documents, draws: list[Regression], low: float, high: float) -> np.ndarray:
+    """(S, K, n) the effects of topics by each of some regressions."""
+    few, ends = documents.some(GRADIENT_DOCUMENTS), np.quantile(documents.shares, [low, high], axis=0)
+    return np.stack([one.compare(_means(few, one, np.arange(documents.n_topics), ends)) for one in draws])
 
 
 def _effects(

@@ -26,6 +26,10 @@ class KnownScores:
         """sum_d weight log p(y | s)."""
         return float(self.weight @ self.response.log_density(self.y, score, self.moments(score), dispersion))
 
+    def log_densities(self, score: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(D,) weight log p(y | s)."""
+        return self.weight * self.response.log_density(self.y, score, self.moments(score), dispersion)
+
     def slope(self, score: np.ndarray) -> np.ndarray:
         """(D, C) d/ds of it: a bound that is tight where it stands has the slope of what it bounds."""
         moment = self.moments(score)

@@ -33,20 +33,31 @@ class Belonging:
     def __getitem__(self, rows: slice | np.ndarray) -> Belonging:
         return replace(self, together=self.together[rows], moment=None if self.moment is None else self.moment[rows])
 
-    def parts(self, rows: np.ndarray, plain: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """(n,) the part of each of the documents `rows`, from the parts of documents that stand for themselves."""
+    def parts(
+        self, rows: np.ndarray, plain: np.ndarray, generator: np.random.Generator, classes: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(n,) the part of each of the documents `rows`, from the parts of documents that stand for themselves.
+
+        classes : (n,), of which parts have alike many
+        """
         own = self.together[rows]
         if self.in_groups:
-            return parts_of_groups(own, min(int(plain.max()) + 1, len(np.unique(own))), generator)
+            return parts_of_groups(own, min(int(plain.max()) + 1, len(np.unique(own))), generator, classes)
         _, first, code = np.unique(own, return_index=True, return_inverse=True)
         return plain[first[code.reshape(-1)]]
 
-    def splits(self, rows: np.ndarray, n_parts: int, generator: np.random.Generator) -> list[Split]:
-        """The documents `rows` in parts, each left out in turn; others are in every rest, or in those after them."""
+    def splits(
+        self, rows: np.ndarray, n_parts: int, generator: np.random.Generator, classes: np.ndarray | None = None
+    ) -> list[Split]:
+        """The documents `rows` in parts, each left out in turn; others are in every rest, or in those after them.
+
+        classes : (D,), of which parts have alike many
+        """
         if self.moment is not None:
             return splits_in_time(self.moment, np.isin(np.arange(len(self.together)), rows), n_parts)
         part = np.full(len(self.together), -1)
-        part[rows] = self.parts(rows, parts_at_random(rows, n_parts, generator), generator)
+        kinds = None if classes is None else classes[rows]
+        part[rows] = self.parts(rows, parts_at_random(rows, n_parts, generator, kinds), generator, kinds)
         return splits_of_parts(part)
 
     def apart(self, rows: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:

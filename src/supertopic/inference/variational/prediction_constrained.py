@@ -34,7 +34,7 @@ import numpy as np
 
 from supertopic.backends.base import Backend, Combine, Spread, total
 from supertopic.emissions.dirichlet import DirichletTopics, seeds_of
-from supertopic.inference.after.calibration import told_apart
+from supertopic.inference.after.calibration import as_well, told_apart
 from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.batches import Batch, continue_from, gather, labelled
 from supertopic.inference.loop import Engine
@@ -157,8 +157,8 @@ class Trainer:
         self.state = self._regress(partial(known.total_by, task.backend.all), self.state)
         return values
 
-    def judge(self, topics: np.ndarray, state: State) -> tuple[float, State]:
-        """How well the labels held out are told (`told_apart`), and the State with the dispersion of their noise."""
+    def judge(self, topics: np.ndarray, state: State) -> tuple[np.ndarray, State]:
+        """How well labels held out are told (`told_apart`), and the State with the dispersion of their noise."""
         model = self.task.model
         self.held_spread.map(settle_step, model, state, topics, _SETTLED)
         over, own = self._over(self.held_spread, len(self.held)), state
@@ -231,8 +231,9 @@ class Course(Engine):
     trainer: Trainer
     train: Batch  # which the topics start from
     best: State  # of the epochs so far; before the first, the start
-    value = 0.0  # how well the best predicts the labels held out
-    best_at = 0  # epochs done at the best
+    values = np.zeros(0)  # how well the best epoch predicts each label held out
+    best_at = 0  # epochs done at the one that is kept: the best, or a later one as good
+    follows = False  # whether training follows means, of all labels
     last = 0  # of the epochs over all documents; 0 while some are held out
 
     @abstractmethod
@@ -246,7 +247,7 @@ class Course(Engine):
         topics = trainer.topics()
         first = state = trainer.solve(topics, first=True)
         if len(trainer.held):  # the topics that it starts from may already be the best
-            self.value, state = trainer.judge(topics, state)
+            self.values, state = trainer.judge(topics, state)
         trainer.state = first
         self.best = trainer.result(topics, state)
 
@@ -281,13 +282,30 @@ class Course(Engine):
         value = trainer.epoch(self.done, trainer.topics())
         self.done += 1
         if self._asks or self.done == self._longest:
-            topics = trainer.averaged()
+            topics, values = trainer.averaged(), self.values
             state = trainer.solve(topics)
             if len(trainer.held):
-                value, state = trainer.judge(topics, state)
-            if not self._asks or value > self.value:
-                self.best, self.value, self.best_at = trainer.result(topics, state), value, self.done
+                values, state = trainer.judge(topics, state)
+                value = self._mean(values)
+            if not self._asks or self._is_kept(values):
+                self.best, self.best_at = trainer.result(topics, state), self.done
+            if values.sum() > self.values.sum():
+                self.values = values
         return value
+
+    def _mean(self, values: np.ndarray) -> float:
+        """Of the labels held out."""
+        return float(values.sum() / max(self.trainer.held.weight.sum(), 1e-300))
+
+    def _is_kept(self, values: np.ndarray) -> bool:
+        """Whether an epoch is the best, or not told from it: means are hardly learned by heart, and labels have noise.
+
+        Some epoch has to be better than the topics that training starts from.
+        """
+        if self.follows and self.best_at:
+            belonging = self.trainer.held.belonging
+            return as_well(values, self.values, None if belonging is None else belonging.together)
+        return bool(values.sum() > self.values.sum())
 
     def _train_on_all(self) -> None:
         """One of the last epochs; the dispersion stays that of the documents that were held out."""
@@ -311,7 +329,7 @@ class Course(Engine):
         return self.task.model.emission.probabilities(self.best.word_topic, by_word=True)
 
     def result(self) -> Fit:
-        trace = self.trace[: self.best_at] or [self.value]
+        trace = self.trace[: self.best_at] or [self._mean(self.values)]
         searched = Searched(self._searched(), self.best_at)
         return Fit(self._trained_on_all() if self.last else self.best, trace, len(trace), terms=searched)
 
@@ -320,18 +338,18 @@ class Course(Engine):
         return self.trainer.result(topics, self.trainer.keep_dispersion(self.trainer.solve(topics), self.best))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return self.trainer.arrays(self.best)
+        return self.trainer.arrays(self.best) | {"values": self.values}
 
     def numbers(self) -> dict[str, Any]:
         steps = self.trainer.climb.steps
-        return {"value": self.value, "best_at": self.best_at, "last": self.last, "steps": steps}
+        return {"best_at": self.best_at, "last": self.last, "steps": steps}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        shares, held_shares = arrays.pop("shares"), arrays.pop("held_shares")
+        shares, held_shares, self.values = (arrays.pop(name) for name in ("shares", "held_shares", "values"))
         climb = Climb.restore(arrays, numbers["steps"]).on(self.task.backend.ops)
         kept = {name.removeprefix("best_"): arrays.pop(name) for name in list(arrays) if name.startswith("best_")}
         self.best = restore_state(kept)
-        self.value, self.best_at, self.last = (numbers[name] for name in ("value", "best_at", "last"))
+        self.best_at, self.last = numbers["best_at"], numbers["last"]
         self.trainer = self.make(restore_state(arrays), climb)
         if self.last:
             state = self.trainer.state
@@ -352,6 +370,7 @@ class PredictionConstrained(Course):
         self.train, self.held = (task.batch.rows(some) for some in rows)
         seen, unseen = (replace(part, y=y[some]) for part, some in zip((self.train, self.held), rows, strict=True))
         self.followed = _followed(self.task, seen, unseen, self.penalties)
+        self.follows = bool(np.all(np.nansum(np.abs(self.followed[0].y - seen.y), axis=0) > 0))
 
     def make(self, state: State, climb: Climb) -> Trainer:
         task, stride = self.task, self.task.settings.stride

@@ -11,8 +11,8 @@ import pandas as pd
 from supertopic.checks import check_choice
 from supertopic.estimators.shared.results.units import second_class
 from supertopic.fitted.coefficients import CoefficientTable
-from supertopic.fitted.effects import Range, covariate_effects, kinds_of, topic_effects
-from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.effects import Range, covariate_effects, effect_spread, kinds_of, topic_effects
+from supertopic.fitted.fitted import ALIKE, Fitted
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.after.effects import Effects
 
@@ -30,6 +30,7 @@ def effects_frame(fitted: Fitted, table: CoefficientTable, labels: list[str], of
     if of == "covariates" and not table.covariates:
         raise ValueError("of: got 'covariates', but this model was fitted without any")
     found = (topic_effects if of == "topics" else covariate_effects)(fitted, table, given)
+    spread = effect_spread(fitted, given) if of == "topics" else None
     names: dict[str, Any] = {"covariate": list(table.covariates)}
     ends = {"low": found.low, "high": found.high}
     if of == "topics":
@@ -39,13 +40,29 @@ def effects_frame(fitted: Fitted, table: CoefficientTable, labels: list[str], of
     for place, name in enumerate(table.names):
         own = {"effect": found.effect, "std_error": found.std_error, "lower": found.lower, "upper": found.upper}
         columns = {column: values[:, place] for column, values in own.items()}
+        if spread is not None and table.found_again is not None:
+            columns |= {"found_again": table.found_again, "spread": spread[:, place]}
         frame = pd.DataFrame({**names, **ends, **columns})
         if len(table.names) > 1:
             frame.insert(0, "response" if fitted.classes is None else "class", name)
         frames.append(frame.iloc[np.argsort(-found.effect[:, place], kind="stable")] if of == "topics" else frame)
     shown = TopicFrame(pd.concat(frames, ignore_index=True))
-    shown.attrs["below"] = [effect_line(fitted, given)]
+    shown.attrs["below"] = [effect_line(fitted, given), *(again_lines(fitted) if of == "topics" else [])]
     return shown
+
+
+def again_lines(fitted: Fitted) -> list[str]:
+    """A sentence: which other fits find topics again, and whether errors know of the topics' own; or none."""
+    if (others := fitted.others) is None:
+        return []
+    n = len(others.coef)
+    fits = f"{n} refits on documents drawn again" if "refits" in fitted.notes else f"{n} fits without a fold"
+    wider = fitted.certainty.topic_error
+    given = "" if wider is not None and (wider > 1).any() else " Errors and intervals are given these topics."
+    return [
+        f"found_again: the share of {fits} that have such a topic (a cosine of {ALIKE:g} or more); "
+        f"spread: the standard deviation among these.{given}"
+    ]
 
 
 def effect_line(fitted: Fitted, given: Range | None = None) -> str:

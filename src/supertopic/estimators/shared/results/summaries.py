@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from supertopic.estimators.shared.results.effects import effect_line, plain_effects
+from supertopic.estimators.shared.results.effects import again_lines, effect_line, plain_effects
 from supertopic.estimators.shared.results.units import unit_line
 from supertopic.fitted.coefficients import CoefficientTable, covariance, normal_ends
 from supertopic.fitted.effects import covariate_effects
@@ -59,13 +59,17 @@ def coefficient_table(
             columns |= {"std": errors[place], "lower": ends[0][place], "upper": ends[1][place]}
         if p is not None:
             columns["p"] = p[place]
-        columns |= {"effect": effect[:, place], "share": share, "words": words}
+        columns["effect"] = effect[:, place]
+        if table.found_again is not None and table.spread is not None:
+            again = {"found_again": table.found_again, "spread": table.spread[place]}
+            columns |= {name: np.concatenate([[np.nan], one, np.full(n_others, np.nan)]) for name, one in again.items()}
+        columns |= {"share": share, "words": words}
         frame = pd.DataFrame(columns, index=pd.Index(labels, name="term"))
         order = 1 + np.argsort(-effect[own, place], kind="stable")
         tables.append(frame.iloc[[0, *order, *range(own.stop, len(labels))]])
     several = len(tables) > 1
     found = TopicFrame(pd.concat(tables, keys=table.names, names=["response", "term"]) if several else tables[0])
-    found.attrs["below"] = [unit_line(fitted), effect_line(fitted), *_group_line(fitted)]
+    found.attrs["below"] = [unit_line(fitted), effect_line(fitted), *again_lines(fitted), *_group_line(fitted)]
     found.attrs["own_units"] = labels[own.stop :]
     return found
 
