@@ -132,6 +132,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "fitted/seen.py",
+        (
+            "frequent[order[: int(np.searchsorted(total, _HALF * total[-1])) + 1]] = True",
+            "frequent[order[: int(np.searchsorted(total, _HALF * total[-1]))]] = True",
+            "test_check.py::test_what_is_kept_by_hand",
+        ),
+    ),
+    *mutants_of(
         "fitted/refits.py",
         (
             "seed + 1 + number",

@@ -86,6 +86,9 @@ ARRAYS = {
     "certainty.heat": Shape("M2"),
     "certainty.zero": Shape("C"),
     "certainty.scaling": Shape("z"),
+    "seen.ends": Shape("22", least=0.0),
+    "seen.frequent": Shape("V", ("bool",)),
+    "seen.unknown": Shape("1", least=0.0, most=1.0),
     "others.coef": Shape("aCN", _SINGLE),
     "others.similar": Shape("aK", _SINGLE, least=-1.0),
     "left_out.rows": Shape("l", _WHOLE, least=0.0),
@@ -121,7 +124,7 @@ ARRAYS = {
     "more.region_cov": Shape("A22"),
     "more.region_posterior": Shape("DA", _EITHER, least=0.0, sums=True),
 }
-TOGETHER = ("words", "members", "climb", "duals", "left_out", "others")  # groups of arrays that belong together
+TOGETHER = ("words", "members", "climb", "duals", "left_out", "others", "seen")  # groups of arrays that belong together
 _UNKNOWN = Shape("*", ("float64", "float32", "int64", "int32", "bool"))
 
 

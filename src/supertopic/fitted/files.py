@@ -18,6 +18,7 @@ from supertopic.documents.vectorizer import Vectorizer
 from supertopic.emissions.seeds import Seeds
 from supertopic.fitted.checks import check_fitted, check_params, check_schema
 from supertopic.fitted.fitted import Certainty, Fitted, LeftOut, Members, Others, Vocabulary
+from supertopic.fitted.seen import Seen
 from supertopic.fitted.spec import Schema, Spec, Tokens
 from supertopic.inference.after.words import WordPart
 from supertopic.inference.methods import Method
@@ -148,6 +149,7 @@ def arrays_of(fitted: Fitted) -> dict[str, np.ndarray]:
         "members": {} if fitted.members is None else vars(fitted.members),
         "certainty": vars(fitted.certainty),
         "others": {} if fitted.others is None else vars(fitted.others),
+        "seen": {} if fitted.seen is None else vars(fitted.seen),
         "left_out": {} if fitted.left_out is None else vars(fitted.left_out),
         "more": fitted.more,
     }
@@ -193,6 +195,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         words=WordPart(**groups.pop("words")) if "words" in groups else None,
         certainty=Certainty(**groups.pop("certainty", {})),
         others=Others(**groups.pop("others")) if "others" in groups else None,
+        seen=Seen(**groups.pop("seen")) if "seen" in groups else None,
         left_out=LeftOut(**groups.pop("left_out")) if "left_out" in groups else None,
         climb=_read_climb(groups.pop("climb", None)),
         labels=None if labels is None else read_labels(labels, n_topics),

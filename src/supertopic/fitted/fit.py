@@ -12,6 +12,7 @@ import numpy as np
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
 from supertopic.fitted.coefficients import users_draws
 from supertopic.fitted.fitted import Fitted, Vocabulary
+from supertopic.fitted.seen import Seen, seen_columns
 from supertopic.fitted.spec import Spec
 from supertopic.fitted.training import Training
 from supertopic.inference.batches import Batch
@@ -41,6 +42,8 @@ def fit(
         fitted = users_draws(replace(fitted, doc_topic=shares, doc_covariates=own if own.size else None))
     if vocabulary is not None:
         fitted = with_prior_errors(fitted, [(training, shares)])
+        columns = seen_columns(training.metadata)
+        fitted = replace(fitted, seen=Seen.of(training.corpus), notes={"metadata": columns} if columns else {})
     fitted = spec.finish(fitted, training, seed)
     if task.checkpoint is not None:
         task.checkpoint.finish()

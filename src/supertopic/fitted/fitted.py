@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from supertopic.backends.base import Backend
 from supertopic.documents.corpus import Corpus, as_corpus, require_vocabulary
 from supertopic.documents.known import Known
+from supertopic.fitted.seen import Seen
 from supertopic.fitted.spec import Place, Spec
 from supertopic.fitted.training import Training
 from supertopic.inference.after import prediction
@@ -164,6 +165,7 @@ class Fitted:
     words: WordPart | None = None  # beside topics
     certainty: Certainty = field(default_factory=Certainty)
     left_out: LeftOut | None = None
+    seen: Seen | None = None  # of its documents
     others: Others | None = None  # fits without a fold, or refits (`notes["refits"]`)
     prior_error: np.ndarray | None = None  # standard errors of the parameters of the prior on shares
     climb: Climb | None = None  # where an optimiser stands between batches

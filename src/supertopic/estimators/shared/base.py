@@ -32,6 +32,7 @@ from supertopic.fitted import files
 from supertopic.fitted.checks import check_params
 from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted, Vocabulary
+from supertopic.fitted.seen import Check, check_documents
 from supertopic.fitted.share_priors import Prevalence, as_prior
 from supertopic.fitted.spec import AsItIs, Finish, Place, Schema, Spec
 from supertopic.fitted.streaming import fit_batch, fit_stream, survey, warned_unknown
@@ -332,6 +333,21 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         known = Known.of(len(corpus), metadata=metadata)
         warn_empty(corpus)
         return self._shares(corpus, known)
+
+    def check(
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
+    ) -> Check:
+        """Say where new documents lie outside what the fit has seen: lengths, vocabulary, covariates, metadata.
+
+        Printed, the value is a few sentences. `ok` is True where nothing is outside, so that a script can end by
+        ``sys.exit(not model.check(X).ok)``; `shifts` lists what is. Where half of many documents have other lengths or
+        words, `predict` warns of it. What it finds is no proof: documents may differ in what is not compared here.
+        """
+        fitted, corpus = self.fitted_, self._as_corpus(X)
+        known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
+        given = covariates is not None or embeddings is not None
+        extra = fitted.spec.schema.encode(covariates, known) if given else np.zeros((len(corpus), 0))
+        return check_documents(fitted, corpus, extra, known.metadata)
 
     def _shares(self, corpus: Corpus, known: Known | None = None) -> np.ndarray:
         """(D, K) topic shares of new documents."""

@@ -41,6 +41,7 @@ from supertopic.fitted.fit import fit
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import Predicted, log_density, predict
 from supertopic.fitted.refits import with_refits
+from supertopic.fitted.seen import warn_shifted
 from supertopic.fitted.spec import Finish, Schema, Tokens
 from supertopic.fitted.streaming import fit_stream, warned_unknown
 from supertopic.fitted.supervision import choose_supervision
@@ -407,6 +408,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         fitted, corpus = self._now, self._as_corpus(X)
         known = Known.of(len(corpus), metadata=metadata, embeddings=embeddings)
         warn_empty(corpus)
+        warn_shifted(fitted, corpus)
         return predict(fitted, corpus, fitted.spec.schema.encode(covariates, known), known)
 
     def encode_labels(self, y: object, n_documents: int) -> np.ndarray:
