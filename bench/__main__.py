@@ -14,6 +14,7 @@ from bench import (
     responses,
     sage,
     sampling,
+    serving,
     supervised,
     threads,
     training,
@@ -36,6 +37,7 @@ TABLES = {
     "training": training.table,
     "growth": growth.table,
     "engines": engines.table,
+    "serving": serving.table,
 }
 
 

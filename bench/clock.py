@@ -11,6 +11,11 @@ def now() -> float:
     return _read()
 
 
+def name() -> str:
+    """What a program calls it."""
+    return f"time.{_read.__name__}"
+
+
 def use_processor_time() -> None:
     """Measure the processor time of this process, summed over its threads."""
     global _read
