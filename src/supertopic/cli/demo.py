@@ -64,10 +64,11 @@ def demo(
         say_json(trials.figures)
         return
     _say_texts(trials, names)
+    saved = _write(trials, out, page)
     _say_topics(trials)
     _say_explained(trials)
     _say_figures(trials.figures)
-    _write(trials, out, page)
+    _say_next(saved)
     note(f"\nAll this took {time.perf_counter() - start:.0f} s.")
 
 
@@ -212,6 +213,9 @@ def _say_topics(trials: Trials) -> None:
     show(topics_table(trials.regressor, N_WORDS))
     say()
     prose(unit_of(trials.regressor))
+    say()
+    length = trials.new[["log_length"]]
+    prose(str(trials.regressor.describe(trials.new["text"], trials.new["n_parameters"], covariates=length)))
 
 
 def _say_explained(trials: Trials) -> None:
@@ -269,20 +273,26 @@ def _say_figures(f: dict[str, Any]) -> None:
     )
 
 
-def _write(trials: Trials, out: str | None, page: str | None) -> None:
-    """Write the model and the page, under their usual names only where that harms nothing; say what to try next."""
-    _head("What to try next")
+def _write(trials: Trials, out: str | None, page: str | None) -> str | None:
+    """Write the model and the page, under their usual names only where that harms nothing; where the model is."""
     saved, shown = out is not None or _may_write(MODEL), page is not None or _may_write(PAGE)
     out, page, new = out or MODEL, page or PAGE, trials.new
+    _head("The page")
     if saved:
         trials.classifier.save(out)
     if shown:
         title = "Which package is this docstring from?"
         trials.classifier.report(page, new["text"].tolist(), new["package"], names=new["name"].tolist(), title=title)
-        say(f"Open {page} in a browser: all topics and texts, with reasons, and predictions as you type.\n")
-    say("At the command line:")
+        prose(f"Open {page} in a browser: all topics and texts, with reasons, and predictions as you type. It begins:")
+        say()
+    prose(str(trials.classifier.describe(new["text"], new["package"])))
+    return out if saved else None
+
+
+def _say_next(saved: str | None) -> None:
+    _head("What to try next")
     say_commands([
-        *([["explain", out, "eigenvalues of a sparse matrix"], ["topics", out]] if saved else []),
+        *([["explain", saved, "eigenvalues of a sparse matrix"], ["topics", saved]] if saved else []),
         ["fit", "your.csv", "--text", "column_of_texts", "--target", "column_to_predict", "--out", "model.supertopic"],
         ["fit", "--help"],
     ])  # fmt: skip
