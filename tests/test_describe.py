@@ -151,6 +151,17 @@ def test_new_documents_speak_for_themselves(data, model, useless):
     assert str(same) == str(model.describe())  # of the documents of the fit, what folds have found
 
 
+def test_some_of_the_documents_of_the_fit_are_recognised(tmp_path):
+    model, frame = fitted("gaussian"), reviews()
+    model.save(tmp_path / "m.supertopic")
+    some = frame[:50]
+    found = load(tmp_path / "m.supertopic").describe(some["text"].tolist(), some["rating"])
+    assert found.sentences[0] == model.describe().sentences[0]  # and not figures of documents that it has seen
+    new = reviews(50, 5)
+    told = load(tmp_path / "m.supertopic").describe(new["text"].tolist(), new["rating"])
+    assert str(told).startswith("On 50 documents it had not seen")
+
+
 def test_documents_of_the_fit_without_folds_promise_too_much(data):
     model = SLDARegressor(4, cross_fit=0, random_state=0, max_iter=5).fit(data.counts.counts, data.y)
     assert "is not known" in str(model.describe())

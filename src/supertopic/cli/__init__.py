@@ -1,6 +1,7 @@
 """The command line. Heavy modules are imported only when a command runs.
 
-Commands: `fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `select`, `demo` and `warm-up`, one
+Commands: `fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `compare`,
+`select`, `demo` and `warm-up`, one
 file each. `models` is the table of models, `learning` turns columns into y and covariates, `target` chooses a
 response, `outcomes` makes a table of predictions and `response` one of coefficients, `answers` scores predictions,
 `summary` tells of a fit, `options` holds options, `documents` reads, `tables` writes, `show` prints, and `guard`
@@ -13,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from supertopic.cli import demo, effects, evaluate, explain, fit, predict, report, select, topics, warm_up
+from supertopic.cli import compare, demo, effects, evaluate, explain, fit, predict, report, select, topics, warm_up
 from supertopic.cli.guard import GuardedGroup
 from supertopic.cli.show import say
 
@@ -34,6 +35,7 @@ for command in (
     evaluate.evaluate,
     report.report,
     effects.effects,
+    compare.compare,
     select.select,
     warm_up.warm_up,
 ):

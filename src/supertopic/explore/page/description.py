@@ -23,6 +23,7 @@ from supertopic.html_tables import number, printable
 
 Pieces = list[tuple[str, bool]]  # of a sentence: text, and whether it is set in bold
 _WORDS, _MOST_CLASSES, _MOST_TOPICS = 3, 4, 3
+_ASKED, _NEAR = 100, 1e-3  # documents that are looked for among those of the fit, and how near their shares are
 _MUCH = "from little to much of it"
 HARDLY = "These topics hardly predict {}; read the rest as hints."
 
@@ -105,18 +106,22 @@ def describe_documents(
 
 
 def are_those_of_the_fit(estimator: Any, corpus: Corpus, shares: np.ndarray) -> bool:
-    """Whether the documents have the shares that the fit has kept; those of responses lack the prior's part."""
-    kept, own = estimator.fitted_.doc_topic, estimator.fitted_.training
+    """Whether most of the documents have the shares of some that the fit has kept; a sample of them is asked.
+
+    Shares of responses lack the prior's part.
+    """
+    fitted = estimator.fitted_
+    kept, own = fitted.doc_topic, fitted.training
     if own is not None and own.corpus.counts.shape == corpus.counts.shape:
         return (own.corpus.counts != corpus.counts).nnz == 0
-    if kept is None or kept.shape != shares.shape:
+    asked = np.flatnonzero(corpus.lengths > 0)
+    asked = asked[:: max(len(asked) // _ASKED, 1)]
+    if kept is None or not len(asked) or kept.shape[1] != shares.shape[1]:
         return False
-    if np.allclose(kept, shares, atol=1e-3):
-        return True
-    alpha, lengths = np.asarray(estimator.alpha_), corpus.lengths[:, None]
-    if len(alpha) != shares.shape[1]:
-        return False
-    return np.allclose(kept, (alpha + lengths * shares) / (alpha.sum() + lengths), atol=1e-3)
+    forms, alpha, lengths = [shares[asked]], np.asarray(estimator.alpha_), corpus.lengths[asked, None]
+    if len(alpha) == shares.shape[1]:
+        forms.append((alpha + lengths * shares[asked]) / (alpha.sum() + lengths))
+    return any(np.mean([np.abs(kept - row).max(axis=1).min() < _NEAR for row in form]) > 0.5 for form in forms)
 
 
 # --- figures --------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class Payload:
 def collect(
     estimator: TopicEstimator, X: object, y: object = None, *, metadata: object = None, texts: object = None,
     names: object = None, covariates: object = None, embeddings: object = None, effects: object = None,
-    title: str | None = None,
+    compare: TopicEstimator | None = None, title: str | None = None,
 ) -> Payload:  # fmt: skip
     """All that the page needs; the arguments are those of `model.report`."""
     if not hasattr(estimator, "engines"):
@@ -55,7 +55,9 @@ def collect(
     corpus = estimator.fitted_.corpus(X)
     columns = read_metadata(metadata, len(corpus))
     labels = _document_names(names, corpus)
-    payload = Payload({"prevalence": prevalence})
+    payload = Payload(
+        {"prevalence": prevalence, "compared": None if compare is None else _compared(estimator, compare)}
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)  # the page counts them
         outcomes = outcomes_of(estimator, corpus, y, covariates, embeddings)
@@ -93,6 +95,21 @@ def _prevalence(effects: object) -> dict[str, Any] | None:
             {"name": term, "rows": rows[rows["term"] == term].drop(columns="term").to_dict("records")} for term in terms
         ],
     }
+
+
+def _compared(estimator: TopicEstimator, before: TopicEstimator) -> dict[str, Any]:
+    """What is different from a model that was there before; of ratios their logarithms, so that none is zero."""
+    found = estimator.compare(before)
+    table = found.topics.astype(object).where(found.topics.notna(), None)
+    names = estimator.coefficients_.names if found.columns else []
+    places = [names.index(name) for name in found.columns]
+    logs = {name for name, kind in zip(found.columns, found.kinds, strict=True) if kind == "ratio"}
+    rows = table.to_dict("records")
+    for row in rows:
+        for name in ("effect", "effect_before"):
+            value = row.get(name)
+            row[name] = float(np.log(value)) if value is not None and row["column"] in logs else value
+    return {"text": str(found), "columns": places, "names": list(found.columns), "rows": rows}
 
 
 def _texts(X: Any, texts: Any) -> list[str] | None:

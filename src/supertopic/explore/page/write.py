@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SCRIPTS = (
     "decode", "special", "tokens", "infer", "responses", "explain", "colors", "dom", "charts", "export", "state",
     "labels", "words", "axis", "matrix", "card", "topics", "waterfall", "document", "documents", "typed",
-    "prevalence", "groups", "fit", "map", "diagnostics", "search", "address", "paper", "main",
+    "prevalence", "groups", "compared", "fit", "map", "diagnostics", "search", "address", "paper", "main",
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.names import read_labels, read_words
+from supertopic.estimators.shared.results.comparison import Comparison, compare
 from supertopic.estimators.shared.results.explanation import explained
 from supertopic.estimators.shared.results.reading import (
     for_pyldavis,
@@ -239,8 +240,7 @@ class TopicResults(BaseEstimator):
     def report(
         self, path: str | os.PathLike[str], X: object, y: object = None, *, metadata: object = None,
         texts: object = None, names: object = None, covariates: object = None, embeddings: object = None,
-        effects: TopicEffects | None = None,
-        title: str | None = None,
+        effects: TopicEffects | None = None, compare: TopicResults | None = None, title: str | None = None,
     ) -> None:  # fmt: skip
         """Write a page that explains the model on these documents: one HTML file that needs no network.
 
@@ -257,12 +257,31 @@ class TopicResults(BaseEstimator):
         names : a name for each document
         covariates, embeddings : as in `predict`
         effects : what `estimate_effect` found, optional
+        compare : a model that was there before, which the page shows beside this one (see `compare`)
         title : the heading of the page
         """
         # `explore` stands above the estimators, so that it is imported when it is asked for
         page = import_module("supertopic.explore.page")
         more = {"metadata": metadata, "texts": texts, "names": names, "covariates": covariates, "title": title}
-        page.write_report(self, path, X, y, embeddings=embeddings, effects=effects, **more)
+        page.write_report(self, path, X, y, embeddings=embeddings, effects=effects, compare=compare, **more)
+
+    def compare(self, other: TopicResults) -> Comparison:
+        """What is different from another model, which was there before: topics that came and went, effects that moved.
+
+        Topics are matched one to one by their words. An effect has moved where the errors of both models do not explain
+        the difference, allowing for the number of topics.
+
+        Returns
+        -------
+        Comparison
+            `str` of it is a sentence, `topics` a frame with a row for each topic (and class, or response), and
+            `changed` whether anything is different.
+        """
+        check_is_fitted(self, "fitted_")
+        if not isinstance(other, TopicResults):
+            raise ValueError(f"other: got {type(other).__name__}, expected a fitted model")
+        check_is_fitted(other, "fitted_")
+        return compare(self, other)
 
     def methods(self) -> str:
         """A paragraph for a methods section: model, documents, inference, seed, version and how errors were made.

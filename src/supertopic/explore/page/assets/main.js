@@ -7,6 +7,7 @@ const VIEWS = [
   ["groups", "Groups", drawGroups],
   ["fit", "Fit", drawFit],
   ["map", "Map", drawMap],
+  ["compared", "Compared", drawCompared],
   ["checks", "Checks", drawChecks],
 ];
 const sections = new Map();
@@ -25,6 +26,11 @@ async function start() {
     );
     return;
   }
+  if (!app.data.compared)
+    VIEWS.splice(
+      VIEWS.findIndex(([id]) => id === "compared"),
+      1,
+    );
   readLabels();
   app.topic = strongestTopic();
   if (app.data.outcomes.length && worstOf(0, 1).length) filters.sort = "error";
