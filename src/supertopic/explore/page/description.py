@@ -45,11 +45,16 @@ class Description:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
+    @property
+    def html(self) -> str:
+        """For notebooks."""
         bold = {True: "<b>{}</b>", False: "{}"}
         text = " ".join("".join(bold[b].format(escape(t)) for t, b in pieces) for pieces in self.sentences)
         colour = "#b36b00" if self.hardly else "#8a8a8a"
         return f"<div style='border-left:4px solid {colour};padding:2px 10px;max-width:60em'>{text}</div>"
+
+    def _repr_html_(self) -> str:
+        return self.html
 
 
 @dataclass(frozen=True)

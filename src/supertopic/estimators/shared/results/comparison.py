@@ -8,6 +8,7 @@ max(sqrt(p_v) - sqrt(mean_v), 0). It is 1 for the same topic, and near 0 for two
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.stats import norm
 
 from supertopic.estimators.shared.results.topic_info import shares_of_all, topic_labels, words_in_order
 from supertopic.fitted.effects import kinds_of, topic_effects
-from supertopic.html_tables import TopicFrame
+from supertopic.html_tables import frame_html
 
 SAME = 0.3  # similarity from which two topics are taken for the same
 _WORDS = 4
@@ -56,7 +57,7 @@ class Comparison:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<div>{self}</div>{TopicFrame(self.topics)._repr_html_()}"
+        return f"<div>{escape(str(self))}</div>{frame_html(self.topics)}"
 
 
 def compare(model: Any, other: Any) -> Comparison:

@@ -40,7 +40,7 @@ def model_html(model: Any, n: int = 10) -> str:
     found = model.top_words(n).groupby("topic")["word"].agg(list)
     columns["words"] = [words_html(found[k]) for k in order]
     body = table_html(columns, left=[name for name in ("label", "class", "words") if name in columns])
-    head = f"<div><code>{escape(repr(model))}</code></div>{_facts(model, table)}{model.describe()._repr_html_()}"
+    head = f"<div><code>{escape(repr(model))}</code></div>{_facts(model, table)}{model.describe().html}"
     return f"<div style='overflow-x:auto'>{head}{body}</div>"
 
 
