@@ -99,5 +99,5 @@ def test_files_keep_it_and_models_of_words_have_it(model, tmp_path):
 
 def test_models_of_batches_keep_nothing():
     found = LDA(3, inference="svi").partial_fit(texts(50, 0))
-    with pytest.raises(ValueError, match="keeps nothing of its documents"):
+    with pytest.raises(ValueError, match="keeps nothing of the documents"):
         found.check(texts(10, 2))

@@ -60,3 +60,22 @@ def test_nonsense_is_refused(given):
     (name,) = given
     with pytest.raises(ValueError, match=f"{name}: got .*, expected a list of finite numbers >= 0"):
         MedLDAClassifierCV(**given).fit(COUNTS, TWO.y)
+
+
+def test_folds_leave_out_whole_groups_and_the_past_predicts_the_future(monkeypatch):
+    groups, taken = np.arange(240) // 24, []
+    own = MedLDAClassifierCV._walk
+    monkeypatch.setattr(
+        MedLDAClassifierCV, "_walk", lambda self, *given: taken.append(given[6:]) or own(self, *given)
+    )  # fmt: skip
+    base = MedLDAClassifier(4, max_iter=2)
+    model = MedLDAClassifierCV(base, Cs=(2.0,), costs=(8.0,), cv=3).fit(COUNTS, TWO.y, groups=groups)
+    assert len(taken) == 4 and model.best_estimator_.fitted_.training.groups is not None
+    for train, test in taken[:3]:
+        assert not set(groups[train]) & set(groups[test]) and len(train) + len(test) == 240
+    taken.clear()
+    years = {"year": np.arange(240)[::-1]}
+    MedLDAClassifierCV(base, Cs=(2.0,), costs=(8.0,), cv=3).fit(COUNTS, TWO.y, metadata=years, times="year")
+    assert len(taken) == 4 and all(train.min() > test.max() for train, test in taken[:3])
+    with pytest.raises(ValueError, match="groups: got one group"):
+        MedLDAClassifierCV(base, Cs=(2.0,), costs=(8.0,), cv=3).fit(COUNTS, TWO.y, groups=np.zeros(240))

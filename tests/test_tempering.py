@@ -8,6 +8,7 @@ from scipy.special import softmax
 from supertopic import DiscLDAClassifier, SAGEClassifier, load
 from supertopic.datasets import simulate
 from supertopic.documents.duplicates import word_hashes
+from supertopic.fitted.certainty import tempering
 from supertopic.fitted.certainty.tempering import fit_temperature, folds_by_words
 from supertopic.responses.temperature import Evidence, Temperature
 
@@ -150,3 +151,23 @@ def test_a_weight_is_a_document_as_often(prior):
     np.testing.assert_allclose(once.temperature_, often.temperature_, rtol=1e-4)
     assert once.temperature_.level != 1.0
     np.testing.assert_allclose(once.predict_proba(X), often.predict_proba(X), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_groups_are_left_out_whole_and_the_past_predicts_the_future(kind, monkeypatch):
+    X, y = bursty(200)
+    groups, splits, own = np.arange(200) // 20, [], tempering._splits
+    monkeypatch.setattr(tempering, "_splits", lambda *given: splits.append(own(*given)) or splits[-1])
+    model = CLASSIFIERS[kind](cross_fit=3).fit(X, y, groups=groups)
+    assert len(splits[0]) == 3 and model.temperature_ != Temperature()
+    for rest, out in splits[0]:
+        assert not set(groups[rest]) & set(groups[out]) and len(rest) + len(out) == 200
+    CLASSIFIERS[kind](cross_fit=3).fit(X, y, metadata={"year": np.arange(200)[::-1]}, times="year")
+    assert all(rest.min() > out.max() for rest, out in splits[1])
+    assert CLASSIFIERS[kind](cross_fit=3).fit(X, y, groups=np.zeros(200)).temperature_ == Temperature()
+
+
+def test_a_class_of_one_group_is_not_left_out():
+    X, y = bursty(200)
+    groups = np.where(y == y.max(), 7, np.arange(200) % 5)
+    assert np.isfinite(SAGEClassifier(cross_fit=3).fit(X, y, groups=groups).temperature_).all()

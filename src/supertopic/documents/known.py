@@ -101,6 +101,12 @@ class Known:
         """(D,) the weights, ones where there are none."""
         return np.ones(self.n_documents) if self.weight is None else self.weight
 
+    @property
+    def belonging(self) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """(D,) codes of the groups, and (D,) the times."""
+        groups, times = ((None if one is None else one.values) for one in (self.groups, self.times))
+        return groups, times
+
     def require_weight(self) -> None:
         """Refuse documents of which none counts; a batch of many, or a fold, may be such."""
         if self.n_documents and not self.weights.any():

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,8 +16,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.corpus import Corpus, as_corpus, as_texts, holds_text
+from supertopic.documents.known import Known
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.html_tables import frame_html
+from supertopic.inference.after.splits import Belonging, codes_of
 from supertopic.plots_of import Plots
 
 
@@ -74,17 +76,25 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator, ABC):
     @abstractmethod
     def _margins(self) -> Sequence[float]: ...
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
-        """Choose by the folds' mean score, then walk the path to the chosen setting with all documents."""
+    def fit(
+        self, X: object, y: object, sample_weight: object = None, *, metadata: object = None, groups: object = None,
+        times: object = None,
+    ) -> Self:  # fmt: skip
+        """Choose by the folds' mean score, then walk the path to the chosen setting with all documents.
+
+        groups, times : as in `LDA.fit`. Where `cv` is a number, folds leave out whole groups, or the past predicts the
+            future.
+        metadata : where these are names of its columns
+        """
         base = self._base()
         Cs = sorted(_numbers("Cs", self.Cs))
         margins = _numbers(f"{self.margin_name}s", self._margins())
         documents, labels = _documents(X), y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        folds = list(check_cv(self.cv, labels, classifier=is_classifier(base)).split(np.zeros(len(labels)), labels))
+        known = Known.of(len(labels), metadata=metadata, groups=groups, times=times, sample_weight=sample_weight)
+        folds = self._folds(labels, known, is_classifier(base))
         rows = []
         for margin in margins:
-            scores = np.array([self._walk(base, documents, labels, weight, margin, Cs, *fold)[1] for fold in folds])
+            scores = np.array([self._walk(base, documents, labels, known, margin, Cs, *fold)[1] for fold in folds])
             for C, of_folds in zip(Cs, scores.T, strict=True):
                 se = of_folds.std(ddof=1) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
                 rows.append({"C": C, self.margin_name: margin, "score": of_folds.mean(), "score_se": se})
@@ -94,20 +104,35 @@ class _PathCV(MetaEstimatorMixin, BaseEstimator, ABC):
         margin, everything = float(best[self.margin_name]), np.arange(len(labels))
         setattr(self, f"{self.margin_name}_", margin)
         path = [C for C in Cs if C <= self.C_]
-        self.best_estimator_, _ = self._walk(base, documents, labels, weight, margin, path, everything)
+        self.best_estimator_, _ = self._walk(base, documents, labels, known, margin, path, everything)
         self.best_estimator_.set_params(warm_start=base.warm_start)
         if is_classifier(base):
             self.classes_ = self.best_estimator_.classes_
         return self
 
+    def _folds(self, labels: np.ndarray, known: Known, classes: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(train, test) rows."""
+        if not isinstance(self.cv, Integral) or (known.groups is None and known.times is None):
+            return list(check_cv(self.cv, labels, classifier=classes).split(np.zeros(len(labels)), labels))
+        belonging = Belonging.of(len(labels), *known.belonging)
+        n_folds = min(int(self.cv), belonging.n_groups)
+        if n_folds < 2:
+            raise ValueError("groups: got one group, expected two at least")
+        kinds = codes_of(labels.astype(str)) if classes else None
+        splits = belonging.splits(np.arange(len(labels)), n_folds, np.random.default_rng(0), kinds)
+        return [(one.rest, one.out) for one in splits]
+
     def _walk(
-        self, base: Any, documents: object, y: np.ndarray, weight: np.ndarray | None, margin: float, Cs: list[float],
+        self, base: Any, documents: object, y: np.ndarray, known: Known, margin: float, Cs: list[float],
         train: np.ndarray, test: np.ndarray | None = None,
     ) -> tuple[Any, list[float]]:  # fmt: skip
         """The model at the end of the path, and the scores of the test documents on the way; words join at the end."""
         model, scores = clone(base).set_params(warm_start=True, **{self.margin_name: margin}), []
         folds = getattr(base, "cross_fit", 0)  # of probabilities, which the path does not need
-        given = {} if weight is None else {"sample_weight": weight[train]}
+        own = known[train]
+        groups, times = own.belonging
+        given = {"sample_weight": own.weight, "groups": groups, "times": times}
+        given = {name: one for name, one in given.items() if one is not None}
         for C in Cs:
             words = base.words and (test is not None or Cs[-1] == C)
             if folds:

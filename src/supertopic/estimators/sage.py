@@ -190,7 +190,7 @@ class SAGEClassifier(TemperedClasses, _Deviating):
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
             fitted = kept(spec, vocabulary, Fit(state, trace.tolist(), found.n_iter))
             fitted = replace(fitted, doc_topic=fitted.infer(corpus, backend))
-        return self._tempered(fitted, corpus, codes, weight)
+        return self._tempered(fitted, corpus, codes, weighed)
 
     def evidence(self, corpus: Corpus) -> Evidence:
         """What the words of documents say about their classes."""

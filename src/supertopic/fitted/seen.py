@@ -131,7 +131,7 @@ def check_documents(fitted: Fitted, corpus: Corpus, extra: np.ndarray, metadata:
     extra : (D, P) covariates as the regression takes them, or none
     """
     if fitted.seen is None:
-        raise ValueError(f"check: this {fitted.spec.name} keeps nothing of its documents, as it was fitted in batches")
+        raise ValueError(f"check: this {fitted.spec.name} keeps nothing of the documents of its fit")
     found = [*_of_words(fitted.seen, corpus), *_of_covariates(fitted, extra), *_of_metadata(fitted, metadata)]
     return Check(len(corpus), tuple(found))
 

@@ -111,10 +111,10 @@ class DiscLDAClassifier(Fitting, TemperedClasses):
         self._check_parameters()
         self._settings()
         corpus, vocabulary = self._read(X)
+        of_documents = Known.of(len(corpus), **beside)
         codes, classes = self._read_classes(y, len(corpus))
         known = np.flatnonzero(~np.isnan(codes))
         spec = self._spec(Schema(classes=classes))
-        Known.of(len(corpus), **beside)
         shares = self._class_shares(np.bincount(codes[known].astype(np.intp), minlength=len(classes)))
         more = {"log_shares": np.log(shares / shares.sum())}
         batch = Batch(corpus.counts[known], codes[known], np.ones(len(known)), spec.model.n_topics)
@@ -125,7 +125,7 @@ class DiscLDAClassifier(Fitting, TemperedClasses):
             fitted = replace(fitted, doc_topic=self._class_posterior(fitted, corpus, backend).doc_topic)
         if task.checkpoint is not None:
             task.checkpoint.finish()
-        return self._tempered(fitted, corpus, codes)
+        return self._tempered(fitted, corpus, codes, of_documents)
 
     def _spec(self, schema: Schema) -> Spec:
         spec = super()._spec(schema)

@@ -12,12 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.checks import check_choice
 from supertopic.documents.corpus import Corpus, warn_empty
+from supertopic.documents.known import Known
 from supertopic.documents.labels import as_codes, as_table
 from supertopic.estimators.shared.base import TopicEstimator
 from supertopic.estimators.shared.results.answers import score_classes
 from supertopic.fitted.certainty.tempering import check_folds, cross_fitted_temperature
 from supertopic.fitted.checks import check_temperature
 from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.seen import Seen, seen_columns
 from supertopic.responses.temperature import Evidence, Temperature
 
 
@@ -55,11 +57,12 @@ class TemperedClasses(ClassifierMixin, TopicEstimator):
         """(C,) shares of the classes, not normalised; n_members : (C,) their documents"""
         return n_members + 1.0 if self.class_prior == "empirical" else np.ones(len(n_members))
 
-    def _tempered(self, fitted: Fitted, corpus: Corpus, codes: np.ndarray, weight: np.ndarray | None = None) -> Self:
+    def _tempered(self, fitted: Fitted, corpus: Corpus, codes: np.ndarray, known: Known) -> Self:
         """Take up a fit with the temperature that further fits, each without a fold, have found."""
         assert fitted.classes is not None
-        temperature = cross_fitted_temperature(self, corpus, codes, len(fitted.classes), weight)
-        self._take(replace(fitted, notes={"temperature": list(temperature)}))
+        temperature = cross_fitted_temperature(self, corpus, codes, len(fitted.classes), known)
+        notes = {"temperature": list(temperature), "metadata": seen_columns(known.metadata)}
+        self._take(replace(fitted, seen=Seen.of(corpus), notes=notes))
         warn_empty(corpus)
         return self
 

@@ -27,6 +27,8 @@ from supertopic.backends.base import Run, in_turn
 from supertopic.checks import check_whole
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.duplicates import word_hashes
+from supertopic.documents.known import Known
+from supertopic.inference.after.splits import Belonging, splits_of_parts
 from supertopic.responses.temperature import Evidence, Temperature
 
 _LIMITS = ((np.log(0.05), np.log(1e4)), (0.0, 1.0), (0.0, 1.0))  # of the level's logarithm, the power, and the weight
@@ -35,32 +37,45 @@ _LEAST = 5  # different documents in a fold
 
 
 def cross_fitted_temperature(
-    estimator: Any, corpus: Corpus, codes: np.ndarray, n_classes: int, weight: np.ndarray | None = None
+    estimator: Any, corpus: Corpus, codes: np.ndarray, n_classes: int, beside: Known
 ) -> Temperature:
     """The temperature of an estimator, by fits without a fold of the documents; 1 where these are too few.
 
     codes : (D,) places of the labels among the classes, NaN where missing
-    weight : (D,) how often each document counts, where `fit` takes that
+    beside : how often each document counts, who it belongs to, and when it was written
     """
-    counted = np.ones(len(codes)) if weight is None else weight
-    known = np.flatnonzero(~np.isnan(codes) & (counted > 0))
-    places, counted, n_folds = codes[known].astype(np.intp), counted[known], int(estimator.cross_fit)
-    fold = folds_by_words(corpus.counts[known], places, n_folds) if n_folds else None
-    if fold is None:
+    known = np.flatnonzero(~np.isnan(codes) & (beside.weights > 0))
+    places, counted, n_folds = codes[known].astype(np.intp), beside.weights[known], int(estimator.cross_fit)
+    splits = _splits(corpus.counts[known], places, n_folds, beside[known]) if n_folds else []
+    if not splits:
         return Temperature()
     found = np.empty((len(known), n_classes))
     own = estimator.get_params(deep=False)
     alone = {"cross_fit": 0, "vectorizer": None, "verbose": 0, "checkpoint": None, "warm_start": False}
-    for number in range(n_folds):
-        rest, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+    for rest, out in splits:
         other = clone(estimator).set_params(**{name: value for name, value in alone.items() if name in own})
-        more = {} if weight is None else {"sample_weight": counted[rest]}
+        more = {} if beside.weight is None else {"sample_weight": counted[rest]}
         other.fit(corpus.counts[known[rest]], places[rest], **more)
         evidence = other.evidence(Corpus(corpus.counts[known[out]]))
         found[out] = evidence.log_words
-    told = np.flatnonzero(fold >= 0)
+    told = np.sort(np.concatenate([out for _, out in splits]))
     with make_backend(estimator.backend, estimator.n_jobs) as backend:
         return fit_temperature(Evidence(found[told], evidence.log_shares), places[told], backend.all, counted[told])
+
+
+def _splits(counts: sp.csr_matrix, places: np.ndarray, n_folds: int, beside: Known) -> list[tuple[Any, Any]]:
+    """(rest, out) of each fold: by words, or by groups and times, where every class is in the rest."""
+    if beside.groups is None and beside.times is None:
+        fold = folds_by_words(counts, places, n_folds)
+        parts = [] if fold is None else splits_of_parts(fold)
+        return [(one.rest, one.out) for one in parts]
+    belonging = Belonging.of(len(places), *beside.belonging)
+    n_folds = min(n_folds, belonging.n_groups)
+    if n_folds < 2 or len(places) < _LEAST * n_folds:
+        return []
+    found = belonging.splits(np.arange(len(places)), n_folds, np.random.default_rng(0), places)
+    classes = len(np.unique(places))
+    return [(one.rest, one.out) for one in found if len(np.unique(places[one.rest])) == classes]
 
 
 def folds_by_words(counts: sp.csr_matrix, places: np.ndarray, n_folds: int) -> np.ndarray | None:

@@ -30,6 +30,15 @@ class Belonging:
     moment: np.ndarray | None = None  # (D,) their places in time: the past predicts the future
     in_groups: bool = True  # or else few are together: near duplicates, which go where the first of them is
 
+    @classmethod
+    def of(cls, n_documents: int, groups: np.ndarray | None, moment: np.ndarray | None) -> Belonging:
+        """Of documents in groups, or each for itself."""
+        return cls(np.arange(n_documents) if groups is None else groups, moment, in_groups=groups is not None)
+
+    @property
+    def n_groups(self) -> int:
+        return len(np.unique(self.together))
+
     def __getitem__(self, rows: slice | np.ndarray) -> Belonging:
         return replace(self, together=self.together[rows], moment=None if self.moment is None else self.moment[rows])
 
