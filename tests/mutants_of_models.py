@@ -19,6 +19,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "metrics/likeness.py",
+        (
+            "lift -= np.log(np.maximum(shares @ topics / shares.sum(), 1e-300))[first]",
+            "lift -= np.log(np.maximum(topics.mean(axis=0), 1e-300))[first]",
+            "test_reading.py::test_words_of_all_topics_are_told_from_a_topics_own",
+        ),
+    ),
+    *mutants_of(
         "coefficients.py",
         (
             "ridge = 1e-6 * max(float(np.trace(gram)) / len(gram), 1e-12) + self.own",

@@ -139,7 +139,7 @@ def test_numbers_have_the_digits_that_matter():
 def test_topic_info_has_all_that_is_known_of_a_topic(numbers, classes, data):
     found = numbers.topic_info(data.counts, n=5)
     known = ["coherence", "exclusivity", "concentration", "remark", "words", "frex"]
-    assert list(found.columns) == ["share", "coef", "coef_std", *known]
+    assert list(found.columns) == ["share", "coef", "coef_std", *known[:3], "moved", *known[3:]]
     assert found.index.tolist() == [0, 1, 2, 3] and found.index.name == "topic"
     np.testing.assert_allclose(found["share"], numbers.doc_topic_.mean(axis=0), rtol=1e-5)
     table = numbers.coefficients_

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from supertopic import LDA, MixtureOfCategoricals, load, metrics
-from supertopic.metrics.likeness import concentration, share_correlation
+from supertopic import LDA, MixtureOfCategoricals, SLDARegressor, load, metrics
+from supertopic.metrics.likeness import concentration, ownness, share_correlation
 from supertopic.metrics.word_scores import RANKINGS, lift, relevance, word_score
 from tests import naive_metrics as naive
 
@@ -118,3 +118,30 @@ def test_what_makes_no_sense_is_refused(texts, model):
     ):
         with pytest.raises(ValueError):
             ask()
+
+
+def test_words_of_all_topics_are_told_from_a_topics_own():
+    """By hand: half of the tokens are of the first topic, which shares its words; the third has its own."""
+    topics = np.array([[0.5, 0.5, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    shares = np.array([0.5, 0.25, 0.25])
+    expected = [np.log(0.5 / 0.375) / np.log(2), np.log(0.5 / 0.375) / np.log(4), 1.0]
+    np.testing.assert_allclose(ownness(topics, shares, 2), expected)
+    np.testing.assert_allclose(ownness(np.full((2, 4), 0.25), np.ones(2), 3), 0.0, atol=1e-12)
+    np.testing.assert_array_equal(ownness(np.full((1, 4), 0.25), np.ones(1), 2), 1.0)  # there is no other
+
+
+def test_what_labels_moved_is_said(tmp_path):
+    """Words a, b, c, d and e, f, g, h are topics of all documents; a number leans on a and e alone."""
+    rng = np.random.default_rng(0)
+    shares = rng.random((400, 1))
+    topics = np.repeat(np.hstack([shares, 1 - shares]) / 4, 4, axis=1)
+    counts = np.stack([rng.multinomial(40, row) for row in topics])
+    y = counts[:, 0] - counts[:, 4] + rng.normal(size=400)
+    model = SLDARegressor(2, cross_fit=0, supervision=30).fit(counts, y)
+    said, stayed = model.topic_info().moved, model.fitted_.stayed
+    assert said.tolist() == [("as in LDA" if s >= 0.9 else "moved" if s >= 0.5 else "new") for s in stayed]
+    still = SLDARegressor(2, cross_fit=0, supervision=0).fit(counts, y)
+    assert still.topic_info().moved.tolist() == ["as in LDA"] * 2 and (still.fitted_.stayed > stayed).all()
+    model.save(tmp_path / "m.supertopic")
+    np.testing.assert_array_equal(load(tmp_path / "m.supertopic").fitted_.stayed, stayed)
+    assert "moved" not in LDA(2, max_iter=2).fit(counts).topic_info()

@@ -74,6 +74,7 @@ ARRAYS = {
     "doc_covariates": Shape("DP", _SINGLE),
     "average": Shape("K", least=0.0),
     "prior_error": Shape("LK", least=0.0),
+    "stayed": Shape("K", least=0.0, most=1.001),
     "words.coef": Shape("CV", _EITHER),
     "words.scale": Shape("V", least=0.0),
     "members.topics": Shape("gVW", _SINGLE),

@@ -29,7 +29,7 @@ from supertopic.persistence import Place, is_storable, name_of, read_model, writ
 from supertopic.plain_values import decode, encode
 from supertopic.priors.base import SharePrior, registry
 
-_SINGLE = ("trace", "doc_topic", "doc_covariates", "average", "prior_error")  # arrays of a Fitted itself
+_SINGLE = ("trace", "doc_topic", "doc_covariates", "average", "prior_error", "stayed")  # arrays of a Fitted itself
 _VECTORIZER, _METHOD, _PRIOR = "$vectorizer", "$inference", "$prior"  # the tags of these among the parameters
 
 
@@ -191,6 +191,7 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         doc_covariates=arrays.get("doc_covariates"),
         average=arrays.get("average"),
         prior_error=arrays.get("prior_error"),
+        stayed=arrays.get("stayed"),
         members=Members(**groups.pop("members")) if "members" in groups else None,
         words=WordPart(**groups.pop("words")) if "words" in groups else None,
         certainty=Certainty(**groups.pop("certainty", {})),

@@ -68,7 +68,8 @@ def kept(spec: Spec, vocabulary: Vocabulary, found: Fit, **more: Any) -> Fitted:
     """What an engine has found."""
     draws = dict(found.draws)
     sampled = draws.pop("shares", None)
-    given: dict[str, Any] = {"n_iter": found.n_iter, "draws": draws, "terms": found.terms, "sampled": sampled, **more}
+    given: dict[str, Any] = {"n_iter": found.n_iter, "draws": draws, "terms": found.terms, "sampled": sampled}
+    given |= {"stayed": found.stayed, **more}
     if spec.schema.seeds is not None:
         given.setdefault("labels", spec.schema.seeds.labels(spec.model.n_topics))
     return Fitted(spec, vocabulary, found.state, np.asarray(found.trace), **given)

@@ -168,6 +168,7 @@ class Fitted:
     seen: Seen | None = None  # of its documents
     others: Others | None = None  # fits without a fold, or refits (`notes["refits"]`)
     prior_error: np.ndarray | None = None  # standard errors of the parameters of the prior on shares
+    stayed: np.ndarray | None = None  # (K,) how like each topic is to one of those without labels
     climb: Climb | None = None  # where an optimiser stands between batches
     labels: list[str | None] | None = None  # that users gave to topics
     more: dict[str, np.ndarray] = field(default_factory=dict)  # arrays of a model outside the grid …

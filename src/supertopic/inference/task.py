@@ -74,6 +74,7 @@ class Fit:
     n_iter: int
     draws: dict[str, np.ndarray] = field(default_factory=dict)
     terms: DocumentTerms = field(default_factory=DocumentTerms)  # what is known of each document beside its topics
+    stayed: np.ndarray | None = None  # (K,) how like each topic is to one of those without labels
 
 
 class Stopped(Exception):

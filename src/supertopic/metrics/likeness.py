@@ -8,6 +8,7 @@ import numpy as np
 
 DUPLICATE = 0.15  # Jensen-Shannon divergence (in bits) below which two topics are nearly the same
 DEAD = 0.1  # of the mean share, below which a topic is hardly used
+OWN = 0.4  # of `ownness`, below which a topic has words of all topics
 
 
 def divergences(topics: np.ndarray) -> np.ndarray:
@@ -20,6 +21,19 @@ def divergences(topics: np.ndarray) -> np.ndarray:
         mixed = -(middle * np.log2(np.maximum(middle, 1e-300))).sum(axis=1)
         found[k, k + 1 :] = np.clip(mixed - 0.5 * (entropy[k] + entropy[k + 1 :]), 0.0, 1.0)
     return found + found.T
+
+
+def ownness(topics: np.ndarray, shares: np.ndarray, top_n: int) -> np.ndarray:
+    """(K,) how far a topic's first words are its own: mean log p(w | k) / p(w), as a part of the most it could be.
+
+    It is one where these words stand in no other topic, and zero where they are as frequent in all of them.
+    """
+    topics = np.asarray(topics, dtype=np.float64)
+    first = np.argsort(-topics, axis=1, kind="stable")[:, :top_n]
+    lift = np.take_along_axis(np.log(np.maximum(topics, 1e-300)), first, axis=1)
+    lift -= np.log(np.maximum(shares @ topics / shares.sum(), 1e-300))[first]
+    most = -np.log(np.maximum(shares / shares.sum(), 1e-300))
+    return np.divide(lift.mean(axis=1), most, out=np.ones(len(topics)), where=most > 1e-9)
 
 
 def find_flags(divergence: np.ndarray, shares: np.ndarray) -> list[dict[str, Any]]:

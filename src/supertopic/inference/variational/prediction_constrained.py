@@ -331,7 +331,17 @@ class Course(Engine):
     def result(self) -> Fit:
         trace = self.trace[: self.best_at] or [self._mean(self.values)]
         searched = Searched(self._searched(), self.best_at)
-        return Fit(self._trained_on_all() if self.last else self.best, trace, len(trace), terms=searched)
+        state = self._trained_on_all() if self.last else self.best
+        return Fit(state, trace, len(trace), terms=searched, stayed=self._stayed(state))
+
+    def _stayed(self, state: State) -> np.ndarray | None:
+        """(K,) the cosine of each topic and the most like of those that know no labels, where it started from them."""
+        anchor = self.trainer.climb.anchor
+        if anchor is None or self.task.start is not None:
+            return None
+        topics = self.task.model.emission.probabilities(state.word_topic, by_word=True)
+        own, others = (b / np.linalg.norm(b, axis=0) for b in (np.asarray(topics), np.asarray(anchor)))
+        return (own.T @ others).max(axis=1).astype(np.float64)
 
     def _trained_on_all(self) -> State:
         topics = self.trainer.averaged()

@@ -133,8 +133,11 @@ class TopicResults(BaseEstimator):
         """One row per topic, by number, with all that is known of it.
 
         The columns are share, coef and coef_std (for each class or response, where there are any), coherence (NPMI),
-        exclusivity, concentration (the share of its topic in the document where a token of it stands), remark (hardly
-        used, nearly the same as another), words (the n most probable) and frex (n words both frequent and exclusive).
+        exclusivity, concentration (the share of its topic in the document where a token of it stands), moved ("pc", but
+        not of three classes or more: what labels made of the topics that it starts from, by cosines: "as in LDA", from
+        0.9, "moved", or "new", below 0.5), remark (hardly used, nearly the same as another, words of all topics: its
+        first words have less than 0.4 of the log lift of words that are its own), words (the n most probable) and frex
+        (n words both frequent and exclusive).
 
         Parameters
         ----------

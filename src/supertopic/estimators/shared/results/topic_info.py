@@ -11,8 +11,10 @@ import pandas as pd
 from supertopic.checks import check_whole
 from supertopic.html_tables import TopicFrame
 from supertopic.metrics import coherence, concentration, divergences, exclusivity
-from supertopic.metrics.likeness import find_flags
+from supertopic.metrics.likeness import OWN, find_flags, ownness
 from supertopic.metrics.word_scores import ranking
+
+_AS_BEFORE, _ALIKE = 0.9, 0.5  # least cosines of topics that are the same, and that are alike
 
 
 def ranked_words(order: np.ndarray, words: np.ndarray, **values: np.ndarray) -> pd.DataFrame:
@@ -82,14 +84,28 @@ def topic_info(model: Any, X: object = None, n: int = 10) -> pd.DataFrame:
     kept = model.fitted_.doc_topic
     if kept is not None and kept.shape[1] == len(model.components_):
         columns["concentration"] = concentration(kept)
-    flags = find_flags(divergences(model.components_), shares_of_all(model))
-    columns["remark"] = [_remark(flag) for flag in flags]
+    if (stayed := model.fitted_.stayed) is not None:
+        columns["moved"] = [_moved(float(likeness)) for likeness in stayed]
+    shares = shares_of_all(model)
+    common = ownness(model.components_, shares, top) < OWN
+    flags = find_flags(divergences(model.components_), shares)
+    columns["remark"] = [_remark(flag, bool(one)) for flag, one in zip(flags, common, strict=True)]
     for name, by in (("words", "probability"), ("frex", "frex")):
         columns[name] = [", ".join(map(str, words)) for words in top_words_by(model, top, by)]
     return TopicFrame(columns, index=pd.RangeIndex(len(model.components_), name="topic"))
 
 
-def _remark(flag: dict[str, Any]) -> str:
+def _moved(likeness: float) -> str:
+    """What labels have made of a topic, by its cosine with the most like of those that know none."""
+    return "as in LDA" if likeness >= _AS_BEFORE else "moved" if likeness >= _ALIKE else "new"
+
+
+def _remark(flag: dict[str, Any], common: bool) -> str:
     """What to look at twice."""
     twins = ", ".join(map(str, flag["twins"]))
-    return "; ".join((["hardly used"] if flag["dead"] else []) + ([f"nearly the same as {twins}"] if twins else []))
+    said = {
+        "hardly used": flag["dead"],
+        f"nearly the same as {twins}": twins,
+        "words of all topics": common and not twins,
+    }
+    return "; ".join(text for text, holds in said.items() if holds)
