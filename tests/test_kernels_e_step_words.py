@@ -310,11 +310,13 @@ def test_uncertain_coefficients_enter_the_second_moment():
     _, moment = naive.score_moments(COUNTS, phi, np.array(coef[0]), False)
     extra = (phi_sum @ cov[0] @ phi_sum + np.diag(cov[0]) @ phi_sum) / n_tokens**2
     assert out["moment"][0, 0] == pytest.approx(moment + extra, rel=1e-4)
+
     # the fixed point includes it: the gradient of the complete evidence is zero
-    total = lambda p: (  # noqa: E731
-        evidence("quadratic", out["gamma"][0].astype(float), p)
-        - 0.5 * curvature[0] * ((COUNTS @ p) @ cov[0] @ (COUNTS @ p) + np.diag(cov[0]) @ (COUNTS @ p)) / n_tokens**2
-    )
+    def total(p):
+        sums = COUNTS @ p
+        spread = sums @ cov[0] @ sums + np.diag(cov[0]) @ sums
+        return evidence("quadratic", out["gamma"][0].astype(float), p) - 0.5 * curvature[0] * spread / n_tokens**2
+
     for j in range(3):
         moved = [phi.copy(), phi.copy()]
         for sign, p in zip((1, -1), moved, strict=True):

@@ -176,9 +176,12 @@ def test_errors_are_those_of_the_curvature(data):
     found = np.zeros((6, 6))
     for _ in range(6):
         counts = np.array([rng.multinomial(20, rng.dirichlet(np.exp(own @ coef))) for own in x], dtype=float)
-        gradient = lambda flat, counts=counts: naive_pc.difference_gradient(  # noqa: E731
-            lambda c: naive_log_evidence(c, x, counts), flat.reshape(3, 2).T
-        ).T.ravel()
+
+        def gradient(flat, counts=counts):
+            return naive_pc.difference_gradient(
+                lambda c: naive_log_evidence(c, x, counts), flat.reshape(3, 2).T
+            ).T.ravel()
+
         start, step = coef.T.ravel(), 1e-3
         total -= np.array([(gradient(start + step * e) - gradient(start - step * e)) / (2 * step) for e in np.eye(6)])
         found += prior.information(coef, batch, counts)

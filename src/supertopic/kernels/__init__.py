@@ -11,7 +11,7 @@ import glob
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from numba.core.caching import Cache, FunctionCache
 
@@ -19,31 +19,48 @@ _LOCATORS: list[Any] = FunctionCache._impl_class._locator_classes  # numba asks 
 _GIVEN, _BESIDE = _LOCATORS[:2]  # the folder NUMBA_CACHE_DIR; __pycache__ beside the source
 
 
-class _OfOthers(_BESIDE):  # type: ignore[misc, valid-type]
+class _OfOthers:
     """A folder with the code of a kernel, which this process may read and not write."""
 
+    def __init__(self, beside: Any, folder: str, py_file: str) -> None:
+        """beside : numba's own locator, which knows the source"""
+        self._beside, self._folder, self._py_file = beside, folder, py_file  # numba asks for `_py_file`, too
+
     @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Any:
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Self | None:
         if not os.path.exists(py_file):
             return None
-        found = cls(py_func, py_file)
-        for folder in (_given(py_func, py_file), found.get_cache_path()):
-            if folder is not None and found.is_there(folder, py_func):
-                found._cache_path = folder
-                return found
+        beside = _BESIDE(py_func, py_file)
+        name = f"{os.path.splitext(os.path.basename(py_file))[0]}.{py_func.__qualname__}"
+        name += f"-{beside.get_disambiguator()}.py{sys.version_info[0]}{sys.version_info[1]}"
+        for folder in (_given(py_func, py_file), beside.get_cache_path()):
+            if folder is not None and cls.has_code(folder, name):
+                return cls(beside, folder, py_file)
         return None
 
-    def is_there(self, folder: str, py_func: Callable[..., Any]) -> bool:
-        """Whether the kernel was compiled into this folder, by this version of Python."""
-        name = f"{os.path.splitext(os.path.basename(self._py_file))[0]}.{py_func.__qualname__}"
-        name += f"-{self.get_disambiguator()}.py{sys.version_info[0]}{sys.version_info[1]}"
+    @staticmethod
+    def has_code(folder: str, name: str) -> bool:
+        """Whether the kernel of this name was compiled into this folder, by this version of Python."""
         return bool(glob.glob(os.path.join(glob.escape(folder), f"{glob.escape(name)}*.nbi")))
+
+    def get_cache_path(self) -> str:
+        return self._folder
+
+    def get_source_stamp(self) -> Any:
+        return self._beside.get_source_stamp()
+
+    def get_disambiguator(self) -> Any:
+        return self._beside.get_disambiguator()
+
+    def ensure_cache_path(self) -> None:
+        """Nothing is written."""
 
 
 class _Nowhere(_OfOthers):
     """Nothing was compiled, and nothing can be kept."""
 
-    def is_there(self, folder: str, py_func: Callable[..., Any]) -> bool:
+    @staticmethod
+    def has_code(folder: str, name: str) -> bool:
         return True
 
 
