@@ -19,6 +19,7 @@ from supertopic import (
     LDA,
     PC,
     SVI,
+    Checkpoint,
     FacetedSAGE,
     Gibbs,
     MedLDAClassifier,
@@ -35,6 +36,7 @@ from supertopic.inference.batches import Batch
 from tests.cli_tools import run, write_corpus
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
 TOLERANCE, DUAL_TOLERANCE = 2e-4, 5e-3
@@ -74,10 +76,14 @@ def cluster():
 
 
 @pytest.fixture
-def client(cluster, monkeypatch):
+def small_pieces(monkeypatch):
     monkeypatch.setattr("supertopic.inference.batches._PIECE", 400 * 3)
     monkeypatch.setattr("supertopic.inference.batches._PIECE_WORDS", 1)
     monkeypatch.setattr("supertopic.kernels.gibbs_layout.n_groups", lambda n_tokens: 4)
+
+
+@pytest.fixture
+def client(cluster, small_pieces):
     with distributed.Client(cluster[0], set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
         yield client
@@ -238,3 +244,49 @@ def test_a_closed_client_is_refused(cluster):
     client.close()
     with pytest.raises(ValueError, match="backend: got a Dask client that is closed, expected one that is connected"):
         make_backend(client, None)
+
+
+def run_of_its_own(checkpoint, backend="threads"):
+    counts, y = data_for("gaussian")
+    params = {"inference": "vb", "max_iter": 300, "tol": 0.0, "cross_fit": 0, "random_state": 0}
+    return SLDARegressor(3, backend=backend, checkpoint=checkpoint, **params), counts, y
+
+
+def written(path, seconds=120):
+    """Wait until a fit has saved its first step."""
+    end = time.monotonic() + seconds
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("dies", ["workers", "scheduler"])
+def test_a_cluster_that_dies_is_a_sentence_and_a_checkpoint(dies, tmp_path, monkeypatch, small_pieces):
+    """It is not silent for ever, nor does it raise what Dask does; the fit goes on elsewhere."""
+    monkeypatch.setitem(dask.config.config, "supertopic", {"patience": 3})
+    path = tmp_path / "checkpoint"
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0", protocol="tcp://", processes=True) as scheduler:
+        worker = start_worker(scheduler.scheduler_address)
+        with distributed.Client(scheduler.scheduler_address, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=60)
+
+            def end():
+                written(path)
+                worker.kill() if dies == "workers" else scheduler.close()
+
+            killer = threading.Thread(target=end)
+            killer.start()
+            model, counts, y = run_of_its_own(Checkpoint(path, every_seconds=0), client)
+            sentence = "no worker for 3 seconds: start some" if dies == "workers" else "the cluster's scheduler is gone"
+            with pytest.raises(ConnectionError, match=sentence):
+                model.fit(counts, y)
+            killer.join()
+        worker.kill()
+        worker.wait()
+    assert path.exists()
+
+
+def test_a_cluster_without_supertopic_says_so_before_any_work(client, monkeypatch):
+    monkeypatch.setattr("supertopic.backends.cluster._KERNELS", "supertopic_of_another_machine")
+    counts, y = data_for("gaussian")
+    with pytest.raises(ValueError, match="No module named 'supertopic_of_another_machine' on the workers"):
+        SLDARegressor(3, inference="vb", backend=client).fit(counts, y)

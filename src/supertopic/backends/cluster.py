@@ -12,9 +12,13 @@ those of a small mini-batch, stay here.
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from itertools import count, repeat
+from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 from uuid import uuid4
@@ -22,7 +26,8 @@ from uuid import uuid4
 import dask
 from dask.base import annotate
 from dask.delayed import Delayed, delayed
-from distributed import Client, Future
+from distributed import Client, Future, wait
+from distributed.comm.core import CommClosedError
 from distributed.protocol import deserialize_bytes, serialize_bytes  # type: ignore[attr-defined]
 
 from supertopic.backends.base import Combine, Movable, Partitioned, Spread, in_tree
@@ -30,7 +35,21 @@ from supertopic.backends.threads import Threads
 
 _LONGEST_CHAIN, _LARGEST_CHAIN = 8, 256 << 20  # local steps, and bytes that they were given, between two cuts
 _SMALL = 1 << 16  # bytes that go along with every task; more are sent to the workers once
+_KERNELS = "supertopic.kernels"  # what workers import
 _FAILURES = 100  # workers that a task may see dying; Dask gives up after three, which need not be the task's fault
+_LOOK = 2.0  # seconds between two looks whether anybody is there
+_AGAIN = "with checkpoint= the next fit goes on from the last step"
+
+
+@contextmanager
+def _in_a_sentence() -> Iterator[None]:
+    """What a dead scheduler, or workers that cannot work, raise: as one sentence."""
+    try:
+        yield
+    except (CancelledError, CommClosedError) as error:
+        raise ConnectionError(f"the cluster's scheduler is gone: start one and fit again; {_AGAIN}") from error
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{error} on the workers of the cluster: install supertopic there as it is here") from error
 
 
 class Cluster(Threads):
@@ -58,8 +77,10 @@ class Cluster(Threads):
         """The documents on the workers, or here if they are one piece."""
         if documents.n_pieces == 1:
             return super().spread(documents)
-        _bear_failures(self._client)
-        return ClusterSpread(self._client, documents.split(documents.n_pieces))
+        with _in_a_sentence():
+            self._client.run(import_module, _KERNELS)  # before any work
+            _bear_failures(self._client)
+            return ClusterSpread(self._client, documents.split(documents.n_pieces))
 
 
 def _bear_failures(client: Client) -> None:
@@ -150,7 +171,27 @@ class ClusterSpread:
         return futures[: len(tasks)]
 
     def gather(self, futures: list[Future]) -> list[Any]:
-        return list(self._client.gather(futures))
+        with _in_a_sentence():
+            self._wait(futures)
+            return list(self._client.gather(futures))
+
+    def _wait(self, futures: list[Future]) -> None:
+        """Until they are there; a cluster without any worker has `supertopic.patience` seconds (60) to find one."""
+        patience, last_seen = float(dask.config.get("supertopic.patience", 60.0)), monotonic()
+        while True:
+            try:
+                with self._client.as_current():
+                    wait(futures, timeout=min(_LOOK, patience))
+                return
+            except TimeoutError:
+                if self._client.status != "running":
+                    raise CancelledError from None
+            if self._client.nthreads():
+                last_seen = monotonic()
+            elif monotonic() - last_seen >= patience:
+                raise ConnectionError(
+                    f"the cluster has had no worker for {patience:g} seconds: start some and fit again; {_AGAIN}"
+                )
 
 
 class Parts:
