@@ -23,7 +23,7 @@ COUNTED = OMP_NUM_THREADS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/kernels COVERAGE_F
 	$(BIN)/python -m coverage run -m pytest -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-fast warm lint format bench experiments coverage audit docs release-check wheel-check test-oldest clean
+.PHONY: help demo test test-all test-fast warm lint format bench experiments coverage audit docs release-check test-oldest clean
 
 help: ## Say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -82,8 +82,8 @@ docs: $(VENV)/.docs ## The site, in docs/_build: every block runs, links are che
 	@OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 	@echo "docs/_build/index.html, $$(du -sh docs/_build | cut -f1)"
 
-wheel-check: $(VENV)/.test ## Build the wheel, and use it in an empty environment of each Python that is found
-	@$(BIN)/python -m tests.wheel_check $(PYTHONS)
+release-check: $(VENV)/.release ## Build wheel and source archive, check them, and use the wheel in empty environments
+	@$(BIN)/python -m tests.release_check $(PYTHONS)
 
 test-oldest: $(VENV)/.test ## Test with the oldest dependencies that pyproject.toml allows
 	@$(BIN)/python -m tests.oldest
@@ -104,7 +104,7 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.made
 	@$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.test $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.made
+$(VENV)/.test $(VENV)/.bench $(VENV)/.docs $(VENV)/.release: $(VENV)/.%: pyproject.toml | $(VENV)/.made
 	@echo "Installing supertopic into $(VENV), with what make $* needs" >&2
 	@$(PIP) --editable '.[$*]'
 	@touch $@ $(VENV)/.core
