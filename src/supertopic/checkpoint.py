@@ -39,6 +39,14 @@ class Checkpoint:
     fingerprint : mapping
         Set by the estimator. It identifies the fit: its parameters, and `fingerprint_data` of the data. A file with
         another fingerprint raises an error, so that no fit continues from the state of another.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, Checkpoint
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> model = LDA(2, checkpoint=Checkpoint("fit.checkpoint", every_seconds=300)).fit(texts)
+    >>> model.n_features_in_
+    8
     """
 
     def __init__(

@@ -44,6 +44,13 @@ def docstrings(packages: Iterable[str] = ("numpy", "scipy", "sklearn"), min_word
     -------
     Bunch
         text (list of str), package (array of str), n_parameters (array of int), name (list of str).
+
+    Examples
+    --------
+    >>> from supertopic import datasets
+    >>> docs = datasets.docstrings(["json"])
+    >>> sorted(docs)
+    ['n_parameters', 'name', 'package', 'text']
     """
     rows, seen = [], set()
     for package in packages:
@@ -74,6 +81,16 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Bunch:
     -------
     Bunch
         text (list of str) or counts (Corpus), and frame (the other columns).
+
+    Examples
+    --------
+    >>> import os
+    >>> import pandas as pd
+    >>> from supertopic import datasets
+    >>> os.makedirs("corpora/pets")
+    >>> pd.DataFrame({"text": ["a cat", "a dog"]}).to_parquet("corpora/pets/data.parquet")
+    >>> datasets.load("pets", "corpora").text
+    ['a cat', 'a dog']
     """
     root = data_dir if data_dir is not None else os.environ.get("SUPERTOPIC_DATA")
     if not root:
@@ -105,6 +122,7 @@ def simulate(
     Parameters
     ----------
     n_documents, n_topics, n_words : int
+        How many there are.
     mean_length : float
         Mean of the document lengths, which are Poisson and at least 1.
     doc_topic_prior, topic_word_prior : float (or a vector of n_topics for the first)
@@ -118,6 +136,7 @@ def simulate(
     n_classes : int
         Number of classes, for softmax and ordinal.
     seed : int
+        Of all draws.
     components : array of shape (n_topics, n_words), optional
         φ, instead of topics drawn from Dirichlet(β).
     word_coef : array of shape (n_words,), optional
@@ -129,6 +148,13 @@ def simulate(
     -------
     Bunch
         counts (Corpus), components (φ), doc_topic (θ), topic_shares (z̄), alpha, coef, score (η·z̄ + η₂·w), y.
+
+    Examples
+    --------
+    >>> from supertopic import datasets
+    >>> data = datasets.simulate(50, n_topics=3, response="poisson")
+    >>> data.doc_topic.shape, data.y.shape
+    ((50, 3), (50,))
     """
     _check_simulation(n_documents, n_topics, n_words, mean_length, response)
     rng = np.random.default_rng(seed)

@@ -106,7 +106,7 @@ def select_topics(
 
     Parameters
     ----------
-    estimator : LDA, SLDARegressor, ...
+    estimator : estimator such as LDA or SLDARegressor
         All its parameters except ``n_topics`` and ``random_state`` are used.
     X : documents
         In any format the estimator accepts. For text, the vocabulary is chosen in every fold from the training
@@ -122,12 +122,26 @@ def select_topics(
     measures : subset of {"prediction", "nats_per_token", "coherence", "stability", "exclusivity"}, optional
         By default all that apply but exclusivity; fewer save time.
     random_state : int
+        Seed of folds and fits.
     n_seeds : int
         Number of fits on all documents whose topics are compared for "stability", at most 100; 1 leaves it out.
     covariates : frame or (D, P) array, optional
         Columns that predict beside the topics, as in ``fit``.
     verbose : int
         1: a progress bar over the fits (a line now and then where no bar can be drawn); 2: a line per fit; 0: silent.
+
+    Returns
+    -------
+    TopicSelection
+        The table of measures, and the number of topics that they choose.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, datasets, select_topics
+    >>> data = datasets.simulate(60, n_topics=2, n_words=30)
+    >>> found = select_topics(LDA(max_iter=10), data.counts, n_topics=[2, 4], cv=2, n_seeds=1, verbose=0)
+    >>> found.table.index.tolist()
+    [2, 4]
     """
     topics = _check_topics(n_topics)
     scoring = "accuracy" if is_classifier(estimator) else "R²" if is_regressor(estimator) else ""

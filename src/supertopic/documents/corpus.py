@@ -91,6 +91,13 @@ class Corpus:
         Row labels of the frame or Series of the documents, so that results can be aligned with it.
     n_unknown : int
         Number of tokens that were dropped because they are not in the vocabulary.
+
+    Examples
+    --------
+    >>> from supertopic import datasets
+    >>> corpus = datasets.simulate(10, n_words=30).counts
+    >>> corpus.shape
+    (10, 30)
     """
 
     counts: sp.csr_matrix

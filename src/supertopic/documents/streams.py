@@ -50,11 +50,13 @@ class Stream:
     target : str, optional
         The column of the response.
     batch_size : int
+        Documents of a batch.
     covariates, metadata : lists of str
         Columns that `fit` takes as `covariates` and `metadata`.
     groups, times, sample_weight : str, optional
         Columns that `fit` takes by these names.
     encoding : str
+        Of text files.
     n_documents : int, optional
         Where it is known; otherwise a first pass counts them.
 

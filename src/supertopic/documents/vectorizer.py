@@ -38,6 +38,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     Parameters
     ----------
     lowercase : bool
+        Whether words are made lower case.
     stop_words : "auto", None, a language or list of str
         Words to leave out. "auto" leaves out those of the language that the texts are in, as 200 of the documents show
         (or of the first batch of a stream), and none where no language is seen; of English it keeps a few words that
@@ -56,9 +57,6 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         broken alphabetically.
     ngram_range : (int, int)
         Smallest and largest number of words in a term.
-    phrases : bool or float
-        Whether two neighbouring words that stand together more often than chance explains, such as "front desk", are
-        read as one. A number is the least normalised mutual information of such a pair, True stands for 0.5.
     token_pattern : str
         Regular expression of a word, without groups. The default is a letter followed by at least one character, with
         inner digits, apostrophes and underscores. Other patterns are searched by the package `regex`, so ``\\p{L}`` is
@@ -71,6 +69,9 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     stem : bool or str
         Whether words are cut to their stems, by `snowballstemmer`: of the language that the texts are in, or of the one
         that is named. Stop words are left out before.
+    phrases : bool or float
+        Whether two neighbouring words that stand together more often than chance explains, such as "front desk", are
+        read as one. A number is the least normalised mutual information of such a pair, True stands for 0.5.
 
     Attributes
     ----------
@@ -88,6 +89,13 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Number of documents that the vocabulary was chosen from.
     n_pruned_ : int
         Number of rare terms dropped because a stream had more than `table_limit` terms.
+
+    Examples
+    --------
+    >>> from supertopic import Vectorizer
+    >>> counts = Vectorizer(min_df=1).fit_transform(["the cat and the dog", "a cat"])
+    >>> counts.toarray().tolist()
+    [[1.0, 1.0], [1.0, 0.0]]
     """
 
     table_limit = 2_000_000  # largest number of terms in memory while reading a stream, about 0.4 GB
@@ -110,11 +118,39 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.phrases = phrases
 
     def fit(self, X: object, y: object = None) -> Vectorizer:
-        """Choose the vocabulary of a list, Series or column of strings."""
+        """Choose the vocabulary of a list, Series or column of strings.
+
+        Parameters
+        ----------
+        X : list, Series or column of str
+            The texts.
+        y : object, optional
+            Not used.
+
+        Returns
+        -------
+        self
+            With `vocabulary_`.
+        """
         return self.fit_stream([as_texts(X)[0]])
 
     def fit_transform(self, X: object, y: object = None, **fit_params: Any) -> sp.csr_matrix:
-        """Choose the vocabulary and return the counts, reading the text once."""
+        """Choose the vocabulary and return the counts, reading the text once.
+
+        Parameters
+        ----------
+        X : list, Series or column of str
+            The texts.
+        y : object, optional
+            Not used.
+        **fit_params : object
+            Not used.
+
+        Returns
+        -------
+        csr_matrix
+            Counts (D, V).
+        """
         self._check_params()
         table, texts = TermTable(limit=None), as_texts(X)[0]
         self._look_at(texts)
@@ -133,7 +169,20 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return self.finish()
 
     def partial_fit(self, X: object, y: object = None) -> Vectorizer:
-        """Count the terms of one more batch; call `finish` after the last one."""
+        """Count the terms of one more batch; call `finish` after the last one.
+
+        Parameters
+        ----------
+        X : list, Series or column of str
+            The texts.
+        y : object, optional
+            Not used.
+
+        Returns
+        -------
+        self
+            With the terms so far.
+        """
         if not hasattr(self, "_table"):
             self._reset()
         texts = as_texts(X)[0]
@@ -160,7 +209,18 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return self
 
     def transform(self, X: object) -> sp.csr_matrix:
-        """Return the counts of the known words, float32 CSR of shape (n_documents, n_words)."""
+        """Return the counts of the known words.
+
+        Parameters
+        ----------
+        X : list, Series or column of str
+            The texts.
+
+        Returns
+        -------
+        csr_matrix
+            Counts (D, V), float32.
+        """
         return self._output(self.count(as_texts(X)[0])[0], X)
 
     def set_output(self, *, transform: str | None = None) -> Vectorizer:

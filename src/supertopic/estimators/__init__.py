@@ -9,6 +9,7 @@ from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.medlda_cv import MedLDAClassifierCV, MedLDARegressorCV
 from supertopic.estimators.mixture import MixtureOfCategoricals
 from supertopic.estimators.sage import SAGEClassifier, SAGETopics
+from supertopic.estimators.shared.results.method_pages import finish_methods
 from supertopic.estimators.shared.results.pages import finish_pages
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
@@ -17,6 +18,7 @@ from supertopic.fitted.files import ESTIMATORS, load
 from supertopic.inference.methods import CVB0, PC, SVI, VB, Gibbs
 
 finish_pages([*ESTIMATORS.values(), MedLDAClassifierCV, MedLDARegressorCV, CVB0, PC, SVI, VB, Gibbs])
+finish_methods([*ESTIMATORS.values(), MedLDAClassifierCV, MedLDARegressorCV])
 
 __all__ = [
     "CVB0",

@@ -100,7 +100,7 @@ class MedLDA(SupervisedEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MedLDARegressor(Numbers, MedLDA):
-    """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that also keep |y - E[eta·Zbar]| <= epsilon:
+    """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that also keep |y - E[eta·Zbar]| <= epsilon.
 
     max  evidence bound of the words (and of y ~ N(eta·Zbar, dispersion))
          - C sum_d max(0, |y_d - E[eta·Zbar_d]| - epsilon)
@@ -157,6 +157,14 @@ class MedLDARegressor(Numbers, MedLDA):
     dispersion_ : float, the variance of y around the prediction
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; `bound_` is the objective above per token.
+
+    Examples
+    --------
+    >>> from supertopic import MedLDARegressor
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> model = MedLDARegressor(2).fit(texts, [1.0, 3.0] * 20)
+    >>> (model.predict(["a dog and a cat", "stock market"]) > 2).tolist()
+    [False, True]
     """
 
     C: float = 100.0
@@ -195,7 +203,7 @@ class MedLDARegressor(Numbers, MedLDA):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MedLDAClassifier(Classes, MedLDA):
-    """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that keep the classes apart by the margin `cost`:
+    """theta, z, w as in LDA, eta ~ N(0, coef_scale²), and topics that keep the classes apart by the margin `cost`.
 
     max  evidence bound of the words  -  C sum_d max_c [cost 1(c != y_d) - E[(eta_{y_d} - eta_c)·Zbar_d]]
 
@@ -256,6 +264,15 @@ class MedLDAClassifier(Classes, MedLDA):
     dual_coef_ : (D, M) or (D, 1) ndarray, 1(c = y_d) sum_b mu_d^b - mu_d^c, averaged over the last steps
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`; `bound_` is the objective above per token.
+
+    Examples
+    --------
+    >>> from supertopic import MedLDAClassifier
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> kinds = ["pets", "money", "pets", "money"] * 10
+    >>> model = MedLDAClassifier(2).fit(texts, kinds)
+    >>> model.predict(["a dog and a cat", "stock market"]).tolist()
+    ['pets', 'money']
     """
 
     engines: ClassVar[dict[str, Engine]] = {  # coarser, since the next step begins each document afresh

@@ -193,14 +193,23 @@ class MedLDAClassifierCV(ClassifierMixin, _PathCV):
         What to choose from. For each cost, a fold's fits go on from one C to the next.
     cv : int, splitter or iterable
         As in scikit-learn.
-    n_topics, words, inference, ...
-        All parameters of `MedLDAClassifier` but C, cost, warm_start and checkpoint, instead of `estimator`.
+    n_topics, ...
+        As in `MedLDAClassifier`.
 
     Attributes
     ----------
     C_, cost_ : what was chosen; best_score_ : its mean accuracy
     cv_results_ : DataFrame, C, cost, score, score_se (the standard error over folds)
     best_estimator_ : the model fitted to all documents along the same path
+
+    Examples
+    --------
+    >>> from supertopic import MedLDAClassifierCV
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> kinds = ["pets", "money", "pets", "money"] * 10
+    >>> model = MedLDAClassifierCV(Cs=(1.0, 4.0), costs=(64.0,), cv=2, n_topics=2).fit(texts, kinds)
+    >>> model.predict(["stock market"]).tolist()
+    ['money']
     """
 
     margin_name = "cost"
@@ -235,16 +244,26 @@ class MedLDARegressorCV(RegressorMixin, _PathCV):
     Parameters
     ----------
     estimator : MedLDARegressor, optional
+        All other settings; by default `MedLDARegressor()` with the parameters below.
     Cs, epsilons : sequences of float
+        What to choose from.
     cv : int, splitter or iterable
         All as in `MedLDAClassifierCV`.
-    n_topics, words, inference, ...
-        All parameters of `MedLDARegressor` but C, epsilon, warm_start and checkpoint, instead of `estimator`.
+    n_topics, ...
+        As in `MedLDARegressor`.
 
     Attributes
     ----------
     C_, epsilon_, best_score_, cv_results_, best_estimator_
         As there.
+
+    Examples
+    --------
+    >>> from supertopic import MedLDARegressorCV
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> model = MedLDARegressorCV(Cs=(10.0, 100.0), epsilons=(0.1,), cv=2, n_topics=2).fit(texts, [1.0, 3.0] * 20)
+    >>> bool(model.predict(["stock market"])[0] > 2)
+    True
     """
 
     margin_name = "epsilon"

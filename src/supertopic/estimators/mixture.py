@@ -45,6 +45,14 @@ class MixtureOfCategoricals(Fitting, TopicEstimator):
         As in `LDA`; `doc_topic_` is the posterior over the document's one topic.
     weights_ : (K,) ndarray, the topics' shares of the corpus
     alpha_ : (K,) ndarray, posterior pseudo-counts of the shares
+
+    Examples
+    --------
+    >>> from supertopic import MixtureOfCategoricals
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> model = MixtureOfCategoricals(2).fit(texts)
+    >>> model.transform(["dog cat"]).max().round(1).item()
+    1.0
     """
 
     papers: ClassVar[str] = "Nigam et al. 2000"

@@ -140,6 +140,15 @@ class SAGEClassifier(TemperedClasses, _Deviating):
     doc_topic_ : (D, C) ndarray, posterior over the classes of the training documents, given their words alone
     bound_ : ndarray, the penalised log-likelihood per token, by iteration; it never falls
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
+
+    Examples
+    --------
+    >>> from supertopic import SAGEClassifier
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> kinds = ["pets", "money", "pets", "money"] * 10
+    >>> model = SAGEClassifier(cross_fit=0).fit(texts, kinds)
+    >>> model.predict(["a dog and a cat", "stock market"]).tolist()
+    ['pets', 'money']
     """
 
     membership_ = "single"
@@ -287,6 +296,14 @@ class SAGETopics(Fitting, _Deviating):
     sparsity_ : float, the share of zeros among the deviations
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
+
+    Examples
+    --------
+    >>> from supertopic import SAGETopics
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> model = SAGETopics(2).fit(texts)
+    >>> model.deviations_.shape
+    (2, 8)
     """
 
     engines: ClassVar[dict[str, Engine]] = {

@@ -231,6 +231,14 @@ class SSTMRegressor(Numbers, SSTM):
     draws_ : dict of ndarray: coef (n_chains S, M, K + P), dispersion, coef_scale, log_joint, alpha
     components_, doc_topic_, alpha_, dispersion_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `SLDARegressor`.
+
+    Examples
+    --------
+    >>> from supertopic import SSTMRegressor
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> model = SSTMRegressor(2, max_iter=50).fit(texts, [1.0, 3.0] * 20)
+    >>> model.inclusion_.shape
+    (2,)
     """
 
     takes: ClassVar[tuple[str, ...]] = ("gaussian",)
@@ -278,6 +286,15 @@ class SSTMClassifier(Classes, SSTM):
     intercept_ : (1,) or (C,) ndarray, the linear predictor of topics without effect; zero without an intercept
     inclusion_, sign_probability_, coef_interval_, coef_mean_, pooled_, coef_scale_, draws_, ...
         As in `SSTMRegressor`.
+
+    Examples
+    --------
+    >>> from supertopic import SSTMClassifier
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> kinds = ["pets", "money", "pets", "money"] * 10
+    >>> model = SSTMClassifier(2, max_iter=50).fit(texts, kinds)
+    >>> model.predict(["a dog and a cat", "stock market"]).tolist()
+    ['pets', 'money']
     """
 
     takes: ClassVar[tuple[str, ...]] = ("probit",)

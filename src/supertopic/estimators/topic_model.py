@@ -51,6 +51,16 @@ class TopicModel(SLDA):
     classes_ : dict of each class column's classes
     components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from supertopic import TopicModel
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> table = pd.DataFrame({"price": [1.0, 3.0] * 20, "kind": ["pets", "money"] * 20})
+    >>> model = TopicModel(2, response={"price": "gaussian", "kind": "logit"}, cross_fit=0).fit(texts, table)
+    >>> model.predict(["stock market"])["kind"].tolist()
+    ['money']
     """
 
     takes: ClassVar[tuple[str, ...]] = ("number", "class")

@@ -125,6 +125,24 @@ def load(path: Place) -> Any:
 
     A file is data: nothing in it is run or imported, and everything in it is checked before it is used. What does not
     fit is refused by a ValueError.
+
+    Parameters
+    ----------
+    path : path, or open file
+        What `save` wrote.
+
+    Returns
+    -------
+    estimator
+        Of the class that was saved.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, load
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> LDA(2).fit(texts).save("pets.supertopic")
+    >>> load("pets.supertopic").n_topics
+    2
     """
     manifest, arrays = read_model(path)
     name = manifest.get("estimator")

@@ -67,6 +67,14 @@ class Prevalence(RegressionPrior):
     spread : float
         Standard deviation of the normal prior on the coefficients, of columns with a standard deviation of one, and of
         the dummies of categories.
+    start, design, scale, learned : object
+        What a fit fills in.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, Prevalence
+    >>> LDA(5, prevalence=Prevalence("~ party")).n_topics
+    5
     """
 
     formula: str | Sequence[str] = ()

@@ -73,6 +73,12 @@ class CVB0(_Started):
     ----------
     max_doc_iter, doc_tol, init, n_init
         As in `VB`.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, CVB0
+    >>> LDA(5, inference=CVB0(n_init=3)).inference
+    CVB0(n_init=3)
     """
 
     name: ClassVar[str] = "cvb0"
@@ -97,6 +103,12 @@ class VB(CVB0):
     per_token : bool
         Give every token its own term of the response in the E-step, as the paper of sLDA does, rather than one term for
         all tokens of a document. Exact and slower; the difference shrinks as one over a document's length.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, VB
+    >>> LDA(5, inference=VB(max_doc_iter=50)).inference
+    VB(max_doc_iter=50)
     """
 
     name: ClassVar[str] = "vb"
@@ -120,6 +132,12 @@ class SVI(VB):
         each as often as it came: give the number if you pass over the same documents again.
     max_doc_iter, doc_tol, init, n_init, per_token
         As in `VB`.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, SVI
+    >>> LDA(5, inference=SVI(batch_size=500)).inference
+    SVI(batch_size=500)
     """
 
     name: ClassVar[str] = "svi"
@@ -148,6 +166,12 @@ class Gibbs(_Started):
         `LDA` only: topics integrated out, or drawn once per sweep (exact and parallel, mixes more slowly).
     init, n_init
         As in `VB`.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, Gibbs
+    >>> LDA(5, inference=Gibbs(n_chains=4)).inference
+    Gibbs(n_chains=4)
     """
 
     name: ClassVar[str] = "gibbs"
@@ -176,6 +200,12 @@ class PC(_Started):
         As in `SVI`.
     init, n_init
         As in `VB`.
+
+    Examples
+    --------
+    >>> from supertopic import PC, SLDARegressor
+    >>> SLDARegressor(5, inference=PC(validation_fraction=0.2)).inference
+    PC(validation_fraction=0.2)
     """
 
     name: ClassVar[str] = "pc"

@@ -45,6 +45,14 @@ def coherence(model: Any, X: object, measure: str = "npmi", top_n: int = 10, win
     -------
     array (K,)
         A pair with a word that does not occur in ``X`` counts as 0; a warning reports the number of such words.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, datasets, metrics
+    >>> data = datasets.simulate(60, n_topics=2, n_words=30)
+    >>> model = LDA(2).fit(data.counts)
+    >>> metrics.coherence(model, data.counts, top_n=5).shape
+    (2,)
     """
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(map(repr, MEASURES))}, got {measure!r}.")

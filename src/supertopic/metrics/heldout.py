@@ -71,6 +71,19 @@ def perplexity(
         Seed of the split and of the samplers.
     n_jobs : int or None
         Threads (-1: all cores); the result is the same for any number.
+
+    Returns
+    -------
+    float
+        From 1; V for topics that know nothing.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, datasets, metrics
+    >>> data = datasets.simulate(60, n_topics=2, n_words=30)
+    >>> model = LDA(2).fit(data.counts)
+    >>> metrics.perplexity(model, data.counts) < 30
+    True
     """
     options: dict[str, Any] = {"n_particles": n_particles, "n_samples": n_samples, "n_jobs": n_jobs}
     options["random_state"] = _seed(random_state)
@@ -96,9 +109,14 @@ def log_likelihood(
     alpha : array (K,) or float
         Dirichlet prior of theta; with ``membership="single"``, topic probabilities up to a factor.
     counts : sparse or dense array (D, V)
+        The documents.
+    method : {"completion", "left_to_right", "chib"}
+        As in :func:`perplexity`.
     membership : {"mixed", "single"}
         Whether there is one topic per token or one topic per document (a mixture of categoricals).
-    method, n_particles, n_samples, random_state, n_jobs
+    n_particles, n_samples : int
+        As in :func:`perplexity`.
+    random_state, n_jobs : int or None
         As in :func:`perplexity`.
 
     Returns
@@ -106,6 +124,15 @@ def log_likelihood(
     HeldOut
         ``log_likelihood`` (D,) float64 and ``n_tokens`` (D,), the number of scored tokens (completion: those of
         the second half).
+
+    Examples
+    --------
+    >>> from supertopic import LDA, datasets, metrics
+    >>> data = datasets.simulate(60, n_topics=2, n_words=30)
+    >>> model = LDA(2).fit(data.counts)
+    >>> found = metrics.log_likelihood(model.components_.T, model.alpha_, data.counts.counts)
+    >>> found.log_likelihood.shape
+    (60,)
     """
     word_topic, alpha = _check_topics(word_topic, alpha)
     if method not in METHODS:
@@ -138,10 +165,25 @@ def completion_split(counts: Any, seed: int = 0) -> tuple[sp.csr_matrix, sp.csr_
     The split is by token, so two occurrences of a word may be separated. It depends on (seed, document) only.
     The token of a document of one token is held out.
 
+    Parameters
+    ----------
+    counts : sparse or dense array (D, V)
+        The documents.
+    seed : int
+        Of the split.
+
     Returns
     -------
     observed, heldout : csr_matrix (D, V), float32
         They add up to ``counts``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> observed, heldout = metrics.completion_split(np.array([[2, 2], [4, 0]]))
+    >>> (observed + heldout).toarray().tolist()
+    [[2.0, 2.0], [4.0, 0.0]]
     """
     counts = _check_counts(counts, None)
     observed = np.empty_like(counts.data)
@@ -160,6 +202,33 @@ def score_completion(
     """- sum_d log p(heldout_d | E[theta | observed_d]) / held-out tokens, in nats per token; lower is better.
 
     The topics and alpha may come from any library, so that all libraries are scored with the same inference of theta.
+
+    Parameters
+    ----------
+    word_topic : array (V, K)
+        p(word | topic); columns sum to one.
+    alpha : array (K,) or float
+        Dirichlet prior of theta.
+    observed : sparse array (D, V)
+        The halves that theta is inferred from.
+    heldout : sparse array (D, V)
+        The halves that are scored.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    float
+        Nats per token.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, datasets, metrics
+    >>> data = datasets.simulate(60, n_topics=2, n_words=30)
+    >>> model = LDA(2).fit(data.counts)
+    >>> halves = metrics.completion_split(data.counts.counts)
+    >>> metrics.score_completion(model.components_.T, model.alpha_, *halves) < 3.4  # log 30
+    True
     """
     word_topic, alpha = _check_topics(word_topic, alpha)
     observed = _check_counts(observed, word_topic.shape[0])

@@ -12,7 +12,26 @@ OWN = 0.4  # of `ownness`, below which a topic has words of all topics
 
 
 def divergences(topics: np.ndarray) -> np.ndarray:
-    """(K, K) Jensen-Shannon divergences of the rows of `topics`, in bits: 0 for the same topic, 1 at most."""
+    """(K, K) Jensen-Shannon divergences of the rows of `topics`, in bits: 0 for the same topic, 1 at most.
+
+    Parameters
+    ----------
+    topics : (K, V) array
+        Distributions over words.
+
+    Returns
+    -------
+    (K, K) ndarray
+        In bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    >>> metrics.divergences(topics).round(2).tolist()
+    [[0.0, 0.37], [0.37, 0.0]]
+    """
     topics = np.asarray(topics, dtype=np.float64)
     entropy = -(topics * np.log2(np.maximum(topics, 1e-300))).sum(axis=1)
     found = np.zeros((len(topics), len(topics)))
@@ -53,6 +72,24 @@ def share_correlation(shares: np.ndarray) -> np.ndarray:
 
     Shares themselves are correlated since they sum to one: where one goes up, others must go down. A topic whose
     log-ratio never changes has a correlation of zero with all others.
+
+    Parameters
+    ----------
+    shares : (D, K) array
+        Topic shares of documents.
+
+    Returns
+    -------
+    (K, K) ndarray
+        Correlations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> shares = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    >>> metrics.share_correlation(shares).round(2).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
     """
     logs = np.log(np.maximum(np.asarray(shares, dtype=np.float64), 1e-12))
     apart = logs - logs.mean(axis=1, keepdims=True)
@@ -68,6 +105,24 @@ def concentration(shares: np.ndarray) -> np.ndarray:
     """(K,) sum_d theta_dk² / sum_d theta_dk: the share of its topic in the document where a token of it stands.
 
     It is near 1/K where all documents have something of a topic, and near one where a few are all of it.
+
+    Parameters
+    ----------
+    shares : (D, K) array
+        Topic shares of documents.
+
+    Returns
+    -------
+    (K,) ndarray
+        A number per topic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> shares = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    >>> metrics.concentration(shares).round(2).tolist()
+    [0.69, 0.64]
     """
     shares = np.asarray(shares, dtype=np.float64)
     return (shares**2).sum(axis=0) / np.maximum(shares.sum(axis=0), 1e-300)

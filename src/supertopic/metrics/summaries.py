@@ -46,7 +46,28 @@ def top_word_ids(components: np.ndarray, top_n: int) -> np.ndarray:
 
 
 def topic_diversity(model: Any, top_n: int = 25) -> float:
-    """|union of the top words| / (K top_n): 1 when no two topics share a top word (Dieng et al. 2020)."""
+    """|union of the top words| / (K top_n): 1 when no two topics share a top word (Dieng et al. 2020).
+
+    Parameters
+    ----------
+    model : fitted model, or (K, V) array
+        The topics.
+    top_n : int
+        Words of each topic.
+
+    Returns
+    -------
+    float
+        From 1/K to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    >>> metrics.topic_diversity(topics, top_n=1)
+    1.0
+    """
     top = top_word_ids(components_of(model), top_n)
     return len(np.unique(top)) / top.size
 
@@ -57,13 +78,56 @@ def exclusivity(model: Any, top_n: int = 10, frequency_weight: float = 0.3) -> n
     freq is p(word | topic), excl its share among the topics, F_k the empirical distribution function over the
     words of topic k and a the ``frequency_weight`` (Bischof and Airoldi 2012). R's stm reports the sum
     instead of the mean.
+
+    Parameters
+    ----------
+    model : fitted model, or (K, V) array
+        The topics.
+    top_n : int
+        Words of each topic.
+    frequency_weight : float
+        a, the weight of frequency against exclusivity.
+
+    Returns
+    -------
+    (K,) ndarray
+        A number per topic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    >>> metrics.exclusivity(topics, top_n=1).tolist()
+    [1.0, 1.0]
     """
     scores = frex(model, frequency_weight)
     return np.take_along_axis(scores, top_word_ids(components_of(model), top_n), axis=1).mean(axis=1)
 
 
 def frex(model: Any, frequency_weight: float = 0.3) -> np.ndarray:
-    """FREX of every word in every topic (K, V), as in `exclusivity`: high for words both frequent and exclusive."""
+    """FREX of every word in every topic (K, V), as in `exclusivity`: high for words both frequent and exclusive.
+
+    Parameters
+    ----------
+    model : fitted model, or (K, V) array
+        The topics.
+    frequency_weight : float
+        a, the weight of frequency against exclusivity.
+
+    Returns
+    -------
+    (K, V) ndarray
+        A number per topic and word.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    >>> metrics.frex(topics).argmax(axis=1).tolist()
+    [0, 2]
+    """
     if not 0 <= frequency_weight <= 1:
         raise ValueError(f"frequency_weight must lie between 0 and 1, got {frequency_weight!r}.")
     components = components_of(model)
@@ -80,8 +144,22 @@ def doc_topic_entropy(doc_topic: Any, X: object = None) -> float:
     Parameters
     ----------
     doc_topic : array (D, K), or a fitted model
+        Topic shares of documents.
     X : documents, only with a model
         Without it the model's ``doc_topic_`` of the training documents is used.
+
+    Returns
+    -------
+    float
+        In nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> shares = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    >>> round(metrics.doc_topic_entropy(shares), 2)
+    0.51
     """
     if hasattr(doc_topic, "components_"):
         doc_topic = doc_topic.doc_topic_ if X is None else doc_topic.transform(X)
@@ -98,6 +176,26 @@ def predictive_r2(y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
 
     The mean is taken over the predicted documents, not the training documents. R² is negative if the predictions
     are worse than this constant. All three sums, that of the mean included, are weighted by ``sample_weight``.
+
+    Parameters
+    ----------
+    y_true : (D,) array-like
+        The labels.
+    y_pred : (D,) array-like
+        The predictions.
+    sample_weight : (D,) array-like, optional
+        Weights of the documents.
+
+    Returns
+    -------
+    float
+        1 at most.
+
+    Examples
+    --------
+    >>> from supertopic import metrics
+    >>> metrics.predictive_r2([1.0, 2.0, 3.0], [1.0, 2.0, 2.0])
+    0.5
     """
     y_true, y_pred = (np.asarray(y, dtype=np.float64).ravel() for y in (y_true, y_pred))
     if y_true.shape != y_pred.shape or len(y_true) == 0:
@@ -116,7 +214,28 @@ def predictive_r2(y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
 
 
 def topic_distance(components_a: Any, components_b: Any) -> np.ndarray:
-    """Hellinger distance sqrt(1 - sum_v sqrt(a_kv b_lv)) of every topic k of a to every topic l of b."""
+    """Hellinger distance sqrt(1 - sum_v sqrt(a_kv b_lv)) of every topic k of a to every topic l of b.
+
+    Parameters
+    ----------
+    components_a : fitted model, or (K, V) array
+        Topics over the same words.
+    components_b : fitted model, or (L, V) array
+        Others.
+
+    Returns
+    -------
+    (K, L) ndarray
+        From 0, the same topic, to 1, no word in common.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    >>> metrics.topic_distance(topics, topics[::-1]).round(2).tolist()
+    [[0.52, 0.0], [0.0, 0.52]]
+    """
     a, b = components_of(components_a), components_of(components_b)
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"the topics must be over the same words, got {a.shape[1]} and {b.shape[1]}.")
@@ -128,6 +247,26 @@ def align_topics(components_a: Any, components_b: Any) -> Alignment:
     """The one-to-one matching of topics with the least total Hellinger distance (Hungarian algorithm).
 
     ``components_b`` may have more topics than ``components_a``, not fewer.
+
+    Parameters
+    ----------
+    components_a : fitted model, or (K, V) array
+        Topics over the same words.
+    components_b : fitted model, or (L, V) array
+        Others.
+
+    Returns
+    -------
+    Alignment
+        ``order``: for each topic of a, its like in b; ``distance`` between the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    >>> metrics.align_topics(topics, topics[::-1]).order.tolist()
+    [1, 0]
     """
     distance = topic_distance(components_a, components_b)
     if distance.shape[0] > distance.shape[1]:
@@ -151,6 +290,14 @@ def stability(models: Sequence[Any]) -> np.ndarray:
     -------
     array (n_models (n_models - 1) / 2,)
         One value per pair; the mean over pairs is the stability of the fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import metrics
+    >>> topics = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
+    >>> metrics.stability([topics, topics[::-1]]).round(2).tolist()
+    [1.0]
     """
     topics = [components_of(model) for model in models]
     if len(topics) < 2:

@@ -78,6 +78,15 @@ class DiscLDAClassifier(Fitting, TemperedClasses):
     alpha_ : (K0 + K1,) ndarray
     bound_ : ndarray, the evidence bound per token of the words given the classes, by iteration
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
+
+    Examples
+    --------
+    >>> from supertopic import DiscLDAClassifier
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> kinds = ["pets", "money", "pets", "money"] * 10
+    >>> model = DiscLDAClassifier(1, n_shared_topics=1, cross_fit=0).fit(texts, kinds)
+    >>> model.predict(["a dog and a cat", "stock market"]).tolist()
+    ['pets', 'money']
     """
 
     papers: ClassVar[str] = "Lacoste-Julien, Sha & Jordan 2008"

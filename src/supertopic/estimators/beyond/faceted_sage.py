@@ -103,6 +103,16 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     components_ : (K, V) ndarray, the topics without any label, as distributions over words
     doc_topic_, alpha_, prevalence_coef_, bound_, n_iter_, n_features_in_, feature_names_in_, vectorizer_
         As in `LDA`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from supertopic import FacetedSAGE
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> kinds = ["pets", "money", "pets", "money"] * 10
+    >>> model = FacetedSAGE(2).fit(texts, pd.DataFrame({"kind": kinds}))
+    >>> model.predict(["a dog and a cat", "stock market"]).tolist()
+    ['pets', 'money']
     """
 
     elsewhere: ClassVar[str] = (

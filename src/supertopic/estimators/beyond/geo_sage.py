@@ -50,6 +50,16 @@ class GeoSAGE(FacetedEstimator):
     deviations_ : dict of sparse frames (words by components): what each topic, region and interaction adds
     background_, sparsity_, components_, doc_topic_, alpha_, bound_, n_iter_, n_features_in_, feature_names_in_
         As in `FacetedSAGE`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from supertopic import GeoSAGE
+    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
+    >>> places = np.array([[48.0, 16.0], [52.0, 13.0]] * 20) + np.linspace(0, 0.3, 40)[:, None]
+    >>> model = GeoSAGE(2, n_regions=2).fit(texts, places)
+    >>> model.predict(["a dog and a cat"]).round(-1).tolist()
+    [[50.0, 20.0]]
     """
 
     elsewhere: ClassVar[str] = (

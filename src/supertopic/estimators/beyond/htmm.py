@@ -80,6 +80,14 @@ class HTMM(Fitting, TopicEstimator):
     alpha_ : (K,) ndarray, 1 + doc_topic_prior
     bound_ : ndarray, the log posterior (up to constants) per token, by iteration; it never falls
     n_iter_, n_features_in_, feature_names_in_, vectorizer_
+
+    Examples
+    --------
+    >>> from supertopic import HTMM
+    >>> texts = ["Cat and dog. Dog and bird.", "Stock and bond. Bond and fund."] * 10
+    >>> model = HTMM(2).fit(texts)
+    >>> len(model.sentences(["A dog. A bond."]))
+    2
     """
 
     papers: ClassVar[str] = "Gruber, Rosen-Zvi & Weiss 2007"

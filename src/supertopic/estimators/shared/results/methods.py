@@ -302,6 +302,7 @@ class TopicResults(BaseEstimator):
         Returns
         -------
         str
+            Markdown.
         """
         return card(self._now, self.get_params(deep=False), self.papers, self.topics(8))
 

@@ -13,6 +13,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 _SECTIONS = ("Parameters", "Attributes")
+KINDS = {  # of parameters whose docstring leaves the type to the name
+    "doc_tol": "float, optional",
+    "gamma": "float",
+    "inference": "str or an engine",
+    "max_doc_iter": "int",
+    "max_iter": "int, optional",
+    "n_topics": "int",
+    "prior": "{'jeffreys', 'exponential'}",
+    "tol": "float",
+    "words": "bool",
+}
+TOLD = {  # of parameters whose docstring has a type alone
+    "doc_tol": "A document is done once its topic shares change by less.",
+    "max_doc_iter": "Iterations over a document at most.",
+    "max_regions": "The most regions there may be.",
+}
 _AS_IN = re.compile(r"As in `(\w+)`[.,;]?\s*")
 
 
@@ -50,7 +66,7 @@ def finish_pages(classes: Iterable[type]) -> None:
         _complete(name, known, done)
     for name, cls in known.items():
         if done.get(name):
-            cls.__doc__ = done[name]
+            cls.__doc__ = _ordered(done[name], cls)
         init = cls.__dict__.get("__init__")
         if inspect.isfunction(init):
             told = [name for entry in entries(cls.__doc__ or "", "Parameters") for name in entry.names]
@@ -62,6 +78,28 @@ def _place_in(told: list[str], one: inspect.Parameter) -> tuple[int, int]:
     """Parameters by name stand in the order of the docstring."""
     by_name = one.kind is one.KEYWORD_ONLY and one.name in told
     return int(one.kind), told.index(one.name) if by_name else 0
+
+
+def _ordered(doc: str, cls: type) -> str:
+    """The parameters in the order of the signature, each with a type and a line at least."""
+    start, stop = _place(doc, "Parameters")
+    names = list(inspect.signature(cls).parameters)
+    if start == stop or "..." in doc[start:stop]:
+        return doc
+    found = [one for entry in entries(doc, "Parameters") for one in _apart(entry, names)]
+    found.sort(key=lambda entry: names.index(entry.names[0]) if entry.names[0] in names else len(names))
+    return doc[:start] + "\n".join(entry.text() for entry in found) + "\n" + doc[stop:]
+
+
+def _apart(entry: Entry, names: list[str]) -> list[Entry]:
+    """An entry, or one for each name where these do not follow one another in the signature."""
+    places = [names.index(name) for name in entry.names if name in names]
+    together = len(places) == len(entry.names) and places == list(range(places[0], places[0] + len(places)))
+    parts = [entry] if together else [replace(entry, names=(name,)) for name in entry.names]
+    return [
+        replace(one, kind=one.kind or KINDS.get(one.names[0], ""), body=one.body or (TOLD.get(one.names[0], ""),))
+        for one in parts
+    ]
 
 
 def _complete(name: str, known: Mapping[str, type], done: dict[str, str]) -> str:
@@ -117,12 +155,12 @@ def _taken(theirs: list[Entry], wanted: list[str], remark: str, kind: str) -> li
         named = [place for place, entry in enumerate(found) if any(f"`{name}`" in remark for name in entry.names)]
         place = named[0] if named else len(found) - 1
         remark = remark[0].upper() + remark[1:] if not remark.startswith("`") else remark
-        lines = (*found[place].body, *_wrapped(remark))
+        lines = (*found[place].body, *wrapped(remark))
         found[place] = replace(found[place], body=lines)
     return found
 
 
-def _wrapped(text: str, width: int = 110) -> list[str]:
+def wrapped(text: str, width: int = 110) -> list[str]:
     lines, line = [], ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > width:
