@@ -57,8 +57,7 @@ def test_completion_keeps_what_is_told():
     def fit(self, X, by="a", *, covariates=None, **options):
         """Do it.
 
-        by : which order, words first
-            or documents
+        by : which order, words first or documents
         """
 
     page = completed(fit)
