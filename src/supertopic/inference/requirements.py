@@ -5,12 +5,17 @@ from __future__ import annotations
 from supertopic.emissions.dirichlet import integrable_prior
 from supertopic.inference.gibbs.counts import require_whole_counts
 from supertopic.inference.loop import Requirement
-from supertopic.inference.task import Task, require_one_process
+from supertopic.inference.task import Task
 
 
 def one_process(what: str) -> Requirement:
     """No cluster: `what` does not work on partitions."""
-    return lambda task: require_one_process(task, what)
+
+    def require(task: Task) -> None:
+        if task.backend.remote:
+            raise ValueError(f"backend: got a Dask client, but {what} runs in one process; expected 'threads'")
+
+    return require
 
 
 def on_the_cpu(what: str) -> Requirement:

@@ -59,12 +59,6 @@ class Task:
         return max(self.batch.n_tokens, 1.0)
 
 
-def require_one_process(task: Task, what: str) -> None:
-    """Refuse a cluster for an engine that does not work on partitions."""
-    if task.backend.remote:
-        raise ValueError(f"backend: got a Dask client, but {what} runs in one process; expected 'threads'")
-
-
 @dataclass
 class Fit:
     """What an engine found. `trace` is the bound (or log-likelihood) per token, once per iteration."""

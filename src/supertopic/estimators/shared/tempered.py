@@ -15,8 +15,9 @@ from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.known import Known
 from supertopic.documents.labels import as_codes, as_table
 from supertopic.estimators.shared.base import TopicEstimator
+from supertopic.estimators.shared.reading.checks import check_folds
 from supertopic.estimators.shared.results.answers import score_classes
-from supertopic.fitted.certainty.tempering import check_folds, cross_fitted_temperature
+from supertopic.fitted.certainty.tempering import cross_fitted_temperature
 from supertopic.fitted.checks import check_temperature
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.seen import Seen, seen_columns
@@ -40,7 +41,7 @@ class TemperedClasses(ClassifierMixin, TopicEstimator):
     def _check_classes(self) -> None:
         """Refuse parameters that make no sense."""
         check_choice("class_prior", self.class_prior, ("empirical", "uniform"))
-        check_folds(self)
+        check_folds(self.cross_fit)
 
     def _read_classes(self, y: object, n_documents: int) -> tuple[np.ndarray, np.ndarray]:
         """Labels as numbers (D,), NaN where missing; and the classes."""

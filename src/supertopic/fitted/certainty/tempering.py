@@ -24,7 +24,6 @@ from sklearn.base import clone
 
 from supertopic.backends import make_backend
 from supertopic.backends.base import Run, in_turn
-from supertopic.checks import check_whole
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.duplicates import word_hashes
 from supertopic.documents.known import Known
@@ -118,10 +117,3 @@ def fit_temperature(
     run([(search, power) for power in _STARTS])
     level, power, weight = map(float, min((ends[power] for power in _STARTS), key=lambda end: end.fun).x)
     return Temperature(float(np.exp(level)), power, weight)
-
-
-def check_folds(estimator: Any) -> None:
-    """Refuse a number of folds that makes no sense."""
-    check_whole("cross_fit", estimator.cross_fit, least=0)
-    if estimator.cross_fit == 1:
-        raise ValueError("cross_fit: got 1, expected 0, or 2 and more folds")

@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from supertopic.inference.task import Fit, Task, Watch, require_one_process
+from supertopic.inference.requirements import one_process
+from supertopic.inference.task import Fit, Task, Watch
 
 _SEEDS_APART = 1009  # between chains, so that fits with neighbouring seeds have no chain in common
 _BY_TOPIC = ("coef", "inclusion", "alpha", "shares")  # draws whose last axis begins with the topics
@@ -29,7 +30,7 @@ def fit_chains(task: Task, watch: Watch, engine: Callable[[Task, Watch], Fit], n
     """
     if n_chains == 1:
         return engine(task, watch)
-    require_one_process(task, "a sampler of several chains")
+    one_process("a sampler of several chains")(task)
     fits: list[Fit | None] = [None] * n_chains
     watches = [watch.fork(chain) for chain in range(n_chains)]
 
