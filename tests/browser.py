@@ -18,10 +18,24 @@ class Watched:
     def __init__(self, page: Any) -> None:
         self.page = page
         self.problems: list[str] = []
-        page.on("console", lambda message: self.problems.append(f"console {message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        page.on("request", self._request)
-        page.on("dialog", self._dialog)
+        self.watching = {
+            "console": lambda message: self.problems.append(f"console {message.type}: {message.text}"),
+            "pageerror": lambda error: self.problems.append(f"error: {error}"),
+            "request": self._request,
+            "dialog": self._dialog,
+        }
+        for event, see in self.watching.items():
+            page.on(event, see)
+        page.set_viewport_size({"width": 1280, "height": 900})
+
+    def close(self) -> None:
+        """Leaves the tab as it was: nothing stored, nothing emulated, nobody listening."""
+        if self.page.url.startswith("file:"):
+            self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        self.page.goto("about:blank")
+        self.page.emulate_media(reduced_motion="null", color_scheme="null", media="null")
+        for event, see in self.watching.items():
+            self.page.remove_listener(event, see)
 
     def _request(self, request: Any) -> None:
         if not request.url.startswith(("file:", "data:", "blob:")):

@@ -92,15 +92,20 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return make
 
 
+@pytest.fixture(scope="session")
+def tab(browser: Any) -> Any:
+    """Where one page after another is opened: a new tab takes longer than most tests of a page."""
+    return browser.new_context().new_page()
+
+
 @pytest.fixture
-def watched(browser: Any) -> Iterator[Any]:
+def watched(tab: Any) -> Iterator[Any]:
     """A page in which no error, no message on the console, no dialog and no request may happen."""
     from tests.browser import Watched
 
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = Watched(context.new_page())
+    page = Watched(tab)
     yield page
-    context.close()
+    page.close()
     assert page.problems == []
 
 
@@ -121,9 +126,14 @@ def limited() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    first: dict[type, str] = {}
     for item in items:
         if item.path.stem in LONG:
             item.add_marker("long")
+        if getattr(item, "originalname", "") == "test_scikit_learn_checks":  # `make test` checks a class once
+            estimator = item.callspec.params["estimator"]
+            if first.setdefault(type(estimator), repr(estimator)) != repr(estimator):
+                item.add_marker("release")
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: (place.get(item.path.stem, len(place)), item.path.stem not in LONG))
 

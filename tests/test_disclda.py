@@ -44,7 +44,9 @@ def labelled():
     return simulated(400, 0)
 
 
-@parametrize_with_checks([DiscLDAClassifier(1, max_iter=5), DiscLDAClassifier(1, n_shared_topics=0, max_iter=3)])
+@parametrize_with_checks(
+    [DiscLDAClassifier(1, max_iter=3, cross_fit=0), DiscLDAClassifier(1, n_shared_topics=0, max_iter=3)]
+)
 @pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator, check):
@@ -96,8 +98,7 @@ def test_em_steps_are_those_of_the_slow_version(shape):
     alpha = np.linspace(0.2, 0.7, shape[1] + shape[2])
     model = DiscLDAClassifier(
         shape[1], n_shared_topics=shape[2], doc_topic_prior=alpha, topic_word_prior=0.1, max_iter=3, tol=0,
-        doc_tol=1e-7, max_doc_iter=2000,
-    ).fit(counts, y)  # fmt: skip
+        doc_tol=1e-7, max_doc_iter=2000, cross_fit=0).fit(counts, y)  # fmt: skip
     spec = model.fitted_.spec
     task = task_of(spec, Batch(as_corpus(counts).counts, y.astype(float), np.ones(len(y)), spec.model.n_topics), seed=0)
     with task.backend:
@@ -114,7 +115,11 @@ def test_em_steps_are_those_of_the_slow_version(shape):
 def test_the_bound_never_falls(labelled):
     counts, y, _ = labelled
     for prior in (0.3, "auto", "symmetric"):
-        trace = DiscLDAClassifier(2, doc_topic_prior=prior, max_iter=40, tol=0, doc_tol=1e-5).fit(counts, y).bound_
+        trace = (
+            DiscLDAClassifier(2, doc_topic_prior=prior, max_iter=40, tol=0, doc_tol=1e-5, cross_fit=0)
+            .fit(counts, y)
+            .bound_
+        )
         assert len(trace) == 40 and np.diff(trace).min() > -1e-6 * abs(trace[-1]) and trace[-1] > trace[0]
 
 
@@ -122,8 +127,8 @@ def test_alpha_is_learned_for_all_classes_together(labelled):
     """With fixed topics, the learned alpha has a higher bound than other values near it."""
     counts, y, _ = labelled
     fits = {
-        "auto": DiscLDAClassifier(2, max_iter=60, doc_topic_prior="auto"),
-        "fixed": DiscLDAClassifier(2, max_iter=60, doc_topic_prior=0.02),
+        "auto": DiscLDAClassifier(2, max_iter=60, doc_topic_prior="auto", cross_fit=0),
+        "fixed": DiscLDAClassifier(2, max_iter=60, doc_topic_prior=0.02, cross_fit=0),
     }
     found = {name: model.fit(counts, y) for name, model in fits.items()}
     assert found["auto"].alpha_.shape == (6,)
@@ -140,7 +145,7 @@ def test_likelihoods_of_tiny_documents():
     shares = np.log(np.array([5, 6, 4]) / 15)
     for n_own, n_shared in ((2, 1), (1, 0)):
         model = DiscLDAClassifier(
-            n_own, n_shared_topics=n_shared, doc_topic_prior=0.5, topic_word_prior=0.3, max_iter=20
+            n_own, n_shared_topics=n_shared, doc_topic_prior=0.5, topic_word_prior=0.3, max_iter=20, cross_fit=0
         ).fit(counts, y)
         with Threads(1) as backend:
             found = model._class_posterior(model.fitted_, as_corpus(counts), backend)
@@ -177,7 +182,7 @@ def test_words_of_a_class_stay_with_its_topics(labelled):
     """A word of one class only never has counts in the topics of another class; and no token is lost."""
     counts, y, _ = labelled
     marked = np.column_stack([counts, 3 * (y == "b")])
-    model = DiscLDAClassifier(2, n_shared_topics=1, topic_word_prior=0.01, max_iter=10).fit(marked, y)
+    model = DiscLDAClassifier(2, n_shared_topics=1, topic_word_prior=0.01, max_iter=10, cross_fit=0).fit(marked, y)
     expected = model.fitted_.state.word_topic.astype(np.float64) - 0.01
     np.testing.assert_allclose(expected.sum(), marked.sum(), rtol=1e-5)
     assert model.topic_classes_.tolist() == ["a", "a", "b", "b", "c", "c", None]
@@ -187,7 +192,7 @@ def test_words_of_a_class_stay_with_its_topics(labelled):
 
 def test_simulated_topics_of_classes_are_found():
     counts, y, topics = simulated(2000, 1, length=60)
-    model = DiscLDAClassifier(2, n_shared_topics=2, doc_topic_prior="auto", max_iter=60).fit(counts, y)
+    model = DiscLDAClassifier(2, n_shared_topics=2, doc_topic_prior="auto", max_iter=60, cross_fit=0).fit(counts, y)
     for mine in (slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 8)):  # each class, and shared topics, in any order
         distance = np.abs(topics[mine, None] - model.components_[None, mine]).sum(axis=2) / 2
         assert distance.min(axis=1).max() < 0.2 and set(distance.argmin(axis=1)) == {0, 1}
@@ -279,9 +284,9 @@ def test_documents_without_a_label_are_left_out(labelled):
     counts, y, _ = labelled
     some = np.array([None if i % 3 == 0 else label for i, label in enumerate(y)], dtype=object)
     known = np.array([label is not None for label in some])
-    left_out = DiscLDAClassifier(max_iter=5).fit(counts, some)
+    left_out = DiscLDAClassifier(max_iter=5, cross_fit=0).fit(counts, some)
     np.testing.assert_array_equal(
-        left_out.components_, DiscLDAClassifier(max_iter=5).fit(counts[known], y[known]).components_
+        left_out.components_, DiscLDAClassifier(max_iter=5, cross_fit=0).fit(counts[known], y[known]).components_
     )
     assert left_out.doc_topic_.shape == (400, 10)
 
@@ -297,7 +302,9 @@ def test_threads_change_nothing(n_jobs, labelled):
 
 def test_the_seed_decides(labelled):
     counts, y, _ = labelled
-    fits = [DiscLDAClassifier(max_iter=4, random_state=seed).fit(counts, y).components_ for seed in (0, 0, 1)]
+    fits = [
+        DiscLDAClassifier(max_iter=4, random_state=seed, cross_fit=0).fit(counts, y).components_ for seed in (0, 0, 1)
+    ]
     np.testing.assert_array_equal(fits[0], fits[1])
     assert not np.array_equal(fits[0], fits[2])
 
@@ -305,8 +312,8 @@ def test_the_seed_decides(labelled):
 def test_a_warm_start_goes_on_as_if_never_stopped(labelled):
     counts, y, _ = labelled
     given = {"tol": 0, "doc_topic_prior": 0.2}
-    whole = DiscLDAClassifier(max_iter=6, **given).fit(counts, y)
-    halves = DiscLDAClassifier(max_iter=3, warm_start=True, **given).fit(counts, y)
+    whole = DiscLDAClassifier(max_iter=6, **given, cross_fit=0).fit(counts, y)
+    halves = DiscLDAClassifier(max_iter=3, warm_start=True, **given, cross_fit=0).fit(counts, y)
     assert not np.array_equal(whole.components_, halves.components_)
     np.testing.assert_array_equal(whole.components_, halves.fit(counts, y).components_)
     other = halves.fit(counts, np.where(y == "a", "b", y))  # other classes: the fit starts afresh
@@ -339,9 +346,11 @@ def _stop_after(n_steps):
 
 def test_limits_of_a_document_are_passed_on(labelled):
     counts, y, _ = labelled
-    model = DiscLDAClassifier(max_iter=1, max_doc_iter=7, doc_tol=0.5)
+    model = DiscLDAClassifier(max_iter=1, max_doc_iter=7, doc_tol=0.5, cross_fit=0)
     assert model.fit(counts, y).fitted_.spec.settings.limits == LocalLimits(7, 0.5)
-    rough, fine = (DiscLDAClassifier(max_iter=3, max_doc_iter=n).fit(counts, y).bound_[0] for n in (1, 100))
+    rough, fine = (
+        DiscLDAClassifier(max_iter=3, max_doc_iter=n, cross_fit=0).fit(counts, y).bound_[0] for n in (1, 100)
+    )
     assert rough < fine
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from supertopic import VB, SLDARegressor
 from supertopic.documents.corpus import Corpus
-from tests.browser import start_browser
+from tests.browser import Watched, start_browser
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,8 @@ def seconds_of_work(page, file):
     return metrics["TaskDuration"]
 
 
-def test_five_thousand_documents_hundred_topics_twenty_thousand_words(watched, tmp_path):
+def test_five_thousand_documents_hundred_topics_twenty_thousand_words(browser, tmp_path):
+    watched = Watched(browser.new_context().new_page())  # whose work is counted from its start
     model, corpus, texts, y = large(5_000, 20_000, 100, 120)
     file = tmp_path / "report.html"
     model.report(file, corpus, y, texts=texts)
@@ -58,6 +59,8 @@ def test_five_thousand_documents_hundred_topics_twenty_thousand_words(watched, t
     for view in ("documents/17", "groups", "fit", "map"):
         watched.page.goto(file.as_uri() + f"#{view}")
         watched.page.wait_for_selector(f"#view-{view.split('/')[0]}:visible .drawing svg")
+    watched.page.context.close()
+    assert watched.problems == []
 
 
 def main():

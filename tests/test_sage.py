@@ -37,7 +37,7 @@ def labelled():
 
 
 @parametrize_with_checks(
-    [SAGEClassifier(), SAGEClassifier(prior="exponential", background_share=0.5), SAGETopics(2, max_iter=5)]
+    [SAGEClassifier(cross_fit=0), SAGEClassifier(prior="exponential", background_share=0.5), SAGETopics(2, max_iter=5)]
 )
 @pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
 @pytest.mark.filterwarnings("ignore:n_topics=2 is more than:UserWarning")

@@ -214,9 +214,13 @@ def test_empty_documents_take_part_as_the_prior_mean(numbers):
     counts, y = numbers
     more = sp.vstack([counts, sp.csr_matrix((2, counts.shape[1]), dtype=counts.dtype)]).tocsr()
     with pytest.warns(UserWarning, match="without a word"):
-        model = SLDARegressor(4, inference="vb", max_iter=10, refit=False).fit(more, np.append(y, [y.mean(), np.nan]))
+        model = SLDARegressor(4, inference="vb", max_iter=10, refit=False, cross_fit=0).fit(
+            more, np.append(y, [y.mean(), np.nan])
+        )
     with pytest.warns(UserWarning, match="without a word"):
-        plain = SLDARegressor(4, inference="vb", max_iter=10, refit=False).fit(more, np.append(y, [np.nan, np.nan]))
+        plain = SLDARegressor(4, inference="vb", max_iter=10, refit=False, cross_fit=0).fit(
+            more, np.append(y, [np.nan, np.nan])
+        )
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=0.05, atol=0.05)
     assert not np.array_equal(model.coef_, plain.coef_)
     with pytest.warns(UserWarning, match="without a word"):
@@ -230,16 +234,18 @@ def test_empty_documents_take_part_as_the_prior_mean(numbers):
 def test_missing_numbers_are_as_good_as_no_weight(numbers):
     counts, y = numbers
     gone = np.arange(len(y)) % 3 == 0
-    model = SLDARegressor(4, inference="vb", max_iter=8).fit(counts, np.where(gone, np.nan, y))
-    weightless = SLDARegressor(4, inference="vb", max_iter=8).fit(counts, y, sample_weight=np.where(gone, 0.0, 1.0))
+    model = SLDARegressor(4, inference="vb", max_iter=8, cross_fit=0).fit(counts, np.where(gone, np.nan, y))
+    weightless = SLDARegressor(4, inference="vb", max_iter=8, cross_fit=0).fit(
+        counts, y, sample_weight=np.where(gone, 0.0, 1.0)
+    )
     np.testing.assert_array_equal(model.components_, weightless.components_)
     np.testing.assert_allclose(model.coef_, weightless.coef_, rtol=1e-6)
-    objects = SLDARegressor(4, inference="vb", max_iter=8).fit(
+    objects = SLDARegressor(4, inference="vb", max_iter=8, cross_fit=0).fit(
         counts, [None if g else v for g, v in zip(gone, y, strict=True)]
     )
     np.testing.assert_array_equal(objects.coef_, model.coef_)
     assert model.doc_topic_.shape == (len(y), 4)
-    fewer = SLDARegressor(4, inference="vb", max_iter=8).fit(counts[~gone], y[~gone])
+    fewer = SLDARegressor(4, inference="vb", max_iter=8, cross_fit=0).fit(counts[~gone], y[~gone])
     assert not np.array_equal(fewer.components_, model.components_), "the words of the others were not used"
 
 
@@ -254,7 +260,8 @@ def test_missing_labels_in_several_spellings(labels):
         "text": np.array([None if g else ["no", "yes"][int(v)] for g, v in zip(gone, y, strict=True)], dtype=object),
     }
     models = {
-        name: SLDAClassifier(4, inference="vb", max_iter=6).fit(counts, value) for name, value in spellings.items()
+        name: SLDAClassifier(4, inference="vb", max_iter=6, cross_fit=0).fit(counts, value)
+        for name, value in spellings.items()
     }
     for name, model in models.items():
         assert list(model.classes_) == (["no", "yes"] if name == "text" else [0, 1])
@@ -262,16 +269,17 @@ def test_missing_labels_in_several_spellings(labels):
     numbers = pd.Series(np.where(gone, np.nan, y)).astype("Int64")
     plain = {"response": "gaussian", "max_iter": 3}
     same = [
-        SLDARegressor(4, inference="vb", **plain).fit(counts, one).coef_ for one in (numbers, np.where(gone, np.nan, y))
+        SLDARegressor(4, inference="vb", **plain, cross_fit=0).fit(counts, one).coef_
+        for one in (numbers, np.where(gone, np.nan, y))
     ]
     np.testing.assert_array_equal(*same)
 
 
 def test_minus_one_is_a_class_like_any_other(labels):
     counts, y = labels
-    two = SLDAClassifier(4, inference="vb", max_iter=6).fit(counts, np.where(y == 1, 1, -1))
+    two = SLDAClassifier(4, inference="vb", max_iter=6, cross_fit=0).fit(counts, np.where(y == 1, 1, -1))
     assert list(two.classes_) == [-1, 1]
-    three = SLDAClassifier(4, inference="vb", response="softmax", max_iter=6).fit(
+    three = SLDAClassifier(4, inference="vb", response="softmax", max_iter=6, cross_fit=0).fit(
         counts, np.where(np.arange(len(y)) % 4 == 0, -1, y).astype(int)
     )
     assert list(three.classes_) == [-1, 0, 1] and three.predict_proba(counts).shape[1] == 3
@@ -282,14 +290,15 @@ def test_no_supervision_is_lda_to_the_bit(name):
     counts, y, _ = drawn(name)
     same = {"max_iter": 8, "tol": 0, "inference": VB(doc_tol=1e-2), "topic_word_prior": 0.05, "random_state": 3}
     plain = LDA(4, doc_topic_prior="auto", **same).fit(counts)
-    model = KINDS[name](4, response=name, supervision=0, doc_topic_prior="auto", **same).fit(counts, y)
+    model = KINDS[name](4, response=name, supervision=0, doc_topic_prior="auto", cross_fit=0, **same).fit(counts, y)
     np.testing.assert_array_equal(model.components_, plain.components_)
 
 
 def test_more_supervision_serves_y_more():
     counts, y, _ = drawn("gaussian", 400, 8, dispersion=0.05)
     scores = [
-        SLDARegressor(3, inference="vb", supervision=s, max_iter=40).fit(counts, y).score(counts, y) for s in (0, 3, 30)
+        SLDARegressor(3, inference="vb", supervision=s, max_iter=40, cross_fit=0).fit(counts, y).score(counts, y)
+        for s in (0, 3, 30)
     ]
     assert scores[0] < scores[1] < scores[2], scores
 
@@ -355,7 +364,8 @@ def test_saving_keeps_intervals(name, tmp_path):
 @pytest.mark.parametrize("name", KINDS)
 def test_threads_change_nothing(name):
     counts, y, _ = drawn(name)
-    fits = [KINDS[name](4, response=name, max_iter=6, n_jobs=n).fit(counts, y) for n in (1, 2, 3)]
+    folds = {"cross_fit": 2 if name in ("gaussian", "softmax") else 0}
+    fits = [KINDS[name](4, response=name, max_iter=6, n_jobs=n, **folds).fit(counts, y) for n in (1, 2, 3)]
     for fit in fits[1:]:
         for attribute in ("components_", "coef_", "coef_std_", "bound_", "alpha_", "doc_topic_"):
             np.testing.assert_array_equal(getattr(fit, attribute), getattr(fits[0], attribute))
@@ -370,10 +380,10 @@ class Stop(Exception):
 @pytest.mark.parametrize(
     ("kind", "params"),
     [
-        (SLDARegressor, {"max_iter": 10, "tol": 0}),
-        (SLDARegressor, {"inference": SVI(batch_size=64), "max_iter": 3}),
-        (SLDAClassifier, {"max_iter": 10, "tol": 0}),
-        (SLDAClassifier, {"inference": SVI(batch_size=64), "max_iter": 3}),
+        (SLDARegressor, {"max_iter": 10, "tol": 0, "cross_fit": 0}),
+        (SLDARegressor, {"inference": SVI(batch_size=64), "max_iter": 3, "cross_fit": 0}),
+        (SLDAClassifier, {"max_iter": 10, "tol": 0, "cross_fit": 0}),
+        (SLDAClassifier, {"inference": SVI(batch_size=64), "max_iter": 3, "cross_fit": 0}),
     ],
 )
 def test_interrupted_fit_ends_with_the_same_model(kind, params, n_saves, numbers, labels, tmp_path, monkeypatch):

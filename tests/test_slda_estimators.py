@@ -105,7 +105,11 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [SLDARegressor(5, max_iter=8, cross_fit=2), SLDAClassifier(2, max_iter=5, cross_fit=2)],
+    [
+        SLDAClassifier(2, max_iter=5, cross_fit=0),
+        SLDARegressor(5, max_iter=8, cross_fit=2),
+        SLDAClassifier(2, max_iter=5, cross_fit=2),
+    ],
     expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore::supertopic.documents.corpus.EmptyDocumentWarning")
