@@ -46,6 +46,7 @@ def predicted(place, **environment):
 
 
 @pytest.mark.slow
+@pytest.mark.release  # compiles anew, twice
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="Linux only")
 def test_a_model_predicts_where_nothing_can_be_written(tmp_path):
     model = LDA(2, max_iter=3).fit(np.random.default_rng(0).poisson(1.0, (40, 4)) + np.eye(40, 4))
