@@ -79,6 +79,17 @@ def test_lines_go_to_logs_and_terminals_alike(stderr, stream):
     assert re.fullmatch(r"VB  2/3  bound -7\.41235  \d+\.\d+s", lines[1])
 
 
+def test_lines_say_how_long_it_takes_from_here(stderr, monkeypatch):
+    clock = iter([0.0, 10.0, 90.0, 3600.0, 4000.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    stream = stderr(io.StringIO())
+    with track("select", 100, 2) as report:
+        for step in (20, 60, 61, 100):
+            report(step)
+    ends = [line.split("s  ")[-1] if "left" in line else "" for line in stream.getvalue().splitlines()]
+    assert ends == ["about 40s left", "about 60s left", "about 38min left", ""]
+
+
 def test_lines_without_a_total_and_with_other_values(stderr):
     log = stderr(io.StringIO())
     with track("Gibbs", None, 2) as report:

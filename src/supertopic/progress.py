@@ -94,12 +94,25 @@ def _lines(description: str, total: int | None, stream: _Unbreakable) -> Progres
     start = time.monotonic()
 
     def report(step: int, **values: object) -> None:
-        count = f"{step}" if total is None else f"{step}/{total}"
-        parts = [description, count, _format(values), f"{time.monotonic() - start:.1f}s"]
+        count, seconds = f"{step}" if total is None else f"{step}/{total}", time.monotonic() - start
+        left = (total - step) * seconds / step if total and step else 0.0
+        parts = [
+            description,
+            count,
+            _format(values),
+            f"{seconds:.1f}s",
+            f"about {_rounded(left)} left" if left >= 2 else "",
+        ]
         stream.write("  ".join(part for part in parts if part) + "\n")
         stream.flush()
 
     return report
+
+
+def _rounded(seconds: float) -> str:
+    """A time as one says it: "40s", "5min", "2h"."""
+    unit, name = next((each for each in ((3600.0, "h"), (60.0, "min")) if seconds >= 1.5 * each[0]), (1.0, "s"))
+    return f"{max(round(seconds / unit), 1)}{name}"
 
 
 @contextmanager

@@ -60,14 +60,15 @@ def demo(
     start, names = time.perf_counter(), packages.split(",")
     _say_wait(names)
     trials = Trials.of(names, topics, seed, jobs)
+    figures = trials.figures  # all fits come first, so that no bar of theirs stands between paragraphs
     if as_json:
-        say_json(trials.figures)
+        say_json(figures)
         return
     _say_texts(trials, names)
     saved = _write(trials, out, page)
     _say_topics(trials)
     _say_explained(trials)
-    _say_figures(trials.figures)
+    _say_figures(figures)
     _say_next(saved)
     note(f"\nAll this took {time.perf_counter() - start:.0f} s.")
 
@@ -229,7 +230,7 @@ def _say_explained(trials: Trials) -> None:
             text, name, truth = new.loc[place, ["text", "name", "package"]]
             prose(f"{name} of {truth} was set aside. It begins:")
             say()
-            say(textwrap.indent(textwrap.fill(_beginning(text), 84), "    "))
+            say(textwrap.indent(textwrap.fill(_beginning(text), 74), "    "))
             say()
             prose(
                 f"The model says {trials.guess[place]}, {what.format(share=1 - right.mean())}. Every word gives points"

@@ -15,7 +15,7 @@ from supertopic.cli.documents import load_model
 from supertopic.cli.learning import covariates_given
 from supertopic.cli.outcomes import Outcome, outcomes_of, predict_frame
 from supertopic.cli.response import contributions, covariate_effects, plain, shares_by_word, topics_are_classes
-from supertopic.cli.show import COLOURS, note, say, say_json, show
+from supertopic.cli.show import COLOURS, note, prose, say, say_json, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,9 +117,9 @@ def _say_left_out(model: TopicEstimator, text: str) -> None:
     if unknown or ignored:
         say()
     if unknown:
-        say(f"Unknown to the model: {_few(unknown)}")
+        prose(f"Unknown to the model: {_few(unknown)}")
     if ignored:
-        say(f"Left out by the fit (--max-df), since too many documents have them: {_few(ignored)}")
+        prose(f"Left out by the fit (--max-df), since too many documents have them: {_few(ignored)}")
 
 
 def _few(words: list[str], most: int = 12) -> str:

@@ -13,7 +13,7 @@ from supertopic.cli import options as opt
 from supertopic.cli.documents import check_writable, read_documents
 from supertopic.cli.learning import Question
 from supertopic.cli.models import build, check_options
-from supertopic.cli.show import say, say_json, show
+from supertopic.cli.show import prose, say, say_json, show
 from supertopic.cli.tables import write_frames, writer_for
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ def select(
         say_json(_as_json(found))
         return
     show(_table(found))
-    say(f"\n{found.reason}")
+    say()
+    prose(found.reason)
 
 
 def parse_topics(value: str) -> list[int]:

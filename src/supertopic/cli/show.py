@@ -42,8 +42,9 @@ def prose(text: str, width: int = 88) -> None:
 
 
 def note(text: str, colour: str = "") -> None:
-    """Print a line on standard error: errors, warnings and automatic choices."""
-    _console(sys.stderr).print(Text(text, style=colour), soft_wrap=True)
+    """Print a sentence on standard error (errors, warnings, automatic choices), wrapped at the width of a terminal."""
+    console = _console(sys.stderr)
+    console.print(Text(text, style=colour), soft_wrap=not console.is_terminal)
 
 
 def _console(file: Any) -> Console:
