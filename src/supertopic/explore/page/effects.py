@@ -11,9 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
-from supertopic.fitted.coefficients import CoefficientTable
+from supertopic.fitted.coefficients import CoefficientTable, word_effects
 from supertopic.fitted.fitted import Fitted
+from supertopic.inference.after.words import word_features
+
+_MOST_WORDS = 12  # with the largest, and with the smallest, effects
 
 
 @dataclass(frozen=True)
@@ -75,3 +79,24 @@ def _centred(fitted: Fitted, score: np.ndarray) -> np.ndarray:
         if part.response.name == "softmax":
             score[:, part.columns] -= score[:, part.columns].mean(axis=1, keepdims=True)
     return score
+
+
+def word_lists(fitted: Fitted, counts: sp.csr_matrix) -> list[list[list[float]]]:
+    """For each column, the words beside topics that add most to it and take most from it: [word, what it adds, n].
+
+    What a word adds to the linear predictor is the mean over the n documents that hold it. Words are in order of what
+    they add to all documents together.
+    """
+    coef = word_effects(fitted)
+    if coef is None or fitted.words is None:
+        return []
+    features = word_features(counts, fitted.words.scale)
+    n, total = np.bincount(counts.indices, minlength=counts.shape[1]), np.asarray(features.sum(axis=0)).ravel()
+    lists = []
+    for row in coef * fitted.spec.unit:
+        whole = row * total
+        order = np.argsort(whole, kind="stable")
+        chosen = [*order[:_MOST_WORDS], *order[::-1][:_MOST_WORDS]]
+        chosen = sorted({int(v) for v in chosen if whole[v] != 0}, key=lambda v: -whole[v])
+        lists.append([[v, float(whole[v] / n[v]), int(n[v])] for v in chosen])
+    return lists

@@ -17,7 +17,7 @@ from supertopic.documents.labels import as_table
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.description import are_those_of_the_fit, describe_documents
 from supertopic.explore.page.documents import pack_counts, pack_texts
-from supertopic.explore.page.effects import effects_of, users_scores
+from supertopic.explore.page.effects import effects_of, users_scores, word_lists
 from supertopic.explore.page.geometry import naming_words, places_on_map, seriation
 from supertopic.explore.page.inference import describe_inference
 from supertopic.explore.page.outcomes import Outcome, outcomes_of
@@ -68,7 +68,7 @@ def collect(
     _add_topics(payload, estimator, shares)
     payload.facts["inference"], more = describe_inference(estimator)
     payload.arrays |= more
-    _add_effects(payload, estimator, outcomes.scores)
+    _add_effects(payload, estimator, corpus, outcomes.scores)
     _add_outcomes(payload, outcomes.found)
     found = describe_documents(estimator, corpus, outcomes, shares, covariates, embeddings)
     payload.facts["found"] = {"sentences": found.sentences, "hardly": found.hardly}
@@ -170,11 +170,14 @@ def _add_topics(payload: Payload, estimator: TopicEstimator, shares: np.ndarray)
     mean = average @ topics
     given = getattr(estimator, "topic_labels_", None) or [None] * len(topics)
     classes = getattr(estimator, "classes_", None)
-    if getattr(estimator, "membership_", "mixed") == "single" and classes is not None:
-        given = [str(label) for label in classes]  # its topics are its classes
+    flags = find_flags(distance, used)
+    single = getattr(estimator, "membership_", "mixed") == "single" and classes is not None
+    if single:  # its topics are its classes: none is left over, or one too many
+        given, flags = [str(label) for label in classes], [{"dead": False, "twins": []} for _ in classes]
+    payload.facts["topic_noun"] = "Class" if single else "Topic"
     payload.facts["topics"] = [
         {"label": None if label is None else str(label)[:_LONGEST_LABEL], "words": words, **flags}
-        for label, words, flags in zip(given, naming_words(topics, mean), find_flags(distance, used), strict=True)
+        for label, words, flags in zip(given, naming_words(topics, mean), flags, strict=True)
     ]
     payload.facts["order"] = [int(k) for k in seriation(distance)]
     payload.arrays |= {
@@ -189,7 +192,7 @@ def _fit(shares: np.ndarray, n_topics: int, instead: np.ndarray) -> np.ndarray:
     return shares if len(shares) == n_topics else np.asarray(instead, dtype=np.float64)
 
 
-def _add_effects(payload: Payload, estimator: TopicEstimator, scores: np.ndarray | None) -> None:
+def _add_effects(payload: Payload, estimator: TopicEstimator, corpus: Corpus, scores: np.ndarray | None) -> None:
     payload.facts["effects"] = None
     if scores is None:
         return
@@ -205,6 +208,7 @@ def _add_effects(payload: Payload, estimator: TopicEstimator, scores: np.ndarray
         "covariates": typed_covariates(fitted),
         "kinds": kinds_of(fitted),
         "quantiles": [100 * given.low, 100 * given.high],
+        "words": word_lists(fitted, corpus.counts),
     }
     payload.arrays |= {
         "coef": found.coef,

@@ -7,12 +7,12 @@ function drawCard(place, k = app.topic) {
     type: "text",
     value: app.labels[k] || "",
     placeholder: "Give it a name",
-    "aria-label": `Name of topic ${k}`,
+    "aria-label": `Name of ${app.data.topic_noun.toLowerCase()} ${k}`,
     maxlength: 200,
     dir: "auto",
     onchange: (event) => setLabel(k, event.target.value),
   });
-  const head = el("div", { class: "card-head" }, swatch(k), el("h2", {}, `Topic ${k}`), input);
+  const head = el("div", { class: "card-head" }, swatch(k), el("h2", {}, `${app.data.topic_noun} ${k}`), input);
   place.replaceChildren(head, ...cardFacts(k), ...cardOrders(k), cardFigure(k), ...facetLists(k), typicalDocuments(k));
 }
 
@@ -93,14 +93,14 @@ function wordOrders() {
     ["probability", "Most probable"],
     ["frex", "Exclusive"],
   ];
-  return app.data.arrays.deviation_rows ? [...orders, ["deviation", "Deviations"]] : orders;
+  return app.data.arrays.deviation_rows ? [["deviation", "Deviations"], ...orders] : orders;
 }
 
 function orderNote() {
   return {
-    probability: "Words by their probability in the topic.",
-    relevance: `λ = ${number(card.lambda, 2)}: near 1 frequent words come first, near 0 words of few topics.`,
-    frex: "Words that are both frequent in the topic and rare in others (FREX).",
+    probability: "Words by their probability in the topic; grey: in an average document.",
+    relevance: `λ = ${number(card.lambda, 2)}: near 1 frequent words come first, near 0 words of few topics. Grey: an average document.`,
+    frex: "Words that are both frequent in the topic and rare in others (FREX). Grey: an average document.",
     deviation: "What the topic adds to (blue) or takes from (orange) the background, on the log scale.",
   }[card.order];
 }
@@ -119,12 +119,18 @@ function cardFigure(k) {
   const items = () => cardWords(k, card.order, card.lambda, 15);
   const draw = (width) => {
     const color = (value) => (card.order === "deviation" ? paint(value < 0 ? "down" : "up") : topicColor(k));
-    const shown = items().map(({ word, value }) => ({ name: wordName(word), value, color: color(value) }));
+    const usual = (word) => (card.order === "deviation" ? null : app.data.arrays.word_mean.data[word]);
+    const shown = items().map(({ word, value }) => ({
+      name: wordName(word),
+      value,
+      color: color(value),
+      usual: usual(word),
+    }));
     return bars(width, shown, card.order === "deviation" ? { form: signed } : {});
   };
   const rows = () => [
-    ["word", card.order === "deviation" ? "deviation" : "probability"],
-    ...items().map(({ word, value }) => [app.data.words[word], value]),
+    ["word", card.order === "deviation" ? "deviation" : "probability", "average"],
+    ...items().map(({ word, value }) => [app.data.words[word], value, app.data.arrays.word_mean.data[word]]),
   ];
   const made = figure(`topic_${k}_words`, "Words", "", draw, rows);
   panelOnce(made, k, () => made.isConnected && made.redraw());

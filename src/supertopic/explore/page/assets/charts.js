@@ -163,11 +163,11 @@ function saveButtons(name, title, drawing, rows) {
   );
 }
 
-/* Horizontal bars around zero or from zero: items {name, value, color, title, click}. */
+/* Horizontal bars around zero or from zero: items {name, value, color, usual}, the last a thin bar below. */
 function bars(width, items, { low, high, form = number, height = 22, share = 0.36 } = {}) {
   const left = Math.round(Math.min(width * share, 220));
   const right = 54;
-  const [least, most] = range(items.map((item) => item.value));
+  const [least, most] = range(items.flatMap((item) => [item.value, item.usual ?? null]));
   const x = scale(low ?? Math.min(least, 0), high ?? Math.max(most, 0) ?? 1, left + 8, width - right);
   if (x.low === x.high) Object.assign(x, scale(0, 1, left + 8, width - right));
   const zero = x(0);
@@ -181,7 +181,11 @@ function bars(width, items, { low, high, form = number, height = 22, share = 0.3
       box(Math.min(zero, end), y + 3, Math.max(Math.abs(end - zero), 0.5), height - 6, item.color || paint("accent"), {
         rx: 2,
       }),
-      label(Math.max(zero, end) + 5, y + height / 2 + 4, form(item.value), { "font-size": 11, fill: paint("muted") }),
+      item.usual ? box(zero, y + height - 6, x(item.usual) - zero, 4, paint("zero"), { class: "usual" }) : null,
+      label(Math.max(zero, end, item.usual ? x(item.usual) : 0) + 5, y + height / 2 + 4, form(item.value), {
+        "font-size": 11,
+        fill: paint("muted"),
+      }),
     );
   });
   const level = segment(zero, 0, zero, items.length * height, paint("muted"));

@@ -71,7 +71,8 @@ function topicName(k, n = 3) {
 }
 
 function topicTitle(k) {
-  return app.labels[k] ? `Topic ${k}: ${app.labels[k]}` : `Topic ${k}`;
+  const noun = app.data.topic_noun;
+  return app.labels[k] ? `${noun} ${k}: ${app.labels[k]}` : `${noun} ${k}`;
 }
 
 /* A button that goes to a topic. */

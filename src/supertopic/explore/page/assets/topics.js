@@ -7,6 +7,7 @@ function drawTopics(root) {
   root.replaceChildren(
     panel(el("div", { class: "lead" }), ["column", "labels", "theme"], drawLead),
     el("div", { class: "two first" }, axis, side, worst),
+    panel(el("div", { class: "beside" }), ["column", "theme"], drawWordEffects),
   );
   panel(axis, ["column", "labels", "theme"], drawAxisFigure);
   panel(axis, ["topic"], markRows);
@@ -82,6 +83,26 @@ function drawLead(place) {
   place.replaceChildren(
     ...[chosen, ...(lines.length ? lines : [el("p", { class: "headline" }, ...none)])].filter(Boolean),
   );
+}
+
+/* Words that predict beside topics (words=True). */
+function drawWordEffects(place) {
+  const found = app.data.effects?.words[app.column] || [];
+  if (!found.length) return;
+  const items = found.map(([w, value, n]) => ({
+    name: `${wordName(w)} (${whole(n)})`,
+    value,
+    color: paint(value < 0 ? "down" : "up"),
+  }));
+  const made = figure(
+    "word_effects",
+    `Words that predict beside the topics: ${columnMeaning(app.column).name}`,
+    "What a word adds to the linear predictor, on average over the documents that hold it; in brackets how many do. " +
+      "The words that matter most to all documents together.",
+    (width) => bars(width, items, { form: (value) => signed(value, 2) }),
+    () => [["word", "adds", "documents"], ...found.map(([w, value, n]) => [app.data.words[w], value, n])],
+  );
+  place.replaceChildren(made);
 }
 
 function arrow(side) {
