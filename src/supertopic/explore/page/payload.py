@@ -171,10 +171,10 @@ def _add_topics(payload: Payload, estimator: TopicEstimator, shares: np.ndarray)
     given = getattr(estimator, "topic_labels_", None) or [None] * len(topics)
     classes = getattr(estimator, "classes_", None)
     flags = find_flags(distance, used)
-    single = getattr(estimator, "membership_", "mixed") == "single" and classes is not None
-    if single:  # its topics are its classes: none is left over, or one too many
+    payload.facts["topic_noun"] = "Topic"
+    if getattr(estimator, "membership_", "mixed") == "single" and classes is not None:
+        payload.facts["topic_noun"] = "Class"  # its topics are its classes: none is left over, or one too many
         given, flags = [str(label) for label in classes], [{"dead": False, "twins": []} for _ in classes]
-    payload.facts["topic_noun"] = "Class" if single else "Topic"
     payload.facts["topics"] = [
         {"label": None if label is None else str(label)[:_LONGEST_LABEL], "words": words, **flags}
         for label, words, flags in zip(given, naming_words(topics, mean), flags, strict=True)
