@@ -57,6 +57,7 @@ PARAMETERS = {  # type, and what it is
     "refits": ("int", "Further fits."),
     "return_interval": ("float, optional", "The probability of intervals to return beside the prediction."),
     "sample_weight": ("(D,) array-like, optional", "The weight of each document's label."),
+    "seed": ("int", "Of what is drawn."),
     "texts": ("list of str, optional", "The texts of the documents."),
     "threshold": ("float", "Least share of the topic."),
     "times": ("array-like or str, optional", "When each document is from; in folds, the past predicts the future."),

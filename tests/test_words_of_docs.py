@@ -1,0 +1,69 @@
+"""The documentation stays short enough to be read, and the sentences that a review found unreadable do not come back."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")),
+    *ROOT.glob("docs/*.md"),
+]
+TABLES = [ROOT / "experiments" / "RESULTS.md", ROOT / "bench" / "RESULTS.md"]
+UNREADABLE = (
+    "because they predict a",
+    "the topics follow the gradient through that inference",
+    "Certainty that holds",
+    "whatever the response's law says",
+    "where the law expects no such labels",
+    "come as far as the whole one",
+    "With noise for labels the slope is zero",
+    "errors are those of a textbook",
+    "that differs from the others",
+    "passed over until its topic shares stand",
+    "settle among themselves",
+    "shares leap",
+    "The host decides them",
+    "survived the test named first",
+    "Thousandths of a nat",
+    "follows means instead of labels",
+)
+
+
+def prose(path):
+    """The words of a page without rows of tables and pictures."""
+    return [
+        word
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line[:2] not in ("| ", "![")
+        for word in line.split()
+    ]
+
+
+def test_at_most_25000_words():
+    n_words = sum(len(path.read_text(encoding="utf-8").split()) for path in PAGES) + sum(
+        len(prose(path)) for path in TABLES
+    )
+    assert n_words <= 25_000
+
+
+def test_at_most_28_pages():
+    assert len(list(ROOT.glob("docs/*.md"))) <= 28
+
+
+def test_unreadable_sentences_are_gone():
+    found = {
+        path.name: [text for text in UNREADABLE if text in path.read_text(encoding="utf-8")] for path in PAGES + TABLES
+    }
+    assert not {name: texts for name, texts in found.items() if texts}
+
+
+def test_links_between_pages_lead_somewhere():
+    """Those of the pages in docs/ are checked by `make docs`, too."""
+    missing = []
+    for path in [*PAGES, ROOT / "paper" / "paper.md"]:
+        for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+            if target.startswith(("http://", "https://")):
+                missing += [] if re.fullmatch(r"https?://[\w.-]+(/[^\s]*)?", target) else [target]
+            elif not target.startswith("#") and not (path.parent / target.split("#")[0]).exists():
+                missing.append(f"{path.name}: {target}")
+    assert not missing
