@@ -114,7 +114,7 @@ class Response:
     name: ClassVar[str] = "none"
     kind: ClassVar[str] = "none"  # "number", "class", "margin": what y holds, and so which estimators offer it
     is_product: np.ndarray = np.zeros(0, dtype=bool)  # (C,): product columns, as opposed to quadratic ones
-    constant_slopes: ClassVar[bool] = False  # whether slope and curvature are the same for all scores
+    constant_slopes: bool = False  # whether slope and curvature are the same for all scores
     least_squares: ClassVar[bool] = False  # whether it is a Gaussian: `summarise` sums weights, and squares around s
     follows_means: ClassVar[bool] = False  # whether "pc" may be given estimates of E[y] to follow, instead of y
     two_classes: ClassVar[bool] = False  # whether it is for two classes only
@@ -125,9 +125,9 @@ class Response:
     grain: ClassVar[float] = 0.0  # … and how far two of them are apart at least
     uses_moments: ClassVar[bool] = True  # whether predictions need second moments of the linear predictor
     log_link: bool = False  # whether log E[y] is linear in s, so that effects are ratios
-    n_dispersion: ClassVar[int] = 0  # P
+    n_dispersion: int = 0  # P
     ranges: ClassVar[tuple[tuple[float, float], ...]] = ()  # of the dispersion, from the least to the largest value
-    n_summary: ClassVar[int] = 0  # the length of what `summarise` returns
+    n_summary: int = 0  # the length of what `summarise` returns
     sampled: bool = False  # whether a Gibbs sampler can take it …
     whole_weights: ClassVar[bool] = False  # … only with weights of labels that are whole numbers
 

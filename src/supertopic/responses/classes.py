@@ -142,13 +142,9 @@ class Ordinal(Response):
     sampled = True
     whole_weights = True
 
-    @property
-    def n_dispersion(self) -> int:  # type: ignore[override]
-        return self.n_classes - 1
-
-    @property
-    def n_summary(self) -> int:  # type: ignore[override]
-        return 1 + 5 * self.n_classes
+    def __init__(self, n_classes: int = 0) -> None:
+        super().__init__(n_classes)
+        self.n_dispersion, self.n_summary = n_classes - 1, 1 + 5 * n_classes
 
     def start(self, labels: LabelSummary) -> np.ndarray:
         shares = labels.class_weights + 1e-12 * labels.class_counts + 1e-12

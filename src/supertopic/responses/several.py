@@ -33,15 +33,9 @@ class Several(Response):
         super().__init__()
         self.responses = list(responses)
         self.is_product = np.concatenate([response.is_product for response in responses])
-        self.constant_slopes = all(response.constant_slopes for response in responses)  # type: ignore[misc]
-
-    @property
-    def n_dispersion(self) -> int:  # type: ignore[override]
-        return sum(response.n_dispersion for response in self.responses)
-
-    @property
-    def n_summary(self) -> int:  # type: ignore[override]
-        return sum(response.n_summary for response in self.responses)
+        self.constant_slopes = all(response.constant_slopes for response in responses)
+        self.n_dispersion = sum(response.n_dispersion for response in responses)
+        self.n_summary = sum(response.n_summary for response in responses)
 
     @property
     def joint(self) -> bool:
