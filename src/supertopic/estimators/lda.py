@@ -59,7 +59,7 @@ class LDA(Fitting, TopicEstimator):
     verbose : int
         1: a progress bar on a terminal, and a line now and then elsewhere; 2: a line per iteration.
     warm_start : bool
-        Go on from the last fit's topics.
+        Go on from the last fit's topics, which keep their places when words come and go.
     checkpoint : path or Checkpoint, optional
         A fit that was killed and is started again with the same data and parameters goes on from here. A path is
         written every 30 seconds, ``supertopic.Checkpoint(path, every_seconds)`` as often as it says.

@@ -281,6 +281,22 @@ class Fitted:
     def with_certainty(self, **changes: Any) -> Fitted:
         return replace(self, certainty=replace(self.certainty, **changes))
 
+    def over(self, vocabulary: Vocabulary) -> Fitted | None:
+        """The same over other words, for a fit that goes on from here; None where the emission cannot tell how.
+
+        A word that stays keeps its place in the topics. One that is new has in each topic what the rarest word has.
+        """
+        own, new = self.vocabulary.names, vocabulary.names
+        if own is None or new is None or np.array_equal(own, new):
+            return self
+        topics = self.state.word_topic
+        if self.spec.model.emission.name != "dirichlet" or topics.shape[1] != self.n_topics:
+            return None
+        column = {word: place for place, word in enumerate(own)}
+        places = np.array([column.get(word, -1) for word in new], dtype=np.intp)
+        rows = np.where((places >= 0)[:, None], topics[places], topics.min(axis=0))
+        return replace(self, vocabulary=vocabulary, state=replace(self.state, word_topic=rows))
+
     def can_start(self, spec: Spec, n_words: int) -> bool:
         """Whether a fit of another Spec can go on from here."""
         own, new = self.spec.model, spec.model

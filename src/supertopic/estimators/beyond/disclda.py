@@ -22,7 +22,7 @@ from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.results.methods import word_table
 from supertopic.estimators.shared.tempered import TemperedClasses
 from supertopic.fitted.fit import kept, task_of
-from supertopic.fitted.fitted import Fitted
+from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.spec import Schema, Spec
 from supertopic.inference.batches import Batch
 from supertopic.inference.settings import EMSettings, Engine
@@ -127,7 +127,7 @@ class DiscLDAClassifier(Fitting, TemperedClasses):
         shares = self._class_shares(np.bincount(codes[known].astype(np.intp), minlength=len(classes)))
         more = {"log_shares": np.log(shares / shares.sum())}
         batch = Batch(corpus.counts[known], codes[known], np.ones(len(known)), spec.model.n_topics)
-        task = task_of(spec, batch, self._seed_of_fit(), self._start_of(spec, corpus.n_words))
+        task = task_of(spec, batch, self._seed_of_fit(), self._start_of(spec, vocabulary))
         with task.backend as backend:
             found = run(spec.engine.fit, task, spec.name, more_follows=True)
             fitted = kept(spec, vocabulary, found, n_seen=len(corpus), more=more)
@@ -140,10 +140,10 @@ class DiscLDAClassifier(Fitting, TemperedClasses):
         spec = super()._spec(schema)
         return replace(spec, engine=replace(spec.engine, fit=partial(fit_classes, self._structure(schema.classes))))
 
-    def _start_of(self, spec: Spec, n_words: int) -> Fitted | None:
+    def _start_of(self, spec: Spec, vocabulary: Vocabulary) -> Fitted | None:
         """What a warm start goes on from: a fit with the same words, topics and classes."""
-        start, classes = self._start(), spec.schema.classes
-        shape = (n_words, self._structure(classes).n_topics)
+        start, classes = self._start(vocabulary), spec.schema.classes
+        shape = (vocabulary.n_words, self._structure(classes).n_topics)
         if start is None or start.classes is None or classes is None or not np.array_equal(start.classes, classes):
             return None
         return start if start.state.word_topic.shape == shape else None

@@ -129,7 +129,7 @@ class HTMM(Fitting, TopicEstimator):
         # part of the checkpoint's fingerprint: the same sentences in other documents are another fit
         owners = np.repeat(np.arange(float(len(sentences))), np.diff(rows.first))
         batch = Batch(sentences.counts, owners, np.ones(len(owners)), spec.model.n_topics)
-        task = task_of(spec, batch, self._seed_of_fit(), self._start())
+        task = task_of(spec, batch, self._seed_of_fit(), self._start(vocabulary))
         epsilon = None if self.epsilon == "auto" else float(self.epsilon)
         with task.backend as backend:
             found = run(partial(fit_sentences, rows.first, epsilon), task, spec.name)

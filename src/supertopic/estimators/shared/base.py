@@ -191,12 +191,13 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
 
             schema = self._with_prior(Schema(), (one.known for one in batches()))
             spec = self._spec(self._with_seeds(schema, found.sample, found.vocabulary, found.n_documents))
-            return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), self._start(), refit=False))
+            start = self._start(found.vocabulary)
+            return self._take(fit_stream(spec, found, batches, self._seed_of_fit(), start, refit=False))
         corpus, vocabulary = self._read(X)
         training = Training.unlabelled(corpus, Known.of(len(corpus), **beside))
         schema = self._with_seeds(self._with_prior(Schema(), [training.known]), corpus, vocabulary)
         spec = self._spec_of(schema, corpus)
-        self._take(fit(spec, training, self._seed_of_fit(), vocabulary, self._start()))
+        self._take(fit(spec, training, self._seed_of_fit(), vocabulary, self._start(vocabulary)))
         warn_empty(corpus)
         return self
 
@@ -264,9 +265,14 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         hashed = self.checkpoint is not None
         return survey(stream, self._vectorizer(), type(self).__name__, labelled, hashed)
 
-    def _start(self) -> Fitted | None:
-        """What a warm start goes on from."""
-        return getattr(self, "fitted_", None) if getattr(self, "warm_start", False) else None
+    def _start(self, vocabulary: Vocabulary) -> Fitted | None:
+        """What a warm start goes on from, over the words of the new documents."""
+        before = getattr(self, "fitted_", None) if getattr(self, "warm_start", False) else None
+        found = None if before is None else before.over(vocabulary)
+        if before is not None and found is None:
+            who = type(self).__name__
+            warnings.warn(f"warm_start: the words are others, so that {who} begins anew", UserWarning, stacklevel=4)
+        return found
 
     def _seed_of_fit(self) -> int:
         """The seed of a fit; without a `random_state`, a killed fit goes on with the one that it drew."""

@@ -126,7 +126,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             chosen, scores = choose_supervision(self._spec(schema), training, seed, bool(self.refit))
             schema = replace(schema, supervision=chosen)
         spec = self._spec_of(schema, corpus)
-        self._take(fit(spec, training, seed, vocabulary, self._start()))
+        self._take(fit(spec, training, seed, vocabulary, self._start(vocabulary)))
         self._show("supervision_scores_", scores)
         warn_empty(corpus)
         return self
@@ -182,7 +182,8 @@ class SupervisedEstimator(Fitting, TopicEstimator):
                 numbers = None if blocks is None else blocks.numbers(known, place)
                 yield Training(part.corpus, y, weight, extended.extra(part.covariates, known, numbers), known)
 
-        return self._take(fit_stream(self._spec(extended), found, batches, seed, self._start(), bool(self.refit)))
+        start, refit = self._start(found.vocabulary), bool(self.refit)
+        return self._take(fit_stream(self._spec(extended), found, batches, seed, start, refit))
 
     @available_if(has_stochastic_engine)
     def partial_fit(
