@@ -277,7 +277,7 @@ MUTANTS = [
     ),
     *mutants_of(
         "inference/variational/climb.py",
-        ("SETTINGS.pull / self.logits.shape[1]", "SETTINGS.pull", _PULLED),
+        ("self.pull / self.logits.shape[1]", "self.pull", _PULLED),
     ),
     *mutants_of(
         "kernels/thinning.py",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from supertopic import SLDARegressor
+from supertopic import PC, SLDAClassifier, SLDARegressor
 from supertopic.backends import make_backend
 from supertopic.datasets import simulate
 from supertopic.inference.first_topics import AGREEING, agreed_counts, matched_mean
@@ -63,3 +63,25 @@ def test_two_seeds_give_topics_that_are_alike(corpus):
     y = corpus.doc_topic @ rng.normal(size=6) + 0.1 * rng.normal(size=300)
     models = [SLDARegressor(6, random_state=seed, cross_fit=0).fit(corpus.counts.counts, y) for seed in (1, 2)]
     assert stability(models)[0] > 0.9
+
+
+def test_focus_says_how_near_topics_stay_to_where_they_start(corpus):
+    rng = np.random.default_rng(4)
+    y, counts = corpus.doc_topic @ rng.normal(size=6) + 0.1 * rng.normal(size=300), corpus.counts.counts
+    given = {"doc_topic_prior": 0.3, "cross_fit": 0, "max_iter": 8}
+    ways = ("predict", "balance", "describe")
+    models = [SLDARegressor(6, inference=PC(focus=focus), **given).fit(counts, y) for focus in ways]
+    stayed = [model.fitted_.stayed.mean() for model in models]
+    assert stayed[0] < stayed[1] < stayed[2]
+    plain = SLDARegressor(6, **given).fit(counts, y)
+    np.testing.assert_array_equal(plain.components_, models[1].components_)
+    alphas = [SLDARegressor(20, inference=PC(focus=f), max_iter=0, cross_fit=0).fit(counts, y).alpha_[0] for f in ways]
+    assert alphas[0] == 1.0 and alphas[2] == pytest.approx(alphas[1] / 2)
+
+
+def test_focus_is_one_of_three_and_not_of_classes(corpus):
+    counts, classes = corpus.counts.counts, np.arange(300) % 3
+    with pytest.raises(ValueError, match="focus: got 'both', expected 'predict' or 'balance' or 'describe'"):
+        SLDARegressor(6, inference=PC(focus="both")).fit(counts, np.arange(300.0))
+    with pytest.raises(ValueError, match="focus: got 'describe', which topics of three classes or more do not have"):
+        SLDAClassifier(6, inference=PC(focus="describe"), cross_fit=0).fit(counts, classes)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from supertopic.backends.threads import Threads
 from supertopic.inference.batches import Batch
-from supertopic.inference.variational.climb import SETTINGS, Climb
+from supertopic.inference.variational.climb import PULLS, Climb
 from tests import naive_pc
 
 
@@ -43,10 +43,10 @@ def test_topics_are_pulled_towards_their_anchor_as_by_words_of_it():
         topics = climb.topics(threads.ops)
         for gradient, rate in zip(gradients, rates, strict=True):
             topics = climb.step(topics, gradient.astype(np.float32), 0.02, rate, threads.ops)
-    by_book = naive_pc.adam(start.astype(float), gradients, 0.02 + SETTINGS.pull / 4 * anchor, rates)
+    by_book = naive_pc.adam(start.astype(float), gradients, 0.02 + PULLS["balance"] / 4 * anchor, rates)
     np.testing.assert_allclose(climb.logits, by_book[0], atol=2e-4)
     np.testing.assert_allclose(climb.mean, by_book[1], atol=1e-4 * np.abs(by_book[1]).max())
-    again = Climb.restore(climb.arrays(), climb.steps)
+    again = Climb.restore(climb.arrays(), climb.steps, 0.05)
     np.testing.assert_array_equal(again.anchor, anchor)
 
 

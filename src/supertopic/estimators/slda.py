@@ -127,7 +127,8 @@ class SLDA(SupervisedEstimator):
 
     def _alpha(self, schema: Schema) -> Any:
         given = self.doc_topic_prior
-        return default_alpha(schema.tokens, self.n_topics, schema.response) if given is None else given
+        focus = getattr(self._method(), "focus", "balance")
+        return default_alpha(schema.tokens, self.n_topics, schema.response, focus) if given is None else given
 
     def _topic_word_prior(self, schema: Schema, response: Response) -> float:
         given = self.topic_word_prior

@@ -363,4 +363,5 @@ def _read_duals(arrays: dict[str, np.ndarray] | None) -> DocumentTerms:
 def _read_climb(arrays: dict[str, np.ndarray] | None) -> Climb | None:
     if arrays is None:
         return None
-    return Climb(**{name: array for name, array in arrays.items() if name != "steps"}, steps=int(arrays["steps"][0]))
+    steps, given = int(arrays["steps"][0]), {name: array for name, array in arrays.items() if name != "steps"}
+    return Climb(**given, steps=steps, pull=0.0)  # there is no anchor

@@ -194,6 +194,11 @@ class PC(_Started):
         of their labels. Then a few last epochs go over all documents. If no epoch predicts their labels better than the
         topics that training starts from, these stay. A fraction of 0 holds out none, and trains for `max_iter` epochs.
         Of a stream, 10,000 documents at most are held out, and of the batches of `partial_fit` none.
+    focus : {"predict", "balance", "describe"}
+        How near topics stay to those that know no labels, and, by the default of `doc_topic_prior`, of how few topics
+        documents are. "describe" gives topics that come back in other samples of the documents, and documents with a
+        main topic; "predict" gives neither, and may predict better. What each costs: `slda.focus` in
+        `experiments/RESULTS.md`. Three classes or more have "balance" alone.
     batch_size : int, optional
         Documents of a mini-batch; by default a sixteenth of all documents, but 16 at least and 256 at most.
     total_documents : int, optional
@@ -211,5 +216,6 @@ class PC(_Started):
     name: ClassVar[str] = "pc"
 
     validation_fraction: float = 0.125
+    focus: str = "balance"
     batch_size: int | None = None
     total_documents: int | None = None

@@ -109,6 +109,7 @@ class PredictionSettings(Settings):
     least_iter: ClassVar[int] = 0  # no epoch: the topics that training starts from
 
     validation_fraction: float = 0.125
+    focus: str = "balance"
     batch_size: int | None = None
     total_documents: int | None = None
     stride: float = 1.0  # how many times as long as usual steps are: a short fit comes as far as a long one
@@ -122,6 +123,7 @@ class PredictionSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_choice("focus", self.focus, ("predict", "balance", "describe"))
         if not self.validation_fraction < 1:
             raise ValueError(f"validation_fraction: got {self.validation_fraction!r}, expected a number below 1")
 

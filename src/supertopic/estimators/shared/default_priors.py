@@ -1,7 +1,8 @@
 """Priors that suit the documents, where users name none and topics are trained for the prediction ("pc").
 
     alpha = min(n, 25) / K, 1 at most              n: tokens of the mean document; for a softmax
-    alpha = (400 / n, from 4 to 10) / K            for other responses
+    alpha = (400 / n, from 4 to 10) / K            for other responses; half of it with PC(focus="describe"), and
+                                                   with "predict" as for a softmax
     topic-word prior = D min(n, 200) / 200 V       D documents, V words; 0.05 at least
 
 With few pseudo-tokens a document is about few topics, which then read better; a short one is about few anyway, and
@@ -27,15 +28,18 @@ from supertopic.responses.several import parts_of
 _TOTALS = 5.0, 25.0  # pseudo-tokens of a document, at least and at most
 _MOST = 1.0  # alpha of a topic
 _FEW, _FEW_TOTALS = 400.0, (4.0, 10.0)  # the same, times tokens, and its limits, where topics are pulled
+_OF_FOCUS = {"balance": 1.0, "describe": 0.5}  # of these limits
 _SMOOTHING = 0.05  # of topics, at least
 _PER_PSEUDO_TOKEN = 200.0  # tokens of a word
 _LONG = 200.0  # tokens of a document that the topic-word prior sees at most
 
 
-def default_alpha(tokens: Tokens | None, n_topics: int, response: Response | None = None) -> float:
+def default_alpha(
+    tokens: Tokens | None, n_topics: int, response: Response | None = None, focus: str = "balance"
+) -> float:
     """Alpha of each topic; tokens : None for engines to which they do not matter."""
-    if tokens is not None and response is not None and not _has_softmax(response):
-        total = float(np.clip(_FEW / max(tokens.per_document, 1.0), *_FEW_TOTALS))
+    if tokens is not None and response is not None and focus != "predict" and not _has_softmax(response):
+        total = _OF_FOCUS[focus] * float(np.clip(_FEW / max(tokens.per_document, 1.0), *_FEW_TOTALS))
         return min(_MOST, total / n_topics)
     total = _TOTALS[1] if tokens is None else float(np.clip(tokens.per_document, *_TOTALS))
     return min(_MOST, total / n_topics)

@@ -24,7 +24,6 @@ class Climbing(NamedTuple):
     batches: int = 16  # of an epoch at least, unless they would have fewer than 16 documents
     batch_size: int = 256  # documents of a batch at most, unless an epoch would have more than …
     most_batches: int = 64
-    pull: float = 0.05  # pseudo-tokens that are added for each token of the corpus: words of the topics at the start
 
     def size(self, n_documents: int) -> int:
         """Documents of a batch."""
@@ -32,6 +31,8 @@ class Climbing(NamedTuple):
 
 
 SETTINGS = Climbing()
+# by `focus`: pseudo-tokens that are added for each token of the corpus, words of the topics at the start
+PULLS = {"predict": 0.0, "balance": 0.05, "describe": 0.3}
 _NAMES = "logits", "mean", "square", "average"
 
 
@@ -54,18 +55,19 @@ class Climb:
     square: np.ndarray
     average: np.ndarray  # of the logits over the last steps
     steps: int = 0
-    anchor: Any = None  # (V, K) topics that the objective pulls towards
+    anchor: Any = None  # (V, K) topics that the objective pulls towards …
+    pull: float = PULLS["balance"]  # … as so much of all words
 
     @classmethod
-    def of(cls, topics: np.ndarray, anchor: Any = None) -> Climb:
+    def of(cls, topics: np.ndarray, anchor: Any = None, pull: float = PULLS["balance"]) -> Climb:
         logits = np.log(np.asarray(topics) + np.float32(1e-12))
-        return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy(), anchor=anchor)
+        return cls(logits, np.zeros_like(logits), np.zeros_like(logits), logits.copy(), anchor=anchor, pull=pull)
 
     def on(self, ops: LocalOps) -> Climb:
         """With its arrays where these operations are."""
         anchor = None if self.anchor is None else ops.place(self.anchor)
         logits, mean, square, average = map(ops.place, self._arrays)
-        return Climb(logits, mean, square, average, self.steps, anchor)
+        return Climb(logits, mean, square, average, self.steps, anchor, self.pull)
 
     @property
     def _arrays(self) -> tuple[Any, Any, Any, Any]:
@@ -90,7 +92,7 @@ class Climb:
         prior : pseudo-tokens of each word in each topic, for each token of the corpus
         """
         self.steps += 1
-        pull = 0.0 if self.anchor is None else SETTINGS.pull / self.logits.shape[1]
+        pull = 0.0 if self.anchor is None else self.pull / self.logits.shape[1]
         anchor = topics if self.anchor is None else self.anchor
         return ops.climb(topics, gradient, prior, pull, anchor, self.rates(rate), self._arrays)
 
@@ -101,10 +103,10 @@ class Climb:
         return Rates(1.0 - SETTINGS.momentum, 1.0 - SETTINGS.memory, rate / first, second, 1.0 - keep)
 
     @classmethod
-    def restore(cls, arrays: dict[str, np.ndarray], steps: int) -> Climb:
+    def restore(cls, arrays: dict[str, np.ndarray], steps: int, pull: float) -> Climb:
         """From what `arrays` gave, which is taken out of `arrays`."""
         logits, mean, square, average = (arrays.pop(name) for name in _NAMES)
-        return cls(logits, mean, square, average, steps, arrays.pop("anchor", None))
+        return cls(logits, mean, square, average, steps, arrays.pop("anchor", None), pull)
 
     def arrays(self) -> dict[str, np.ndarray]:
         anchor = {} if self.anchor is None else {"anchor": np.asarray(self.anchor)}

@@ -40,7 +40,7 @@ from supertopic.inference.batches import Batch, continue_from, gather, labelled
 from supertopic.inference.loop import Engine
 from supertopic.inference.regression import Total, dispersion_at_mean, fetched, follow, regress, scores
 from supertopic.inference.task import Fit, Task
-from supertopic.inference.variational.climb import SETTINGS, Climb
+from supertopic.inference.variational.climb import PULLS, SETTINGS, Climb
 from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.inference.variational.m_step_glm import GLMStep
 from supertopic.inference.variational.prediction_guide import followed_columns, guided
@@ -216,6 +216,8 @@ def check_task(task: Task) -> None:
         )
     if model.doc_topic_prior.learns and not model.doc_topic_prior.columns:
         raise ValueError("doc_topic_prior: inference='pc' does not learn it; expected a number, or one per topic")
+    if task.settings.focus != "balance" and isinstance(model.response, Softmax):
+        raise ValueError(f"focus: got {task.settings.focus!r}, which topics of three classes or more do not have")
 
 
 class Course(Engine):
@@ -243,7 +245,7 @@ class Course(Engine):
         topics, state = first_topics(self.task, self.train, self._documents()), first_prediction_state(self.task)
         state.alpha = first_alpha(self.task, self.train, topics)
         anchor = None if isinstance(self.task.model.response, Softmax) else topics
-        trainer = self.trainer = self.make(state, Climb.of(topics, anchor).on(self.task.backend.ops))
+        trainer = self.trainer = self.make(state, Climb.of(topics, anchor, self._pull).on(self.task.backend.ops))
         topics = trainer.topics()
         first = state = trainer.solve(topics, first=True)
         if len(trainer.held):  # the topics that it starts from may already be the best
@@ -254,6 +256,10 @@ class Course(Engine):
     def _documents(self) -> Batch:
         """Whose words the first topics are found in."""
         return self.task.batch
+
+    @property
+    def _pull(self) -> float:
+        return PULLS[self.task.settings.focus]
 
     @property
     def _asks(self) -> bool:
@@ -318,7 +324,7 @@ class Course(Engine):
     def _over_all(self) -> Trainer:
         """A Trainer of all documents that goes on from the best epoch."""
         best, rate = self.best, max(1.0 - self.best_at / self.trainer.n_epochs, SETTINGS.last_rate)
-        climb = Climb.of(self._searched(), self.trainer.climb.anchor).on(self.task.backend.ops)
+        climb = Climb.of(self._searched(), self.trainer.climb.anchor, self._pull).on(self.task.backend.ops)
         state = replace(best, word_topic=best.word_topic[:0])
         trainer = self.trainer.over_all(state, climb, self.trainer.rate * rate, _n_last(self.best_at))
         trainer.state = trainer.keep_dispersion(trainer.solve(trainer.topics(), first=True), best)
@@ -356,7 +362,7 @@ class Course(Engine):
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         shares, held_shares, self.values = (arrays.pop(name) for name in ("shares", "held_shares", "values"))
-        climb = Climb.restore(arrays, numbers["steps"]).on(self.task.backend.ops)
+        climb = Climb.restore(arrays, numbers["steps"], self._pull).on(self.task.backend.ops)
         kept = {name.removeprefix("best_"): arrays.pop(name) for name in list(arrays) if name.startswith("best_")}
         self.best = restore_state(kept)
         self.best_at, self.last = numbers["best_at"], numbers["last"]
