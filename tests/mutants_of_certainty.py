@@ -200,6 +200,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "responses/interval_scale.py",
+        (
+            "levels_at(distances(np.array(level)) * scale.of(features_of(score, lengths)))",
+            "np.full(len(score), level)",
+            "test_interval_scale.py::test_intervals_of_a_fit_are_wider_where_noise_is",
+        ),
+    ),
+    *mutants_of(
         "fitted/certainty/levels.py",
         (
             "condense(own) if groups is None else levels_by_group(own, groups)",
@@ -230,11 +238,6 @@ MUTANTS = [
     ),
     *mutants_of(
         "fitted/certainty/levels.py",
-        (
-            "levels_at(distances(np.array(found)) * scale.of(_features(score, lengths)))",
-            "np.full(len(score), found)",
-            "test_interval_scale.py::test_intervals_of_a_fit_are_wider_where_noise_is",
-        ),
         (
             "(found if scale.is_one else levels_at(over))",
             "found",
@@ -291,7 +294,7 @@ MUTANTS = [
     ),
     *mutants_of(
         "fitted/certainty/tempering.py",
-        ("& (counted > 0)", "", "test_tempering.py::test_a_weight_is_a_document_as_often"),
+        ("& (beside.weights > 0)", "", "test_tempering.py::test_a_weight_is_a_document_as_often"),
         ("backend.all, counted[told])", "backend.all)", "test_tempering.py::test_a_weight_is_a_document_as_often"),
     ),
     *mutants_of(
