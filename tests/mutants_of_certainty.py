@@ -140,6 +140,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "inference/gibbs/chains.py",
+        (
+            "for one in (halves, apart)",
+            "for one in (halves, halves)",
+            "test_sstm.py::test_ranks_see_chains_that_differ_in_spread_only",
+        ),
+    ),
+    *mutants_of(
         "fitted/refits.py",
         (
             "seed + 1 + number",

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr
 
 from supertopic import Gibbs, SSTMClassifier, SSTMRegressor, datasets, load
 from supertopic.inference.after.sparse_choice import mode_within_budget, sparse_mode
-from supertopic.inference.gibbs.chains import _match, effective_size, match_topics, split_r_hat
+from supertopic.inference.gibbs.chains import _match, effective_size, match_topics, rank_r_hat, split_r_hat
 from supertopic.inference.gibbs.supervised import SupervisedSampler
 from supertopic.inference.task import Fit
 from supertopic.kernels.lasso import descend
@@ -333,8 +333,44 @@ def test_draws_go_to_arviz(numbers):
     model = SSTMRegressor(6, max_iter=40, inference=Gibbs(thin=1, n_chains=2)).fit(numbers.counts, numbers.y)
     data = model.to_arviz()
     assert data.posterior["coef"].shape == (2, 20, 1, 6)
-    ours, theirs = model.r_hat_, arviz.rhat(data, method="split")["coef"].to_numpy()[0]
+    ours, theirs = model.r_hat_, arviz.rhat(data, method="rank")["coef"].to_numpy()[0]
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_summary_shows_one_posterior(numbers):
+    model = SSTMRegressor(6, max_iter=80).fit(numbers.counts, numbers.y)
+    table = model.summary().loc[[f"topic {k}" for k in range(6)]]
+    draws = model.draws_["coef"][:, 0, :6]
+    np.testing.assert_allclose(table["coef"], draws.mean(axis=0))
+    np.testing.assert_allclose(table["std"], draws.std(axis=0, ddof=1))
+    np.testing.assert_allclose(table[["lower", "upper"]].T, model.coef_interval_)
+    assert (table["lower"] <= table["coef"]).all() and (table["coef"] <= table["upper"]).all()
+    assert "of the draws of the posterior" in " ".join(model.summary().attrs["below"])
+    assert model.inclusion_r_hat_.shape == (6,)
+
+
+def test_errors_of_a_sparse_estimate_know_no_level(numbers):
+    """They are given the level: a number that is added to all coefficients and taken from it changes nothing."""
+    model = SSTMRegressor(6, max_iter=60, coef_prior="laplace").fit(numbers.counts, numbers.y)
+    state, std = model.fitted_.state, model.coef_std_
+    active = np.flatnonzero(model.coef_)
+    for k in range(6):
+        rows = np.union1d(active, [k]).tolist()
+        inverse = np.linalg.inv(state.information[0][np.ix_(rows, rows)])
+        unit = np.std(numbers.y)
+        assert std[k] == pytest.approx(unit * np.sqrt(inverse[rows.index(k), rows.index(k)]), rel=0.02)
+    assert std.max() < 3.0
+
+
+def test_ranks_see_chains_that_differ_in_spread_only():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(4, 500)) * np.array([1.0, 1.0, 1.0, 4.0])[:, None]
+    assert split_r_hat(draws) < 1.01 < 1.05 < rank_r_hat(draws)
+    assert rank_r_hat(rng.standard_cauchy(size=(4, 500))) < 1.01
+    still = np.zeros((2, 50, 2))
+    still[1, :, 1] = 1.0
+    found = rank_r_hat(still)
+    assert np.isnan(found[0]) and np.isinf(found[1])
 
 
 REFUSED = [

@@ -24,11 +24,12 @@ from supertopic.estimators.shared.answers import Classes, Numbers
 from supertopic.estimators.shared.reading.checks import require_whole
 from supertopic.estimators.shared.supervised import SupervisedEstimator
 from supertopic.fitted.certainty.chains import by_chain, diagnose, have_mixed
-from supertopic.fitted.coefficients import CoefficientTable, table_of
+from supertopic.fitted.coefficients import CoefficientTable, sparse_errors, table_of
 from supertopic.fitted.finish import SparseChoice
 from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import Predicted, users_dispersion
 from supertopic.fitted.spec import Finish, Schema, Spec, against_rest
+from supertopic.inference.gibbs.chains import rank_r_hat
 from supertopic.inference.gibbs.supervised import SamplerOptions, fit_supervised_gibbs
 from supertopic.inference.methods import Method
 from supertopic.inference.settings import Engine, GibbsSettings
@@ -138,8 +139,9 @@ class SSTM(SupervisedEstimator):
     def _table(self, fitted: Fitted) -> CoefficientTable:
         """With the draws that intervals come from: of all chains, or of the best alone, where they disagree."""
         chains = by_chain(fitted, "coef")[..., : fitted.n_topics]
-        self.pooled_ = have_mixed(fitted, diagnose(fitted)[0])
-        return table_of(fitted, True, chains.reshape(-1, *chains.shape[2:]) if self.pooled_ else chains[0])
+        self.pooled_ = have_mixed(fitted)
+        table = table_of(fitted, True, chains.reshape(-1, *chains.shape[2:]) if self.pooled_ else chains[0])
+        return replace(table, std=sparse_errors(fitted))
 
     @abstractmethod
     def _shape(self, columns: np.ndarray) -> np.ndarray:
@@ -159,6 +161,7 @@ class SSTM(SupervisedEstimator):
             "coef_interval_": np.quantile(topics, [0.05, 0.95], axis=0),
             "coef_mean_": topics.mean(axis=0),
             "r_hat_": r_hat,
+            "inclusion_r_hat_": rank_r_hat(by_chain(fitted, "coef")[..., : fitted.n_topics] != 0),
             "n_effective_": n_effective,
         }
         for name, value in found.items():
@@ -222,10 +225,12 @@ class SSTMRegressor(Numbers, SSTM):
     inclusion_ : like `coef_`: the posterior probability that a coefficient is not zero. With coef_prior="laplace" it is
         not a probability, but the part of the draws in which the mode of a coefficient, given all else, is not zero.
     sign_probability_ : like `coef_`: the posterior probability that a coefficient is positive
-    coef_interval_ : (2, …) ends of intervals that hold nine of ten draws; coef_mean_ : their mean
-    r_hat_, n_effective_ : like `coef_`: R̂ of the draws, near 1 where chains (and their halves) agree, and how many
-        independent draws they are worth. R̂ is infinite where chains stand still at different values, and NaN where
-        all draws are the same
+    coef_interval_ : (2, …) ends of intervals that hold nine of ten draws; coef_mean_ : their mean. `summary()` shows
+        these, and the deviation of the draws, so that estimate and interval are of one posterior; `coef_` is the
+        estimate that predicts, and `coef_std_` its errors, of each topic beside those that have a coefficient
+    r_hat_, n_effective_ : like `coef_`: rank-normalised R̂ of the draws, near 1 where chains (and their halves) agree,
+        and how many independent draws they are worth. R̂ is infinite where chains stand still at different values, and
+        NaN where all draws are the same; inclusion_r_hat_ : the same of whether a coefficient is zero
     pooled_ : bool, whether these are of the draws of all chains, or of the best chain alone
     coef_scale_ : float, nu, or the mean of its draws
     draws_ : dict of ndarray: coef (n_chains S, M, K + P), dispersion, coef_scale, log_joint, alpha

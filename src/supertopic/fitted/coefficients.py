@@ -49,6 +49,14 @@ class CoefficientTable:
     found_again: np.ndarray | None = None  # (K,) the share of other fits that find a topic again …
     spread: np.ndarray | None = None  # (C, K) … and the standard deviation of its coefficient among these
 
+    @property
+    def posterior(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The mean and the standard deviation (C, K) of the draws that intervals come from; None without draws."""
+        if self.draws is None:
+            return None
+        many = len(self.draws) > 1
+        return self.draws.mean(axis=0), self.draws.std(axis=0, ddof=1) if many else np.zeros_like(self.coef)
+
     def ends(self, probability: float = 0.9) -> np.ndarray | None:
         """(2, C, K) ends of intervals; None where the model knows no errors."""
         check_probability("probability", probability)
@@ -137,6 +145,29 @@ def covariance(fitted: Fitted) -> np.ndarray:
 def standard_errors(fitted: Fitted) -> np.ndarray:
     """(C, 1 + K + P) of the same."""
     return np.sqrt(np.maximum(np.diagonal(covariance(fitted), axis1=1, axis2=2), 0.0))
+
+
+def sparse_errors(fitted: Fitted) -> np.ndarray:
+    """(C, K) errors of a sparse estimate: of each topic beside those that have a coefficient.
+
+    They are given the level that coefficients differ from: shares add up to one, so that a number which is added to all
+    coefficients, and taken from the level, changes nothing.
+    """
+    state, n_topics = fitted.state, fitted.n_topics
+    found = np.zeros((len(state.coef), n_topics))
+    others = np.arange(n_topics, state.coef.shape[1] - int(fitted.spec.schema.constant))
+    for _, part in fitted.spec.parts:
+        unit = units_of(part.response, state.dispersion[part.numbers]) * fitted.spec.unit
+        for c in range(part.columns.start, part.columns.stop):
+            active = np.flatnonzero(state.coef[c, :n_topics])
+            for k in range(n_topics):
+                topics = np.union1d(active, [k])
+                rows = np.concatenate([topics, others])
+                gram = state.information[c][np.ix_(rows, rows)]
+                inverse = np.linalg.inv(gram + 1e-9 * max(np.trace(gram), 1e-12) * np.eye(len(rows)))
+                place = int(np.searchsorted(topics, k))
+                found[c, k] = unit * np.sqrt(inverse[place, place])
+    return found
 
 
 def users_draws(fitted: Fitted) -> Fitted:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from supertopic.fitted.fitted import Fitted
-from supertopic.inference.gibbs.chains import effective_size, split_r_hat
+from supertopic.inference.gibbs.chains import effective_size, rank_r_hat, split_r_hat
 
 MIXED = 1.1  # the largest R-hat of chains that agree
 
@@ -23,22 +23,26 @@ def by_chain(fitted: Fitted, name: str) -> np.ndarray:
 def diagnose(fitted: Fitted) -> tuple[np.ndarray, np.ndarray]:
     """(R-hat, effective number of draws), each (C, K), of the coefficients of the topics."""
     topics = by_chain(fitted, "coef")[..., : fitted.n_topics]
-    return split_r_hat(topics), effective_size(topics)
+    return rank_r_hat(topics), effective_size(topics)
 
 
-def have_mixed(fitted: Fitted, r_hat: np.ndarray) -> bool:
+def largest_r_hat(fitted: Fitted) -> float:
+    """Of the means of the topics' coefficients: R̂ of ranks and tails is above that of few draws anyway."""
+    return float(np.nanmax(split_r_hat(by_chain(fitted, "coef")[..., : fitted.n_topics]), initial=1.0))
+
+
+def have_mixed(fitted: Fitted) -> bool:
     """Whether the chains may be pooled; one chain alone always may."""
-    return fitted.spec.n_chains == 1 or float(np.nanmax(r_hat, initial=1.0)) <= MIXED
+    return fitted.spec.n_chains == 1 or largest_r_hat(fitted) <= MIXED
 
 
 def warn_unmixed(fitted: Fitted, reported: str) -> None:
     """A warning where chains disagree, which names the number, what is reported, and what to do."""
-    r_hat, _ = diagnose(fitted)
-    if have_mixed(fitted, r_hat):
+    if have_mixed(fitted):
         return
     warnings.warn(
         f"the {fitted.spec.n_chains} chains have not mixed (largest R-hat of a coefficient "
-        f"{float(np.nanmax(r_hat)):.2f}, expected at most {MIXED}): {reported}; give more sweeps (max_iter), or other "
+        f"{largest_r_hat(fitted):.2f}, expected at most {MIXED}): {reported}; give more sweeps (max_iter), or other "
         "seeds if the chains have found different topics",
         ConvergenceWarning,
         stacklevel=5,

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import norm, rankdata
 
 from supertopic.inference.requirements import one_process
 from supertopic.inference.task import Fit, Task, Watch
@@ -96,7 +97,12 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
     half = draws.shape[1] // 2
     if half < 2:
         return np.full(draws.shape[2:], np.nan)
-    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
+    return _plain_r_hat(np.concatenate([draws[:, :half], draws[:, -half:]]))
+
+
+def _plain_r_hat(halves: np.ndarray) -> np.ndarray:
+    """R̂ of halves of chains (H, S, …)."""
+    half = halves.shape[1]
     halves = halves - halves[0, 0]  # equal draws are zeros now, whose mean has no rounding error
     moves = halves.max(axis=1) > halves.min(axis=1)
     within = np.where(moves, halves.var(axis=1, ddof=1), 0.0).mean(axis=0)
@@ -104,6 +110,28 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
     total = (half - 1) / half * within + between / half
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.sqrt(total / within)
+
+
+def rank_r_hat(draws: np.ndarray) -> np.ndarray:
+    """Rank-normalised R̂ (Vehtari et al. 2021) of draws (chains, S, …): of where they are, or of how far they spread.
+
+    It sees chains that differ in their tails, and draws without a variance. NaN and infinity are as in `split_r_hat`.
+    """
+    draws = np.asarray(draws, dtype=np.float64)
+    half = draws.shape[1] // 2
+    if half < 2:
+        return np.full(draws.shape[2:], np.nan)
+    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
+    apart = np.abs(halves - np.median(halves, axis=(0, 1)))
+    found = np.stack([_plain_r_hat(_normal_scores(one)) for one in (halves, apart)])
+    return np.where(np.isnan(found).all(axis=0), np.nan, np.fmax(found[0], found[1]))
+
+
+def _normal_scores(draws: np.ndarray) -> np.ndarray:
+    """Draws (chains, S, …) by the quantiles of their ranks among all."""
+    n = draws.shape[0] * draws.shape[1]
+    ranks = rankdata(draws.reshape(n, -1), axis=0).reshape(draws.shape)
+    return np.asarray(norm.ppf((ranks - 0.375) / (n + 0.25)))
 
 
 def effective_size(draws: np.ndarray) -> np.ndarray:

@@ -50,8 +50,8 @@ def coefficient_table(
     if table.std is not None and table.intercept_std is not None and table.others_std is not None:
         errors = np.hstack([table.intercept_std[:, None], table.std, table.others_std])
     ends = None if errors is None else normal_ends(coef, errors, probability)
-    if ends is not None and (drawn := table.ends(probability)) is not None:
-        ends[:, :, own] = drawn
+    if ends is not None and errors is not None and table.posterior is not None:
+        (coef[:, own], errors[:, own]), ends[:, :, own] = table.posterior, table.ends(probability)
     tables, p = [], None if adjust is None else _p_values(coef, errors, adjust)
     for place in range(len(table.names)):
         columns: dict[str, Any] = {"coef": coef[place]}
@@ -69,7 +69,9 @@ def coefficient_table(
         tables.append(frame.iloc[[0, *order, *range(own.stop, len(labels))]])
     several = len(tables) > 1
     found = TopicFrame(pd.concat(tables, keys=table.names, names=["response", "term"]) if several else tables[0])
-    found.attrs["below"] = [unit_line(fitted), effect_line(fitted), *again_lines(fitted), *_group_line(fitted)]
+    drawn = "coef, std, lower, upper of topics: mean, deviation and quantiles of the draws of the posterior."
+    about = [] if table.draws is None else [drawn]
+    found.attrs["below"] = [unit_line(fitted), *about, effect_line(fitted), *again_lines(fitted), *_group_line(fitted)]
     found.attrs["own_units"] = labels[own.stop :]
     return found
 
