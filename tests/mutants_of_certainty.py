@@ -239,6 +239,11 @@ MUTANTS = [
     *mutants_of(
         "responses/interval_scale.py",
         (
+            "levels_at(distances(np.array(level)) * scale.of(features_of(score, lengths)))",
+            "np.full(len(score), level)",
+            "test_interval_scale.py::test_intervals_of_a_fit_are_wider_where_noise_is",
+        ),
+        (
             "- basis @ values)[:, None]",
             ")[:, None]",
             "test_interval_scale.py::test_the_scale_is_found",
