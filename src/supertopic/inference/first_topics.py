@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from supertopic.backends.base import Backend
+from supertopic.inference.spectral_topics import spectral_counts
 from supertopic.inference.task import Task
 from supertopic.model import MixtureState, State
 
@@ -100,7 +101,7 @@ def near_uniform_counts(counts: sp.csr_matrix, n_topics: int, seed: int) -> np.n
 
 
 def first_state(task: Task, n_passes: int = 1) -> State:
-    """Where a fit starts: topics from a few quick passes over the documents, or near uniform ones (`init`).
+    """Where a fit starts: topics from a few quick passes over the documents, of anchor words, or near uniform (`init`).
 
     All topics have one coefficient per column, so that the first E-step is LDA's; topics that start alike are told
     apart by their coefficients.
@@ -113,6 +114,10 @@ def first_state(task: Task, n_passes: int = 1) -> State:
     response.check_dispersion(dispersion)
     if init == "uniform":
         counts = near_uniform_counts(task.counts, model.n_topics, task.seed)
+    elif init == "spectral":
+        counts = spectral_counts(task.counts, model.n_topics) * np.float32(
+            (task.n_documents or len(task.batch)) / len(task.batch)
+        )
     else:
         prior = model.doc_topic_prior.mean(model.doc_topic_prior.start)
         given, more = (task.counts, model.n_topics, prior), (task.backend, task.n_documents)

@@ -96,8 +96,9 @@ class VB(CVB0):
     max_doc_iter, doc_tol : int, float
         Limits of a document's own inference in a step: passes, and the mean change of its topic counts (by default
         0.01; of `MedLDAClassifier` 0.05).
-    init : {"online", "uniform"}
-        First topics: a few quick passes of LDA; or near uniform ones with eta on a grid from -1 to 1, as in the paper.
+    init : {"online", "uniform", "spectral"}
+        First topics: a few quick passes of LDA; near uniform ones with eta on a grid from -1 to 1, as in the paper of
+        sLDA; or those of anchor words, as R's stm has them, by which two people get the same topics whatever the seed.
     n_init : int
         Fits from different first topics, of which the one with the highest bound is kept.
     per_token : bool

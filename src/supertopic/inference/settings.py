@@ -32,7 +32,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        check_choice("init", self.init, ("online", "uniform"))
+        check_choice("init", self.init, ("online", "uniform", "spectral"))
         check_whole("max_iter", self.max_iter, least=self.least_iter)
         for name, value in vars(self).items():
             if name in _COUNTS:

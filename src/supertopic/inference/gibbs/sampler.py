@@ -15,6 +15,7 @@ from supertopic.emissions.dirichlet import integrable_prior, seeds_of
 from supertopic.inference.batches import Batch
 from supertopic.inference.first_topics import online_counts
 from supertopic.inference.gibbs.spread import spread_tokens
+from supertopic.inference.spectral_topics import spectral_counts
 from supertopic.inference.task import Task
 from supertopic.inference.variational.local import sum_by_row
 from supertopic.kernels import gibbs_layout as layout
@@ -80,7 +81,10 @@ class Sampler:
         n_found = -(-n_topics // parts)
         alpha = np.full(n_found, self.shares.mean(self.alpha).mean())
         out = room.reshape(-1)[: len(room) * n_found].reshape(len(room), n_found)
-        found = online_counts(task.counts, n_found, alpha, self.seed, self.backend, out=out)
+        if task.settings.init == "spectral":
+            found = spectral_counts(task.counts, n_found)
+        else:
+            found = online_counts(task.counts, n_found, alpha, self.seed, self.backend, out=out)
         if parts == 1:
             found = self.tokens.seeds.arranged(found)
             self.tokens.seeds.add_to(found)
