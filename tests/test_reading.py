@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from supertopic import LDA, MixtureOfCategoricals, SLDARegressor, load, metrics
-from supertopic.metrics.likeness import concentration, ownness, share_correlation
+from supertopic.metrics.likeness import concentration, ownness, share_correlation, topic_tree
 from supertopic.metrics.word_scores import RANKINGS, lift, relevance, word_score
 from tests import naive_metrics as naive
+from tests.plot_tools import assert_readable
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,34 @@ def test_correlations_are_those_of_log_ratios(model):
     assert share_correlation(np.full((5, 2), 0.5)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
     frame = model.topic_correlation()
     assert frame.shape == (3, 3) and (np.diag(frame) == 1.0).all()
+
+
+def naive_meetings(correlation):
+    """Heights at which groups meet, by looking at all pairs of groups again and again."""
+    groups, heights = [[k] for k in range(len(correlation))], []
+    while len(groups) > 1:
+        pairs = [(np.mean([1 - correlation[i, j] for i in a for j in b]), x, y)
+                 for x, a in enumerate(groups) for y, b in enumerate(groups) if x < y]  # fmt: skip
+        height, x, y = min(pairs)
+        heights.append(height)
+        groups = [one for place, one in enumerate(groups) if place not in (x, y)] + [groups[x] + groups[y]]
+    return heights
+
+
+def test_a_tree_of_topics_that_go_together(model, texts, tmp_path):
+    shares = np.random.default_rng(0).dirichlet(np.ones(6), 50)
+    correlation = share_correlation(shares)
+    np.testing.assert_allclose(topic_tree(correlation)[:, 2], naive_meetings(correlation))
+    tree = model.topic_correlation().attrs["tree"]
+    pairs = model.topic_correlation().to_numpy()[[0, 0, 1], [1, 2, 2]]
+    assert len(tree) == 2 and tree[0][2] == pytest.approx(1 - pairs.max())
+    pytest.importorskip("matplotlib")
+    ax = LDA(3, max_iter=3).fit(texts).set_topic_labels({2: "Money"}).plot.dendrogram()
+    assert_readable(ax)
+    assert "2 Money" in [label.get_text() for label in ax.get_yticklabels()]
+    assert model.plot.dendrogram(texts[:20]).lines
+    with pytest.raises(ValueError, match="got one topic"):
+        LDA(1, max_iter=2).fit(texts).plot.dendrogram()
 
 
 def test_words_by_other_rankings(model):

@@ -5,6 +5,7 @@ Each plot is a function here, `plot_topics(model)`, and a method of the model, `
 
 from supertopic.explore.plots.calibration import plot_calibration
 from supertopic.explore.plots.class_profiles import plot_class_profiles
+from supertopic.explore.plots.dendrogram import plot_dendrogram
 from supertopic.explore.plots.deviations import plot_deviations
 from supertopic.explore.plots.document import plot_document
 from supertopic.explore.plots.map import plot_map
@@ -19,6 +20,7 @@ from supertopic.explore.plots.words import plot_words
 __all__ = [
     "plot_calibration",
     "plot_class_profiles",
+    "plot_dendrogram",
     "plot_deviations",
     "plot_document",
     "plot_map",

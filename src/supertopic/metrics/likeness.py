@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 
 DUPLICATE = 0.15  # Jensen-Shannon divergence (in bits) below which two topics are nearly the same
 DEAD = 0.1  # of the mean share, below which a topic is hardly used
@@ -99,6 +101,13 @@ def share_correlation(shares: np.ndarray) -> np.ndarray:
     found = np.clip(unit.T @ unit, -1.0, 1.0)
     np.fill_diagonal(found, 1.0)
     return found
+
+
+def topic_tree(correlation: np.ndarray) -> np.ndarray:
+    """(K - 1, 4) which topics meet first, as SciPy's `linkage`: at the mean of 1 - correlation over pairs of topics."""
+    apart = np.clip(1.0 - (correlation + correlation.T) / 2.0, 0.0, 2.0)
+    np.fill_diagonal(apart, 0.0)
+    return np.asarray(linkage(squareform(apart, checks=False), method="average", optimal_ordering=True))
 
 
 def concentration(shares: np.ndarray) -> np.ndarray:

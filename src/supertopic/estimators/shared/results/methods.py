@@ -98,6 +98,8 @@ class TopicResults(BaseEstimator):
     def topic_correlation(self, X: Any = None) -> pd.DataFrame:
         """(K, K) how topics go together in documents: correlations of centred log-ratios of their shares.
 
+        ``attrs["tree"]`` says which meet first, as SciPy's `linkage`; ``plot.dendrogram()`` draws it.
+
         X : documents, optional
             By default those of the fit.
         """

@@ -13,7 +13,7 @@ from supertopic.documents.labels import as_table
 from supertopic.estimators.shared.results.topic_info import topic_labels
 from supertopic.fitted.fitted import Fitted
 from supertopic.html_tables import TopicFrame
-from supertopic.metrics.likeness import share_correlation
+from supertopic.metrics.likeness import share_correlation, topic_tree
 
 
 def topic_place(model: Any, topic: Any) -> int:
@@ -71,7 +71,11 @@ def topic_correlation(model: Any, X: Any) -> pd.DataFrame:
     shares = shares_among(model, X)
     labels = topic_labels(model)
     names = pd.Index([label or k for k, label in enumerate(labels[: shares.shape[1]])], name="topic")
-    return pd.DataFrame(share_correlation(shares), index=names, columns=names)
+    found = share_correlation(shares)
+    frame = pd.DataFrame(found, index=names, columns=names)
+    if len(found) > 1:
+        frame.attrs["tree"] = topic_tree(found).tolist()
+    return frame
 
 
 def words_by_class(fitted: Fitted, topic: int, y: Any, X: Any, n: int) -> pd.DataFrame:
