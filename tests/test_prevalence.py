@@ -1,6 +1,7 @@
 """`prevalence=`: topic shares that depend on metadata, through the public interface."""
 
 import copy
+import json
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from supertopic.metrics import align_topics
 from supertopic.model import Model
 from supertopic.priors.dirichlet import DirichletPrior
 from tests import naive_pc
-from tests.cli_tools import misused, run
+from tests.cli_tools import fails, misused, run
 from tests.priors import documents
 from tests.test_new_prior import GroupPrior
 
@@ -254,6 +255,18 @@ def test_the_command_line_takes_a_formula_and_seeds(data, tmp_path):
     assert model.topic_labels_ == ["first", None, None]
     wrong = ["--prevalence", "~ exp(party)", "--text", "text", "--out", tmp_path / "other.supertopic"]
     assert "expected spline(column, 5)" in misused("fit", tmp_path / "data.csv", *wrong)
+
+
+def test_select_takes_a_formula_on_the_command_line(data, tmp_path):
+    counts, metadata, _, _ = data
+    texts = [" ".join(np.repeat([f"w{v}x" for v in row.indices], row.data.astype(int))) for row in counts[:120]]
+    metadata[:120].assign(text=texts).to_csv(tmp_path / "data.csv", index=False)
+    given = ["--prevalence", "~ party", "--topics", "2", "--folds", 2, "--seeds", 1, "--iterations", 2, "--json", "-q"]
+    found = json.loads(run("select", tmp_path / "data.csv", *given).stdout)
+    assert [row["n_topics"] for row in found["table"]] == [2]
+    assert "age" in fails("select", tmp_path / "data.csv", "--prevalence", "~ age", *given[2:])
+    by_party = run("select", tmp_path / "data.csv", "--groups", "party", *given[2:])
+    assert json.loads(by_party.stdout)["table"]
 
 
 @pytest.mark.parametrize("collapsed", [True, False])

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from supertopic import LDA, MixtureOfCategoricals, SLDAClassifier, SLDARegressor, Stream, Vectorizer, select_topics
-from supertopic.metrics import coherence, exclusivity, perplexity, predictive_r2, stability
+from supertopic.metrics import coherence, exclusivity, perplexity, predictive_r2, residual_dispersion, stability
 from supertopic.selection import TopicSelection, _one_standard_error
 
 WORDS = [f"w{i:02d}" for i in range(12)]
@@ -61,6 +61,72 @@ def test_covariates_go_into_every_fit_and_score(corpus):
         select_topics(LDA(), counts, n_topics=[2], covariates=frame)
     with pytest.raises(ValueError, match="covariates: got 3 rows, expected one for each of the 90 documents"):
         select_topics(model, counts, moved, covariates=frame[:3], **options)
+
+
+def naive_dispersion(counts, shares, topics):
+    """By word and document."""
+    total, cells = 0.0, 0
+    for d in range(len(counts)):
+        for v in range(counts.shape[1]):
+            q = sum(shares[d, k] * topics[k, v] for k in range(len(topics)))
+            expected = counts[d].sum() * q
+            if expected > 0.01:
+                total += (counts[d, v] - expected) ** 2 / (expected * (1 - q))
+                cells += 1
+    return total / (cells - np.count_nonzero(counts.sum(axis=1)) * (len(topics) - 1))
+
+
+def test_residuals_scatter_more_where_topics_are_missing(corpus, monkeypatch):
+    _, counts, _ = corpus
+    models = [LDA(k, max_iter=60, random_state=0).fit(counts) for k in (1, 3)]
+    few, enough = (residual_dispersion(model, counts) for model in models)
+    assert few > 3 and 0.8 < enough < 1.2
+    some = counts[:20].toarray().astype(float)
+    expected = naive_dispersion(some, models[1].transform(some).astype(float), models[1].components_.astype(float))
+    assert residual_dispersion(models[1], some) == pytest.approx(expected, rel=1e-6)
+    monkeypatch.setattr("supertopic.metrics.dispersion._ENTRIES", 30)
+    assert residual_dispersion(models[1], counts) == pytest.approx(enough, rel=1e-9)
+    with pytest.raises(ValueError, match="too few words"):
+        residual_dispersion(LDA(14, max_iter=2).fit(counts), counts[:2])
+
+
+def test_metadata_and_groups_go_into_every_fit_and_groups_are_never_cut(corpus, tmp_path):
+    pytest.importorskip("formulaic")
+    _, counts, _ = corpus
+    frame = pd.DataFrame({"age": np.arange(90.0), "author": np.repeat(np.arange(15), 6)})
+    taken = []
+
+    class Watching(LDA):
+        def fit(self, X, y=None, *, metadata=None, groups=None, times=None):
+            taken.append((frozenset(metadata.author), tuple(groups)))
+            return super().fit(X, y, metadata=metadata, groups=groups)
+
+    options = {"n_topics": [2, 3], "cv": 3, "measures": ["nats_per_token", "dispersion"], "verbose": 0}
+    model = Watching(max_iter=5, prevalence="~ age")
+    found = select_topics(model, counts, metadata=frame, groups="author", **options)
+    assert found.table.dispersion.iloc[1] < found.table.dispersion.iloc[0] and found.matches is None
+    assert len(taken) == 6 and {len(authors) for authors, _ in taken} == {10}
+    assert all(len(groups) == 60 for _, groups in taken)
+    found.plot(tmp_path / "k.pdf")
+    with pytest.raises(ValueError, match="groups: got 2, expected cv=3 at least"):
+        select_topics(LDA(), counts, groups=frame.age > 40, **options)
+    with pytest.raises(ValueError, match="no column of metadata"):
+        select_topics(LDA(prevalence="~ age"), counts, metadata=frame[["author"]], **options)
+
+
+def test_topics_of_one_number_are_matched_with_those_of_the_next(corpus):
+    texts, _, _ = corpus
+    options = {"n_topics": [2, 3], "measures": ["stability"], "n_seeds": 2, "verbose": 0}
+    estimator = LDA(max_iter=30, vectorizer=Vectorizer(min_df=1))
+    matches = select_topics(estimator, texts, **options).matches
+    assert matches[["n_topics", "topic", "next_n_topics"]].to_numpy().tolist() == [[2, 0, 3], [2, 1, 3]]
+    small, large = (clone(estimator).set_params(n_topics=k, random_state=0).fit(texts) for k in (2, 3))
+    for row in matches.itertuples():
+        a, b = small.components_[row.topic], large.components_[row.next_topic]
+        assert row.similarity == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+        assert set(row.words.split()) == {WORDS[v] for v in np.argsort(-a, kind="stable")[:5]}
+        assert set(row.next_words.split()) == {WORDS[v] for v in np.argsort(-b, kind="stable")[:5]}
+    assert matches.next_topic.nunique() == 2 and matches.similarity.max() > 0.9
 
 
 def test_the_table_is_what_one_would_compute_by_hand(corpus):

@@ -11,23 +11,24 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from inspect import signature
-from itertools import count
+from itertools import count, pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_corpus, as_texts, holds_text
+from supertopic.documents.known import Known
 from supertopic.documents.labels import guess_response
 from supertopic.documents.streams import Stream
 from supertopic.html_tables import curve_svg, frame_html
-from supertopic.metrics import coherence, exclusivity, perplexity, stability
+from supertopic.metrics import align_topics, coherence, exclusivity, perplexity, residual_dispersion, stability
 from supertopic.plots_of import draw
 from supertopic.progress import track
 
@@ -44,8 +45,9 @@ MEASURES = {
     "coherence": ("NPMI coherence", True),
     "stability": ("stability over seeds", True),
     "exclusivity": ("exclusivity (FREX)", True),
+    "dispersion": ("residual dispersion", False),
 }
-_ASKED_FOR = ("exclusivity",)  # measures that are left out by default
+_ASKED_FOR = ("exclusivity", "dispersion")  # measures that are left out by default
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,16 @@ class TopicSelection:
         The measure that decides: prediction with a response, otherwise nats_per_token.
     scoring : str
         The score used for prediction: "R²" or "accuracy"; "" without a response.
+    matches : DataFrame, a row per topic, or None without fits on all documents (`n_seeds`)
+        Each topic of a K beside the likest one of the next K: n_topics, topic, words, next_n_topics, next_topic,
+        next_words, and similarity (a cosine: 1 for the same topic).
     """
 
     table: pd.DataFrame
     best: int
     criterion: str
     scoring: str = ""
+    matches: pd.DataFrame | None = None
 
     @property
     def reason(self) -> str:
@@ -100,7 +106,7 @@ class TopicSelection:
 def select_topics(
     estimator: TopicEstimator, X: object, y: object = None, n_topics: Sequence[int] = (5, 10, 20), *, cv: Any = 5,
     measures: Iterable[str] | None = None, random_state: int = 0, n_seeds: int = 3, covariates: object = None,
-    verbose: int = 1,
+    metadata: object = None, groups: object = None, verbose: int = 1,
 ) -> TopicSelection:  # fmt: skip
     """Fit an estimator for each K on the same folds, and measure it on the held-out documents.
 
@@ -117,16 +123,18 @@ def select_topics(
     n_topics : list of int
         The values of K.
     cv : int, splitter or list of (train, test)
-        Folds, shuffled (and stratified for classes) with ``random_state``. Give a list of splits if documents form
-        groups.
-    measures : subset of {"prediction", "nats_per_token", "coherence", "stability", "exclusivity"}, optional
-        By default all that apply but exclusivity; fewer save time.
+        Folds, shuffled (and stratified for classes) with ``random_state``; groups are never cut apart.
+    measures : subset of {"prediction", "nats_per_token", "coherence", "stability", "exclusivity", "dispersion"}
+        By default all that apply but the last two; fewer save time. "dispersion" is that of the residuals of word
+        counts, 1 where the topics leave nothing to be explained (`supertopic.metrics.residual_dispersion`).
     random_state : int
         Seed of folds and fits.
     n_seeds : int
         Number of fits on all documents whose topics are compared for "stability", at most 100; 1 leaves it out.
     covariates : frame or (D, P) array, optional
         Columns that predict beside the topics, as in ``fit``.
+    metadata, groups : as in ``fit``
+        What is known of the documents, and who each belongs to: a column, or the name of one of `metadata`.
     verbose : int
         1: a progress bar over the fits (a line now and then where no bar can be drawn); 2: a line per fit; 0: silent.
 
@@ -159,14 +167,16 @@ def select_topics(
     if n_seeds > MOST_SEEDS:  # all of them are fitted, and each pair of them is compared
         raise ValueError(f"n_seeds: got {n_seeds!r}, expected at most {MOST_SEEDS}")
     wanted = _check_measures(measures, bool(scoring), int(n_seeds))
-    trials = _Trials(estimator, _Documents(X), y, int(random_state), wanted, covariates)
+    documents = _Documents(X)
+    known = Known.of(len(documents), metadata=metadata, groups=groups)
+    trials = _Trials(estimator, documents, y, int(random_state), wanted, covariates, known)
     folds = trials.folds(cv) if set(wanted) - {"stability"} else []
     seeds = int(n_seeds) if "stability" in wanted else 0
     fits = count(1)
     with track("select", len(topics) * (len(folds) + seeds), verbose) as report:
         rows = [trials.row(k, folds, seeds, lambda k: report(next(fits), topics=k)) for k in topics]
     table = pd.DataFrame(rows, index=pd.Index(topics, name="n_topics"))
-    return TopicSelection(table, _one_standard_error(table, wanted[0]), wanted[0], scoring)
+    return TopicSelection(table, _one_standard_error(table, wanted[0]), wanted[0], scoring, trials.matches())
 
 
 class _Documents:
@@ -195,6 +205,8 @@ class _Trials:
     seed: int
     wanted: list[str]
     covariates: Any = None
+    beside: Known = field(default_factory=lambda: Known(0))
+    whole: dict[int, Any] = field(default_factory=dict)  # the topics of a fit on all documents, and their words, by K
 
     def __post_init__(self) -> None:
         n = len(self.documents)
@@ -226,8 +238,14 @@ class _Trials:
         texts = [name for name in frame if frame[name].map(lambda value: isinstance(value, str)).any()]
         self.covariates = frame.astype(dict.fromkeys(texts, "category")).set_axis(frame.columns.astype(str), axis=1)
 
-    def _beside(self, rows: np.ndarray) -> dict[str, Any]:
-        return {} if self.covariates is None else {"covariates": self.covariates.iloc[rows]}
+    def _beside(self, rows: np.ndarray, call: Callable[..., Any]) -> dict[str, Any]:
+        """What a method takes beside some of the documents."""
+        found = {} if self.covariates is None else {"covariates": self.covariates.iloc[rows]}
+        if self.beside.metadata and "metadata" in signature(call).parameters:
+            found["metadata"] = self.beside.frame().iloc[rows]
+        if self.beside.groups is not None and "groups" in signature(call).parameters:
+            found["groups"] = self.beside.groups.series().iloc[rows]
+        return found
 
     def folds(self, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return (train, test) rows; a number gives shuffled folds, stratified by class and missing labels."""
@@ -243,17 +261,22 @@ class _Trials:
                 rare = labels[counts.argmin()]
                 raise ValueError(f"y: the class {str(rare)!r} has {counts.min()} documents, fewer than cv={cv}")
             stratum[self.known] = 1 + codes
-        splitter = StratifiedKFold(int(cv), shuffle=True, random_state=self.seed)
+        who = None if self.beside.groups is None else self.beside.groups.values
+        if who is not None and len(np.unique(who)) < int(cv):
+            raise ValueError(f"groups: got {len(np.unique(who))}, expected cv={cv} at least")
+        folds = StratifiedKFold if who is None else StratifiedGroupKFold
+        splitter = folds(int(cv), shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # raised when there are few unlabelled documents
-            return list(splitter.split(stratum, stratum))
+            return list(splitter.split(stratum, stratum, who))
 
     def fit(self, k: int, rows: np.ndarray, seed: int) -> tuple[Any, float]:
         """Return a fitted clone and the seconds of the fit."""
         model = clone(self.estimator).set_params(n_topics=k, random_state=seed)
+        beside = self._beside(rows, model.fit)
         start = time.perf_counter()
         with _quiet():
-            model.fit(self.documents.take(rows), *([] if self.y is None else [self.y[rows]]), **self._beside(rows))
+            model.fit(self.documents.take(rows), *([] if self.y is None else [self.y[rows]]), **beside)
         return model, time.perf_counter() - start
 
     def row(
@@ -270,9 +293,11 @@ class _Trials:
                 for name in set(self.wanted) - {"stability"}:
                     found[name].append(_FIGURES[name](self, model, test, held_out))
             done(k)
-        models = []
+        models: list[np.ndarray] = []
         for seed in range(self.seed, self.seed + n_seeds):
             model, spent = self.fit(k, np.arange(len(self.documents)), seed)
+            if not models:
+                self.whole[k] = model.components_, model.top_words(5).groupby("topic").word.agg(" ".join).to_numpy()
             models.append(model.components_)
             seconds.append(spent)
             done(k)
@@ -283,12 +308,27 @@ class _Trials:
             row |= {name: float(np.mean(values)), f"{name}_se": _standard_error(values)}
         return row | {"seconds": float(np.mean(seconds))}
 
+    def matches(self) -> pd.DataFrame | None:
+        """Topics of each K beside the likest of the next."""
+        if not self.whole:
+            return None
+        rows = []
+        for (k, (topics, words)), (other, (others, theirs)) in pairwise(sorted(self.whole.items())):
+            size, next_size = (np.linalg.norm(one, axis=1, keepdims=True) for one in (topics, others))
+            cosine = (topics / size) @ (others / next_size).T
+            place = align_topics(topics, others).order
+            rows += [
+                (k, topic, words[topic], other, to, theirs[to], cosine[topic, to]) for topic, to in enumerate(place)
+            ]
+        names = ["n_topics", "topic", "words", "next_n_topics", "next_topic", "next_words", "similarity"]
+        return pd.DataFrame(rows, columns=names)
+
     def prediction(self, model: TopicEstimator, test: np.ndarray, held_out: Corpus) -> float:
         known = self.known[test]
         if not known.any():
             raise ValueError("y: a fold has no document with a label; take fewer folds")
         y = np.array(self.y[test[known]].tolist())
-        return float(model.score(held_out[known], y, **self._beside(test[known])))
+        return float(model.score(held_out[known], y, **self._beside(test[known], model.score)))
 
     def nats_per_token(self, model: TopicEstimator, test: np.ndarray, held_out: Corpus) -> float:
         return math.log(perplexity(model, held_out, random_state=self.seed, n_jobs=getattr(model, "n_jobs", 1)))
@@ -302,12 +342,16 @@ class _Trials:
         """Mean over the topics."""
         return float(exclusivity(model, min(10, model.n_features_in_)).mean())
 
+    def dispersion(self, model: Any, test: np.ndarray, held_out: Corpus) -> float:
+        return residual_dispersion(model, held_out)
+
 
 _FIGURES: dict[str, Callable[[_Trials, Any, np.ndarray, Corpus], float]] = {
     "prediction": _Trials.prediction,
     "nats_per_token": _Trials.nats_per_token,
     "coherence": _Trials.coherence,
     "exclusivity": _Trials.exclusivity,
+    "dispersion": _Trials.dispersion,
 }
 
 

@@ -22,7 +22,7 @@ from supertopic.cli.documents import (
     stream_of,
 )
 from supertopic.cli.guard import Stopped
-from supertopic.cli.learning import Learned, Question, split_names
+from supertopic.cli.learning import Learned, Question, with_formula
 from supertopic.cli.models import build, check_options, find_entry
 from supertopic.cli.show import note, prose, say, say_json, say_next
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
@@ -43,21 +43,9 @@ HOLDING = {
         30.0, "How often at most the state is saved.", float, more={"min": 0, "metavar": "SECONDS"}
     ),
 }
-PREVALENCE = {
-    "prevalence": opt.named(
-        'How topic shares depend on columns of DATA, such as "~ party + spline(date, 5)".', "FORMULA"
-    )
-}
-BESIDE = {
-    "metadata": opt.named("What is known of each document: columns that the model keeps.", "COL,…"),
-    "groups": opt.named(
-        "The column that says who a document belongs to, such as its author: folds leave out whole groups.", "COL"
-    ),
-    "times": opt.named("The column of dates or numbers: in folds, the past predicts the future.", "COL"),
-}
 
 
-@opt.takes(Words=opt.WORDS, Documents={**BESIDE, **PREVALENCE}, Fitting={**opt.FITTING, **HOLDING})
+@opt.takes(Words=opt.WORDS, Documents={**opt.BESIDE, **opt.PREVALENCE}, Fitting={**opt.FITTING, **HOLDING})
 def fit(
     data: opt.Data,
     out: Annotated[
@@ -86,10 +74,10 @@ def fit(
     Or: supertopic fit reviews.csv --text body --target stars --out stars.supertopic
     """
     checkpoint = given["checkpoint"]
-    given["metadata"] = _with_formula(given["metadata"], given["prevalence"])
-    asked = Question.of(model, target, response, covariates, {name: given[name] for name in BESIDE})
+    given["metadata"] = with_formula(given["metadata"], given["prevalence"])
+    asked = Question.of(model, target, response, covariates, {name: given[name] for name in opt.BESIDE})
     given |= _streaming(data, asked.model, given)
-    options = opt.values_of({**opt.FITTING, **PREVALENCE}, given)
+    options = opt.values_of({**opt.FITTING, **opt.PREVALENCE}, given)
     options |= {"topics": topics, "seed": seed, "jobs": jobs, "checkpoint": checkpoint}
     check_options(asked.model, options)
     _check_refits(asked.model, given)
@@ -202,19 +190,6 @@ def _checkpoint(path: str, seconds: float, out: str) -> Any:
     if os.path.exists(path) and kind_of_file(path) != "checkpoint":
         raise ValueError(f"--checkpoint: {path} is already there and is no checkpoint: choose another file")
     return Checkpoint(path, seconds)
-
-
-def _with_formula(metadata: str | None, formula: str | None) -> str | None:
-    """The columns of metadata, and those that a formula of the prevalence has."""
-    if formula is None:
-        return metadata
-    from supertopic.documents.formulas import columns_of
-
-    try:
-        names = columns_of(formula)
-    except ValueError as error:
-        raise typer.BadParameter(str(error).removeprefix("formula: "), param_hint="--prevalence") from None
-    return ",".join(f'"{name}"' if "," in name else name for name in dict.fromkeys([*split_names(metadata), *names]))
 
 
 def _check_refits(model: str, given: Mapping[str, Any]) -> None:

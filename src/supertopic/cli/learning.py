@@ -48,6 +48,19 @@ def split_names(value: str | None) -> list[str]:
     return [name for name in next(csv.reader([value or ""], skipinitialspace=True), []) if name]
 
 
+def with_formula(metadata: str | None, formula: str | None) -> str | None:
+    """The columns of metadata, and those that a formula of the prevalence has."""
+    if formula is None:
+        return metadata
+    from supertopic.documents.formulas import columns_of
+
+    try:
+        names = columns_of(formula)
+    except ValueError as error:
+        raise typer.BadParameter(str(error).removeprefix("formula: "), param_hint="--prevalence") from None
+    return ",".join(f'"{name}"' if "," in name else name for name in dict.fromkeys([*split_names(metadata), *names]))
+
+
 @dataclass(frozen=True)
 class Question:
     """What is to be fitted: a model, the columns of its targets, their responses, and the columns of covariates."""

@@ -150,6 +150,17 @@ FITTING = {
     "batch_size": _number("Documents per step of pc or svi."),
 }
 
+PREVALENCE = {
+    "prevalence": named('How topic shares depend on columns of DATA, such as "~ party + spline(date, 5)".', "FORMULA")
+}
+BESIDE = {
+    "metadata": named("What is known of each document: columns that the model keeps.", "COL,…"),
+    "groups": named(
+        "The column that says who a document belongs to, such as its author: folds leave out whole groups.", "COL"
+    ),
+    "times": named("The column of dates or numbers: in folds, the past predicts the future.", "COL"),
+}
+
 
 def takes(**panels: Mapping[str, Option]) -> Callable[[Command], Command]:
     """Give a command that ends in `**given` the options of tables, each under its name in --help."""

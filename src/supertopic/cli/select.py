@@ -11,7 +11,7 @@ from rich.text import Text
 
 from supertopic.cli import options as opt
 from supertopic.cli.documents import check_writable, read_documents
-from supertopic.cli.learning import Question
+from supertopic.cli.learning import Question, with_formula
 from supertopic.cli.models import build, check_options
 from supertopic.cli.show import prose, say, say_json, show
 from supertopic.cli.tables import write_frames, writer_for
@@ -19,8 +19,10 @@ from supertopic.cli.tables import write_frames, writer_for
 if TYPE_CHECKING:
     from supertopic.selection import TopicSelection
 
+_BESIDE = {name: opt.BESIDE[name] for name in ("metadata", "groups")}
 
-@opt.takes(Words=opt.WORDS, Fitting=opt.FITTING)
+
+@opt.takes(Words=opt.WORDS, Documents={**_BESIDE, **opt.PREVALENCE}, Fitting=opt.FITTING)
 def select(
     data: opt.Data,
     topics: Annotated[
@@ -53,7 +55,7 @@ def select(
     force: opt.Force = False,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
-    **given: object,
+    **given: Any,
 ) -> None:
     """Compare numbers of topics by prediction (with --target), held-out likelihood, coherence and stability.
 
@@ -62,11 +64,12 @@ def select(
     The vocabulary is chosen anew in every fold, so that nothing of the documents left out is seen.
     """
     tried = parse_topics(topics)
-    asked = Question.of(model, target, response, covariates)
+    given["metadata"] = with_formula(given["metadata"], given["prevalence"])
+    asked = Question.of(model, target, response, covariates, {name: given[name] for name in _BESIDE})
     if len(asked.targets) > 1:
         raise typer.BadParameter("give one column; several are not compared.", param_hint="--target")
     check_options(asked.model, {"topics": tried[0] if len(tried) == 1 else tried})
-    options = {**opt.values_of(opt.FITTING, given), "seed": seed, "jobs": jobs}
+    options = {**opt.values_of({**opt.FITTING, **opt.PREVALENCE}, given), "seed": seed, "jobs": jobs}
     check_options(asked.model, options)
     vocabulary = opt.word_params(given)
     for option, path in (("--out", out), ("--plot", plot)):
@@ -82,7 +85,7 @@ def select(
     estimator = build(asked.model, options, learned.kind, vectorizer=Vectorizer(**vocabulary), **learned.params)
     found = select_topics(
         estimator, documents, learned.y, tried, cv=folds, n_seeds=seeds, random_state=seed,
-        covariates=learned.covariates, verbose=0 if quiet else 1,
+        covariates=learned.covariates, **learned.beside, verbose=0 if quiet else 1,
     )  # fmt: skip
     if out is not None:
         write_frames(out, [found.table.reset_index()])

@@ -1,6 +1,7 @@
 """Metrics of topic models: held-out likelihood, coherence, diversity, prediction and stability."""
 
 from supertopic.metrics.coherence import coherence
+from supertopic.metrics.dispersion import residual_dispersion
 from supertopic.metrics.heldout import (
     HeldOut,
     completion_split,
@@ -38,6 +39,7 @@ __all__ = [
     "perplexity",
     "predictive_r2",
     "relevance",
+    "residual_dispersion",
     "score_completion",
     "share_correlation",
     "stability",
