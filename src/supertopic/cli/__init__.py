@@ -1,11 +1,10 @@
 """The command line. Heavy modules are imported only when a command runs.
 
-Commands: `fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `compare`,
-`select`, `demo` and `warm-up`, one
-file each. `models` is the table of models, `learning` turns columns into y and covariates, `target` chooses a
-response, `outcomes` makes a table of predictions and `response` one of coefficients, `answers` scores predictions,
-`summary` tells of a fit, `options` holds options, `documents` reads, `tables` writes, `show` prints, and `guard`
-turns errors into one sentence.
+Commands: `fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `compare`, `intrusion`, `select`,
+`demo` and `warm-up`, one file each. `models` is the table of models, `learning` turns columns into y and covariates,
+`target` chooses a response, `outcomes` makes a table of predictions and `response` one of coefficients, `answers`
+scores predictions, `summary` tells of a fit, `options` holds options, `documents` reads, `tables` writes, `show`
+prints, and `guard` turns errors into one sentence.
 """
 
 from __future__ import annotations
@@ -14,7 +13,20 @@ from typing import Annotated
 
 import typer
 
-from supertopic.cli import compare, demo, effects, evaluate, explain, fit, predict, report, select, topics, warm_up
+from supertopic.cli import (
+    compare,
+    demo,
+    effects,
+    evaluate,
+    explain,
+    fit,
+    intrusion,
+    predict,
+    report,
+    select,
+    topics,
+    warm_up,
+)
 from supertopic.cli.guard import GuardedGroup
 from supertopic.cli.show import say
 
@@ -36,6 +48,7 @@ for command in (
     report.report,
     effects.effects,
     compare.compare,
+    intrusion.intrusion,
     select.select,
     warm_up.warm_up,
 ):

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -37,9 +38,9 @@ def write_report(
     write_atomically(path, render(collect(estimator, X, y, **more)))
 
 
-def render(payload: Payload) -> bytes:
+def render(payload: Payload, scripts: Sequence[str] = SCRIPTS) -> bytes:
     """The page."""
-    script = "".join(f"// {name}.js\n{asset(f'{name}.js')}\n" for name in SCRIPTS)
+    script = "".join(f"// {name}.js\n{asset(f'{name}.js')}\n" for name in scripts)
     script = f'"use strict";\n(() => {{\n{script}}})();\n'
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     pieces = {
