@@ -288,3 +288,13 @@ def test_as_texts():
     assert as_texts(pd.Series(["a"], index=[3]))[1].tolist() == [3]
     with pytest.raises(ValueError, match="holds no strings"):
         as_texts(DENSE)
+
+
+@pytest.mark.parametrize("kind", [sp.coo_matrix, sp.coo_array])
+def test_many_entries_of_one_word_are_summed_beyond_single_precision(kind):
+    """2^24 + 1 is 2^24 in single precision: a sum of ones would stay there."""
+    n = 2**24 + 64
+    ones, place = np.ones(n, dtype=np.float32), np.zeros(n, dtype=np.int32)
+    assert as_corpus(kind((ones, (place, place)), shape=(1, 2))).counts[0, 0] == n
+    twice = sp.csr_matrix((np.array([2.0**24, 1.0, 1.0], np.float32), [0, 0, 0], [0, 3]), shape=(1, 1))
+    assert as_corpus(twice).counts[0, 0] == 2**24 + 2

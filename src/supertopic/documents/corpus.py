@@ -334,6 +334,8 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
         if X.ndim != 2:
             raise ValueError(f"{name} is a sparse array of {X.ndim} dimension(s); expected documents by words.")
         _check_structure(X, name)
+        if X.format == "coo" and X.dtype == np.float32:  # its entries are summed, which stops at 2^24
+            X = X.astype(np.float64)
     try:
         counts = check_array(
             X,
