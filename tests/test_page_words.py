@@ -45,7 +45,7 @@ def test_cards_show_words_beside_an_average_document(opened):
     page = opened("gaussian", "rating", "topics/0")
     bars = page.locator("[data-figure=topic_0_words] rect")
     assert page.locator("[data-figure=topic_0_words] rect.usual").count() == 15 and bars.count() == 30
-    assert "an average document" in page.inner_text(".card")
+    assert "Grey: on average" in page.inner_text(".card")
 
 
 def test_topics_that_are_classes_are_called_so(opened):

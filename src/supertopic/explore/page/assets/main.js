@@ -34,7 +34,7 @@ async function start() {
   readLabels();
   app.topic = strongestTopic();
   if (app.data.outcomes.length && worstOf(0, 1).length) filters.sort = "error";
-  if (app.data.arrays.deviation_rows) card.order = "deviation";
+  if (app.data.topic_noun === "Class" && app.data.arrays.deviation_rows) card.order = "deviation";
   starts = KEPT.map(([, place, key]) => place[key]);
   drawHead();
   drawTabs();
