@@ -198,8 +198,8 @@ class PC(_Started):
     focus : {"predict", "balance", "describe"}
         How near topics stay to those that know no labels, and, by the default of `doc_topic_prior`, of how few topics
         documents are. "describe" gives topics that come back in other samples of the documents, and documents with a
-        main topic; "predict" gives neither, and may predict better. What each costs: `slda.focus` in
-        `experiments/RESULTS.md`. Three classes or more have "balance" alone.
+        main topic; "predict" gives neither, and may predict better. What each costs:
+        `python -m experiments focus`. Three classes or more have "balance" alone.
     batch_size : int, optional
         Documents of a mini-batch; by default a sixteenth of all documents, but 16 at least and 256 at most.
     total_documents : int, optional
