@@ -187,8 +187,10 @@ def test_supervised_topics_and_models_of_files(world, tmp_path):
     assert own.found_again.between(0, 1).all()
     model.save(tmp_path / "m.supertopic")
     again = load(tmp_path / "m.supertopic")
-    with pytest.raises(ValueError, match="holds no documents"):
+    with pytest.raises(ValueError, match="holds no documents, as one from a file; give metadata and X"):
         again.estimate_effect("~ party", frame)
+    with pytest.raises(ValueError, match="metadata: got none, and a file keeps none"):
+        again.estimate_effect("~ party", X=counts)
     with pytest.raises(ValueError, match="still holds the documents"):
         again.estimate_effect("~ party", frame, counts, refits=2)
     found = again.estimate_effect("~ party", frame, counts).summary()

@@ -250,7 +250,7 @@ def topic_effects(
     if metadata is None and training is not None:
         table = training.metadata
     if not table:
-        raise ValueError("metadata: got none, expected a table with a row for each document")
+        raise ValueError("metadata: got none, and a file keeps none; expected a table with a row for each document")
     design = Design.of(formula, table)
     columns, grouped = design.encode(table), _clusters(cluster, table, len(corpus))
     if cluster is None and training is not None:
@@ -288,7 +288,9 @@ def _documents(fitted: Fitted, X: object, refitted_by: str) -> tuple[Fitted, Cor
         corpus = fitted.corpus(X)
         fitted = replace(fitted, training=Training.unlabelled(corpus) if fitted.needs_words_only else None)
     elif fitted.training is None:
-        raise ValueError(f"X: got None, but this {fitted.spec.name} holds no documents; give those of metadata")
+        raise ValueError(
+            f"X: got None, but this {fitted.spec.name} holds no documents, as one from a file; give metadata and X"
+        )
     else:
         corpus = fitted.training.corpus
     if refitted_by and fitted.more:
