@@ -99,7 +99,7 @@ function wordOrders() {
 function orderNote() {
   return {
     probability: "Words by their probability in the topic; grey: in an average document.",
-    relevance: `λ = ${number(card.lambda, 2)}: near 1 frequent words first, near 0 those of few topics. Grey: on average.`,
+    relevance: `λ = ${number(card.lambda, 2)}: near 1 frequent words, near 0 words of few topics. Grey: on average.`,
     frex: "Words that are both frequent in the topic and rare in others (FREX). Grey: on average.",
     deviation: "What the topic adds to (blue) or takes from (orange) the background, on the log scale.",
   }[card.order];
