@@ -17,7 +17,24 @@ def residual_dispersion(model: Any, X: Any) -> float:
     are drawn from the topics of the model, and larger where documents use words together, or again, in ways that the
     topics do not know: with more topics it falls (Taddy 2012, as in R's stm).
 
+    Parameters
+    ----------
+    model : fitted model
+        Its topics.
     X : documents
+        As in its ``transform``.
+
+    Returns
+    -------
+    float
+        Near 1 where topics explain the counts.
+
+    Examples
+    --------
+    >>> from supertopic import LDA, datasets, metrics
+    >>> data = datasets.simulate(60, n_topics=2, n_words=30)
+    >>> metrics.residual_dispersion(LDA(2).fit(data.counts), data.counts) > 0
+    True
     """
     corpus, topics = model.fitted_.corpus(X), np.asarray(model.components_, dtype=np.float64)
     shares = np.asarray(model.transform(corpus), dtype=np.float64)
