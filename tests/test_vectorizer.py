@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 
 from supertopic import LDA
+from supertopic import load as load_model
 from supertopic.datasets import load
 from supertopic.documents import terms
 from supertopic.documents.corpus import Corpus, as_corpus
@@ -300,3 +301,41 @@ def test_words_that_are_no_text_are_refused():
 def test_a_word_of_more_than_two_to_the_24_tokens():
     ids = np.zeros(2**24 + 4, dtype=np.int32)
     assert terms.count_ids(ids, np.array([0, len(ids)]), 1)[0, 0] == 2**24 + 4
+
+
+GIVEN = ["sat", "front desk", "the", "wolf"]
+
+
+@pytest.mark.parametrize("given", [GIVEN, np.array(GIVEN), {word: GIVEN.index(word) for word in sorted(GIVEN)}])
+def test_a_vocabulary_that_is_given(given, tmp_path):
+    """Its words keep their columns, stop words among them; whatever else texts hold is unknown."""
+    texts = ["The cat sat at the front desk", "desk at the front"] * 40
+    vectorizer = Vectorizer(vocabulary=given)
+    counts = vectorizer.fit_transform(texts)
+    assert list(vectorizer.vocabulary_) == GIVEN and counts[:2].toarray().tolist() == [[1, 1, 2, 0], [0, 0, 1, 0]]
+    assert vectorizer.unknown_words(texts[1]) == {"desk": 1, "front": 1} and vectorizer.phrases_ == {"front desk"}
+    assert Vectorizer(vocabulary=given).fit_stream([texts[:3], texts[3:]]).to_dict() == vectorizer.to_dict()
+    model = LDA(2, max_iter=2, vectorizer=vectorizer).fit(texts)
+    assert model.check(texts).ok and not model.check(["cat dog sat bird"] * 80).ok
+    model.save(tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert list(again.feature_names_in_) == GIVEN and type(again.vectorizer.vocabulary) is type(given)
+    assert list(clone(again).fit(["the wolf", "the dog"] * 5).feature_names_in_) == GIVEN
+    assert again.vectorizer_.to_dict() == model.vectorizer_.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("cat", "got a str"),
+        ([], "at least one"),
+        (["cat", "cat"], "twice"),
+        (["cat", 3], "expected words"),
+        ({"cat": 1, "dog": 2}, "columns 0 to 1"),
+        ({"cat": [], "dog": 0}, "columns 0 to 1"),
+        (["cat", "Dog"], "'Dog' is in no text, since lowercase=True"),
+    ],
+)
+def test_what_is_no_vocabulary_is_refused(given, said):
+    with pytest.raises(ValueError, match=said):
+        Vectorizer(vocabulary=given).fit(["cat dog"])

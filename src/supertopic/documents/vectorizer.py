@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from numbers import Integral, Real
 from typing import Any
@@ -72,11 +72,15 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     phrases : bool or float
         Whether two neighbouring words that stand together more often than chance explains, such as "front desk", are
         read as one. A number is the least normalised mutual information of such a pair, True stands for 0.5.
+    vocabulary : list, array or dict of str to int, optional
+        The words, in the order of their columns; a dict says the column of each. No other word of a text is known, none
+        of these is a stop word, and the limits `min_df`, `max_df` and `max_features` do nothing. Names of two words,
+        such as "front desk", are phrases.
 
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        Column of each word, in alphabetical order.
+        Column of each word, in alphabetical order, or that of `vocabulary`.
     ignored_ : frozenset of str
         Words removed by `max_df`; they are not counted as unknown.
     language_ : str or None
@@ -104,7 +108,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self, *, lowercase: bool = True, stop_words: str | Iterable[str] | None = "auto", min_df: str | float = "auto",
         max_df: str | float = "auto", max_features: int | None = None, ngram_range: tuple[int, int] = (1, 1),
         token_pattern: str = TOKEN_PATTERN, tokenizer: str = "unicode", stem: bool | str = False,
-        phrases: bool | float = False,
+        phrases: bool | float = False, vocabulary: Sequence[str] | np.ndarray | dict[str, int] | None = None,
     ):  # fmt: skip
         self.lowercase = lowercase
         self.stop_words = stop_words
@@ -116,6 +120,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.tokenizer = tokenizer
         self.stem = stem
         self.phrases = phrases
+        self.vocabulary = vocabulary
 
     def fit(self, X: object, y: object = None) -> Vectorizer:
         """Choose the vocabulary of a list, Series or column of strings.
@@ -151,6 +156,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         csr_matrix
             Counts (D, V).
         """
+        if self.vocabulary is not None:
+            return self.fit(X).transform(X)
         self._check_params()
         table, texts = TermTable(limit=None), as_texts(X)[0]
         self._look_at(texts)
@@ -186,9 +193,13 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         if not hasattr(self, "_table"):
             self._reset()
         texts = as_texts(X)[0]
-        if not len(self._table):  # the first batch with a word decides
+        fixed, table = self.vocabulary is not None, self._table
+        if not (table.n_documents if fixed else len(table)):  # the first batch with a word decides
             self._look_at(texts)
-        for _ in self._table.add(texts, self._candidates()):
+        if fixed:
+            table.n_documents += len(texts)
+            return self
+        for _ in table.add(texts, self._candidates()):
             pass
         return self
 
@@ -197,7 +208,13 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         if not hasattr(self, "_table"):
             raise ValueError("finish was called before partial_fit; there is no term to choose from.")
         table = self._table
-        self._choose(table)
+        if self.vocabulary is None:
+            self._choose(table)
+        else:
+            words = _words_of(self.vocabulary)
+            self.stop_words_ -= frozenset(words)
+            self._set_phrases(word for word in words if " " in word and tuple(self.ngram_range) == (1, 1))
+            self._set_vocabulary(words, (), table.n_documents, 0)
         del self._table
         if table.n_pruned:
             warnings.warn(
@@ -277,6 +294,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         params["ngram_range"] = list(self.ngram_range)
         if not (self.stop_words is None or isinstance(self.stop_words, str)):
             params["stop_words"] = sorted(self.stop_words)
+        if self.vocabulary is not None:
+            params["vocabulary"] = _words_of(self.vocabulary)
         params = {k: v.item() if isinstance(v, np.generic) else v for k, v in params.items()}
         return {
             "params": params,
@@ -419,11 +438,32 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         if threshold_of(self.phrases) is not None and tuple(self.ngram_range) != (1, 1):
             raise ValueError(f"phrases: got {self.phrases!r} beside ngram_range={self.ngram_range!r}, expected (1, 1)")
         self._set_phrases(())
+        if self.vocabulary is not None and self.lowercase:
+            capital = next((word for word in _words_of(self.vocabulary) if word != word.lower()), None)
+            if capital is not None:
+                raise ValueError(
+                    f"vocabulary: {capital!r:.60} is in no text, since lowercase=True makes words lower case"
+                )
         check_tokenizer(self.tokenizer, of_file=of_file)
         make_tokenizer(self.tokenizer, self.token_pattern)
         self.stop_words_, self.language_ = stop_words_of(self.stop_words), None
         if not isinstance(self.stem, bool):
             stemmer(self.stem)
+
+
+def _words_of(vocabulary: Any) -> list[str]:
+    """The words of the parameter `vocabulary` in the order of their columns; refuses what is no vocabulary."""
+    if not isinstance(vocabulary, (list, tuple, np.ndarray, dict)):
+        raise ValueError(f"vocabulary: got a {type(vocabulary).__name__}, expected a list, an array or a dict of words")
+    words = list(vocabulary)
+    if not words or not all(isinstance(word, str) for word in words) or len(set(words)) < len(words):
+        raise ValueError("vocabulary: expected words, at least one and none of them twice")
+    if isinstance(vocabulary, dict):
+        places = list(vocabulary.values())
+        if not all(map(_is_int, places)) or sorted(places) != list(range(len(words))):
+            raise ValueError(f"vocabulary: expected a dict of words to the columns 0 to {len(words) - 1}")
+        words.sort(key=vocabulary.__getitem__)
+    return [str(word) for word in words]
 
 
 def _limit(name: str, value: Any, n_documents: int, automatic: float) -> float:

@@ -86,7 +86,8 @@ class Seen:
         frequent[order[: int(np.searchsorted(total, _HALF * total[-1])) + 1]] = True
         features = (corpus.lengths, _familiar(corpus, frequent))
         ends = np.stack([np.quantile(one, _ENDS) if one.size else np.zeros(2) for one in features])
-        return cls(ends, frequent, np.array([_expected_unknown(counts.indices, tokens)]))
+        left_out = corpus.n_unknown / max(corpus.n_unknown + total[-1], 1.0)  # where the vocabulary was given
+        return cls(ends, frequent, np.array([max(_expected_unknown(counts.indices, tokens), left_out)]))
 
 
 def _familiar(corpus: Corpus, frequent: np.ndarray) -> np.ndarray:

@@ -376,8 +376,11 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         if not isinstance(X, Corpus) and holds_text(X):
             texts, index = as_texts(X)
             vectorizer = clone(self._vectorizer())
-            counts = vectorizer.fit_transform(texts)
-            corpus = Corpus(counts, np.asarray(vectorizer.get_feature_names_out(), dtype=object), index)
+            if getattr(vectorizer, "vocabulary", None) is None:
+                counts = vectorizer.fit_transform(texts)
+                corpus = Corpus(counts, np.asarray(vectorizer.get_feature_names_out(), dtype=object), index)
+            else:  # other words are unknown, and counted as such
+                corpus = as_corpus(X, vectorizer=vectorizer.fit(texts))
         else:
             corpus = as_corpus(X, estimator=self)
         if corpus.n_tokens < 1e-6:  # topics of weights that are next to nothing are no numbers
