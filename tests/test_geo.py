@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn.base import clone
 from supertopic import GeoSAGE, load
 from supertopic.documents.corpus import EmptyDocumentWarning
 from supertopic.estimators.beyond.regions import Regions, distance_km, nearest_on_average
+from supertopic.persistence import read_model, write_model
 
 CENTRES = np.array([[40.7, -74.0], [34.0, -118.2], [29.8, -95.4]])
 
@@ -186,6 +188,14 @@ def test_frames_files_and_threads(authors, tmp_path):
     pd.testing.assert_frame_equal(again.regions_, one.regions_)
     assert one.regions_["share"].sum() == pytest.approx(1) and (one.regions_["spread_km"] < 300).all()
     assert len(GeoSAGE(1, n_regions=5, max_iter=2).fit(counts, place).regions_) == 5
+
+
+@pytest.mark.parametrize("forged", [{"a": 1}, "x", -1.0, None])
+def test_a_forged_weight_of_words_is_refused(forged, tmp_path):
+    manifest, arrays = read_model(Path(__file__).parent / "golden" / "fits" / "geo-sage.supertopic")
+    write_model(tmp_path / "m", {**manifest, "params": {**manifest["params"], "word_weight": forged}}, arrays)
+    with pytest.raises(ValueError, match="word_weight"):
+        load(tmp_path / "m")
 
 
 @pytest.mark.parametrize("place", ["a line", "a point"])

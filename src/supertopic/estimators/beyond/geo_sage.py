@@ -106,6 +106,7 @@ class GeoSAGE(FacetedEstimator):
         self.region_posterior_ = fitted.more["region_posterior"]
 
     def _check_labels(self, fitted: Fitted) -> None:
+        require_number(self, "word_weight", above_zero=True)
         mean, cov = fitted.more["region_mean"], fitted.more["region_cov"]
         if len(mean) == 0 or np.any(np.abs(mean) > (90.0, 180.0)):
             raise ValueError("region_mean holds a latitude beyond 90 or a longitude beyond 180 degrees")
