@@ -8,12 +8,14 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
+from supertopic.estimators.shared.results.by_batches import by_batches
 from supertopic.fitted.predict import Predicted
 
 
 class Numbers(RegressorMixin):
     """Of estimators with a response that is a number, or several."""
 
+    @by_batches
     def predict(
         self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
         return_interval: float | None = None,
@@ -47,6 +49,7 @@ class Classes(ClassifierMixin):
         """(D, C) probabilities of the classes, or what the largest is chosen of."""
         return found.means[0]
 
+    @by_batches
     def predict(
         self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None
     ) -> np.ndarray:
