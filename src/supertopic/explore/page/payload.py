@@ -258,6 +258,7 @@ def _add_documents(
 def _add_checks(payload: Payload, estimator: TopicEstimator, corpus: Corpus, shares: np.ndarray) -> None:
     """What is said about the fit itself, and about what was left out."""
     training = are_those_of_the_fit(estimator, corpus, shares)
+    whole = training and len(corpus) == len(estimator.doc_topic_)
     payload.facts["checks"] = {
         "training": training,
         "empty": corpus.n_empty,
@@ -271,7 +272,7 @@ def _add_checks(payload: Payload, estimator: TopicEstimator, corpus: Corpus, sha
     draws = getattr(estimator, "draws_", None) or {}
     if np.size(draws.get("log_joint", ())) > 1:
         payload.arrays["log_joint"] = np.asarray(draws["log_joint"], dtype=np.float64).ravel()
-    if training and is_classifier(estimator) and hasattr(estimator, "support_"):
+    if whole and is_classifier(estimator) and hasattr(estimator, "support_"):
         support = np.zeros(len(corpus), dtype=np.uint8)
         support[np.asarray(estimator.support_)] = 1
         payload.arrays["support"] = support
