@@ -27,6 +27,7 @@ import dask
 from dask.base import annotate
 from dask.delayed import Delayed, delayed
 from distributed import Client, Future, wait
+from distributed.client import FuturesCancelledError
 from distributed.comm.core import CommClosedError
 from distributed.protocol import deserialize_bytes, serialize_bytes  # type: ignore[attr-defined]
 
@@ -46,7 +47,7 @@ def _in_a_sentence() -> Iterator[None]:
     """What a dead scheduler, or workers that cannot work, raise: as one sentence."""
     try:
         yield
-    except (CancelledError, CommClosedError) as error:
+    except (CancelledError, FuturesCancelledError, CommClosedError) as error:
         raise ConnectionError(f"the cluster's scheduler is gone: start one and fit again; {_AGAIN}") from error
     except ModuleNotFoundError as error:
         raise ValueError(f"{error} on the workers of the cluster: install supertopic there as it is here") from error
