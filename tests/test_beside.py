@@ -64,7 +64,8 @@ def test_every_estimator_takes_the_same_in_one_order(kind):
             kind(), f"_{name}" if kind.__name__ == "MedLDAClassifier" and name == "predict_proba" else name, None
         )
         if method is not None:
-            assert given(method) == [*asked, *(["return_interval"] if "return_interval" in given(method) else [])]
+            more = [one for one in ("return_interval", "by_class") if one in given(method)]
+            assert given(method) == [*asked, *more]
     assert given(kind.score) == ["covariates", "metadata", "sample_weight", "embeddings"]
 
 

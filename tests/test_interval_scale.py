@@ -109,11 +109,11 @@ def test_few_documents_and_features_of_one_value_have_no_scale():
 @pytest.fixture(scope="module")
 def uneven():
     """A fit to numbers whose noise grows with their mean, and new documents."""
-    data = simulate(3000, 4, 80, 40, doc_topic_prior=0.3, response="gaussian", seed=4)
+    data = simulate(6000, 4, 80, 40, doc_topic_prior=0.3, response="gaussian", seed=4)
     X, line = data.counts.counts, data.topic_shares @ np.array([-2.0, -1.0, 0.5, 2.0])
-    y = line + np.exp(0.7 * line) * np.random.default_rng(0).normal(size=3000)
-    model = SLDARegressor(6, max_iter=8, cross_fit=3, random_state=0).fit(X[:1500], y[:1500])
-    return model, X[1500:], y[1500:]
+    y = line + np.exp(0.7 * line) * np.random.default_rng(0).normal(size=6000)
+    model = SLDARegressor(6, max_iter=8, cross_fit=3, random_state=0).fit(X[:3000], y[:3000])
+    return model, X[3000:], y[3000:]
 
 
 def test_intervals_of_a_fit_are_wider_where_noise_is(uneven, tmp_path):

@@ -60,6 +60,7 @@ def test_coefficients_come_back(data, inference):
     assert ((own > 0.08) & (own < 0.3)).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*documents have fewer than:UserWarning")  # words are dropped on purpose
 @pytest.mark.parametrize("inference", ["vb", "pc"])
 def test_beside_a_response(data, inference):
     counts, metadata, topics, shares = data
