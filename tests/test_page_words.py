@@ -55,3 +55,18 @@ def test_topics_that_are_classes_are_called_so(opened):
     assert "nearly those of" not in card and "hardly used" not in card
     assert page.locator(".card button[aria-pressed=true]").inner_text() == "Deviations"
     assert "takes from" in card and page.input_value(".card-head input") == "bad"
+    assert "λ = 0.6 weighs relevance: near 1 frequent words" in card
+    page.locator(".card input[type=range]").fill("0.2")
+    page.wait_for_selector(".card button[aria-pressed=true]:text-is('Relevant')")
+    assert "λ = 0.2" in page.inner_text(".card") and "takes from" not in page.inner_text(".card")
+
+
+def test_cards_say_what_labels_made_of_a_topic(opened):
+    page, info = opened("pc", "rating", "topics/0"), fitted("pc").topic_info()
+    assert page.evaluate("supertopic.data.topics.map(t => t.moved)") == info["moved"].tolist()
+    common = info["remark"].str.contains("words of all topics").tolist()
+    assert page.evaluate("supertopic.data.topics.map(t => t.common)") == common
+    assert {"new": "New:", "moved": "Moved:", "as in LDA": "As in LDA:"}[info["moved"][0]] in page.inner_text(".card")
+    page.evaluate("supertopic.data.topics[1].common = true, location.hash = '#topics/1'")
+    page.wait_for_selector(".card h2:text-is('Topic 1')")
+    assert "words of all topics" in page.inner_text(".card .flag")

@@ -1,5 +1,6 @@
 """Reading topics: typical documents, topics that go together, words by class and by other rankings, pyLDAvis."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +8,11 @@ import pandas as pd
 import pytest
 
 from supertopic import LDA, MixtureOfCategoricals, SLDARegressor, load, metrics
+from supertopic.cli.response import marks_text
 from supertopic.metrics.likeness import concentration, ownness, share_correlation, topic_tree
 from supertopic.metrics.word_scores import RANKINGS, lift, relevance, word_score
 from tests import naive_metrics as naive
+from tests.cli_tools import run
 from tests.plot_tools import assert_readable
 
 
@@ -102,6 +105,7 @@ def test_topic_info_says_what_to_look_at_twice(texts):
     model.fitted_ = replace(fitted, state=replace(fitted.state, word_topic=topics), doc_topic=shares)
     remark = model.topic_info(n=3).remark
     assert remark[1] == "hardly used" and remark[2] == "nearly the same as 7" and remark[7] == "nearly the same as 2"
+    assert "Hardly used: 1." in marks_text(model) and "Nearly the same as 7: 2." in marks_text(model)
 
 
 def test_words_by_class_are_rates_of_the_topics_tokens(texts, model):
@@ -155,6 +159,7 @@ def test_words_of_all_topics_are_told_from_a_topics_own():
     shares = np.array([0.5, 0.25, 0.25])
     expected = [np.log(0.5 / 0.375) / np.log(2), np.log(0.5 / 0.375) / np.log(4), 1.0]
     np.testing.assert_allclose(ownness(topics, shares, 2), expected)
+    np.testing.assert_allclose(ownness(topics, shares, 4), expected)  # words that a topic never uses are not its own
     np.testing.assert_allclose(ownness(np.full((2, 4), 0.25), np.ones(2), 3), 0.0, atol=1e-12)
     np.testing.assert_array_equal(ownness(np.full((1, 4), 0.25), np.ones(1), 2), 1.0)  # there is no other
 
@@ -173,4 +178,11 @@ def test_what_labels_moved_is_said(tmp_path):
     assert still.topic_info().moved.tolist() == ["as in LDA"] * 2 and (still.fitted_.stayed > stayed).all()
     model.save(tmp_path / "m.supertopic")
     np.testing.assert_array_equal(load(tmp_path / "m.supertopic").fitted_.stayed, stayed)
+    printed = run("topics", tmp_path / "m.supertopic")
+    assert all(
+        f"{one[0].upper()}{one[1:]}: {', '.join(map(str, own.index))}." in printed.stdout
+        for one, own in said.groupby(said)
+    )
+    listed = json.loads(run("topics", tmp_path / "m.supertopic", "--json").stdout)
+    assert [topic["moved"] for topic in listed] == said.tolist() and {topic["remark"] for topic in listed} == {""}
     assert "moved" not in LDA(2, max_iter=2).fit(counts).topic_info()

@@ -66,6 +66,18 @@ def row_names(model: TopicEstimator) -> list[str]:
     return labels if len(labels) == n_rows else [str(row) for row in range(n_rows)]
 
 
+def marks_text(model: Any) -> str:
+    """Say what labels made of each topic, and which topics to look at twice; "" where there is nothing to say."""
+    from supertopic.estimators.shared.results.topic_info import marks_of_topics
+
+    found: dict[str, list[str]] = {}
+    for values in [] if topics_are_classes(model) else marks_of_topics(model).values():
+        for topic, value in enumerate(values):
+            for mark in filter(None, value.split("; ")):
+                found.setdefault(mark, []).append(str(topic))
+    return " ".join(f"{mark[0].upper()}{mark[1:]}: {', '.join(topics)}." for mark, topics in found.items())
+
+
 def effect_columns(model: Any) -> tuple[dict[str, list[str]], list[int]]:
     """Return columns for a table of topics, and the order of its rows.
 

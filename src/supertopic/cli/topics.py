@@ -8,8 +8,8 @@ import typer
 
 from supertopic.cli import options as opt
 from supertopic.cli.documents import load_model
-from supertopic.cli.response import figures_of_topics, unit_of
-from supertopic.cli.show import covariates_table, note, parts_table, say, say_json, show, topics_table
+from supertopic.cli.response import figures_of_topics, marks_text, unit_of
+from supertopic.cli.show import covariates_table, note, parts_table, prose, say, say_json, show, topics_table
 from supertopic.cli.tables import write_frames
 
 
@@ -25,9 +25,14 @@ def topics(
     """
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv.")
+    from supertopic.estimators.shared.results.topic_info import marks_of_topics
+
     fitted = load_model(model)
     if not (as_json or as_csv):
         show(topics_table(fitted, words))
+        if marks := marks_text(fitted):
+            say()
+            prose(marks)
         for more in (covariates_table(fitted), parts_table(fitted, words)):
             if more is not None:
                 say()
@@ -42,11 +47,13 @@ def topics(
     if as_csv:
         write_frames("-", [tidy[["topic"]].join(about, on="topic").join(tidy.drop(columns="topic"))])
         return
+    marks = marks_of_topics(fitted)
     say_json(
         [
             {
                 "topic": int(topic),
                 **{name: float(value) for name, value in about.loc[topic].items()},
+                **{name: values[int(topic)] for name, values in marks.items()},
                 "words": rows[["word", "probability"]].to_dict("records"),
             }
             for topic, rows in tidy.groupby("topic")

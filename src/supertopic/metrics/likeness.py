@@ -47,14 +47,17 @@ def divergences(topics: np.ndarray) -> np.ndarray:
 def ownness(topics: np.ndarray, shares: np.ndarray, top_n: int) -> np.ndarray:
     """(K,) how far a topic's first words are its own: mean log p(w | k) / p(w), as a part of the most it could be.
 
-    It is one where these words stand in no other topic, and zero where they are as frequent in all of them.
+    It is one where these words stand in no other topic, and zero where they are as frequent in all of them. Words that
+    are rarer than 1/V in the topic are none of its first words.
     """
     topics = np.asarray(topics, dtype=np.float64)
     first = np.argsort(-topics, axis=1, kind="stable")[:, :top_n]
     lift = np.take_along_axis(np.log(np.maximum(topics, 1e-300)), first, axis=1)
     lift -= np.log(np.maximum(shares @ topics / shares.sum(), 1e-300))[first]
     most = -np.log(np.maximum(shares / shares.sum(), 1e-300))
-    return np.divide(lift.mean(axis=1), most, out=np.ones(len(topics)), where=most > 1e-9)
+    counted = np.take_along_axis(topics, first, axis=1) * topics.shape[1] > 1 - 1e-6
+    own = (lift * counted).sum(axis=1) / counted.sum(axis=1)
+    return np.divide(own, most, out=np.ones(len(topics)), where=most > 1e-9)
 
 
 def find_flags(divergence: np.ndarray, shares: np.ndarray) -> list[dict[str, Any]]:

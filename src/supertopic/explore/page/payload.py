@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
 from supertopic.documents.labels import as_table
+from supertopic.estimators.shared.results.topic_info import marks_of_topics, words_of_all
 from supertopic.explore.page.columns import describe_column, read_metadata
 from supertopic.explore.page.description import are_those_of_the_fit, describe_documents
 from supertopic.explore.page.documents import pack_counts, pack_texts
@@ -170,11 +171,14 @@ def _add_topics(payload: Payload, estimator: TopicEstimator, shares: np.ndarray)
     mean = average @ topics
     given = getattr(estimator, "topic_labels_", None) or [None] * len(topics)
     classes = getattr(estimator, "classes_", None)
-    flags = find_flags(distance, used)
+    moved = marks_of_topics(estimator).get("moved", [None] * len(topics))
+    found = zip(find_flags(distance, used), words_of_all(estimator), moved, strict=True)
+    flags = [{**flag, "common": bool(common and not flag["twins"]), "moved": one} for flag, common, one in found]
     payload.facts["topic_noun"] = "Topic"
     if getattr(estimator, "membership_", "mixed") == "single" and classes is not None:
         payload.facts["topic_noun"] = "Class"  # its topics are its classes: none is left over, or one too many
-        given, flags = [str(label) for label in classes], [{"dead": False, "twins": []} for _ in classes]
+        given = [str(label) for label in classes]
+        flags = [{"dead": False, "twins": [], "common": False, "moved": None} for _ in classes]
     payload.facts["topics"] = [
         {"label": None if label is None else str(label)[:_LONGEST_LABEL], "words": words, **flags}
         for label, words, flags in zip(given, naming_words(topics, mean), flags, strict=True)

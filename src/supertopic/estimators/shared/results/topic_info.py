@@ -84,15 +84,24 @@ def topic_info(model: Any, X: object = None, n: int = 10) -> pd.DataFrame:
     kept = model.fitted_.doc_topic
     if kept is not None and kept.shape[1] == len(model.components_):
         columns["concentration"] = concentration(kept)
-    if (stayed := model.fitted_.stayed) is not None:
-        columns["moved"] = [_moved(float(likeness)) for likeness in stayed]
-    shares = shares_of_all(model)
-    common = ownness(model.components_, shares, top) < OWN
-    flags = find_flags(divergences(model.components_), shares)
-    columns["remark"] = [_remark(flag, bool(one)) for flag, one in zip(flags, common, strict=True)]
+    columns |= marks_of_topics(model, n)
     for name, by in (("words", "probability"), ("frex", "frex")):
         columns[name] = [", ".join(map(str, words)) for words in top_words_by(model, top, by)]
     return TopicFrame(columns, index=pd.RangeIndex(len(model.components_), name="topic"))
+
+
+def marks_of_topics(model: Any, n: int = 10) -> dict[str, list[str]]:
+    """The columns moved, where labels can move topics, and remark of `topic_info`; n first words are looked at."""
+    common = words_of_all(model, n)
+    flags = find_flags(divergences(model.components_), shares_of_all(model))
+    remarks = {"remark": [_remark(flag, bool(one)) for flag, one in zip(flags, common, strict=True)]}
+    stayed = model.fitted_.stayed
+    return remarks if stayed is None else {"moved": [_moved(float(likeness)) for likeness in stayed], **remarks}
+
+
+def words_of_all(model: Any, n: int = 10) -> np.ndarray:
+    """(K,) whether the n first words of a topic are hardly its own."""
+    return ownness(model.components_, shares_of_all(model), min(n, model.n_features_in_)) < OWN
 
 
 def _moved(likeness: float) -> str:

@@ -1,6 +1,12 @@
 /* The card of one topic: its words, its effect, its most typical documents, its name. */
 
 const card = { order: "relevance", lambda: 0.6 };
+/* What labels have made of a topic. */
+const MOVED = {
+  new: "New: topics of words alone, without labels, have none like it.",
+  moved: "Moved: like a topic of words alone, but labels have changed its words.",
+  "as in LDA": "As in LDA: topics of words alone, without labels, have it as well.",
+};
 
 function drawCard(place, k = app.topic) {
   const input = el("input", {
@@ -12,15 +18,19 @@ function drawCard(place, k = app.topic) {
     dir: "auto",
     onchange: (event) => setLabel(k, event.target.value),
   });
+  dropListeners((own) => own.once && !own.place.isConnected);
   const head = el("div", { class: "card-head" }, swatch(k), el("h2", {}, `${app.data.topic_noun} ${k}`), input);
   place.replaceChildren(head, ...cardFacts(k), ...cardOrders(k), cardFigure(k), ...facetLists(k), typicalDocuments(k));
 }
 
 function cardFacts(k) {
-  const { dead, twins } = app.data.topics[k];
+  const { dead, twins, common, moved } = app.data.topics[k];
   const facts = [el("p", {}, `It has ${percent(meanShares()[k])} of the words of these documents.`)];
   if (app.data.effects) facts[0].append(" ", ...(showsMatrix() ? classesSentence(k) : effectSentence(k, app.column)));
+  if (moved) facts.push(el("p", { class: "note" }, MOVED[moved]));
   if (dead) facts.push(el("p", { class: "flag" }, "This topic is hardly used: it may be left over."));
+  if (common)
+    facts.push(el("p", { class: "flag" }, "Its first words are words of all topics: it says little by itself."));
   if (twins.length) {
     const links = listed(twins.map((other) => topicLink(other, `topic ${other}`)));
     facts.push(el("p", { class: "flag" }, "Its words are nearly those of ", ...links, ": fewer topics may do."));
@@ -59,11 +69,11 @@ function effectSentence(k, c) {
 }
 
 function cardOrders(k) {
-  const redraw = () => announce("card");
-  const chosen = switcher("Order of the words", wordOrders(), card.order, (order) => {
+  const choose = (order) => {
     card.order = order;
-    redraw();
-  });
+    announce("card");
+  };
+  const chosen = switcher("Order of the words", wordOrders(), card.order, choose);
   const slider = el("input", {
     type: "range",
     min: 0,
@@ -73,13 +83,13 @@ function cardOrders(k) {
     "aria-label": "Lambda of relevance",
     oninput: (event) => {
       card.lambda = Number(event.target.value);
-      announce("card");
+      choose("relevance");
     },
   });
   const shown = el("p", { class: "note" });
   panelOnce(shown, k, () => {
-    shown.replaceChildren(orderNote());
-    slider.parentNode.hidden = card.order !== "relevance";
+    shown.replaceChildren(orderNote(), lambdaNote());
+    wordOrders().forEach(([order], i) => chosen.children[i].setAttribute("aria-pressed", String(order === card.order)));
   });
   return [
     el("div", { class: "tools" }, chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider)),
@@ -99,19 +109,19 @@ function wordOrders() {
 function orderNote() {
   return {
     probability: "Words by their probability in the topic; grey: in an average document.",
-    relevance: `λ = ${number(card.lambda, 2)}: near 1 frequent words, near 0 words of few topics. Grey: on average.`,
+    relevance: "Words by their relevance to the topic. Grey: on average.",
     frex: "Words that are both frequent in the topic and rare in others (FREX). Grey: on average.",
     deviation: "What the topic adds to (blue) or takes from (orange) the background, on the log scale.",
   }[card.order];
 }
 
+function lambdaNote() {
+  return ` λ = ${number(card.lambda, 2)} weighs relevance: near 1 frequent words lead, near 0 words of few topics.`;
+}
+
 /* A part of the card that changes with the order of its words, while the card shows this topic. */
 function panelOnce(place, k, draw) {
-  const own = { place, kinds: ["card"], draw: () => app.topic === k && draw(), stale: false };
-  for (let i = listeners.length - 1; i >= 0; i--) {
-    if (listeners[i].once && !listeners[i].place.isConnected) listeners.splice(i, 1);
-  }
-  listeners.push(Object.assign(own, { once: true }));
+  listeners.push({ place, kinds: ["card"], draw: () => app.topic === k && draw(), stale: false, once: true });
   queueMicrotask(draw);
 }
 

@@ -170,7 +170,7 @@ function route(event) {
 /* A view that is drawn anew when it is next shown. */
 function forgetView(id) {
   const section = sections.get(id);
-  for (let i = listeners.length - 1; i >= 0; i--) if (section.contains(listeners[i].place)) listeners.splice(i, 1);
+  dropListeners((own) => section.contains(own.place));
   section.replaceChildren();
 }
 

@@ -23,12 +23,16 @@ function panel(place, kinds, draw) {
   return place;
 }
 
+function dropListeners(unwanted) {
+  listeners.splice(0, Infinity, ...listeners.filter((own) => !unwanted(own)));
+}
+
 function isShown(place) {
   return place.isConnected && place.offsetParent !== null;
 }
 
 function announce(kind) {
-  for (const own of listeners) {
+  for (const own of [...listeners]) {
     if (!own.kinds.includes(kind)) continue;
     if (isShown(own.place)) redrawPanel(own);
     else own.stale = true;
