@@ -25,6 +25,7 @@ class Beta(Response):
     kind = "number"
     is_product = np.zeros(1, dtype=bool)
     n_dispersion = 1
+    ranges = ((1e-6, 1e9),)
     n_summary = 1 + N_POINTS
 
     def check(self, y):
