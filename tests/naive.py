@@ -44,12 +44,12 @@ def response_bound(counts, phi, slope, curvature, coef, is_product):
     return total
 
 
-def infer_document(words, counts, weights, alpha, passes, leaps=True):
-    """Coordinate ascent for LDA from gamma = alpha + N/K; phi belongs to the gamma before the last update.
+def infer_document(words, counts, weights, alpha, passes, leaps=True, start=None):
+    """Coordinate ascent for LDA from gamma = alpha + N/K, or `start`; phi belongs to the gamma before the last update.
 
     After every two passes from the fourth on, but the last, gamma leaps ahead.
     """
-    gamma = [alpha + np.sum(counts) / len(alpha)]
+    gamma = [alpha + np.sum(counts) / len(alpha) if start is None else start]
     for done in range(1, passes + 2):
         phi = weights[words] * np.exp(digamma(gamma[-1]))
         phi /= phi.sum(axis=1, keepdims=True)

@@ -21,6 +21,7 @@ from supertopic import (
 from supertopic.backends import make_backend
 from supertopic.datasets import simulate
 from supertopic.fitted.spec import Place
+from tests.cases import cases
 from tests.process_backend import Processes
 
 TOLERANCE, DUAL_TOLERANCE = 2e-4, 5e-3
@@ -44,6 +45,7 @@ FITS = {
     "MedLDA regression": (MedLDARegressor(3, C=2.0, max_iter=6, tol=0), "gaussian"),
     "MedLDA classes": (MedLDAClassifier(3, max_iter=3, tol=0), "softmax"),
 }
+SHORT = {"LDA, collapsed", "poisson", "softmax", "MedLDA classes"}  # a cluster is asked for the others
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def processes():
     backend.stop()
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", cases(FITS, SHORT))
 def test_three_processes_equal_threads(name, processes, monkeypatch):
     model, response = FITS[name]
     monkeypatch.setattr(

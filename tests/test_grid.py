@@ -19,6 +19,7 @@ import supertopic
 from supertopic import SVI, VB, Gibbs, load
 from supertopic.inference import task
 from supertopic.responses.base import registry
+from tests.cases import cases
 
 N_DOCUMENTS, N_WORDS, N_NEW = 36, 15, 7
 EMISSIONS, PRIORS, ALPHAS = ("dirichlet", "sage"), ("flat", "normal", "laplace"), (0.3, "symmetric", "auto")
@@ -250,9 +251,7 @@ def steps(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "name", [name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.release) for name in CELLS]
-)
+@pytest.mark.parametrize("name", cases(CELLS, IN_SHORT))
 def test_cell(name, steps, tmp_path):
     kind, y, params = CELLS[name]
     expected, model = refusal(kind, y, params), estimator(kind, params)

@@ -36,7 +36,7 @@ def test_steps_are_those_of_adam_by_the_book_whatever_the_number_of_threads():
 
 def test_topics_are_pulled_towards_their_anchor_as_by_words_of_it():
     rng = np.random.default_rng(2)
-    start, anchor = (rng.dirichlet(np.ones(200), 4).T.astype(np.float32) for _ in range(2))
+    start, anchor = (rng.dirichlet(np.ones(200), 4).T.astype(np.float32, order="C") for _ in range(2))
     gradients, rates = list(rng.normal(size=(20, 200, 4))), list(np.linspace(0.05, 0.01, 20))
     climb = Climb.of(start, anchor)
     with Threads(2) as threads:
@@ -52,7 +52,7 @@ def test_topics_are_pulled_towards_their_anchor_as_by_words_of_it():
 
 def test_without_labels_topics_end_at_their_anchor():
     rng = np.random.default_rng(3)
-    start, anchor = (rng.dirichlet(np.ones(30), 2).T.astype(np.float32) for _ in range(2))
+    start, anchor = (rng.dirichlet(np.ones(30), 2).T.astype(np.float32, order="C") for _ in range(2))
     climb = Climb.of(start, anchor)
     with Threads(1) as threads:
         topics = climb.topics(threads.ops)

@@ -15,11 +15,12 @@ from supertopic.kernels.e_step_token import infer_documents_token
 from supertopic.kernels.word_sums import add_by_word, add_shares_by_word
 from supertopic.priors.base import Rows
 from tests import naive
+from tests.cases import cases
 
 K, V = 3, 6
 RNG = np.random.default_rng(7)
 ALPHA = np.array([0.3, 0.6, 0.2], dtype=np.float32)
-WEIGHTS = RNG.dirichlet(np.ones(V), K).T.astype(np.float32)
+WEIGHTS = RNG.dirichlet(np.ones(V), K).T.astype(np.float32, order="C")
 WORDS = np.array([0, 2, 5], dtype=np.int32)
 COUNTS = np.array([1, 3, 2], dtype=np.float32)
 
@@ -127,7 +128,7 @@ def test_factors_of_shares_multiply_to_the_slow_ones(passes, alpha):
 def infer_among_many(passes, tol, gamma=None, n_topics=160, n_words=60, seed=3):
     """A document of two topics of many: gamma, the bound and passes of the kernel; what slow inference is given."""
     rng = np.random.default_rng(seed)
-    weights = rng.dirichlet(np.full(200, 0.1), n_topics).T.astype(np.float32)
+    weights = rng.dirichlet(np.full(200, 0.1), n_topics).T.astype(np.float32, order="C")
     words = np.flatnonzero(rng.multinomial(300, weights[:, :2].mean(axis=1) / weights[:, :2].mean(axis=1).sum()))
     words = words[:n_words].astype(np.int32)
     counts, alpha = rng.integers(1, 5, len(words)).astype(np.float32), np.full(n_topics, 0.1, np.float32)
@@ -143,7 +144,9 @@ def infer_among_many(passes, tol, gamma=None, n_topics=160, n_words=60, seed=3):
 
 def passes_without_leaps(given):
     """How many passes it takes to come within 1e-5 of where they end."""
-    ways = [naive.infer_document(*given, n, leaps=False)[0] for n in range(400)]
+    ways = [naive.infer_document(*given, 0, leaps=False)[0]]
+    for _ in range(399):
+        ways.append(naive.infer_document(*given, 0, leaps=False, start=ways[-1])[0])
     return next(n for n, gamma in enumerate(ways) if abs(gamma - ways[-1]).mean() < 1e-5)
 
 
@@ -171,7 +174,7 @@ def test_a_leap_goes_where_passes_lead_and_leaves_a_tenth():
     np.testing.assert_allclose(steps[2], [0.5 + 0.1 * (1.0 - 0.5), 17.0, 17.0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("n_topics", [40, 160])
+@pytest.mark.parametrize("n_topics", cases([40, 160], [40]))
 def test_leaps_end_at_optima_that_are_as_good(n_topics):
     """A document's bound has several optima. Leaps end at a better one as often as at a worse one."""
     gains = []

@@ -21,7 +21,7 @@ def _data():
     dense[3] = 0.0  # an empty document
     counts = sp.csr_matrix(dense)
     counts.data[2] = 0.0  # a word that is dropped
-    topics = rng.dirichlet(np.full(N_WORDS, 0.3), N_TOPICS).T.astype(np.float32) + np.float32(1e-4)
+    topics = rng.dirichlet(np.full(N_WORDS, 0.3), N_TOPICS).T.astype(np.float32, order="C") + np.float32(1e-4)
     alpha = np.array([[0.5, 0.2, 0.8, 0.4], [2.0, 0.1, 0.3, 1.5]], dtype=np.float32)[[0, 1, 1, 0, 0, 1]]
     return counts, topics / topics.sum(axis=0), alpha, rng.normal(size=(6, N_TOPICS)).astype(np.float32)
 
@@ -77,7 +77,7 @@ def test_shares_are_the_fixed_point_and_the_mode(data):
 
 def test_leaps_save_half_of_the_passes():
     rng = np.random.default_rng(4)
-    topics = rng.dirichlet(np.full(60, 0.3), 12).T.astype(np.float32) + np.float32(1e-4)
+    topics = rng.dirichlet(np.full(60, 0.3), 12).T.astype(np.float32, order="C") + np.float32(1e-4)
     alpha = np.full(12, 0.1, dtype=np.float32)
     counts = sp.csr_matrix(rng.poisson(0.7, (30, 60)).astype(np.float32))
     theta, _, _, passes = settle(counts, topics, alpha, 1000, 1e-4)
@@ -95,7 +95,7 @@ def test_of_many_topics_those_that_move_save_passes(monkeypatch):
     """600 topics; a document has words of two. The shares are those of EM, found in fewer passes."""
     rng = np.random.default_rng(5)
     topics = rng.dirichlet(np.full(400, 0.05), 600).T + 1e-5
-    topics = (topics / topics.sum(axis=0)).astype(np.float32)
+    topics = (topics / topics.sum(axis=0)).astype(np.float32, order="C")
     shares = np.zeros((8, 600))
     for row in shares:
         row[rng.choice(600, 2, replace=False)] = rng.dirichlet(np.full(2, 2.0))

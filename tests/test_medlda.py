@@ -80,7 +80,7 @@ def test_e_step_maximises_the_lagrangian(name):
     if name == "slda":
         root = rng.normal(size=(1, 4, 4))
         cov = (0.1 * root @ root.transpose(0, 2, 1)).astype(np.float32)
-    weights = rng.dirichlet(np.ones(4), size=4).T.astype(np.float32)
+    weights = rng.dirichlet(np.ones(4), size=4).T.astype(np.float32, order="C")
     coef = 2 * rng.normal(size=(n_columns, 4)).astype(np.float32)
     state = State.first(model, weights, alpha=np.full(4, 0.3), coef=coef, coef_cov=cov, dispersion=dispersion)
     duals = model.coef_step.document_terms(3, n_columns)

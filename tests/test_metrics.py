@@ -13,7 +13,7 @@ from supertopic.metrics.coherence import count_documents
 from tests import naive_metrics as naive
 
 RNG = np.random.default_rng(7)
-WORD_TOPIC = RNG.dirichlet(np.full(4, 0.5), 3).T.astype(np.float32)
+WORD_TOPIC = RNG.dirichlet(np.full(4, 0.5), 3).T.astype(np.float32, order="C")
 ALPHA = np.array([0.3, 0.5, 0.2])
 
 

@@ -69,7 +69,7 @@ def test_a_step_infers_each_document_by_its_own_row(weight, collapsed, per_token
     same = {"rtol": 2e-3} if per_token else {"rtol": 0.0}
     rng = np.random.default_rng(1)
     rows = Rows(rng.uniform(0.1, 2.0, (3, N_TOPICS)), rng.integers(0, 3, 60).astype(np.int32))
-    weights = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32)
+    weights = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32, order="C")
     batch, how = documents_of(rows, weight), {"collapsed": collapsed, "per_token": per_token}
     with Threads(2) as backend:
         both, found = step(batch, FixedRows(rows.alpha[0]), weights, **how, backend=backend)

@@ -74,6 +74,7 @@ def test_the_truth_ranks_evenly_among_the_draws(cell):
 
 
 @pytest.mark.slow
+@pytest.mark.release  # `test_supervised_gibbs` holds their joint distribution
 @pytest.mark.parametrize("options", SPARSE)
 @pytest.mark.parametrize("name", ["gaussian", "probit"])
 def test_the_truth_ranks_evenly_in_sparse_models(name, options):

@@ -16,6 +16,7 @@ from supertopic.inference.gibbs.supervised import SamplerOptions, prior_precisio
 from supertopic.kernels import gibbs_layout, gibbs_likelihood
 from supertopic.responses import base
 from tests import naive_supervised as naive
+from tests.cases import cases
 from tests.joint import ALPHA, BETA, NAMES, joint_test, rank_test, sampler_of
 
 TINY = np.array([[1, 2, 0], [1, 0, 1]])
@@ -32,9 +33,7 @@ def test_topics_under_a_collapsed_probit_follow_the_enumerated_posterior():
 
 
 @pytest.mark.parametrize("weight", [pytest.param(1.0, marks=pytest.mark.release), 2.5])
-@pytest.mark.parametrize(
-    "name", [*SHORT, *(pytest.param(name, marks=pytest.mark.release) for name in NAMES if name not in SHORT)]
-)
+@pytest.mark.parametrize("name", cases(NAMES, SHORT))
 def test_topics_follow_the_enumerated_posterior(name, weight):
     """Topics given coefficients: p(z | w, y), with the augmentation variables integrated out."""
     follow_enumerated(name, weight)
@@ -157,7 +156,7 @@ def replicates(request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", cases(NAMES, SHORT))  # `test_samplers` has all, under other priors
 def test_sweeps_keep_the_joint_distribution(name, replicates, monkeypatch):
     monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
     scale = {"logit": 4.0, "softmax": 3.0}.get(name, 1.0)  # s has to be large for the tilt of a Pólya-Gamma to matter
@@ -166,6 +165,7 @@ def test_sweeps_keep_the_joint_distribution(name, replicates, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.release  # `test_samplers` has it with fewer replicates
 @pytest.mark.parametrize("name", ["gaussian", "probit", "poisson"])
 def test_sweeps_keep_the_joint_distribution_under_a_laplace_prior_and_covariates(name, replicates, monkeypatch):
     monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
@@ -174,7 +174,7 @@ def test_sweeps_keep_the_joint_distribution_under_a_laplace_prior_and_covariates
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gaussian", "probit"])
+@pytest.mark.parametrize("name", cases(["gaussian", "probit"], ["probit"]))
 def test_sweeps_of_sparse_models_keep_the_joint_distribution(name, replicates):
     """SSTM: the probit's latent integrated out of the topics' draws, the scale of the Laplace prior drawn."""
     options = SamplerOptions(integrate_latents=True, learn_scale=True)
@@ -183,7 +183,7 @@ def test_sweeps_of_sparse_models_keep_the_joint_distribution(name, replicates):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gaussian", "probit", "poisson"])
+@pytest.mark.parametrize("name", cases(["gaussian", "probit", "poisson"], ["probit", "poisson"]))
 def test_sweeps_within_a_budget_keep_the_joint_distribution(name, replicates, monkeypatch):
     """The active set is drawn, too, and its distribution has to stay the same."""
     monkeypatch.setattr(base, "LOG_SPREAD", 0.5)
@@ -193,7 +193,7 @@ def test_sweeps_within_a_budget_keep_the_joint_distribution(name, replicates, mo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gaussian", "probit"])
+@pytest.mark.parametrize("name", cases(["gaussian", "probit"], ["gaussian"]))
 def test_sweeps_with_a_spike_keep_the_joint_distribution(name, replicates):
     """Each topic is in the active set or not, by a probability that is drawn."""
     options = SamplerOptions(integrate_latents=True, learn_scale=True, spike=True)
