@@ -30,9 +30,9 @@ def topics(
     fitted = load_model(model)
     if not (as_json or as_csv):
         show(topics_table(fitted, words))
-        if marks := marks_text(fitted):
+        if said := marks_text(fitted):
             say()
-            prose(marks)
+            prose(said)
         for more in (covariates_table(fitted), parts_table(fitted, words)):
             if more is not None:
                 say()
