@@ -1,11 +1,13 @@
 """The view of groups: differences from the mean with numbers and n, values as they are, times, intervals."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from supertopic import LDA
 from tests.page_models import fitted, reviews
 
 
@@ -93,3 +95,29 @@ def test_groups_are_values_times_or_tenths_and_no_identifiers(grouped, watched):
     assert names["stars"] == ["1", "2", "3", "4"]
     assert names["seen"] == ["2020", "2021", "2022"]
     assert len(names["length"]) == 10 and names["length"][0] == "0.5 to 1.41"
+
+
+def test_documents_that_belong_together_count_as_one(watched, tmp_path):
+    """The errors of means and of their differences are those of sums over authors, by hand."""
+    frame = reviews(60)
+    texts, author, side = frame["text"].tolist(), np.arange(60) // 4, np.where(np.arange(60) % 4, "b", "a")
+    model = LDA(3, max_iter=3).fit(texts, groups=author)
+    model.report(tmp_path / "r.html", texts, metadata={"side": side})
+    page = watched.open(tmp_path / "r.html", "groups?by=m0")
+    shares = np.reshape(page.evaluate("Array.from(supertopic.data.arrays.shares.data)"), (60, -1)) / 65535
+    part = {}
+    for name in "ab":
+        own = np.where((side == name)[:, None], shares - shares[side == name].mean(axis=0), 0.0) / (side == name).sum()
+        part[name] = np.sqrt(15 / 14) * np.add.reduceat(own, np.arange(0, 60, 4))
+    rows = saved(page, "topic_by_group")[1:]
+    assert "each of the 15 groups" in page.inner_text("[data-figure=topic_by_group]")
+    for name, low, high in ((row[0], float(row[3]), float(row[4])) for row in rows):
+        errors = np.sqrt((part[name] ** 2).sum(axis=0))
+        assert min(abs((high - low) / 2 / 1.6448536 - errors)) < 1e-6
+    error = np.sqrt(((part["b"] - part["a"]) ** 2).sum(axis=0))
+    for topic, _, _, low, high in saved(page, "contrast")[1:]:
+        assert (float(high) - float(low)) / 2 == pytest.approx(1.6448536 * error[int(topic)], rel=1e-5)
+    model.fitted_ = replace(model.fitted_, training=None, notes={**model.fitted_.notes, "n_groups": 15})
+    model.report(tmp_path / "alone.html", texts, metadata={"side": side})
+    page = watched.open(tmp_path / "alone.html", "groups?by=m0")
+    assert "though the fit knew 15 groups" in page.inner_text("[data-figure=contrast]")

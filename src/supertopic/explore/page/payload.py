@@ -75,6 +75,7 @@ def collect(
     payload.facts["found"] = {"sentences": found.sentences, "hardly": found.hardly}
     _add_documents(payload, corpus, shares, given_texts, labels, columns, outcomes.found)
     _add_checks(payload, estimator, corpus, shares)
+    _add_groups(payload, estimator.fitted_, len(corpus))
     return payload
 
 
@@ -257,6 +258,17 @@ def _add_documents(
         payload.arrays[f"metadata_{place}"] = np.asarray(column["values"], dtype=np.float64)
     payload.arrays["shares"] = np.rint(np.clip(shares, 0.0, 1.0) * 65535).astype(np.uint16)
     payload.arrays |= pack_counts(corpus.counts, wrong, shares)
+
+
+def _add_groups(payload: Payload, fitted: Fitted, n_documents: int) -> None:
+    """Which documents belong together, where they are those of the fit and it has been told."""
+    own = fitted.training
+    groups = None if own is None else own.groups
+    known = groups is not None and payload.facts["checks"]["training"] and len(groups.values) == n_documents
+    if groups is not None and known:
+        payload.arrays["together"] = groups.values.astype(np.uint32)
+    n = len(groups.levels) if groups is not None else fitted.notes.get("n_groups", 0)
+    payload.facts["documents"] |= {"together": known, "n_together": int(n)}
 
 
 def _add_checks(payload: Payload, estimator: TopicEstimator, corpus: Corpus, shares: np.ndarray) -> None:

@@ -89,33 +89,78 @@ function binned(values) {
   return { names, codes, at };
 }
 
-/* {counts (G), means (G × K), errors (G × K), overall (K)}: mean shares, and how sure they are. */
+/* {counts (G), means (G × K), errors (G × K), overall (K), differs}: mean shares, and how sure they are. */
 function groupMeans({ names, codes }) {
   const { data, shape } = app.data.arrays.shares;
   const K = shape[1];
   const [counts, overall] = [new Float64Array(names.length), new Float64Array(K)];
-  const [means, errors] = [names.map(() => new Float64Array(K)), names.map(() => new Float64Array(K))];
+  const means = names.map(() => new Float64Array(K));
   for (let d = 0; d < shape[0]; d++) {
     if (Number.isNaN(codes[d])) continue;
     counts[codes[d]] += 1;
-    const [sum, squares] = [means[codes[d]], errors[codes[d]]];
+    const sum = means[codes[d]];
     for (let k = 0, i = d * K; k < K; k++, i++) {
-      const share = data[i] / 65535;
-      sum[k] += share;
-      squares[k] += share * share;
-      overall[k] += share;
+      sum[k] += data[i] / 65535;
+      overall[k] += data[i] / 65535;
     }
   }
   const all = counts.reduce((sum, n) => sum + n, 0);
   overall.forEach((sum, k) => (overall[k] = sum / all));
-  means.forEach((sum, g) => {
-    const n = counts[g];
-    for (let k = 0; k < K; k++) {
-      sum[k] = n ? sum[k] / n : NaN;
-      errors[g][k] = n > 1 ? Math.sqrt(Math.max(errors[g][k] / n - sum[k] ** 2, 0) / (n - 1)) : NaN;
-    }
+  means.forEach((sum, g) => sum.forEach((value, k) => (sum[k] = counts[g] ? value / counts[g] : NaN)));
+  const sure = (signs) => errorsOfMeans(codes, { counts, means }, signs);
+  const errors = names.map((_, g) => sure(new Map([[g, 1]])));
+  const differs = (a, b) =>
+    sure(
+      a === b
+        ? new Map()
+        : new Map([
+            [a, -1],
+            [b, 1],
+          ]),
+    );
+  return { counts, means, errors, overall, differs };
+}
+
+/* What intervals take for independent. */
+function whoseErrors() {
+  const { together, n_together: n } = app.data.documents;
+  if (together) return `They count the documents of each of the ${whole(n)} groups of the fit as one.`;
+  return n ? `They take documents as independent, though the fit knew ${whole(n)} groups: they promise too much.` : "";
+}
+
+/* Rows of documents, those that belong together side by side, and whom each belongs to: to itself where nobody said. */
+function togetherness() {
+  if (!app.together) {
+    const given = app.data.arrays.together;
+    const whose = given ? given.data : Uint32Array.from({ length: nDocuments() }, (_, d) => d);
+    const rows = Uint32Array.from(whose.keys());
+    app.together = { rows: given ? rows.sort((a, b) => whose[a] - whose[b]) : rows, whose };
+  }
+  return app.together;
+}
+
+/* The errors (K) of the sum of signs (by group) times means; documents that belong together count as one (CR1). */
+function errorsOfMeans(codes, { counts, means }, signs) {
+  const { data, shape } = app.data.arrays.shares;
+  const K = shape[1];
+  const { rows, whose } = togetherness();
+  const own = rows.filter((d) => signs.has(codes[d]));
+  const seen = new Map([...signs.keys()].map((g) => [g, new Set()]));
+  for (const d of own) seen.get(codes[d]).add(whose[d]);
+  const weight = new Map();
+  for (const [g, sign] of signs) {
+    const n = seen.get(g).size;
+    weight.set(g, n > 1 ? (sign / counts[g]) * Math.sqrt(n / (n - 1)) : NaN);
+  }
+  const [sum, squares] = [new Float64Array(K), new Float64Array(K)];
+  own.forEach((d, place) => {
+    const [w, centre] = [weight.get(codes[d]), means[codes[d]]];
+    for (let k = 0; k < K; k++) sum[k] += w * (data[d * K + k] / 65535 - centre[k]);
+    if (place + 1 < own.length && whose[own[place + 1]] === whose[d]) return;
+    for (let k = 0; k < K; k++) squares[k] += sum[k] * sum[k];
+    sum.fill(0);
   });
-  return { counts, means, errors, overall };
+  return squares.map((value) => Math.sqrt(value));
 }
 
 function drawGrouped(place) {
@@ -256,7 +301,7 @@ function topicByGroup({ names, at, time }, { counts, means, errors }) {
     ...names.map((name, g) => [name, counts[g], found[g].value, found[g].low, found[g].high]),
   ];
   const title = `Share of ${cut(topicName(k), 50)}`;
-  const note = "Mean share of the documents of each group, with a 90 % interval.";
+  const note = `Mean share of the documents of each group, with a 90 % interval. ${whoseErrors()}`;
   const dots = (width) =>
     intervals(
       width,
@@ -287,7 +332,7 @@ function interval(value, error, lowest = -Infinity) {
 }
 
 /* Two groups against each other: dots with intervals, grey where zero is inside. */
-function contrastFigure({ names }, { counts, means, errors }) {
+function contrastFigure({ names }, { counts, means, differs }) {
   const large = names.map((_, g) => g).filter((g) => counts[g] >= FEW_DOCUMENTS);
   const last = large[large.length - 1] ?? names.length - 1;
   const [a, b] = [groups.first < 0 ? (large[0] ?? 0) : groups.first, Math.min(groups.second, names.length)].map((g) =>
@@ -301,8 +346,9 @@ function contrastFigure({ names }, { counts, means, errors }) {
     };
     return field(title, chooser(options, value, choose));
   };
+  const errors = differs(a, b);
   const items = Array.from(means[a], (share, k) => {
-    const found = interval(means[b][k] - share, Math.hypot(errors[a][k], errors[b][k]));
+    const found = interval(means[b][k] - share, errors[k]);
     const color = found.low > 0 ? paint("up") : found.high < 0 ? paint("down") : paint("zero");
     return { k, name: `${k}  ${topicName(k)}`, ...found, color };
   }).filter(({ value }) => !Number.isNaN(value));
@@ -313,7 +359,8 @@ function contrastFigure({ names }, { counts, means, errors }) {
   const made = figure(
     "contrast",
     "Two groups compared",
-    "Differences of mean shares, 90 % intervals. Blue: more in the second group. Orange: in the first. Grey: unclear.",
+    "Differences of mean shares, 90 % intervals. Blue: more in the second group. Orange: in the first. Grey: unclear. " +
+      whoseErrors(),
     (width) => intervals(width, shown, { form: points, ticks: (v) => oneDecimal(100 * v), high: 0, low: 0 }),
     () => [
       ["topic", "label", "difference", "low_90", "high_90"],
