@@ -127,10 +127,26 @@ def test_the_quick_pattern_finds_what_that_of_unicode_finds():
 def test_texts_without_spaces_are_cut_and_it_is_said():
     with pytest.warns(UserWarning, match=r"no spaces between words \(Chinese\): .*tokenizer='jieba' finds words"):
         vectorizer = Vectorizer().fit(HOTELS)
-    assert vectorizer.language_ == "zh" and vectorizer.transform(HOTELS).sum() / len(HOTELS) > 8
+    assert vectorizer.language_ == "zh" and {"房间", "价格", "早餐"} <= set(vectorizer.vocabulary_)
     with pytest.warns(UserWarning, match="no spaces"):
+        assert Vectorizer(stop_words=None).fit_transform(HOTELS).sum() / len(HOTELS) > 8  # every two neighbours
         stream = Vectorizer().fit_stream([HOTELS])
     assert stream.vocabulary_ == vectorizer.vocabulary_
+
+
+def test_pieces_of_words_are_left_out():
+    """Two neighbouring characters are no word where chance explains them, or as a rule one of a better word."""
+    rng, words = random.Random(0), ["服务员", "房间", "早餐", "位置", "价格", "不错", "电视", "服务", "人员", "态度"]
+    texts = ["的".join(rng.choices(words, k=12)) for _ in range(100)]
+    vectorizer = quiet(max_df=1.0)
+    with pytest.warns(UserWarning, match="two neighbouring characters"):
+        counts = vectorizer.fit_transform(texts)
+    assert set(vectorizer.vocabulary_) == {*words[1:]}  # and neither 务员 nor 的早
+    assert {"务员", "的早"} <= vectorizer.stop_words_ and not vectorizer.unknown_words(texts[0])
+    again = Vectorizer.from_dict(json.loads(json.dumps(vectorizer.to_dict())))
+    np.testing.assert_array_equal(again.transform(texts).toarray(), counts.toarray())
+    with pytest.warns(UserWarning, match="no spaces"):
+        assert vectorizer.fit_stream([texts[:50], texts[50:]]).vocabulary_ == again.vocabulary_
 
 
 def test_jieba_finds_words():
@@ -141,14 +157,16 @@ def test_jieba_finds_words():
     assert vectorizer.located(HOTELS[0])[:3] == [("这家", 0, 2), ("餐厅", 2, 4), ("服务", 5, 7)]
 
 
-@pytest.mark.filterwarnings("ignore:Documents without a word")
-def test_chinese_hotels_have_topics_of_words(data_dir):
+@pytest.mark.filterwarnings("ignore:Documents without a word", "ignore:The texts have no spaces")
+@pytest.mark.parametrize("tokenizer", ["jieba", "unicode"])
+def test_chinese_hotels_have_topics_of_words(data_dir, tokenizer):
     pytest.importorskip("jieba")
     texts = pd.read_parquet(data_dir / "chinese_hotels" / "data.parquet").text[:1500]
-    model = LDA(5, max_iter=10, vectorizer=Vectorizer(tokenizer="jieba")).fit(texts)
+    model = LDA(5, max_iter=10, vectorizer=Vectorizer(tokenizer=tokenizer)).fit(texts)
     words = set(model.top_words(10).word)
     assert {"服务", "早餐"} <= words
-    assert not words & set("的了是在我也就都很") and max(map(len, words)) <= 4
+    assert not any(set(word) & set("的了") for word in words)
+    assert not words & {"务员", "也就", "都", "很"} and max(map(len, words)) <= 4
 
 
 @pytest.mark.filterwarnings("ignore:Documents without a word")

@@ -20,6 +20,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from supertopic.documents.cohesion import fragments, with_triples
 from supertopic.documents.corpus import WORDS, as_texts
 from supertopic.documents.languages import NAMES, spaceless_script, stemmer
 from supertopic.documents.phrases import Phrases, choose_pairs, counts_outside, threshold_of, with_pairs
@@ -63,9 +64,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         any letter; a pattern that takes too long on a text is refused.
     tokenizer : "unicode", "jieba", "icu", "icu:th", "spacy:de" or "package.module:function"
         What finds words. "unicode": those of `token_pattern`; where a script has no spaces between words, as Chinese,
-        every two neighbouring characters are taken for a word, and a warning says so. "jieba" finds words of Chinese
-        texts, "icu" those of Thai and others, "spacy:de" those of a language or pipeline of spaCy; these are packages
-        to be installed. A function of one's own takes a text and returns a list of words.
+        two neighbouring characters are taken for a word, and a warning says so; with `stop_words="auto"` only if they
+        stand together more often than chance explains. "jieba" finds words of Chinese texts, "icu" those of Thai and
+        others, "spacy:de" those of a language or pipeline of spaCy; these are packages to be installed. A function of
+        one's own takes a text and returns a list of words.
     stem : bool or str
         Whether words are cut to their stems, by `snowballstemmer`: of the language that the texts are in, or of the one
         that is named. Stop words are left out before.
@@ -88,7 +90,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     phrases_ : frozenset of str
         The phrases among the words.
     stop_words_ : frozenset of str
-        The words that were left out; empty where "auto" saw no language.
+        The words that were left out; empty where "auto" saw no language. Pairs of Chinese characters that are no words
+        are among them.
     n_documents_ : int
         Number of documents that the vocabulary was chosen from.
     n_pruned_ : int
@@ -340,16 +343,20 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.language_ = guess_language(texts, self.splitting().words())
         if isinstance(self.stop_words, str) and self.stop_words == "auto":
             self.stop_words_ = usual_stop_words(self.language_)
-        own = self.tokenizer == "unicode" and self.token_pattern == TOKEN_PATTERN
-        if own and (code := spaceless_script(texts[:: max(len(texts) // 200, 1)])) is not None:
+            self._in_pairs = self._own and self.language_ in ("zh", "ja") and tuple(self.ngram_range) == (1, 1)
+        if self._own and (code := spaceless_script(texts[:: max(len(texts) // 200, 1)])) is not None:
             language = NAMES.get(code, "this script")
             better = "jieba" if code == "zh" else f"icu:{code}"
             warnings.warn(
-                f"The texts have no spaces between words ({language}): every two neighbouring characters are taken for "
-                f"a word; tokenizer={better!r} finds words.",
+                f"The texts have no spaces between words ({language}): two neighbouring characters are taken for a "
+                f"word; tokenizer={better!r} finds words.",
                 UserWarning,
                 stacklevel=4,
             )
+
+    @property
+    def _own(self) -> bool:
+        return self.tokenizer == "unicode" and self.token_pattern == TOKEN_PATTERN
 
     def _finder_name(self) -> str:
         by_pattern = self.tokenizer == "unicode"
@@ -365,6 +372,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _candidates(self) -> Callable[[str], list[str]]:
         """The function that gives all terms that may enter the vocabulary."""
+        if self._in_pairs:  # words are told from pieces of them by all that is there, stop words too
+            return with_triples(self.splitting().words())
         sequence = self.splitting().sequence()
         return (lambda text: with_pairs(sequence(text))) if self.phrases else self._tokenizer()
 
@@ -388,6 +397,10 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             names = choose_pairs(terms, tf, df, low, threshold)
             tf = counts_outside(terms, tf, names)
         possible = tf > 0
+        if self._in_pairs:
+            pieces, triples = fragments(terms, tf, self.stop_words_)
+            possible &= ~(pieces | triples | np.array([term in self.stop_words_ for term in terms], dtype=bool))
+            self.stop_words_ |= frozenset(terms[pieces & (df >= low)])
         if not np.any(possible & (df >= low) & (df <= high)):
             low = 1 if self.min_df == "auto" else low
             high = n_documents if self.max_df == "auto" else high
@@ -446,7 +459,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 )
         check_tokenizer(self.tokenizer, of_file=of_file)
         make_tokenizer(self.tokenizer, self.token_pattern)
-        self.stop_words_, self.language_ = stop_words_of(self.stop_words), None
+        self.stop_words_, self.language_, self._in_pairs = stop_words_of(self.stop_words), None, False
         if not isinstance(self.stem, bool):
             stemmer(self.stem)
 
