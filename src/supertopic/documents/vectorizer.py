@@ -32,6 +32,8 @@ from supertopic.documents.word_patterns import TOKEN_PATTERN
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
 
+_MORE = (400, 800, 1600)  # documents from which a word must occur in one more; a step for each doubling is small
+
 
 class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Convert strings to counts n[d, v], with defaults for corpora from three documents to millions.
@@ -47,8 +49,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         keeps all words.
     min_df : "auto", int or float
         Smallest number (or share) of documents that a word must occur in. "auto" is 1 below 50 documents, 2 below
-        1,000 and 5 otherwise: a word that occurs in one document does not inform a topic, but a small corpus has few
-        other words.
+        400, 3 below 800, 4 below 1,600 and 5 otherwise: a word that occurs in one document does not inform a topic,
+        but a small corpus has few other words.
     max_df : "auto", int or float
         Largest number (or share) of documents that a word may occur in. "auto" is all documents below 50 documents
         and half of them otherwise, since very frequent words do not distinguish topics. The automatic limits are
@@ -389,7 +391,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 f"The {n_documents} documents hold no word: {self._finder_name()} found none"
                 + (" that is no stop word; stop_words=None keeps all words." if self.stop_words_ else ".")
             )
-        low = _limit("min_df", self.min_df, n_documents, 1 if n_documents < 50 else 2 if n_documents < 1000 else 5)
+        least = 1 if n_documents < 50 else 2 + sum(n_documents >= n for n in _MORE)
+        low = _limit("min_df", self.min_df, n_documents, least)
         high = _limit("max_df", self.max_df, n_documents, 1.0 if n_documents < 50 else 0.5)
         terms = np.array(list(table.ids), dtype=object)
         names: dict[int, str] = {}
