@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from supertopic import LDA, SAGETopics, SLDARegressor
+from supertopic import LDA, SAGETopics, SLDARegressor, Vectorizer
 
 FIRST = [f"red blue green w{i % 5}" for i in range(80)] + [f"cat dog bird v{i % 5}" for i in range(80)]
 LATER = [f"cat dog wolf v{i % 3}" for i in range(70)] + [f"red blue pink w{i % 3}" for i in range(70)]
@@ -49,3 +49,42 @@ def test_deviations_begin_anew_and_say_so():
     model = SAGETopics(2, max_iter=3, random_state=0, warm_start=True).fit(FIRST)
     with pytest.warns(UserWarning, match="the words are others, so that SAGETopics begins anew"):
         model.fit(LATER)
+
+
+@pytest.mark.parametrize("make", [lambda: LDA(2, inference="svi"), lambda: SLDARegressor(2, response="gaussian")])
+def test_batches_learn_words_and_keep_topics(make):
+    """The words of three batches; those of the second that are new are learned where they belong."""
+    model, given = make().set_params(random_state=0), {"y": np.repeat([0.0, 1.0], 80)}
+    for _ in range(12):
+        model.partial_fit(FIRST, **given)
+    before = [topic_of(model, word) for word in ("red", "cat")]
+    assert before[0] != before[1]
+    for _ in range(12):
+        model.partial_fit(LATER, np.repeat([1.0, 0.0], 70))
+    known = list(model.feature_names_in_)
+    assert [topic_of(model, word) for word in ("red", "cat")] == before
+    assert [topic_of(model, word) for word in ("pink", "wolf")] == before
+    assert "green" in known and known == list(model.vectorizer_.vocabulary_) and model.n_features_in_ == len(known)
+    assert model.transform(["pink pink pink"])[0].argmax() == before[0]
+
+
+def test_words_of_a_few_texts_and_of_a_full_vocabulary_are_not_learned():
+    seen = Vectorizer(max_features=9).fit(FIRST)
+    assert seen.grown(["rare bird"] + ["new bird"] * 2 + ["red"] * 5).vocabulary_ == seen.vocabulary_  # nine are known
+    more = Vectorizer().fit(FIRST).grown(["rare bird"] + ["new bird"] * 2 + ["red"] * 5)
+    assert list(more.vocabulary_)[-1] == "new" and "rare" not in more.vocabulary_ and more.n_documents_ == 168
+    given = Vectorizer(vocabulary=["red", "cat"]).fit(FIRST)
+    assert given.grown(["new bird"] * 5) is given
+
+
+def test_a_failed_batch_leaves_the_vocabulary():
+    model = SLDARegressor(2, response="gaussian").partial_fit(FIRST, np.repeat([0.0, 1.0], 80))
+    with pytest.raises(ValueError, match="y"):
+        model.partial_fit(LATER, [1.0])
+    assert "wolf" not in model.vectorizer_.vocabulary_ and len(model.predict(LATER)) == 140
+
+
+def test_deviations_learn_no_words_and_say_so():
+    model = SAGETopics(2, inference="svi").partial_fit(FIRST)
+    with pytest.warns(UserWarning, match="topics of SAGETopics learn no new words, such as 'pink', 'wolf'"):
+        model.partial_fit(LATER)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from itertools import repeat
 from numbers import Integral, Real
 from typing import Any
@@ -84,7 +85,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     Attributes
     ----------
     vocabulary_ : dict of str to int
-        Column of each word, in alphabetical order, or that of `vocabulary`.
+        Column of each word, in alphabetical order, or that of `vocabulary`; words that were learned later are behind.
     ignored_ : frozenset of str
         Words removed by `max_df`; they are not counted as unknown.
     language_ : str or None
@@ -229,6 +230,42 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 stacklevel=2,
             )
         return self
+
+    def grown(self, X: object) -> Vectorizer:
+        """The same with words of more texts behind those that it knows; itself where there are none to learn.
+
+        A new word is learned from `min_df` documents, and two at least; "auto" is 5 % of the texts, 2 to 5 of them.
+        None are learned where a `vocabulary` was given, or beyond `max_features`.
+
+        Parameters
+        ----------
+        X : list, Series or column of str
+            The texts.
+
+        Returns
+        -------
+        Vectorizer
+            With a longer `vocabulary_`.
+        """
+        check_is_fitted(self, "vocabulary_")
+        if self.vocabulary is not None:
+            return self
+        table, texts = TermTable(limit=None), as_texts(X)[0]
+        for _ in table.add(texts, self._tokenizer()):
+            pass
+        n_documents, df = len(texts), table.df[: len(table)]
+        low = max(_limit("min_df", self.min_df, n_documents, min(max(n_documents // 20, 2), 5)), 2.0)
+        high = _limit("max_df", self.max_df, n_documents, 1.0 if n_documents < 50 else 0.5)
+        terms = np.array(list(table.ids), dtype=object)
+        enough = (df >= low) & (df <= high)
+        enough &= np.fromiter((term not in self._lookup for term in terms), dtype=bool, count=len(terms))
+        new = sorted(terms[enough], key=lambda term: (-df[table.ids[term]], term))
+        new = sorted(new if self.max_features is None else new[: max(self.max_features - len(self.vocabulary_), 0)])
+        if not new:
+            return self
+        found = copy(self)
+        found._set_vocabulary([*self.vocabulary_, *new], self.ignored_, self.n_documents_ + n_documents, self.n_pruned_)
+        return found
 
     def transform(self, X: object) -> sp.csr_matrix:
         """Return the counts of the known words.

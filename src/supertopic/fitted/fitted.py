@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from supertopic.backends.base import Backend
-from supertopic.documents.corpus import Corpus, as_corpus, require_vocabulary
+from supertopic.documents.columns import listed
+from supertopic.documents.corpus import Corpus, as_corpus, holds_text, require_vocabulary
 from supertopic.documents.known import Known
 from supertopic.fitted.seen import Seen
 from supertopic.fitted.spec import Place, Spec
@@ -295,7 +297,22 @@ class Fitted:
         column = {word: place for place, word in enumerate(own)}
         places = np.array([column.get(word, -1) for word in new], dtype=np.intp)
         rows = np.where((places >= 0)[:, None], topics[places], topics.min(axis=0))
-        return replace(self, vocabulary=vocabulary, state=replace(self.state, word_topic=rows))
+        climb = None if self.climb is None else self.climb.over(places)
+        return replace(self, vocabulary=vocabulary, state=replace(self.state, word_topic=rows), climb=climb)
+
+    def learning(self, X: object) -> Fitted:
+        """The same over the words of a further batch as well, where these are texts of which words may be learned."""
+        vectorizer = self.vocabulary.vectorizer
+        if not hasattr(vectorizer, "grown") or isinstance(X, Corpus) or not holds_text(X):
+            return self
+        larger = vectorizer.grown(X)
+        names = larger.get_feature_names_out()
+        found = self.over(Vocabulary(len(names), names, larger))
+        if found is not None:
+            return found
+        new = listed(map(str, names[self.vocabulary.n_words :]))
+        warnings.warn(f"partial_fit: the topics of {self.spec.name} learn no new words, such as {new}", stacklevel=4)
+        return self
 
     def can_start(self, spec: Spec, n_words: int) -> bool:
         """Whether a fit of another Spec can go on from here."""

@@ -205,11 +205,10 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
     def partial_fit(
         self, X: object, y: object = None, *, metadata: object = None, groups: object = None, times: object = None
     ) -> Self:
-        """One stochastic step on a batch of documents; the first batch decides the vocabulary."""
-        corpus, vocabulary = self._read_batch(X)
+        """One stochastic step on a batch of documents. Words that several texts of a later batch have are learned."""
+        corpus, vocabulary, before = self._read_batch(X)
         beside = {"metadata": metadata, "groups": groups, "times": times}
         known = Known.of(len(corpus), **beside)
-        before = getattr(self, "fitted_", None)
         if before is not None and (same := warned_unknown(before, corpus)) is not None:
             self.fitted_ = same
             return self
@@ -218,7 +217,7 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
             schema = self._with_seeds(self._with_prior(Schema(), [known]), corpus, vocabulary)
         else:
             schema = before.spec.schema
-        return self._step(self._spec(schema), Training.unlabelled(corpus, known), vocabulary)
+        return self._step(self._spec(schema), Training.unlabelled(corpus, known), vocabulary, before)
 
     def _with_prior(self, schema: Schema, known: Iterable[Known]) -> Schema:
         """With the prior on topic shares that the parameter `prevalence` asks for, where there is one.
@@ -245,16 +244,17 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         """The prior on topic shares; alpha : as users give it, where metadata is no part of it."""
         return DirichletPrior.parse(alpha, self.n_topics) if schema.prior is None else schema.prior
 
-    def _step(self, spec: Spec, training: Training, vocabulary: Vocabulary) -> Self:
-        before = getattr(self, "fitted_", None)
+    def _step(self, spec: Spec, training: Training, vocabulary: Vocabulary, before: Fitted | None) -> Self:
         batches = self.engines["svi"].read(self.get_params(deep=False), self._method())
         return self._take(fit_batch(spec, training, vocabulary, self._seed(), before, batches))
 
-    def _read_batch(self, X: object) -> tuple[Corpus, Vocabulary]:
-        """A batch of `partial_fit`; the first one decides the vocabulary."""
+    def _read_batch(self, X: object) -> tuple[Corpus, Vocabulary, Fitted | None]:
+        """A batch of `partial_fit`, and what was fitted before it, over the words of both."""
         if not hasattr(self, "fitted_"):
-            return self._read(X)
-        return self._as_corpus(X), self.fitted_.vocabulary
+            return *self._read(X), None
+        before = self.fitted_.learning(X)
+        corpus = self._as_corpus(X) if before is self.fitted_ else before.vocabulary.corpus(X, self)
+        return corpus, before.vocabulary, before
 
     def _survey(self, stream: Stream, labelled: bool) -> Any:
         """What a first pass over a stream tells; refuses engines that cannot learn from it."""

@@ -190,7 +190,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         self, X: object, y: object = None, classes: Any = None, *, covariates: object = None, metadata: object = None,
         groups: object = None, times: object = None, sample_weight: object = None, embeddings: object = None,
     ) -> Self:  # fmt: skip
-        """One stochastic step on a batch; the first batch decides the vocabulary and what y is.
+        """One stochastic step on a batch; the first one decides what y is. New words are learned as in `LDA`.
 
         classes : all classes there will be, with the first batch, where y holds classes
         covariates, metadata, groups, times, sample_weight, embeddings : as in `fit`; coefficients are those of the
@@ -198,8 +198,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         """
         self._check_parameters()
         self._check_batches()
-        corpus, vocabulary = self._read_batch(X)
-        before = getattr(self, "fitted_", None)
+        corpus, vocabulary, before = self._read_batch(X)
         known = Known.of(
             len(corpus), metadata=metadata, groups=groups, times=times, sample_weight=sample_weight,
             embeddings=embeddings,
@@ -222,7 +221,8 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             extra = schema.extra(covariates, known, block)
         else:
             extra = schema.encode(covariates, known)
-        return self._step(self._spec(schema), Training(corpus, numbers, weight, extra, known), vocabulary)
+        training = Training(corpus, numbers, weight, extra, known)
+        return self._step(self._spec(schema), training, vocabulary, before)
 
     def _first_schema(self, y: object, corpus: Corpus, classes: Any, **columns: Any) -> Schema:
         """What stands beside the words, from a first batch and the classes there will be."""

@@ -73,6 +73,13 @@ class Climb:
     def _arrays(self) -> tuple[Any, Any, Any, Any]:
         return self.logits, self.mean, self.square, self.average
 
+    def over(self, places: np.ndarray) -> Climb:
+        """Over other words; places : where each is now, or -1 of a new one, which begins as the rarest one is."""
+        stays = (places >= 0)[:, None]
+        logits, average = (np.where(stays, one[places], one.min(axis=0)) for one in (self.logits, self.average))
+        mean, square = (np.where(stays, one[places], np.float32(0.0)) for one in (self.mean, self.square))
+        return Climb(logits, mean, square, average, self.steps, pull=self.pull)
+
     def topics(self, ops: LocalOps) -> Any:
         """b (V, K) where the last step ended, columns sum to one."""
         return ops.distributions(self.logits)
