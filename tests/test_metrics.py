@@ -154,6 +154,25 @@ def test_predictive_r2():
     assert metrics.predictive_r2(y, [1, 2, 3, 4]) == pytest.approx(1 - 4 / 14)
 
 
+def named(topics, words):
+    return SimpleNamespace(components_=np.array(topics), feature_names_in_=np.array(words, dtype=object))
+
+
+def test_models_with_other_words_are_compared_by_name():
+    """As many words in another order, then others as well: what one does not know has probability zero there."""
+    one = named([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], ["cat", "dog", "bond"])
+    turned = named([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], ["bond", "dog", "cat"])
+    assert metrics.align_topics(one, turned).order.tolist() == [1, 0]
+    assert metrics.align_topics(one, turned).distance == pytest.approx([0, 0], abs=1e-7)
+    later = named([[0.0, 0.5, 0.0, 0.5], [0.5, 0.0, 0.4, 0.1]], ["fund", "wolf", "bond", "cat"])
+    assert metrics.topic_distance(one, later) == pytest.approx(
+        np.sqrt(1 - np.array([[0.35**0.5, 0.07**0.5 + 0.04**0.5], [0.05**0.5, 0.01**0.5 + 0.28**0.5]]))
+    )
+    assert metrics.stability([one, turned]) == pytest.approx([1.0])
+    with pytest.raises(ValueError, match="no word in common"):
+        metrics.align_topics(one, named(np.eye(2), ["fish", "bird"]))
+
+
 def test_align_topics_finds_the_permutation():
     a = RNG.dirichlet(np.full(30, 0.1), 6)
     permutation = RNG.permutation(7)

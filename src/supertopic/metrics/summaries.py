@@ -38,6 +38,28 @@ def components_of(model: Any) -> np.ndarray:
     return components
 
 
+def _over_all_words(models: Sequence[Any]) -> list[np.ndarray]:
+    """The topics over the words of all models; one that a model does not know has probability zero there.
+
+    Where an array tells no words, columns are taken for the same words.
+    """
+    topics = [components_of(model) for model in models]
+    names = [getattr(model, "feature_names_in_", None) for model in models]
+    if all(own is not None for own in names) and not all(np.array_equal(own, names[0]) for own in names):
+        if not set.intersection(*map(set, names)):
+            raise ValueError("the models have no word in common, so that their topics cannot be compared.")
+        _, places = np.unique(np.concatenate(names).astype(str), return_inverse=True)
+        ends = np.cumsum([len(own) for own in names])[:-1]
+        found = [np.zeros((len(own), places.max() + 1)) for own in topics]
+        for wide, own, columns in zip(found, topics, np.split(places, ends), strict=True):
+            wide[:, columns] = own
+        return found
+    if len({own.shape[1] for own in topics}) > 1:
+        sizes = " and ".join(str(own.shape[1]) for own in topics)
+        raise ValueError(f"the topics must be over the same words, got {sizes}.")
+    return topics
+
+
 def top_word_ids(components: np.ndarray, top_n: int) -> np.ndarray:
     """The (K, top_n) most probable words of each topic, most probable first; ties go to the earlier word."""
     if isinstance(top_n, bool) or int(top_n) != top_n or not 1 <= top_n <= components.shape[1]:
@@ -219,7 +241,7 @@ def topic_distance(components_a: Any, components_b: Any) -> np.ndarray:
     Parameters
     ----------
     components_a : fitted model, or (K, V) array
-        Topics over the same words.
+        Topics; models may have other words, arrays are over the same ones.
     components_b : fitted model, or (L, V) array
         Others.
 
@@ -236,9 +258,7 @@ def topic_distance(components_a: Any, components_b: Any) -> np.ndarray:
     >>> metrics.topic_distance(topics, topics[::-1]).round(2).tolist()
     [[0.52, 0.0], [0.0, 0.52]]
     """
-    a, b = components_of(components_a), components_of(components_b)
-    if a.shape[1] != b.shape[1]:
-        raise ValueError(f"the topics must be over the same words, got {a.shape[1]} and {b.shape[1]}.")
+    a, b = _over_all_words([components_a, components_b])
     a, b = (np.sqrt(x / x.sum(axis=1, keepdims=True)) for x in (a, b))
     return np.sqrt(np.clip(1.0 - a @ b.T, 0.0, 1.0))
 
@@ -246,12 +266,14 @@ def topic_distance(components_a: Any, components_b: Any) -> np.ndarray:
 def align_topics(components_a: Any, components_b: Any) -> Alignment:
     """The one-to-one matching of topics with the least total Hellinger distance (Hungarian algorithm).
 
-    ``components_b`` may have more topics than ``components_a``, not fewer.
+    ``components_b`` may have more topics than ``components_a``, not fewer. Of models with other words, a word that
+    one does not know has probability zero there. ``new.reorder_topics(align_topics(old, new).order)`` gives topics of
+    a model the numbers that they had in another; ``new.compare(old)`` says what came, went and moved.
 
     Parameters
     ----------
     components_a : fitted model, or (K, V) array
-        Topics over the same words.
+        Topics; arrays are over the same words.
     components_b : fitted model, or (L, V) array
         Others.
 
@@ -284,7 +306,7 @@ def stability(models: Sequence[Any]) -> np.ndarray:
     Parameters
     ----------
     models : list of fitted models or (K, V) arrays
-        Two or more, over the same words and with the same number of topics; usually fits that differ in their seed.
+        Two or more, with the same number of topics; usually fits that differ in their seed.
 
     Returns
     -------
@@ -299,12 +321,11 @@ def stability(models: Sequence[Any]) -> np.ndarray:
     >>> metrics.stability([topics, topics[::-1]]).round(2).tolist()
     [1.0]
     """
-    topics = [components_of(model) for model in models]
-    if len(topics) < 2:
-        raise ValueError(f"models must be two or more to be compared, got {len(topics)}.")
-    if len({each.shape for each in topics}) > 1:
-        shapes = ", ".join(str(each.shape) for each in topics)
-        raise ValueError(f"the models must have as many topics over the same words, got shapes {shapes}.")
+    if len(models) < 2:
+        raise ValueError(f"models must be two or more to be compared, got {len(models)}.")
+    topics = _over_all_words(models)
+    if len({len(each) for each in topics}) > 1:
+        raise ValueError(f"the models must have as many topics, got {', '.join(str(len(each)) for each in topics)}.")
     units = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in topics]
     figures = []
     for a, b in combinations(units, 2):

@@ -274,7 +274,7 @@ class TopicResults(BaseEstimator):
         """What is different from another model, which was there before: topics that came and went, effects that moved.
 
         Topics are matched one to one by their words. An effect has moved where the errors of both models do not explain
-        the difference, allowing for the number of topics.
+        the difference, allowing for the number of topics. `supertopic.metrics.align_topics` matches them alone.
 
         Returns
         -------
