@@ -44,11 +44,11 @@ def _over_all_words(models: Sequence[Any]) -> list[np.ndarray]:
     Where an array tells no words, columns are taken for the same words.
     """
     topics = [components_of(model) for model in models]
-    names = [getattr(model, "feature_names_in_", None) for model in models]
-    if all(own is not None for own in names) and not all(np.array_equal(own, names[0]) for own in names):
+    names = [np.asarray(model.feature_names_in_, dtype=str) for model in models if hasattr(model, "feature_names_in_")]
+    if len(names) == len(models) and not all(np.array_equal(own, names[0]) for own in names):
         if not set.intersection(*map(set, names)):
             raise ValueError("the models have no word in common, so that their topics cannot be compared.")
-        _, places = np.unique(np.concatenate(names).astype(str), return_inverse=True)
+        _, places = np.unique(np.concatenate(names), return_inverse=True)
         ends = np.cumsum([len(own) for own in names])[:-1]
         found = [np.zeros((len(own), places.max() + 1)) for own in topics]
         for wide, own, columns in zip(found, topics, np.split(places, ends), strict=True):
