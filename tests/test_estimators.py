@@ -15,7 +15,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import supertopic
-from supertopic import LDA, SVI, Corpus, Gibbs, MixtureOfCategoricals, Stream, Vectorizer, load
+from supertopic import (
+    LDA,
+    SVI,
+    Corpus,
+    Gibbs,
+    MedLDAClassifier,
+    MixtureOfCategoricals,
+    SLDAClassifier,
+    SSTMClassifier,
+    Stream,
+    Vectorizer,
+    load,
+)  # fmt: skip
 from supertopic.datasets import simulate
 from supertopic.documents.corpus import EmptyDocumentWarning
 from supertopic.metrics import align_topics
@@ -231,7 +243,7 @@ def test_senseless_data_is_refused_in_a_sentence(simulated):
     model = LDA(3, max_iter=3).fit(simulated.counts)
     bad = {
         "no words": (sp.csr_matrix((3, 4)), "holds no words at all"),
-        "negative": (np.array([[1.0, -1.0]]), "Negative values"),
+        "negative": (np.array([[1.0, -1.0]]), "Negative values .* no counts of words go into covariates="),
         "nan": (np.array([[1.0, np.nan]]), "NaN"),
         "infinite": (np.array([[1.0, np.inf]]), "infinity"),
         "numbers": (pd.Series([1, 2, 3]), "expected strings"),
@@ -327,3 +339,16 @@ def test_public_names():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         json.dumps(Vectorizer().fit(TEXTS).to_dict())
+
+
+def test_fewer_topics_than_classes_get_a_hint(simulated):
+    three, few = np.arange(simulated.counts.shape[0]) % 3, {"max_iter": 2, "cross_fit": 0}
+    for model in (
+        SLDAClassifier(2, inference="vb", **few),
+        MedLDAClassifier(2, max_iter=2),
+        SSTMClassifier(2, max_iter=2),
+    ):
+        with pytest.warns(UserWarning, match="n_topics=2 is less than the 3 classes of y"):
+            model.fit(simulated.counts, three)
+    SLDAClassifier(2, inference="vb", response="ordinal", **few).fit(simulated.counts, three)  # in one line
+    SLDAClassifier(3, inference="vb", **few).fit(simulated.counts, three)

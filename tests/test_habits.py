@@ -6,6 +6,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
+from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
@@ -46,6 +48,37 @@ def test_frames_carry_names_on():
     assert frame.loc[0, "cat"] == 2 and isinstance(frame.dtypes.iloc[0], pd.SparseDtype)
     with pytest.raises(ValueError, match="transform: got 'arrow', expected 'default' or 'pandas'"):
         Vectorizer().set_output(transform="arrow")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_texts_are_a_column_of_a_frame(library):
+    pytest.importorskip(library)
+    models = {"shares": LDA(2, max_iter=2), "kinds": SLDARegressor(2, max_iter=2, cross_fit=0)}
+    columns = [(name, model, "text") for name, model in models.items()]
+    frame = pd.DataFrame({"text": TEXTS, "stars": Y})
+    both = ColumnTransformer([*columns, ("plain", "passthrough", ["stars"])]).set_output(transform=library)
+    found = both.fit(frame, Y).transform(frame)
+    names = ["shares__lda0", "shares__lda1", "kinds__sldaregressor0", "kinds__sldaregressor1", "plain__stars"]
+    assert (
+        type(found).__module__.startswith(library)
+        and list(found.columns) == list(both.get_feature_names_out()) == names
+    )
+
+
+def test_weights_go_through_a_search():
+    with config_context(enable_metadata_routing=True):
+        model = SLDARegressor(2, max_iter=2, cross_fit=0)
+        model.set_fit_request(sample_weight=True, covariates=True)
+        model.set_score_request(sample_weight=True, covariates=True)
+        search = GridSearchCV(make_pipeline(CountVectorizer(), model), {"sldaregressor__n_topics": [2]}, cv=2)
+        weight, length = np.tile([1.0, 1.0, 1.0, 0.0, 0.0, 0.0], 5), np.arange(30.0)
+        search.fit(TEXTS, Y, sample_weight=weight, covariates=length)
+        given = {"covariates": length, "sample_weight": weight}
+        kept = np.flatnonzero(weight)
+        first = search.score([TEXTS[d] for d in kept], Y[kept], covariates=length[kept])
+        assert search.score(TEXTS, Y, **given) == pytest.approx(first) != search.score(TEXTS, Y, covariates=length)
+        with pytest.raises(ValueError, match="sample_weight: got zero for every document"):
+            search.score(TEXTS, Y, covariates=length, sample_weight=np.zeros(30))
 
 
 def test_a_pipeline_of_scikit_learn_shows_words():

@@ -341,8 +341,7 @@ def _from_numbers(X: Any, name: str, estimator: Any) -> Corpus:
             X,
             accept_sparse="csr",
             dtype=[np.float64, np.float32, np.int64, np.int32],  # other types (float16, object) become float64
-            ensure_all_finite=False,  # checked below with a shorter message than scikit-learn's
-            ensure_non_negative=True,
+            ensure_all_finite=False,  # checked below, with what else counts are, in a shorter message
             estimator=estimator,
             input_name=name,
         )
@@ -389,7 +388,8 @@ def _check_counts(counts: sp.csr_matrix, name: str) -> None:
     bad = np.flatnonzero(~((data >= 0) & (data <= LARGEST_COUNT)))[0]
     row = np.searchsorted(counts.indptr, bad, side="right") - 1
     if data[bad] < 0:
-        raise ValueError(f"Negative values in data passed to {name}: {data[bad]:g} in row {row}.")
+        found = f"Negative values in data passed to {name}: {data[bad]:g} in row {row}."
+        raise ValueError(f"{found} Numbers that are no counts of words go into covariates=, or embeddings=.")
     what = "NaN" if np.isnan(data[bad]) else f"infinity or a count above {LARGEST_COUNT:,.0f}"
     raise ValueError(f"Input {name} contains {what}. The first one is in row {row}.")
 

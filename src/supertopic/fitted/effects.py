@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 from scipy.special import softmax
 
+from supertopic.documents.covariates import Scaling
 from supertopic.fitted.certainty.margin_probabilities import scaled_probabilities
 from supertopic.fitted.certainty.softmax_heat import heated
 from supertopic.fitted.coefficients import CoefficientTable, check_probability, covariance, units_of
@@ -87,7 +88,14 @@ def covariate_effects(fitted: Fitted, table: CoefficientTable, given: Range | No
     scaling, own = fitted.spec.schema.scaling, slice(1, 1 + len(fitted.spec.schema.scaling.mean))
     low, high = (values[own] / scaling.users(np.ones(len(scaling.mean))) for values in (found.low, found.high))
     arrays = (array[own] for array in (found.effect, found.std_error, found.lower, found.upper))
-    return Effects(low + scaling.mean, high + scaling.mean, *arrays)
+    return Effects(*(_with_digits(end + scaling.mean, scaling) for end in (low, high)), *arrays)
+
+
+def _with_digits(values: np.ndarray, scaling: Scaling) -> np.ndarray:
+    """(P,) values of covariates with the digits that are known of them, since documents keep them as float32."""
+    size = np.maximum(np.abs(scaling.mean), 1.0 / np.where(scaling.factor > 0, scaling.factor, 1.0))
+    digits = 5 - np.floor(np.log10(np.maximum(size, 1e-15))).astype(int)
+    return np.array([round(float(value), int(n)) + 0.0 for value, n in zip(values, digits, strict=True)])
 
 
 def kinds_of(fitted: Fitted) -> list[str]:

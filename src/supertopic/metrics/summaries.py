@@ -229,6 +229,8 @@ def predictive_r2(y_true: Any, y_pred: Any, sample_weight: Any = None) -> float:
             raise ValueError(f"{name} must be finite, got {np.sum(~np.isfinite(y))} NaN or infinite entries; "
                              "leave out the documents without a response.")  # fmt: skip
     weight = np.ones(len(y_true)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if not weight.any():
+        raise ValueError("sample_weight: got zero for every document, expected a weight above zero for some")
     spread = np.sum(weight * (y_true - np.average(y_true, weights=weight)) ** 2)
     if spread == 0:
         raise ValueError("y_true is constant, so there is no variance to predict and R² is not defined.")

@@ -12,6 +12,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -364,6 +365,14 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
     def fit_transform(self, X: object, y: object = None, **params: Any) -> np.ndarray:
         """Fit, and return the topic shares of the training documents; `params` are further arguments of `fit`."""
         return self.fit(X, y, **params).doc_topic_
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
+        """The names of the columns of `transform`: lda0, lda1, …
+
+        input_features : the columns of counts; of a model of texts, which are one column by any name, not asked for
+        """
+        asked = input_features if getattr(self, "vectorizer_", None) is None else None
+        return np.asarray(super().get_feature_names_out(asked))
 
     # --- reading ------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -126,10 +127,24 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             chosen, scores = choose_supervision(self._spec(schema), training, seed, bool(self.refit))
             schema = replace(schema, supervision=chosen)
         spec = self._spec_of(schema, corpus)
+        self._warn_few_topics(schema)
         self._take(fit(spec, training, seed, vocabulary, self._start(vocabulary)))
         self._show("supervision_scores_", scores)
         warn_empty(corpus)
         return self
+
+    def _warn_few_topics(self, schema: Schema) -> None:
+        """Warn if there are fewer topics than classes in no order, and nothing else tells these apart."""
+        own = [target.classes for target in schema.targets if not target.make().ordered]
+        apart = [schema.classes] if schema.one_against_rest else own
+        most = max((len(classes) for classes in apart if classes is not None), default=0)
+        if self.n_topics < most > 2 and not self._has_words():
+            warnings.warn(
+                f"n_topics={self.n_topics} is less than the {most} classes of y, which then share topics: give {most}"
+                " or more to tell them apart",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _columns_of(self, covariates: object, known: Known, more_follow: bool = False) -> dict[str, Any]:
         """What covariates are called, and how they are scaled."""
