@@ -225,8 +225,16 @@ def test_words_of_too_many_documents_are_named(tmp_path):
     assert "too many documents" not in kept.stdout
 
 
-def test_a_text_alone_is_no_table(model):
-    assert "expected CSV or TSV whose first line names the columns" in fails("predict", model, "-", stdin="a cat\n")
+def test_standard_input_is_a_text_in_every_line_or_a_table(model):
+    def tokens(stdin, *options):
+        done = run("predict", model, "-", *options, stdin=stdin)
+        return pd.read_csv(io.StringIO(done.stdout))["tokens"].tolist()
+
+    assert tokens("a cat\n\nThe dog, the horse, a bird\nno word\n") == [1, 0, 3, 0]
+    assert tokens("zoo\ncat\n") == [1, 1]
+    assert tokens("zoo\ncat\n", "--text", "zoo") == tokens("text\ncat\n") == tokens("My text,stars\ncat,5\n") == [1]
+    refused = fails("predict", model, "-", "--text", "text", stdin="text\n")
+    assert "expected CSV or TSV whose first line names the columns" in refused
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from supertopic.cli import (
     warm_up,
 )
 from supertopic.cli.guard import GuardedGroup
+from supertopic.cli.options import may_be_quiet
 from supertopic.cli.show import say
 
 app = typer.Typer(
@@ -52,7 +53,7 @@ for command in (
     select.select,
     warm_up.warm_up,
 ):
-    app.command()(command)
+    app.command()(may_be_quiet(command))
 
 
 def _version(asked: bool) -> None:

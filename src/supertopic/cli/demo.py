@@ -23,7 +23,7 @@ from supertopic.cli import options as opt
 from supertopic.cli.documents import check_writable
 from supertopic.cli.explain import show_explanation
 from supertopic.cli.response import unit_of
-from supertopic.cli.show import note, prose, say, say_commands, say_json, show, topics_table
+from supertopic.cli.show import is_quiet, note, prose, say, say_commands, say_json, show, topics_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -151,8 +151,8 @@ class Trials:
         from supertopic.documents.stop_words import ENGLISH
 
         left_out = sorted({*ENGLISH, *DOCSTRING_WORDS.split(), *self.train["package"]})
-        vectorizer = Vectorizer(stop_words=left_out)
-        return {"vectorizer": vectorizer, "n_jobs": self.jobs, "random_state": self.seed, "verbose": 1}
+        shown = {"n_jobs": self.jobs, "verbose": int(not is_quiet())}
+        return {"vectorizer": Vectorizer(stop_words=left_out), "random_state": self.seed, **shown}
 
     def _linear(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what linear models on tf-idf of all words predict: the package, and the number of parameters."""

@@ -30,7 +30,8 @@ def open_table(
     """
     from supertopic.documents.readers import find_column, read_batches
 
-    batches: Any = read_batches(source, batch_size=BATCH, encoding=encoding)
+    lines = text is None and not columns
+    batches: Any = read_batches(source, batch_size=BATCH, encoding=encoding, lines=lines)
     first = next(batches)  # the readers raise if a table has no rows
     try:
         name = _choose_text(first, text)
@@ -126,13 +127,20 @@ def load_model(path: str, jobs: int | None = None) -> Any:
     return model if jobs is None else model.set_params(n_jobs=jobs)
 
 
-def check_writable(path: str, option: str = "--out", *, inputs: Sequence[str] = (), force: bool = False) -> None:
+def check_writable(
+    path: str, option: str = "--out", *, inputs: Sequence[str] = (), force: bool = False, stdout: bool = False
+) -> None:
     """Raise before any work is done if the file cannot be written, or if it holds something of the user's.
 
     A file that is not empty, a model too, is replaced only with --force, and an input never.
 
     inputs : what the command reads
+    stdout : whether "-" is standard output
     """
+    if path == "-":
+        if not stdout:
+            raise ValueError(f"{option}: got -, which is standard output, expected the name of a file")
+        return
     folder = os.path.dirname(os.path.realpath(path))
     if os.path.isdir(path):
         raise ValueError(f"{option}: {path} is a folder, expected the name of a file")

@@ -57,7 +57,7 @@ def effects(
 
     for path, option in ((out, "--out"), (plot, "--plot"), (latex, "--latex")):
         if path is not None:
-            check_writable(path, option, inputs=[model, data], force=force)
+            check_writable(path, option, inputs=[model, data], force=force, stdout=option == "--out")
     if out is not None:
         writer_for(out)
     names = columns_of(formula)
@@ -76,6 +76,8 @@ def effects(
         found.to_latex(latex, probability=probability)
     if out is not None:
         write_frames(out, [table])
+    if out == "-":
+        return
     if as_json:
         say_json({"notes": list(found.notes), "effects": [_plain(row) for row in table.to_dict("records")]})
         return

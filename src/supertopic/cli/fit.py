@@ -24,7 +24,8 @@ from supertopic.cli.documents import (
 from supertopic.cli.guard import Stopped
 from supertopic.cli.learning import Learned, Question, with_formula
 from supertopic.cli.models import build, check_options, find_entry
-from supertopic.cli.show import note, prose, say, say_json, say_next
+from supertopic.cli.settings import Config, settings_of
+from supertopic.cli.show import is_quiet, note, prose, say, say_json, say_next
 from supertopic.cli.summary import fit_figures, say_fit, tallying_vectorizer
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ HOLDING = {
 
 @opt.takes(Words=opt.WORDS, Documents={**opt.BESIDE, **opt.PREVALENCE}, Fitting={**opt.FITTING, **HOLDING})
 def fit(
+    context: typer.Context,
     data: opt.Data,
     out: Annotated[
         str,
@@ -61,8 +63,8 @@ def fit(
     encoding: opt.Encoding = "utf-8",
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
+    config: Config = None,
     force: opt.Force = False,
-    quiet: opt.Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="A line per iteration, for logs.")] = False,
     as_json: opt.Json = False,
     **given: Any,
@@ -84,8 +86,12 @@ def fit(
     if checkpoint is not None:
         options["checkpoint"] = _checkpoint(checkpoint, given["checkpoint_every"], out)
     more: dict[str, Any] = {"vectorizer": tallying_vectorizer(**opt.word_params(given))}
-    more["verbose"] = 0 if quiet else 2 if verbose else 1
+    more["verbose"] = 0 if is_quiet() else 2 if verbose else 1
+    settings = f"{out}.toml"
     check_writable(out, inputs=[data], force=force)
+    check_writable(settings, inputs=[data], force=force)
+    from supertopic.persistence import write_atomically
+
     with _connected(given["scheduler"]) as client:
         if client is not None:
             more["backend"] = client
@@ -97,6 +103,7 @@ def fit(
             if given["refits"]:
                 estimator.find_again(given["refits"])
         _save(estimator, out)
+    write_atomically(settings, settings_of(context).encode(errors="replace"))
     figures = fit_figures(estimator, time.perf_counter() - start, out)
     if as_json:
         figures |= {"targets": learned.responses, "covariates": asked.covariates}

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from supertopic.cli.show import note
+from supertopic.cli.show import complain, note
 
 
 class Stopped(KeyboardInterrupt):
@@ -42,23 +42,23 @@ def guarded() -> Iterator[None]:
         _forget_stdout()
         raise typer.Exit(0) from None
     except KeyboardInterrupt as interrupt:
-        note(str(interrupt) or "Stopped; nothing was written.", "red")
+        complain(str(interrupt) or "Stopped; nothing was written.")
         raise typer.Exit(130) from None
     except (ValueError, OSError) as error:
         if debug:
             raise
-        note(f"Error: {_one_line(error)}", "red")
+        complain(f"Error: {_one_line(error)}")
         raise typer.Exit(1) from None
     except MemoryError:
         if debug:
             raise
-        note("Error: there is not enough memory; try --stream, a smaller --max-features or fewer --topics.", "red")
+        complain("Error: there is not enough memory; try --stream, a smaller --max-features or fewer --topics.")
         raise typer.Exit(1) from None
     except Exception as error:
         if debug or _is_usage(error):
             raise
         what = f"{type(error).__name__}: {_one_line(error)}"
-        note(f"Error: unexpected {what} (set SUPERTOPIC_DEBUG=1 to see where, and please report it).", "red")
+        complain(f"Error: unexpected {what} (set SUPERTOPIC_DEBUG=1 to see where, and please report it).")
         raise typer.Exit(1) from None
 
 

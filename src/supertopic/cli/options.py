@@ -8,11 +8,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from supertopic.cli.models import MODELS, model_help, number_or_word
+from supertopic.cli.show import muted
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
@@ -36,8 +38,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="CSV, TSV, JSON lines or Parquet; a folder of .txt files; a glob in quotes; or - for standard input (CSV,"
-        " TSV or JSON lines).",
+        help="CSV, TSV, JSON lines or Parquet; a folder of .txt files; a glob in quotes; or - for standard input: a"
+        " text in each line, or CSV, TSV, JSON lines.",
         show_default=False,
     ),
 ]
@@ -69,7 +71,7 @@ JOBS = "Threads, -1 for all cores; the result is the same."
 Jobs = Annotated[int | None, _option("--jobs", help=JOBS, callback=_check_jobs)]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on standard error but errors.")]
 
 
 @dataclass(frozen=True)
@@ -166,16 +168,39 @@ def takes(**panels: Mapping[str, Option]) -> Callable[[Command], Command]:
     """Give a command that ends in `**given` the options of tables, each under its name in --help."""
 
     def with_options(command: Command) -> Command:
-        hints = get_type_hints(command, include_extras=True)
-        *own, _ = inspect.signature(command).parameters.values()
-        kept = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+        *own, _ = _parameters(command)
         more = [option.parameter(name, panel) for panel, table in panels.items() for name, option in table.items()]
-        signature = inspect.Signature([p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept] + more)
-        command.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
-        command.__signature__ = signature  # type: ignore[attr-defined] # typer reads it
+        _set_parameters(command, [*own, *more])
         return command
 
     return with_options
+
+
+def may_be_quiet(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the option --quiet."""
+
+    @wraps(command)
+    def run(*, quiet: bool, **given: Any) -> None:
+        with muted(quiet):
+            command(**given)
+
+    option = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+    _set_parameters(run, [*_parameters(command), option])
+    return run
+
+
+def _parameters(command: Callable[..., None]) -> list[inspect.Parameter]:
+    """The parameters of a command, with their types, by name."""
+    hints = {} if hasattr(command, "__signature__") else get_type_hints(command, include_extras=True)
+    found = inspect.signature(command).parameters.values()
+    return [one.replace(annotation=hints.get(one.name, one.annotation)) for one in found]
+
+
+def _set_parameters(command: Callable[..., None], parameters: list[inspect.Parameter]) -> None:
+    """Say what typer reads: all parameters are given by name."""
+    by_name = [p if p.kind is p.VAR_KEYWORD else p.replace(kind=p.KEYWORD_ONLY) for p in parameters]
+    command.__annotations__ = {p.name: p.annotation for p in by_name}
+    command.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
 
 
 def values_of(table: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:

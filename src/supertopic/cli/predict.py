@@ -61,8 +61,7 @@ def predict(
     and region. --json prints rows as JSON lines, or with --out what was written.
     """
     writer_for(out, as_json)
-    if out != "-":
-        check_writable(out, inputs=[model, data], force=force)
+    check_writable(out, inputs=[model, data], force=force, stdout=True)
     if interval is not None and not 0 < interval < 1:
         raise typer.BadParameter(f"{interval:g} is no probability between 0 and 1.", param_hint="--interval")
     fitted = load_model(model, jobs)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,7 +36,9 @@ def report(
         typer.Option(metavar="COL,COL", help="Further columns of DATA to group documents by.", show_default=False),
     ] = "",
     covariates: opt.Covariates = "",
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")] = "report.html",
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE", help="The page to write; - prints it.")
+    ] = "report.html",
     title: Annotated[str | None, typer.Option(help="The heading of the page.", show_default=False)] = None,
     encoding: opt.Encoding = "utf-8",
     jobs: opt.Jobs = None,
@@ -43,25 +49,41 @@ def report(
 
     The page needs no network. It opens from disk, and predicts a text as one types.
     """
-    check_writable(out, inputs=[model, data], force=force)
+    check_writable(out, inputs=[model, data], force=force, stdout=True)
     fitted = load_model(model, jobs)
     more, extra = split_names(metadata), covariates_for(fitted, covariates)
     targets = split_names(target)
     columns = [*targets, *more, *extra]
     name, batches = open_table(data, text, columns=columns, encoding=encoding)
     texts, frame = _read_all(batches, name)
-    fitted.report(
-        out,
-        texts,
-        _labels(fitted, frame, targets) if targets else None,
-        metadata=frame[more] if more else None,
-        covariates=covariates_from(frame, extra),
-        title=title,
-    )
+    with _file_of(out) as path:
+        fitted.report(
+            path,
+            texts,
+            _labels(fitted, frame, targets) if targets else None,
+            metadata=frame[more] if more else None,
+            covariates=covariates_from(frame, extra),
+            title=title,
+        )
+    if out == "-":
+        return
     if as_json:
         say_json({"file": out, "documents": len(texts), "bytes": os.path.getsize(out)})
         return
     note(f"Wrote {out}: {len(texts):,} documents, {os.path.getsize(out) / 1e6:.1f} MB. Open it in a browser.")
+
+
+@contextmanager
+def _file_of(out: str) -> Iterator[str]:
+    """The file to write; one that is then copied to standard output, where `out` is "-"."""
+    if out != "-":
+        yield out
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        yield str(path)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(path.read_bytes())
 
 
 def _read_all(batches: Iterable[pd.DataFrame], text: str) -> tuple[list[str], pd.DataFrame]:

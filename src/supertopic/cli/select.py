@@ -13,7 +13,7 @@ from supertopic.cli import options as opt
 from supertopic.cli.documents import check_writable, read_documents
 from supertopic.cli.learning import Question, with_formula
 from supertopic.cli.models import build, check_options
-from supertopic.cli.show import prose, say, say_json, show
+from supertopic.cli.show import is_quiet, prose, say, say_json, show
 from supertopic.cli.tables import write_frames, writer_for
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def select(
     jobs: opt.Jobs = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
-    quiet: opt.Quiet = False,
     **given: Any,
 ) -> None:
     """Compare numbers of topics by prediction (with --target), held-out likelihood, coherence and stability.
@@ -74,7 +73,7 @@ def select(
     vocabulary = opt.word_params(given)
     for option, path in (("--out", out), ("--plot", plot)):
         if path is not None:
-            check_writable(path, option, inputs=[data], force=force)
+            check_writable(path, option, inputs=[data], force=force, stdout=option == "--out")
     if out is not None:
         writer_for(out)
     drawing = plot is not None and _can_draw(plot)
@@ -85,12 +84,14 @@ def select(
     estimator = build(asked.model, options, learned.kind, vectorizer=Vectorizer(**vocabulary), **learned.params)
     found = select_topics(
         estimator, documents, learned.y, tried, cv=folds, n_seeds=seeds, random_state=seed,
-        covariates=learned.covariates, **learned.beside, verbose=0 if quiet else 1,
+        covariates=learned.covariates, **learned.beside, verbose=int(not is_quiet()),
     )  # fmt: skip
     if out is not None:
         write_frames(out, [found.table.reset_index()])
     if drawing:
         found.plot()[0, 0].figure.savefig(plot, dpi=200)
+    if out == "-":
+        return
     if as_json:
         say_json(_as_json(found))
         return

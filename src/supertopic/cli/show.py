@@ -7,7 +7,9 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red")
 _WIDTH = 100  # if there is no terminal
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 def say(text: str = "") -> None:
@@ -41,8 +44,29 @@ def prose(text: str, width: int = 88) -> None:
     say(textwrap.fill(" ".join(text.split()), min(width, _console(sys.stdout).width)))
 
 
+@contextmanager
+def muted(quiet: bool) -> Iterator[None]:
+    """Say nothing but errors on standard error, if so."""
+    token = _quiet.set(quiet)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+def is_quiet() -> bool:
+    """Whether a command says nothing but errors on standard error."""
+    return _quiet.get()
+
+
 def note(text: str, colour: str = "") -> None:
-    """Print a sentence on standard error (errors, warnings, automatic choices), wrapped at the width of a terminal."""
+    """Print a sentence on standard error (warnings, automatic choices), unless the command is to be quiet."""
+    if not is_quiet():
+        complain(text, colour)
+
+
+def complain(text: str, colour: str = "red") -> None:
+    """Print a sentence on standard error, wrapped at the width of a terminal."""
     console = _console(sys.stderr)
     console.print(Text(text, style=colour), soft_wrap=not console.is_terminal)
 

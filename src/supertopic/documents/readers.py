@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import warnings
 from collections import Counter
@@ -54,12 +55,20 @@ def read_table(source: Source, *, columns: list[str] | None = None, encoding: st
 
 
 def read_batches(
-    source: Source, *, columns: list[str] | None = None, batch_size: int = 1024, encoding: str = "utf-8"
+    source: Source,
+    *,
+    columns: list[str] | None = None,
+    batch_size: int = 1024,
+    encoding: str = "utf-8",
+    lines: bool = False,
 ) -> Iterator[pd.DataFrame]:
-    """Yield the rows of `read_table` in batches of at most `batch_size`; an invalid source raises immediately."""
+    """Yield the rows of `read_table` in batches of at most `batch_size`; an invalid source raises immediately.
+
+    lines : whether standard input may hold a text in every line, where the first is no header
+    """
     if not (isinstance(batch_size, (int, np.integer)) and batch_size > 0):
         raise ValueError(f"batch_size is {batch_size!r}; expected a positive integer.")
-    return _batches(source, columns, int(batch_size), encoding)
+    return _batches(source, columns, int(batch_size), encoding, lines)
 
 
 def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
@@ -143,7 +152,9 @@ def _files_in(folder: Path) -> list[Path]:
     return files
 
 
-def _batches(source: Source, columns: list[str] | None, size: int | None, encoding: str) -> Iterator[pd.DataFrame]:
+def _batches(
+    source: Source, columns: list[str] | None, size: int | None, encoding: str, lines: bool = False
+) -> Iterator[pd.DataFrame]:
     files = find_files(source)  # outside the generator, so that an invalid source raises immediately
     try:
         codecs.lookup(encoding)
@@ -152,7 +163,7 @@ def _batches(source: Source, columns: list[str] | None, size: int | None, encodi
 
     def rows() -> Iterator[pd.DataFrame]:
         n_rows = 0
-        for frame in _frames(files, columns, size, encoding):
+        for frame in _frames(files, columns, size, encoding, lines):
             if columns is not None:
                 _require_columns(frame.columns, columns, "The table")
             if len(frame):
@@ -164,7 +175,9 @@ def _batches(source: Source, columns: list[str] | None, size: int | None, encodi
     return rows()
 
 
-def _frames(files: list[Path], columns: list[str] | None, size: int | None, encoding: str) -> Iterator[pd.DataFrame]:
+def _frames(
+    files: list[Path], columns: list[str] | None, size: int | None, encoding: str, lines: bool
+) -> Iterator[pd.DataFrame]:
     documents = [file for file in files if _suffix(file) == ".txt"]
     root = os.path.commonpath([file.parent for file in documents]) if documents else None
     for start in range(0, len(documents), size or len(documents) or 1):
@@ -176,7 +189,7 @@ def _frames(files: list[Path], columns: list[str] | None, size: int | None, enco
             yield from _read_parquet(file, columns, size)
         elif _suffix(file) != ".txt":
             with _open(file, encoding) as handle:
-                reader = _guess_reader(handle.buffer) if file == _STDIN else TEXT_READERS[_suffix(file)]
+                reader = _guess_reader(handle, lines) if file == _STDIN else TEXT_READERS[_suffix(file)]
                 yield from reader(handle, _name(file), size)
 
 
@@ -298,9 +311,26 @@ TEXT_READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
 KNOWN = (*TEXT_READERS, ".parquet", ".txt")
 
 
-def _guess_reader(buffer: Any) -> Callable[..., Iterator[pd.DataFrame]]:
-    start = buffer.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return _read_json if start[:1] in (b"{", b"[") else _read_csv
+def _guess_reader(handle: io.TextIOWrapper, lines: bool) -> Callable[..., Iterator[pd.DataFrame]]:
+    """JSON lines, a table, or if `lines` may be texts, and the first is no header, a text in every line."""
+    start = handle.buffer.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()  # type: ignore[attr-defined]
+    if start[:1] in (b"{", b"["):
+        return _read_json
+    return _read_lines if lines and not _is_header(_header(handle, _separator(handle, ","))) else _read_csv
+
+
+def _is_header(names: list[str]) -> bool:
+    """Whether these name columns: `text`, or several of few words each, which prose would write with spaces between."""
+    names = [name.removeprefix("\ufeff") for name in names]
+    several = len(names) > 1 and all(re.fullmatch(r"([^\W\d]\S*( \S+){0,3})?", name) for name in names)
+    return names == ["text"] or several
+
+
+def _read_lines(handle: IO[str], name: str, size: int | None) -> Iterator[pd.DataFrame]:
+    """Every line is a document."""
+    lines = (line.rstrip("\r\n").removeprefix("\ufeff") for line in handle)
+    while part := list(islice(lines, size)):
+        yield pd.DataFrame({"text": part})
 
 
 def _read_parquet(file: Path, columns: list[str] | None, size: int | None) -> Iterator[pd.DataFrame]:
