@@ -129,11 +129,11 @@ def test_without_folds_a_sentence_says_what_instead():
 
 
 def test_searches_take_the_parameters_of_what_they_search():
-    model = MedLDAClassifierCV(n_topics=2, max_iter=3, random_state=5, Cs=(1.0, 4.0), costs=(16.0,), cv=2)
-    assert model.get_params()["n_topics"] == 2 and clone(model).max_iter == 3
+    model = MedLDAClassifierCV(n_topics=3, max_iter=3, random_state=5, Cs=(1.0, 4.0), costs=(16.0,), cv=2)
+    assert model.get_params()["n_topics"] == 3 and clone(model).max_iter == 3
     model.fit(X, CLASSES)
-    assert model.best_estimator_.n_topics == 2 and model.best_estimator_.random_state == 5
-    same = MedLDAClassifierCV(MedLDAClassifier(2, max_iter=3, random_state=5), Cs=(1.0, 4.0), costs=(16.0,), cv=2)
+    assert model.best_estimator_.n_topics == 3 and model.best_estimator_.random_state == 5
+    same = MedLDAClassifierCV(MedLDAClassifier(3, max_iter=3, random_state=5), Cs=(1.0, 4.0), costs=(16.0,), cv=2)
     np.testing.assert_array_equal(same.fit(X, CLASSES).predict(X), model.predict(X))
     regressor = MedLDARegressorCV(n_topics=2, max_iter=2, Cs=(10.0,), epsilons=(0.1,), cv=2).set_params(n_topics=3)
     assert regressor.fit(X, Y).best_estimator_.n_topics == 3

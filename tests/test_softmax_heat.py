@@ -22,7 +22,7 @@ SOFTMAX = registry()["softmax"](4)
 def fitted():
     """What one fit has found, to be used with other responses."""
     X, y = classes(60)
-    return SLDAClassifier(2, response="softmax", max_iter=1, cross_fit=0).fit(X, y).fitted_
+    return SLDAClassifier(4, response="softmax", max_iter=1, cross_fit=0).fit(X, y).fitted_
 
 
 def used_with(fitted, response, *targets):
