@@ -169,6 +169,15 @@ def test_chinese_hotels_have_topics_of_words(data_dir, tokenizer):
     assert not words & {"务员", "也就", "都", "很"} and max(map(len, words)) <= 4
 
 
+def test_entities_of_html_are_what_they_stand_for():
+    text = "f&uuml;r &amp; gegen &gt;sie&lt; don&#39;t &foo; caf&#xE9; A&B; it’s"
+    vectorizer = Vectorizer(stop_words=None, min_df=1).fit([text])
+    assert set(vectorizer.vocabulary_) == {"für", "gegen", "sie", "don't", "foo", "café", "it"}
+    found = [(word, text[start:stop]) for word, start, stop in vectorizer.located(text)]
+    assert ("für", "f&uuml;r") in found and ("don't", "don&#39;t") in found and ("café", "caf&#xE9;") in found
+    assert ("sie", "sie") in found and ("foo", "foo") in found and ("it", "it") in found
+
+
 @pytest.mark.filterwarnings("ignore:Documents without a word")
 def test_german_tweets_have_topics_without_articles(data_dir):
     texts = pd.read_parquet(data_dir / "german_tweets" / "data.parquet").text[:2000]
@@ -176,6 +185,8 @@ def test_german_tweets_have_topics_without_articles(data_dir):
     assert not words & set(
         ["die", "der", "das", "den", "und", "ist", "nicht", "ein", "eine", "auch", "mit", "zu", "von", "für", "auf"]
     )
+    beside_names = " ".join(texts.str.replace(r"@\w+", " ", regex=True)).lower()
+    assert words <= set(re.findall(r"\w+", beside_names)) - {"amp", "gt", "https", "co"}
 
 
 @pytest.mark.parametrize("stem", [True, "german"])

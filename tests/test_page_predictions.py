@@ -194,6 +194,7 @@ def test_tokens_are_those_of_the_vectorizer(pattern, watched, tmp_path):
         "Don’t STOP: naïve café's mp3 n_samples _x_ 20th 1999 o'neill's rock'n'roll",
         "Ελληνικά ΣΟΦΟΣ Русский текст עברית العربية 日本語テキスト 한국어 ①② x²",
         "Emoji 🎬film🎬 a\u0301 e\u0301te\u0301 ﬁne ǅ İstanbul हिन्दी a\u200db",
+        "@md_franz f&uuml;r &amp; caf&#xE9; don&#39;t https://t.co/a1?b=c www.x.org &ndash; me@home.de ©2020",
         "tab\tnew\nline\u2028sep\u00a0nbsp under_score__ trailing_ 's it's",
     ]
     rng = np.random.default_rng(0)

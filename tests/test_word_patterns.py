@@ -52,3 +52,18 @@ def test_what_is_no_pattern_of_words_is_refused(pattern):
     with pytest.raises(ValueError, match=r"^token_pattern") as caught:
         word_pattern(pattern)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("@md_franz schau HTTPS://t.co/a1?b=c, (http://x.de/y) www.z.org oder", ["schau", "oder"]),
+        ("me@home.de: an e-mail's words stay", ["me", "home", "de", "an", "mail", "words", "stay"]),
+        ("das hat @jörg gesagt", ["das", "hat", "gesagt"]),
+        ("@所有人 你好", ["所有", "有人", "你好"]),
+    ],
+)
+def test_addresses_are_no_words(text, words):
+    own = word_pattern(TOKEN_PATTERN)
+    assert own.words(text) == words == [text[start:stop] for start, stop in own.spans(text)]
+    assert "http" in word_pattern(r"\w+").words("http://x")  # a pattern of one's own finds what it says

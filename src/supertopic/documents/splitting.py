@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -10,6 +12,21 @@ from supertopic.documents.languages import stemmer
 from supertopic.documents.phrases import Phrases
 from supertopic.documents.tokenizers import make_tokenizer
 from supertopic.documents.word_patterns import TOKEN_PATTERN, WordPattern
+
+_ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]+);")  # of HTML, such as &amp;
+
+
+def plain(text: str) -> tuple[str, list[int] | None]:
+    """The text as a reader sees it, and where its characters stood; None where nothing moved."""
+    if "&" not in text or not _ENTITY.search(text):
+        return text.replace("\u2019", "'"), None
+    found, places, end = "", [], 0
+    for match in _ENTITY.finditer(text):
+        sign = html.unescape(match.group())
+        found += text[end : match.start()] + sign
+        places += [*range(end, match.start()), *range(match.start(), match.start() + len(sign))]
+        end = match.end()
+    return (found + text[end:]).replace("\u2019", "'"), [*places, *range(end, len(text) + 1)]
 
 
 @dataclass(frozen=True)
@@ -34,7 +51,7 @@ class Splitting:
         find, lowercase = self.finder.words, self.lowercase
 
         def split(text: str) -> list[str]:
-            text = whole_text(text).replace("\u2019", "'")
+            text = plain(whole_text(text))[0]
             return find(text.lower() if lowercase else text)
 
         return split
@@ -66,8 +83,10 @@ class Splitting:
 
     def located(self, text: str) -> list[tuple[str, int, int]]:
         """The words and phrases of a text as the vocabulary has them, and where each starts and ends."""
-        plain, stem = text.replace("\u2019", "'"), stemmer(self.stem)
-        spans = self.finder.spans(plain)
-        words = [plain[start:end].lower() if self.lowercase else plain[start:end] for start, end in spans]
+        (shown, places), stem = plain(text), stemmer(self.stem)
+        spans = self.finder.spans(shown)
+        words = [shown[start:end].lower() if self.lowercase else shown[start:end] for start, end in spans]
+        if places is not None:
+            spans = [(places[start], places[end]) for start, end in spans]
         kept = [None if word in self.stop_words else stem(word) if stem else word for word in words]
         return [(term, spans[first][0], spans[last][1]) for term, first, last in self.phrases.joined(kept)]

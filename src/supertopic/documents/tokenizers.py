@@ -16,7 +16,7 @@ from typing import Any
 
 import regex
 
-from supertopic.documents.word_patterns import WordPattern, word_pattern
+from supertopic.documents.word_patterns import WordPattern, without_addresses, word_pattern
 
 __all__ = ["trust"]
 
@@ -89,7 +89,7 @@ def _function(tokenizer: str) -> Callable[[str], list[str]]:
         if kind == "jieba":
             jieba = import_module("jieba")
             jieba.setLogLevel(logging.WARNING)
-            return lambda text: jieba.lcut(text)
+            return lambda text: jieba.lcut(without_addresses(text))
         if kind == "icu":
             return _icu(import_module("icu"), rest)
         if kind == "spacy":
@@ -109,7 +109,7 @@ def _function(tokenizer: str) -> Callable[[str], list[str]]:
 def _icu(icu: Any, language: str) -> Callable[[str], list[str]]:
     def cut(text: str) -> list[str]:
         found = icu.BreakIterator.createWordInstance(icu.Locale(language or "root"))
-        given = icu.UnicodeString(text)  # whose places are those of UTF-16
+        given = icu.UnicodeString(without_addresses(text))  # whose places are those of UTF-16
         found.setText(given)
         ends = [0, *found]
         return [str(given[start:stop]) for start, stop in pairwise(ends)]

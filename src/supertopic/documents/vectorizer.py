@@ -63,8 +63,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         Smallest and largest number of words in a term.
     token_pattern : str
         Regular expression of a word, without groups. The default is a letter followed by at least one character, with
-        inner digits, apostrophes and underscores. Other patterns are searched by the package `regex`, so ``\\p{L}`` is
-        any letter; a pattern that takes too long on a text is refused.
+        inner digits, apostrophes and underscores; links and names after an @ are no words. Other patterns are searched
+        by the package `regex`, so ``\\p{L}`` is any letter; a pattern that takes too long on a text is refused.
     tokenizer : "unicode", "jieba", "icu", "icu:th", "spacy:de" or "package.module:function"
         What finds words. "unicode": those of `token_pattern`; where a script has no spaces between words, as Chinese,
         two neighbouring characters are taken for a word, and a warning says so; with `stop_words="auto"` only if they

@@ -24,6 +24,12 @@ SPACELESS_RUN = rf"[{SPACELESS}][{SPACELESS}\p{{M}}]*"
 _WORD, _LETTER = rf"[[\p{{L}}\p{{M}}\p{{N}}_]--[{SPACELESS}]]", rf"[[\p{{L}}\p{{M}}\p{{Nl}}\p{{No}}]--[{SPACELESS}]]"
 _UNICODE = TOKEN_PATTERN.replace(r"[^\W_]", f"[{_WORD}--_]").replace(r"[^\W\d_]", _LETTER).replace(r"\w", _WORD)
 
+# Who is spoken to, and where something stands: no words of a language. The same in JavaScript.
+ADDRESS = (
+    r"(?:[hH][tT][tT][pP][sS]?:\/\/|(?<![A-Za-z0-9_.])[wW]{3}\.)[!#-&*-;=?-~]+|(?<![A-Za-z0-9_@])@[A-Za-z0-9_À-ɏ]+"
+)
+_ADDRESS = re.compile(ADDRESS)
+
 _LONGEST = 500  # characters of a pattern
 _SECONDS, _SECONDS_PER_CHARACTER = 0.3, 1e-5  # fifty times what usual patterns take
 
@@ -41,8 +47,15 @@ def word_pattern(pattern: str) -> WordPattern:
     return _Bounded(pattern)
 
 
+def without_addresses(text: str) -> str:
+    """The text with blanks in the place of links and of names after an @."""
+    if "@" in text or "://" in text or "www." in text.lower():
+        return _ADDRESS.sub(lambda match: " " * len(match.group()), text)
+    return text
+
+
 class _Own:
-    """Our own pattern: by `re`, which is quick, in texts of Latin letters without separate marks; else by `regex`."""
+    """Our own pattern without addresses: by `re`, quickly, in Latin letters without separate marks; else by `regex`."""
 
     _quick, _any = re.compile(TOKEN_PATTERN), regex.compile(f"({SPACELESS_RUN})|{_UNICODE}", regex.V1)
     _foreign = re.compile(
@@ -51,11 +64,13 @@ class _Own:
     _character = regex.compile(r"\P{M}\p{M}*")
 
     def words(self, text: str) -> list[str]:
+        text = without_addresses(text)
         if text.isascii() or not self._foreign.search(text):
             return self._quick.findall(text)
         return [text[start:stop] for start, stop in self._spans(text)]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
+        text = without_addresses(text)
         if text.isascii() or not self._foreign.search(text):
             return [match.span() for match in self._quick.finditer(text)]
         return list(self._spans(text))

@@ -7,7 +7,7 @@ from typing import Any
 
 from supertopic.documents.languages import SPACELESS
 from supertopic.documents.vectorizer import Vectorizer
-from supertopic.documents.word_patterns import SPACELESS_RUN, TOKEN_PATTERN
+from supertopic.documents.word_patterns import ADDRESS, SPACELESS_RUN, TOKEN_PATTERN
 
 # The classes of JavaScript cover ASCII only. `\w` is that of `regex`, but for our own pattern.
 _OWN_WORD, _WORD = rf"[\p{{L}}\p{{M}}\p{{N}}_]--[{SPACELESS}]", r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"
@@ -32,6 +32,7 @@ def describe_tokens(vectorizer: object) -> dict[str, Any] | None:
         return None
     return {
         "pattern": pattern,
+        "address": ADDRESS if own.token_pattern == TOKEN_PATTERN else "",
         "lowercase": bool(own.lowercase),
         "ngrams": [int(n) for n in own.ngram_range],
         "stop_words": sorted(getattr(own, "stop_words_", ())),

@@ -5,17 +5,33 @@ function makeTokenizer(rules, words) {
   const stop = new Set(rules.stop_words);
   const phrases = new Set(rules.phrases);
   const pattern = new RegExp(rules.pattern, "gv");
-  return { rules, places, stop, phrases, pattern };
+  const address = rules.address ? new RegExp(rules.address, "g") : null;
+  return { rules, places, stop, phrases, pattern, address };
+}
+
+const MARKS = { acute: "\u0301", grave: "\u0300", circ: "\u0302", uml: "\u0308", tilde: "\u0303", cedil: "\u0327", ring: "\u030a" };
+const SIGNS = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", rsquo: "\u2019", ndash: "–", szlig: "ß" };
+
+/* The text with what its entities of HTML stand for: numbers, letters with a mark; a blank for other signs. */
+function withoutEntities(text) {
+  return text.replace(/&(?:#([0-9]+)|#[xX]([0-9a-fA-F]+)|([a-zA-Z])(acute|grave|circ|uml|tilde|cedil|ring)|([a-zA-Z][a-zA-Z0-9]+));/g,
+    (all, decimal, hex, letter, mark, name) => {
+      const code = decimal ? parseInt(decimal, 10) : hex ? parseInt(hex, 16) : 0;
+      if (code) return code < 0x110000 ? String.fromCodePoint(code) : " ";
+      return letter ? (letter + MARKS[mark]).normalize("NFC") : SIGNS[name] || " ";
+    });
 }
 
 /* The words of a text and their places in `text`; a word `follows` the last one unless a stop word stands between. */
-function findWords(tokenizer, given) {
+function findWords(tokenizer, raw) {
+  const given = withoutEntities(raw);
   const plain = given.replaceAll("\u2019", "'");
   const lower = tokenizer.rules.lowercase ? plain.toLowerCase() : plain;
   const text = lower.length === given.length ? given : lower;
+  const seen = tokenizer.address ? lower.replace(tokenizer.address, (one) => " ".repeat(one.length)) : lower;
   const found = [];
   let follows = false;
-  for (const match of lower.matchAll(tokenizer.pattern)) {
+  for (const match of seen.matchAll(tokenizer.pattern)) {
     const places = match[1] ? pairs(match[1]) : [[0, match[0].length]];
     for (const [from, to] of places) {
       const word = match[0].slice(from, to);
