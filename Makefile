@@ -46,11 +46,12 @@ test-fast: $(VENV)/.test ## Run the quick tests only, in under a minute
 warm: $(VENV)/.test
 	@$(BIN)/supertopic warm-up >/dev/null
 
-lint: $(VENV)/.test ## Check style, types and imports only
+lint: $(VENV)/.test ## Check style, types, imports and spelling only
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check . || { echo "make format puts the files named above in order" >&2; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/codespell *.md docs paper src tests bench experiments
 	@cat src/supertopic/explore/page/assets/*.js >$(VENV)/page.js  # one program: a file uses functions of the others
 	@found=$$($(BIN)/oxlint --no-ignore --config .oxlintrc.json $(VENV)/page.js) || { echo "$$found" >&2; exit 1; }
 	@$(BIN)/oxfmt --list-different $(PAGE) >&2 || { echo "make format puts the files named above in order" >&2; exit 1; }
