@@ -1,10 +1,10 @@
 """The command line. Heavy modules are imported only when a command runs.
 
-Commands: `fit`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `compare`, `intrusion`, `select`,
-`demo` and `warm-up`, one file each. `models` is the table of models, `learning` turns columns into y and covariates,
-`target` chooses a response, `outcomes` makes a table of predictions and `response` one of coefficients, `answers`
-scores predictions, `summary` tells of a fit, `options` holds options, `documents` reads, `tables` writes, `show`
-prints, and `guard` turns errors into one sentence.
+Commands: `fit`, `update`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `compare`, `intrusion`,
+`select`, `demo` and `warm-up`, one file each. `models` is the table of models, `learning` turns columns into y and
+covariates, `target` chooses a response, `outcomes` makes a table of predictions and `response` one of coefficients,
+`answers` scores predictions, `summary` tells of a fit, `options` holds options, `documents` reads, `tables` writes,
+`show` prints, and `guard` turns errors into one sentence.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from supertopic.cli import (
     report,
     select,
     topics,
+    update,
     warm_up,
 )
 from supertopic.cli.guard import GuardedGroup
@@ -42,6 +43,7 @@ app = typer.Typer(
 for command in (
     demo.demo,
     fit.fit,
+    update.update,
     topics.topics,
     explain.explain,
     predict.predict,

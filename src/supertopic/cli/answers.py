@@ -118,6 +118,34 @@ def check_targets(model: TopicEstimator, targets: Sequence[str]) -> None:
         raise ValueError(f"--target: got {wrong[0]!r}, but the model predicts {known}")
 
 
+def labels_of(model: TopicEstimator, frame: pd.DataFrame, targets: Sequence[str]) -> Any:
+    """y as the model takes it; a model without a response groups documents by it."""
+    import pandas as pd
+
+    outcomes = outcomes_of(model)
+    if not outcomes or outcomes[0].kind == "place":
+        return frame[targets[0]] if len(targets) == 1 else frame[list(targets)]
+    check_targets(model, targets)
+    if len(outcomes) == 1:
+        return _column(outcomes[0], frame, targets[0])
+    found = {o.name: _column(o, frame, o.name) if o.name in targets else [None] * len(frame) for o in outcomes}
+    return pd.DataFrame(found)
+
+
+def _column(outcome: Outcome, frame: pd.DataFrame, name: str) -> pd.Series:
+    """The values of one outcome, labels in the type of the model's labels."""
+    import numpy as np
+    import pandas as pd
+
+    values = ColumnValues.of(frame[name], name)
+    if outcome.classes is None:
+        return pd.Series(values.as_numbers(outcome.response or "gaussian"), name=name)
+    labels = values.as_labels(outcome.response or "softmax")
+    if outcome.classes.dtype.kind in "UO":
+        labels = np.array([None if label is None else str(label) for label in labels], dtype=object)
+    return pd.Series(labels, name=name)
+
+
 def _truth(outcome: Outcome, target: ColumnValues) -> tuple[np.ndarray, np.ndarray]:
     """Return which documents have a label, and these labels."""
     import numpy as np

@@ -32,14 +32,24 @@ def compare(
     """
     found = load_model(model).compare(load_model(before))
     if as_json:
-        table = found.topics.astype(object).where(found.topics.notna(), None)
-        say_json({"changed": found.changed, "topics": table.to_dict("records")})
+        say_json(plain_comparison(found))
     else:
-        prose(str(found))
-        say()
-        show(_table(found))
+        say_comparison(found)
     if check and found.changed:
         raise typer.Exit(CHANGED)
+
+
+def plain_comparison(found: Comparison) -> dict[str, Any]:
+    """For JSON."""
+    table = found.topics.astype(object).where(found.topics.notna(), None)
+    return {"changed": found.changed, "topics": table.to_dict("records")}
+
+
+def say_comparison(found: Comparison) -> None:
+    """Print what is different as a sentence and a table."""
+    prose(str(found))
+    say()
+    show(_table(found))
 
 
 def _table(found: Comparison) -> Any:

@@ -102,7 +102,7 @@ def fit(
             estimator.fit(documents, **({} if given["stream"] else learned.arguments))
             if given["refits"]:
                 estimator.find_again(given["refits"])
-        _save(estimator, out)
+        save_somewhere(estimator, out)
     write_atomically(settings, settings_of(context).encode(errors="replace"))
     figures = fit_figures(estimator, time.perf_counter() - start, out)
     if as_json:
@@ -128,7 +128,7 @@ def _read(
     return stream_of(data, column, given["batch_size"] or BATCH, encoding, learned.y, beside), column, learned
 
 
-def _save(estimator: TopicEstimator, out: str) -> None:
+def save_somewhere(estimator: TopicEstimator, out: str) -> None:
     """Save the model; where the disk has filled up meanwhile, among the temporary files: a long fit is not lost."""
     try:
         estimator.save(out)

@@ -8,22 +8,18 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from supertopic.cli import options as opt
-from supertopic.cli.answers import check_targets
+from supertopic.cli.answers import labels_of
 from supertopic.cli.documents import check_writable, load_model, open_table
 from supertopic.cli.learning import covariates_for, covariates_from, split_names
-from supertopic.cli.outcomes import Outcome, outcomes_of
 from supertopic.cli.show import note, say_json
-from supertopic.cli.target import ColumnValues
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from supertopic.estimators.shared.base import TopicEstimator
 
 
 def report(
@@ -60,7 +56,7 @@ def report(
         fitted.report(
             path,
             texts,
-            _labels(fitted, frame, targets) if targets else None,
+            labels_of(fitted, frame, targets) if targets else None,
             metadata=frame[more] if more else None,
             covariates=covariates_from(frame, extra),
             title=title,
@@ -101,31 +97,3 @@ def _read_all(batches: Iterable[pd.DataFrame], text: str) -> tuple[list[str], pd
         frames.append(frame)
     warn_missing(n_missing, len(texts), text)
     return texts, pd.concat(frames, ignore_index=True)
-
-
-def _labels(model: TopicEstimator, frame: pd.DataFrame, targets: list[str]) -> Any:
-    """y as the model takes it; a model without a response groups documents by it."""
-    import pandas as pd
-
-    outcomes = outcomes_of(model)
-    if not outcomes or outcomes[0].kind == "place":
-        return frame[targets[0]] if len(targets) == 1 else frame[targets]
-    check_targets(model, targets)
-    if len(outcomes) == 1:
-        return _column(outcomes[0], frame, targets[0])
-    found = {o.name: _column(o, frame, o.name) if o.name in targets else [None] * len(frame) for o in outcomes}
-    return pd.DataFrame(found)
-
-
-def _column(outcome: Outcome, frame: pd.DataFrame, name: str) -> pd.Series:
-    """The values of one outcome, labels in the type of the model's labels."""
-    import numpy as np
-    import pandas as pd
-
-    values = ColumnValues.of(frame[name], name)
-    if outcome.classes is None:
-        return pd.Series(values.as_numbers(outcome.response or "gaussian"), name=name)
-    labels = values.as_labels(outcome.response or "softmax")
-    if outcome.classes.dtype.kind in "UO":
-        labels = np.array([None if label is None else str(label) for label in labels], dtype=object)
-    return pd.Series(labels, name=name)
