@@ -52,7 +52,7 @@ def test_five_thousand_documents_hundred_topics_twenty_thousand_words(browser, t
     model, corpus, texts, y = large(5_000, 20_000, 100, 120)
     file = tmp_path / "report.html"
     model.report(file, corpus, y, texts=texts)
-    assert file.stat().st_size < 15e6
+    assert file.stat().st_size < 10e6
     assert seconds_of_work(watched.page, file) < 3.0
     found = [watched.page.evaluate("text => supertopic.predictText(text)[0].mean", text) for text in texts[:3]]
     np.testing.assert_allclose(found, model.predict(corpus[:3]), atol=1e-3)

@@ -144,10 +144,20 @@ function figure(name, title, note, draw, rows, more = {}) {
     place.replaceChildren(svg("svg", shape, parts));
   };
   new ResizeObserver(() => {
-    if (place.clientWidth && Math.abs(place.clientWidth - drawn) > 1) redraw();
+    if (place.clientWidth && Math.abs(place.clientWidth - drawn) > 1) shortly(redraw);
   }).observe(place);
   whole.redraw = redraw;
   return whole;
+}
+
+let busySince = 0;
+
+/* Now, unless other drawings have taken long in this task: then in one of its own. */
+function shortly(redraw) {
+  busySince ||= performance.now();
+  setTimeout(() => (busySince = 0));
+  if (performance.now() - busySince < 50) redraw();
+  else setTimeout(redraw);
 }
 
 /* Buttons that save a view; `drawing` is null for a view that is a table. */

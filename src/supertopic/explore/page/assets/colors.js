@@ -19,8 +19,11 @@ function isDark() {
 }
 
 function topicColor(k) {
-  const colors = TOPIC_COLORS[isDark() ? "dark" : "light"];
-  return colors[k % colors.length];
+  return topicColors()[k % 24];
+}
+
+function topicColors() {
+  return TOPIC_COLORS[isDark() ? "dark" : "light"];
 }
 
 /* A colour of the style sheet, such as paint("ink"). */

@@ -106,6 +106,12 @@ function sortings() {
 
 /* The documents that pass the filters, in order. */
 function filtered() {
+  const asked = JSON.stringify([filters, currentOutcome(), app.topic]);
+  if (app.filtered?.asked !== asked) app.filtered = { asked, found: filter() };
+  return app.filtered.found;
+}
+
+function filter() {
   const place = currentOutcome();
   const wanted = filters.text.toLowerCase();
   const topic = filters.topic === "" ? -1 : Number(filters.topic);
@@ -126,6 +132,7 @@ function haystack(d) {
 }
 
 function passes(place, d) {
+  if (filters.truth === "" && filters.decided === "" && filters.wrong === "") return true;
   const answer = answerOf(place, d);
   if (filters.truth !== "" && answer.y !== Number(filters.truth)) return false;
   if (filters.decided !== "" && answer.decided !== Number(filters.decided)) return false;
@@ -140,12 +147,10 @@ function sorted(found, place, topic) {
     predicted: (d) => answerOf(place, d).mean ?? Math.max(...answerOf(place, d).chances),
     topic: (d) => shareOf(d, topic < 0 ? app.topic : topic),
   };
-  const key = filters.sort === "row" || (place < 0 && filters.sort !== "topic") ? null : keys[filters.sort];
-  if (!key) return found;
-  return found
-    .map((d) => [d, key(d)])
-    .sort((a, b) => b[1] - a[1])
-    .map(([d]) => d);
+  if (filters.sort === "row" || (place < 0 && filters.sort !== "topic")) return found;
+  const values = new Float64Array(nDocuments());
+  for (const d of found) values[d] = keys[filters.sort](d);
+  return found.sort((a, b) => values[b] - values[a]);
 }
 
 function drawList(place) {

@@ -172,7 +172,8 @@ function scatterFigure(i, known) {
   };
   const draw = (width) => {
     const { size, x, y } = shape(width);
-    const dots = pairs.map(([p, value]) => [x(p), y(value), paint("accent")]);
+    const color = paint("accent");
+    const dots = pairs.map(([p, value]) => [x(p), y(value), color]);
     return {
       parts: [
         bottomAxis(x, size - 54, size - 66),
@@ -217,11 +218,12 @@ function openNearest(made, points) {
   });
 }
 
-/* Many points as one picture: [x, y, colour]. */
+/* Points as one picture: [x, y, colour]; of very many, a coarser one that is made quickly. */
 function pointImage(points, width, height, radius, opacity) {
-  const canvas = el("canvas", { width: Math.round(2 * width), height: Math.round(2 * height) });
+  const fine = points.length > 10000 ? 1 : 2;
+  const canvas = el("canvas", { width: Math.round(fine * width), height: Math.round(fine * height) });
   const pen = canvas.getContext("2d");
-  pen.scale(2, 2);
+  pen.scale(fine, fine);
   pen.globalAlpha = opacity;
   for (const [x, y, color] of points) {
     pen.fillStyle = color;

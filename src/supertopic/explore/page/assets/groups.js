@@ -78,7 +78,7 @@ function binned(values) {
   const tenth = (i) => known[Math.floor((i * known.length) / 10)];
   const starts = few ? distinct : [...new Set(Array.from({ length: 10 }, (_, i) => tenth(i)))];
   const codes = Float64Array.from(values, (value) =>
-    Number.isNaN(value) ? NaN : starts.filter((start) => value >= start).length - 1,
+    Number.isNaN(value) ? NaN : starts.findLastIndex((start) => value >= start),
   );
   const names = starts.map((start, i) =>
     few ? number(start) : `${number(start)} to ${number(starts[i + 1] ?? known[known.length - 1])}`,
@@ -145,11 +145,14 @@ function errorsOfMeans(codes, { counts, means }, signs) {
   const K = shape[1];
   const { rows, whose } = togetherness();
   const own = rows.filter((d) => signs.has(codes[d]));
-  const seen = new Map([...signs.keys()].map((g) => [g, new Set()]));
-  for (const d of own) seen.get(codes[d]).add(whose[d]);
+  const [parties, last] = [new Map(), new Map()];
+  for (const d of own) {
+    if (last.get(codes[d]) !== whose[d]) parties.set(codes[d], (parties.get(codes[d]) || 0) + 1);
+    last.set(codes[d], whose[d]);
+  }
   const weight = new Map();
   for (const [g, sign] of signs) {
-    const n = seen.get(g).size;
+    const n = parties.get(g);
     weight.set(g, n > 1 ? (sign / counts[g]) * Math.sqrt(n / (n - 1)) : NaN);
   }
   const [sum, squares] = [new Float64Array(K), new Float64Array(K)];
@@ -359,7 +362,7 @@ function contrastFigure({ names }, { counts, means, differs }) {
   const made = figure(
     "contrast",
     "Two groups compared",
-    "Differences of mean shares, 90 % intervals. Blue: more in the second group. Orange: in the first. Grey: unclear. " +
+    "Differences of mean shares, 90 % intervals. Blue: more in the second group; orange: the first; grey: unclear. " +
       whoseErrors(),
     (width) => intervals(width, shown, { form: points, ticks: (v) => oneDecimal(100 * v), high: 0, low: 0 }),
     () => [

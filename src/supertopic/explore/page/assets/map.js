@@ -36,9 +36,11 @@ function mapColors() {
 function documentColors() {
   const kind = map.color[0];
   const i = Number(map.color.slice(1));
+  const palette = topicColors();
+  const colorAt = (code) => palette[code % palette.length];
   if (map.color === "topic") {
     return {
-      color: (d) => topicColor(largest(row(app.data.arrays.shares, d))),
+      color: (d) => colorAt(largest(row(app.data.arrays.shares, d))),
       note: "Each document has the colour of its largest topic.",
     };
   }
@@ -56,7 +58,7 @@ function documentColors() {
   }[kind];
   const none = paint("zero");
   if (classes) {
-    return { color: (d) => (Number.isNaN(value(d)) ? none : topicColor(value(d))), note: "", legend: classes };
+    return { color: (d) => (Number.isNaN(value(d)) ? none : colorAt(value(d))), note: "", legend: classes };
   }
   const all = Array.from({ length: nDocuments() }, (_, d) => value(d))
     .filter((v) => !Number.isNaN(v))
@@ -64,16 +66,25 @@ function documentColors() {
   const [low, high] = [all[Math.floor(0.02 * all.length)], all[Math.max(0, Math.ceil(0.98 * all.length) - 1)]];
   if (kind === "e") {
     const most = Math.max(Math.abs(low), Math.abs(high), 1e-12);
+    const shade = shades((part) => diverging(2 * part - 1));
+    const part = (v) => 0.5 + 0.075 * Math.sign(v) + (0.425 * v) / most;
     return {
-      color: (d) => (Number.isNaN(value(d)) ? none : diverging(0.15 * Math.sign(value(d)) + (0.85 * value(d)) / most)),
+      color: (d) => (Number.isNaN(value(d)) ? none : shade(part(value(d)))),
       note: "Blue: predicted too high (or wrong). Orange: too low.",
     };
   }
-  const shade = (v) => blend(paint("down"), paint("up"), Math.max(0, Math.min(1, (v - low) / (high - low || 1))));
+  const [from, to] = [paint("down"), paint("up")];
+  const shade = shades((part) => blend(from, to, part));
   return {
-    color: (d) => (Number.isNaN(value(d)) ? none : shade(value(d))),
+    color: (d) => (Number.isNaN(value(d)) ? none : shade((value(d) - low) / (high - low || 1))),
     note: `From orange (${number(low)}) to blue (${number(high)}).`,
   };
+}
+
+/* A function from parts (0 to 1) to colours, of which 201 are made. */
+function shades(color) {
+  const found = Array.from({ length: 201 }, (_, i) => color(i / 200));
+  return (part) => found[Math.round(200 * Math.max(0, Math.min(1, part)))];
 }
 
 /* Where topics lie on a drawing of some width, how large they are, and where documents lie among them.
@@ -105,19 +116,23 @@ function mapLayout(width) {
 function pushApart(circles, width, height) {
   for (let turn = 0; turn < 300; turn++) {
     let moved = false;
-    for (const a of circles) {
-      for (const b of circles) {
-        if (a.k >= b.k) continue;
-        const [dx, dy] = [b.cx - a.cx || 0.01 * (b.k - a.k), b.cy - a.cy];
-        const distance = Math.hypot(dx, dy);
-        const missing = (a.r + b.r + 3 - distance) / 2;
+    for (let i = 0; i < circles.length; i++) {
+      for (let j = i + 1; j < circles.length; j++) {
+        const a = circles[i];
+        const b = circles[j];
+        const dx = b.cx - a.cx || 0.01 * (b.k - a.k);
+        const dy = b.cy - a.cy;
+        const reach = a.r + b.r + 3;
+        if (Math.abs(dx) > reach || Math.abs(dy) > reach) continue;
+        const distance = Math.sqrt(dx * dx + dy * dy);
+        const missing = (reach - distance) / 2;
         if (missing <= 0.01) continue;
         moved = true;
-        const [px, py] = [(dx / distance) * missing, (dy / distance) * missing];
-        a.cx -= px;
-        a.cy -= py;
-        b.cx += px;
-        b.cy += py;
+        const step = missing / distance;
+        a.cx -= step * dx;
+        a.cy -= step * dy;
+        b.cx += step * dx;
+        b.cy += step * dy;
       }
     }
     for (const one of circles) {
@@ -242,9 +257,10 @@ function similarityFigure() {
     const high = Math.max(cell, order.length > 40 ? 0 : 14);
     const canvas = el("canvas", { width: order.length, height: order.length });
     const pen = canvas.getContext("2d");
+    const shade = shades((like) => sequential(like ** 1.5));
     order.forEach((a, i) =>
       order.forEach((b, j) => {
-        pen.fillStyle = sequential(Math.pow(1 - row(distance, a)[b] / 255, 1.5));
+        pen.fillStyle = shade(1 - row(distance, a)[b] / 255);
         pen.fillRect(j, i, 1, 1);
       }),
     );

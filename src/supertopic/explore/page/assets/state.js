@@ -85,8 +85,9 @@ function shareOf(d, k) {
 function meanShares() {
   if (!app.means) {
     const { data, shape } = app.data.arrays.shares;
-    app.means = new Float64Array(shape[1]);
-    for (let i = 0; i < data.length; i++) app.means[i % shape[1]] += data[i] / 65535 / shape[0];
+    const sums = new Float64Array(shape[1]);
+    for (let i = 0; i < data.length;) for (let k = 0; k < shape[1]; k++, i++) sums[k] += data[i];
+    app.means = sums.map((sum) => sum / 65535 / shape[0]);
   }
   return app.means;
 }
@@ -204,20 +205,28 @@ function columnOfClass(place, code) {
  * `chances` of a margin are scores; `probabilities` stand beside them where the model has some.
  */
 function answerOf(place, d) {
-  const { arrays, outcomes } = app.data;
-  const outcome = outcomes[place];
-  const y = arrays[`y_${place}`].data[d];
-  const predicted = arrays[`predicted_${place}`];
-  if (outcome.kind === "number") {
-    return { y, mean: predicted.data[d], ends: [arrays[`low_${place}`].data[d], arrays[`high_${place}`].data[d]] };
-  }
-  const answer = { y, chances: Array.from(row(predicted, d)), decided: arrays[`decided_${place}`].data[d] };
-  const beside = arrays[`chances_${place}`];
+  const { y, predicted, low, high, decided, chances: beside } = answersOf(place);
+  if (low) return { y: y.data[d], mean: predicted.data[d], ends: [low.data[d], high.data[d]] };
+  const answer = { y: y.data[d], chances: Array.from(row(predicted, d)), decided: decided.data[d] };
   return beside ? { ...answer, probabilities: Array.from(row(beside, d)) } : answer;
+}
+
+/* The arrays of an outcome. */
+function answersOf(place) {
+  const names = ["y", "predicted", "low", "high", "decided", "chances"];
+  const found = (i) => Object.fromEntries(names.map((name) => [name, app.data.arrays[`${name}_${i}`]]));
+  app.answers ??= app.data.outcomes.map((_, i) => found(i));
+  return app.answers[place];
 }
 
 /* How wrong the prediction of a document is; NaN where y is not known. */
 function errorOf(place, d) {
+  app.errors ??= [];
+  app.errors[place] ??= Float64Array.from({ length: nDocuments() }, (_, row) => findError(place, row));
+  return app.errors[place][d];
+}
+
+function findError(place, d) {
   const outcome = app.data.outcomes[place];
   const answer = answerOf(place, d);
   if (Number.isNaN(answer.y)) return NaN;

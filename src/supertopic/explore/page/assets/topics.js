@@ -151,15 +151,8 @@ function drawAxisFigure(place) {
 
 /* The documents whose predictions are most wrong. */
 function worstOf(place, n) {
-  const found = [];
-  for (let d = 0; d < nDocuments(); d++) {
-    const error = errorOf(place, d);
-    if (!Number.isNaN(error) && error !== 0) found.push([d, Math.abs(error)]);
-  }
-  return found
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, n)
-    .map(([d]) => d);
+  const size = Float64Array.from({ length: nDocuments() }, (_, d) => Math.abs(errorOf(place, d)) || 0);
+  return bestPlaces(size, n).filter((d) => size[d] > 0);
 }
 
 function drawWorst(place) {
