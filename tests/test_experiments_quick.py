@@ -8,7 +8,7 @@ from experiments.book import carry_out, experiments
 from supertopic import SLDAClassifier, SLDARegressor
 
 pytest.importorskip("matplotlib")
-CERTAINTY = ("slda.calibration", "slda.certainty", "slda.known_coefficients", "slda.defaults")
+CERTAINTY = ("slda.calibration", "slda.certainty", "slda.known_coefficients", "slda.defaults", "slda.without_folds")
 
 
 @pytest.mark.release
