@@ -1,4 +1,4 @@
-"""How often intervals of differences in topic shares hold the truth, where topics are learned from the same documents."""
+"""How often intervals of differences in topic shares hold the truth; topics are learned from the same documents."""
 
 from __future__ import annotations
 

@@ -57,3 +57,12 @@ def test_links_between_pages_lead_somewhere():
             elif not target.startswith("#") and not (path.parent / target.split("#")[0]).exists():
                 missing.append(f"{path.name}: {target}")
     assert not missing
+
+
+def test_what_people_look_for_is_two_clicks_from_home():
+    pages, reached = {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("docs/*.md")}, {"index.md"}
+    for _ in range(2):
+        reached |= {name for page in reached for name in re.findall(r"\]\((\w+\.md)[)#]", pages[page])}
+    found = "\n".join(pages[name] for name in sorted(reached))
+    for sought in ("model.check(", ".compare(", "PC(focus=", "model.predictor()", "estimate_effect(", "model.effects("):
+        assert sought in found, sought
