@@ -1,12 +1,13 @@
 """`model.estimate_effect`: what goes with topics, as a user asks for it."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from supertopic import LDA, SLDARegressor, load
+from supertopic import LDA, SLDARegressor, load, select_topics
 from supertopic.documents.columns import read_columns
 from supertopic.fitted import prevalence, refits
 from tests import naive_prevalence as naive
@@ -270,3 +271,28 @@ def test_wrong_questions_of_a_result_are_refused(world, model):
             ask()
     with pytest.raises(ValueError, match="expected a table"):
         model.estimate_effect("~ party")
+
+
+def test_a_table_of_texts_becomes_figures_tables_and_a_page(world, tmp_path, monkeypatch):
+    """The lines that a user of stm writes, with fewer topics and refits."""
+    counts, frame, _ = world
+    monkeypatch.chdir(tmp_path)
+    texts = [" ".join(np.repeat(counts.columns, row)) for row in counts.to_numpy()[:120]]
+    frame[:120].drop(columns="words").assign(text=texts).to_csv("blogs.csv", index=False)
+
+    df = pd.read_csv("blogs.csv", parse_dates=["date"])
+    select_topics(LDA(n_jobs=1, max_iter=3), df.text, n_topics=[2, 3], cv=2).plot("figS1.pdf")
+    model = LDA(3, inference="gibbs", n_jobs=1, random_state=1, max_iter=20).fit(df.text, metadata=df)
+    model.set_topic_labels({0: "Iraq war", 2: "Economy"})
+    eff = model.estimate_effect("~ party * spline(date, 3)", df, cluster="author", refits=2)
+    table = eff.summary(probability=0.95)
+    eff.contrast("party", "D", "R").plot("fig1.pdf")
+    eff.curve("date", by="party", topics=["Economy"]).plot("fig2.pdf")
+    eff.to_latex("table1.tex")
+    model.report("report.html", df.text, metadata=df, effects=eff)
+
+    assert set(table.label) >= {"Iraq war", "Economy"} and table.p_adjusted.ge(table.p).all()
+    assert {"found_again", "lower", "upper"} <= set(table) and "Errors by 12 groups of author" in str(table)
+    assert all(Path(f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in ("figS1", "fig1", "fig2"))
+    assert "Economy" in Path("table1.tex").read_text()
+    assert Path("report.html").stat().st_size > 50_000
