@@ -198,6 +198,11 @@ MUTANTS = [
             "return None if moment is None else Belonging(together, moment, in_groups=False)",
             "test_groups.py::test_near_duplicates_are_in_one_fold_unasked",
         ),
+        (
+            "self.covariates, known, self._said)",
+            "self.covariates, known, self.belonging)",
+            "test_groups.py::test_training_takes_near_duplicates_as_they_come",
+        ),
     ),
     *mutants_of(
         "inference/after/splits.py",

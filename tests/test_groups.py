@@ -105,6 +105,20 @@ def test_near_duplicates_are_in_one_fold_unasked(fits):
         assert len(given.y) + sum(row.tobytes() in left for row in twice.toarray()) == 450
 
 
+@pytest.mark.parametrize("times", [None, np.arange(450) % 400])
+def test_training_takes_near_duplicates_as_they_come(times, monkeypatch):
+    """Documents to predict come again, too: regressions that never saw a text twice were shrunk too much."""
+    rows, parts = [], []
+    split, cut = prediction_constrained._split, prediction_guide._parts
+    monkeypatch.setattr(prediction_constrained, "_split", lambda task: rows.append(split(task)) or rows[-1])
+    monkeypatch.setattr(prediction_guide, "_parts", lambda *given: parts.append(cut(*given)) or parts[-1])
+    twice = sp.vstack([X, X[:50]]).tocsr()
+    SLDARegressor(4, cross_fit=0, **FAST).fit(twice, np.append(Y, Y[:50]), times=times)
+    place, held = dict(zip(rows[0][0], parts[0], strict=True)), set(rows[0][1])
+    assert any(place[n] != place[400 + n] for n in range(50) if n in place and 400 + n in place)
+    assert times is not None or any((n in held) != (400 + n in held) for n in range(50))
+
+
 @pytest.mark.parametrize("dates", [False, True])
 def test_the_past_predicts_the_future(fits, dates, monkeypatch):
     moment, rows = np.random.default_rng(4).permutation(400), []

@@ -59,7 +59,7 @@ class Training:
         columns = spec.model.doc_topic_prior.columns
         known = self.known.only(columns) if columns else None
         weight = spec.schema.supervision * self.weight
-        return Batch(seen.counts, self.y, weight, spec.model.n_topics, self.covariates, known, self.belonging)
+        return Batch(seen.counts, self.y, weight, spec.model.n_topics, self.covariates, known, self._said)
 
     @cached_property
     def belonging(self) -> Belonging | None:
@@ -70,6 +70,14 @@ class Training:
         together = near_duplicates(self.corpus.counts)
         alone = moment is None and len(np.unique(together)) == len(together)
         return None if alone else Belonging(together, moment, in_groups=False)
+
+    @property
+    def _said(self) -> Belonging | None:
+        """`belonging` but for near duplicates: training takes documents as they come, and so do those to predict."""
+        found = self.belonging
+        if found is None or found.in_groups:
+            return found
+        return None if found.moment is None else Belonging.of(len(self.y), None, found.moment)
 
     def groups_of(self, rows: np.ndarray) -> np.ndarray | None:
         """(n,) who some of the documents belong to; None where nobody has said."""
