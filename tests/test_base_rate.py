@@ -1,5 +1,7 @@
 """No prior shrinks the base rate: topics that say nothing predict the mean of y, or the shares of the classes."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -9,6 +11,7 @@ from supertopic.coefficients import CoefPrior
 from supertopic.datasets import simulate
 from supertopic.inference.gibbs.augmentation import SweepDraws
 from supertopic.inference.gibbs.coefficients import draw_center
+from tests.cases import cases
 
 RNG = np.random.default_rng(3)
 D, K = 400, 4
@@ -25,6 +28,7 @@ Y = {
     "softmax": RNG.choice(4, D, p=[0.02, 0.1, 0.2, 0.68]),
     "ordinal": RNG.choice(4, D, p=[0.02, 0.1, 0.2, 0.68]),
 }
+SHORT = [*((name, "normal") for name in Y), ("gaussian", "laplace"), ("softmax", "laplace")]
 CLASSES = ("logit", "probit", "softmax", "ordinal")
 
 
@@ -32,14 +36,13 @@ def base_rates(name, **options):
     """(predicted mean, true mean) of y, or shares of the classes."""
     y = Y[name]
     if name in CLASSES:
-        model = SLDAClassifier(K, response=name, max_iter=15, **options).fit(X, y)
+        model = SLDAClassifier(K, response=name, max_iter=15, cross_fit=2, **options).fit(X, y)
         return model.predict_proba(X), np.bincount(y) / D
-    model = SLDARegressor(K, response=name, max_iter=15, **options).fit(X, y)
+    model = SLDARegressor(K, response=name, max_iter=15, cross_fit=2, **options).fit(X, y)
     return model.predict(X)[:, None] / y.mean(), np.ones(1)
 
 
-@pytest.mark.parametrize("prior", ["normal", "laplace"])
-@pytest.mark.parametrize("name", Y)
+@pytest.mark.parametrize(("name", "prior"), cases(product(Y, ["normal", "laplace"]), SHORT))
 def test_a_tight_prior_predicts_the_mean(name, prior):
     found, truth = base_rates(name, coef_prior=prior, coef_scale=0.01)
     np.testing.assert_allclose(found.mean(axis=0), truth, atol=0.01)
@@ -53,8 +56,7 @@ def test_without_a_refit_and_in_mini_batches_too(name):
         np.testing.assert_allclose(found.mean(axis=0), truth, atol=0.05)
 
 
-@pytest.mark.parametrize("prior", ["normal", "laplace"])
-@pytest.mark.parametrize("name", Y)
+@pytest.mark.parametrize(("name", "prior"), cases(product(Y, ["normal", "laplace"]), SHORT))
 def test_a_sampler_does_not_shrink_it_either(name, prior):
     found, truth = base_rates(name, coef_prior=prior, coef_scale=0.02, inference="gibbs", refit=False)
     np.testing.assert_allclose(found.mean(axis=0), truth, atol=0.05)

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from functools import partial
 
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 
 import supertopic
+from supertopic.cli.demo import Trials
 from tests.cli_tools import fails, run, write_corpus
 
 SCRIPT = [sys.executable, "-c", "from supertopic.cli import main; main()"]
@@ -39,14 +39,12 @@ def process(*args, **options):
 
 
 def test_exit_codes_of_the_process(model):
-    version = process("--version")
-    assert version.returncode == 0 and version.stdout == f"supertopic {supertopic.__version__}\n"
     nothing = process()
     assert nothing.returncode == 0 and "Usage: supertopic" in nothing.stdout and "demo" in nothing.stdout
     failure = process("topics", "none.supertopic")
     assert (failure.returncode, failure.stdout) == (1, "")
     assert failure.stderr == "Error: none.supertopic does not exist: check the path of the model\n"
-    assert process("topics").returncode == 2
+    assert run("topics").exit_code == 2
 
 
 def test_help_imports_nothing_heavy():
@@ -67,23 +65,22 @@ def started(command):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals and pipes of Unix")
-def test_a_closed_pipe_is_silent_and_ctrl_c_is_a_sentence(tmp_path, data, model):
+def test_a_closed_pipe_is_silent(model):
     read, write = os.pipe()
     os.close(read)
     closed = subprocess.run([*SCRIPT, "topics", str(model)], stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (closed.returncode, closed.stderr) == (0, "")
-    command = ["fit", data, "--text", "body", "--inference", "gibbs", "--iterations", 10**8, "--verbose"]
-    command = [*SCRIPT, *map(str, command), "--out", str(tmp_path / "m.supertopic")]
-    with started(command) as running:
-        for line in running.stderr:  # the fit runs once it reports its sweeps
-            if line.startswith("LDA gibbs"):
-                break
-        time.sleep(0.1)
-        running.send_signal(signal.SIGINT)
-        said, noted = running.communicate(timeout=60)
-    assert (running.returncode, said) == (130, "")
-    assert noted.splitlines()[-1] == "Stopped; nothing was written." and "Traceback" not in noted
+
+
+def test_ctrl_c_is_a_sentence(tmp_path, data, monkeypatch):
+    def interrupted(*given, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(supertopic.LDA, "fit", interrupted)
+    done = run("fit", data, "--text", "body", "--out", tmp_path / "m.supertopic")
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert done.stderr.splitlines()[-1] == "Stopped; nothing was written." and "Traceback" not in done.stderr
     assert not (tmp_path / "m.supertopic").exists()
 
 
@@ -104,12 +101,26 @@ def test_ctrl_c_with_a_checkpoint_says_what_is_kept(tmp_path, data):
     assert kept.exists() and not (tmp_path / "m.supertopic").exists()
 
 
-QUICK = ["demo", "--topics", "4", "--packages", "logging,email,asyncio", "--jobs", "1"]
+@pytest.fixture(scope="module")
+def trials():
+    """The fits of the demo, on few texts."""
+    return Trials.of(["logging", "email", "asyncio"], 4, 0, 1)
 
 
-def test_the_demo_predicts_explains_and_measures(tmp_path):
-    done = process(*QUICK, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+@pytest.fixture
+def demo(trials, tmp_path, monkeypatch):
+    def made(names, *given):
+        assert (names, *given) == (["logging", "email", "asyncio"], 4, 0, 1)
+        return trials
+
+    monkeypatch.setattr(Trials, "of", made)
+    monkeypatch.chdir(tmp_path)
+    return partial(run, "demo", "--topics", 4, "--packages", "logging,email,asyncio", "--jobs", 1)
+
+
+def test_the_demo_predicts_explains_and_measures(demo, tmp_path):
+    done = demo()
+    assert done.exit_code == 0, done.stderr
     assert "\x1b" not in done.stdout and "goes with" in done.stdout
     assert done.stdout.count("effect: what the prediction changes by") == 2  # below each table of topics
     for name in ("logging", "email", "asyncio"):
@@ -124,17 +135,20 @@ def test_the_demo_predicts_explains_and_measures(tmp_path):
     assert len(model.topics()) == 4 and not {"logging", "email", "asyncio"} & set(model.feature_names_in_)
     assert "<html" in (tmp_path / "demo.html").read_text(encoding="utf-8")[:2000]
     for command in re.findall(r"^  supertopic (topics .*)$", done.stdout, flags=re.M):
-        assert process(*command.split(), cwd=tmp_path).returncode == 0
+        assert run(*command.split()).exit_code == 0
 
 
-def test_the_demo_leaves_other_files_alone(tmp_path):
+def test_the_demo_leaves_other_files_alone(demo, tmp_path):
     (tmp_path / "demo.html").write_text("mine", encoding="utf-8")
-    told = json.loads(process(*QUICK, "--json", cwd=tmp_path).stdout)
+    told = json.loads(demo("--json").stdout)
     assert told["held_out"] == told["documents"] // 5 and told["accuracy"] > told["accuracy_of_the_largest"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.html"]
-    done = process(*QUICK, cwd=tmp_path)
+    done = demo()
     assert "demo.html is not written: a file of this name is already there" in done.stderr
     assert (tmp_path / "demo.html").read_text(encoding="utf-8") == "mine"
+
+
+def test_the_demo_needs_packages_with_docstrings():
     assert "only 0 docstrings in nosuchpackage" in fails("demo", "--packages", "email,nosuchpackage")
 
 

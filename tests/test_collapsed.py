@@ -13,6 +13,7 @@ from supertopic.emissions.dirichlet import DirichletTopics
 from supertopic.kernels import e_step_words as kernel
 from supertopic.metrics import align_topics
 from tests import naive_collapsed as naive
+from tests.cases import cases
 from tests.test_kernels_e_step_mean import tilt
 from tests.test_kernels_e_step_words import ALPHA, COUNTS, PRIOR, RESPONSES, WEIGHTS, WORDS, K, infer
 
@@ -126,9 +127,11 @@ def test_the_objective_never_falls_and_topics_are_found(lda):
     np.testing.assert_allclose(shares[0], slow / slow.sum(), atol=1e-3)
 
 
+LEARNED = [("symmetric", 0.1, 0.1), ("auto", 0.1, 0.3)]
+
+
 @pytest.mark.parametrize(
-    "prior, truth, within",
-    [("symmetric", 0.05, 0.2), ("symmetric", 0.1, 0.1), ("symmetric", 0.3, 0.3), ("auto", 0.1, 0.3)],
+    ("prior", "truth", "within"), cases([*LEARNED, ("symmetric", 0.05, 0.2), ("symmetric", 0.3, 0.3)], LEARNED)
 )
 def test_a_learned_alpha_is_near_the_truth_and_the_objective_never_falls_once_it_is_held(prior, truth, within):
     """The counts at the mode would give 0.2 for 0.1, and the density at the mode 0."""
@@ -150,7 +153,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", cases(MODELS, ["classes", "regression"]))
 def test_max_margin_fits_predicts_and_comes_back(name, tmp_path):
     response, coef = ("gaussian", None) if "regression" in name else ("softmax", 8 * np.eye(3, 4))
     data = simulate(500, 4, 120, 60, response=response, coef=coef, seed=1)

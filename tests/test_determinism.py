@@ -68,14 +68,14 @@ def test_any_number_of_threads_gives_the_same_bytes(name, tmp_path, monkeypatch)
 
     monkeypatch.setattr(Threads, "all", seen)
     files, predictions = [], []
-    for n_jobs in (1, 2, 4):
+    for n_jobs in (1, 3):
         threads.clear()
         model, counts = fitted(name, n_jobs)
         assert (len(threads) > 1) == (n_jobs > 1), f"{name}: the work of {n_jobs} threads was not split"
         predictions.append(model.transform(counts).tobytes())
         files.append(written(model, tmp_path))
-    assert files[0] == files[1] == files[2]
-    assert predictions[0] == predictions[1] == predictions[2]
+    assert files[0] == files[1]
+    assert predictions[0] == predictions[1]
     assert load(tmp_path / "model").transform(counts).tobytes() == predictions[0]
 
 

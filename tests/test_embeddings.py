@@ -105,7 +105,9 @@ def test_what_y_stands_for():
     assert stands_for(Target("c", "logit", classes=np.array([0, 1])), np.array([1.0])).shape == (1, 1)
 
 
-@pytest.mark.parametrize("more", [{}, {"inference": "vb"}, {"cross_fit": 0}, {"honest": 0.5}, {"words": True}])
+@pytest.mark.parametrize(
+    "more", [{}, {"inference": "vb", "cross_fit": 0}, {"honest": 0.5}, {"words": True, "cross_fit": 2}]
+)
 def test_embeddings_predict_beside_topics(more, tmp_path):
     train, test = slice(0, 350), slice(350, D)
     given = {"n_topics": 4, "max_iter": 15, **more}
@@ -145,8 +147,8 @@ def test_explanations_call_them_by_name(tmp_path):
 
 def test_embeddings_of_noise_change_next_to_nothing():
     noise, train, test = RNG.normal(size=(D, 200)), slice(0, 350), slice(350, D)
-    without = SLDARegressor(4, max_iter=15).fit(X[train], Y[train]).predict(X[test])
-    model = SLDARegressor(4, max_iter=15).fit(X[train], Y[train], embeddings=noise[train])
+    without = SLDARegressor(4, max_iter=15, cross_fit=2).fit(X[train], Y[train]).predict(X[test])
+    model = SLDARegressor(4, max_iter=15, cross_fit=2).fit(X[train], Y[train], embeddings=noise[train])
     lost = predictive_r2(Y[test], without) - predictive_r2(Y[test], model.predict(X[test], embeddings=noise[test]))
     assert lost < 0.01
 

@@ -1,12 +1,12 @@
 """The registry of experiments: names, output files, and sections that are replaced by a new run."""
 
 import csv
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from experiments import __main__ as command
 from experiments.book import FOLDER, Experiment, Outcome, carry_out, experiments
 from experiments.calibration import averaged, calibration_error, claims_of, slope_of
 
@@ -35,30 +35,34 @@ def test_a_run_leaves_a_table_a_picture_and_a_section(tmp_path):
     assert "ours is higher: **yes**" in page and "`python -m experiments paper.figure7 --quick`" in page
 
 
-def test_a_quick_version_does_not_replace_committed_results(tmp_path):
+def called(monkeypatch, *words):
+    """The exit code of `python -m experiments` with these words."""
+    monkeypatch.setattr(sys, "argv", ["experiments", *words])
+    try:
+        command.main()
+    except SystemExit as end:
+        return end.code
+    return 0
+
+
+def test_a_quick_version_does_not_replace_committed_results(tmp_path, monkeypatch, capsys):
     """Neither by the command's default folder nor by its name; figure 4 of SSTM was lost that way."""
     run = Experiment("paper.figure7", "figure 7", lambda quick: pytest.fail("it ran"))
     with pytest.raises(ValueError, match="committed results"):
         carry_out(run, True, tmp_path / ".." / FOLDER)
-    for more in ([], ["--out", str(FOLDER)]):
-        code = (
-            "import sys; import experiments.__main__ as m; from experiments.book import Outcome\n"
-            "def fake(experiment, quick, out): print('OUT', out, quick); return Outcome(['a'], [], '')\n"
-            "m.carry_out = fake; sys.argv[0] = 'x'; m.main()"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code, "lda.topics", "--quick", *more], capture_output=True, text=True
-        )
-        assert f"OUT {FOLDER}" not in done.stdout
-        assert (done.returncode == 2 and "committed results" in done.stderr) if more else "OUT " in done.stdout
+    folders = []
+    monkeypatch.setattr(command, "carry_out", lambda one, quick, out: folders.append(out) or Outcome(["a"], [], ""))
+    assert called(monkeypatch, "lda.topics", "--quick") == 0
+    assert called(monkeypatch, "lda.topics", "--quick", "--out", str(FOLDER)) == 2
+    assert "committed results" in capsys.readouterr().err and len(folders) == 1 and folders[0] != FOLDER
     assert " --quick`," not in (FOLDER / "RESULTS.md").read_text(encoding="utf-8")
 
 
-def test_an_unknown_name_is_refused_and_known_ones_are_listed():
-    done = subprocess.run([sys.executable, "-m", "experiments", "lda.figure99"], capture_output=True, text=True)
-    assert done.returncode == 2 and "no experiment lda.figure99" in done.stderr
-    done = subprocess.run([sys.executable, "-m", "experiments", "--list"], capture_output=True, text=True)
-    assert done.returncode == 0 and "lda.topics" in done.stdout and "slda.figure2" in done.stdout
+def test_an_unknown_name_is_refused_and_known_ones_are_listed(monkeypatch, capsys):
+    assert called(monkeypatch, "lda.figure99") == 2 and "no experiment lda.figure99" in capsys.readouterr().err
+    assert called(monkeypatch, "--list") == 0
+    said = capsys.readouterr().out
+    assert "lda.topics" in said and "slda.figure2" in said
 
 
 def test_the_slope_is_that_of_least_squares():

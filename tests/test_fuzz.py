@@ -44,7 +44,7 @@ def folder(monkeypatch):
         yield Path(path)
 
 
-@pytest.mark.parametrize("number", [300, pytest.param(5000, marks=pytest.mark.release)])
+@pytest.mark.parametrize("number", [100, pytest.param(5000, marks=pytest.mark.release)])
 def test_forged_files_are_refused_or_predict_numbers(folder, number):
     loader.warm_up()
     before = watch.peak_memory()
@@ -122,7 +122,7 @@ def test_a_type_that_numpy_does_not_have_is_refused(folder):
         read_model(folder / "m")
 
 
-@pytest.mark.parametrize("number", [60, pytest.param(1000, marks=pytest.mark.release)])
+@pytest.mark.parametrize("number", [30, pytest.param(1000, marks=pytest.mark.release)])
 def test_any_matrix_label_frame_or_file_is_refused_by_a_sentence_or_gives_numbers(folder, number):
     inputs.warm_up()
 
@@ -135,7 +135,7 @@ def test_any_matrix_label_frame_or_file_is_refused_by_a_sentence_or_gives_number
     give()
 
 
-@pytest.mark.parametrize("number", [20, pytest.param(300, marks=pytest.mark.release)])
+@pytest.mark.parametrize("number", [10, pytest.param(300, marks=pytest.mark.release)])
 def test_any_command_line_ends_with_a_sentence(folder, monkeypatch, number):
     monkeypatch.chdir(folder)
 

@@ -10,6 +10,7 @@ from scipy import stats
 from supertopic.kernels import gibbs_layout, gibbs_topics
 from supertopic.kernels import gibbs_words as gibbs
 from tests import naive_gibbs as naive
+from tests.cases import cases
 
 NO_TOPICS = np.zeros((0, 0), np.float32)
 
@@ -198,7 +199,7 @@ def visits(chain, n_sweeps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dense, partial", MODES)
+@pytest.mark.parametrize(("dense", "partial"), cases(MODES, [(True, True), (False, False)]))
 def test_visits_follow_the_exact_posterior(dense, partial):
     alpha, beta = np.array([0.3, 0.8]), 0.4
     chain = Chain(TINY, alpha, beta, dense=dense, partial=partial)
@@ -259,8 +260,7 @@ def geweke_statistics(topic, docs, words, n_topics):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("partial", [False, True])
-@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize(("dense", "partial"), cases(MODES, [(True, False), (False, True)]))
 def test_geweke(dense, partial):
     """Draws of (w, z) from the model, and alternating draws of w | z and z | w, have the same means (Geweke 2004)."""
     rng = np.random.default_rng(3)

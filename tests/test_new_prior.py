@@ -116,12 +116,19 @@ def test_every_engine_fits_by_it(engine):
         check_groups(fit(run, settings, model, batch, backend), model, topics)
 
 
+@pytest.fixture(scope="module")
+def three():
+    backend = Processes(3)
+    yield backend
+    backend.stop()
+
+
 @pytest.mark.parametrize("engine", ["vb", "cvb0"])
-def test_processes_find_the_same(engine):
+def test_processes_find_the_same(engine, three):
     run, settings, more = ENGINES[engine]
     batch, *_ = data()
     few = replace(settings, max_iter=12)
-    with Threads(1) as one, Processes(3) as three:
+    with Threads(1) as one:
         fits = [fit(run, few, model_of(**more), batch, backend) for backend in (one, three)]
     np.testing.assert_allclose(fits[0].state.alpha, fits[1].state.alpha, rtol=1e-4)
     np.testing.assert_allclose(fits[0].trace, fits[1].trace, rtol=1e-5)

@@ -111,7 +111,7 @@ def some(first, last):
 @pytest.fixture(scope="module", params=[VB(), SVI(batch_size=200)], ids=repr)
 def model(request):
     register(Beta)  # a fixture of the module begins before the one above
-    options = {"max_iter": 40 if request.param == VB() else 20}
+    options = {"max_iter": 40 if request.param == VB() else 20, "cross_fit": 2}
     return SLDARegressor(3, response="beta", inference=request.param, doc_topic_prior=0.2, **options).fit(
         *some(0, 1500)
     )

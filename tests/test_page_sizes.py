@@ -80,6 +80,7 @@ def main():
         playwright.stop()
 
 
+@pytest.mark.release
 def test_thirty_thousand_documents(watched, tmp_path):
     model, corpus, texts, y = large(30_000, 3_000, 20, 25)
     file = tmp_path / "report.html"

@@ -25,7 +25,7 @@ PRECISE = {"doc_tol": 1e-5, "max_doc_iter": 1000}
 
 def estimator(name, **options):
     kind = SLDAClassifier if registry()[name].kind == "class" else SLDARegressor
-    return kind(3, response=name, doc_topic_prior=0.2, **{"inference": "vb", **options})
+    return kind(3, response=name, doc_topic_prior=0.2, **{"inference": "vb", "cross_fit": 0, **options})
 
 
 def test_every_response_can_be_simulated():
@@ -49,7 +49,7 @@ def test_the_bound_never_falls(name, per_token):
 def test_the_bound_never_falls_with_other_priors_and_emissions(name, emission, prior):
     data, options = drawn(name, 80), {"refit": False, "tol": 0, "max_iter": 10, "inference": VB(**PRECISE)}
     options |= {"emission": emission, "coef_prior": prior, "coef_scale": 0.3 if prior == "laplace" else 10.0}
-    bound = estimator(name, cross_fit=0, **options).fit(data.counts, data.y).bound_
+    bound = estimator(name, **options).fit(data.counts, data.y).bound_
     assert len(bound) == 10 and bound[-1] > bound[0]
     assert np.diff(bound).min() > -2e-6 * abs(bound[-1])
 

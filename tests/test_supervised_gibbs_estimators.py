@@ -13,7 +13,7 @@ CLASSES = ("logit", "probit", "softmax", "ordinal")
 
 def estimator(name, **params):
     kind = SLDAClassifier if name in CLASSES else SLDARegressor
-    return kind(4, response=name, doc_topic_prior=0.2, refit=False, **params)
+    return kind(4, response=name, doc_topic_prior=0.2, refit=False, cross_fit=0, **params)
 
 
 def aligned(model, data):
@@ -63,9 +63,9 @@ def small():
 
 def test_same_seed_same_draws_whatever_the_threads(small):
     counts, y, _ = small
-    fits = [SLDARegressor(3, inference="gibbs", max_iter=12, n_jobs=n).fit(counts, y) for n in (1, 2)]
+    fits = [SLDARegressor(3, inference="gibbs", max_iter=12, cross_fit=2, n_jobs=n).fit(counts, y) for n in (1, 2)]
     np.testing.assert_array_equal(fits[0].draws_["coef"], fits[1].draws_["coef"])
-    other = SLDARegressor(3, inference="gibbs", max_iter=12, random_state=1).fit(counts, y)
+    other = SLDARegressor(3, inference="gibbs", max_iter=12, cross_fit=0, random_state=1).fit(counts, y)
     assert not np.array_equal(fits[0].draws_["coef"], other.draws_["coef"])
     assert np.isfinite(fits[0].draws_["log_joint"]).all()
 
@@ -73,7 +73,7 @@ def test_same_seed_same_draws_whatever_the_threads(small):
 @pytest.mark.parametrize("response", ["gaussian", "gamma"])
 def test_a_killed_fit_goes_on_to_the_same_end(small, response, tmp_path, monkeypatch):
     counts, _, y = small
-    params = dict(response=response, inference=Gibbs(thin=3), max_iter=24, doc_topic_prior="auto")
+    params = dict(response=response, inference=Gibbs(thin=3), max_iter=24, doc_topic_prior="auto", cross_fit=0)
     whole = SLDARegressor(3, **params).fit(counts, y)
     saved = Checkpoint.save
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
@@ -128,7 +128,7 @@ def test_weights_of_zero_silence_a_label(small):
     weight[:20] = 0
     missing = y.copy()
     missing[:20] = np.nan
-    params = dict(inference=Gibbs(thin=1), max_iter=10)
+    params = dict(inference=Gibbs(thin=1), max_iter=10, cross_fit=0)
     silenced = SLDARegressor(3, **params).fit(counts, nonsense, sample_weight=weight)
     without = SLDARegressor(3, **params).fit(counts, missing, sample_weight=weight)
     np.testing.assert_allclose(silenced.draws_["coef"], without.draws_["coef"])

@@ -25,6 +25,7 @@ def test_fits_run_in_processes_of_their_own(monkeypatch):
     assert done.exit_code == 0, done.output
     assert "Compiling for 1 kinds of fits, 2 at a time" in done.stderr and "LDA: " in done.stderr
     monkeypatch.setattr(warm_up, "FITS", {"nothing": "raise RuntimeError('no such thing')"})
+    monkeypatch.setattr(warm_up, "_PROGRAM", "{fit}")  # without what takes long to import
     done = run("warm-up")
     assert done.exit_code == 1 and "the fit of nothing failed: RuntimeError: no such thing" in done.stderr
 
