@@ -164,7 +164,9 @@ def test_some_of_the_documents_of_the_fit_are_recognised(tmp_path):
 
 def test_documents_of_the_fit_without_folds_promise_too_much(data):
     model = SLDARegressor(4, cross_fit=0, random_state=0, max_iter=5).fit(data.counts.counts, data.y)
-    assert "is not known" in str(model.describe())
+    told = str(model.describe())
+    assert told.startswith("How well these topics predict new documents is not known: a fit with cross_fit=5, or ")
+    assert "A linear model on all words explains" in told  # what there is to reach
     assert "of the fit, which promise too much" in str(model.describe(data.counts.counts, data.y))
 
 
@@ -256,3 +258,13 @@ def test_the_page_of_a_useless_model_is_amber(watched, tmp_path, data, useless):
     page = watched.open(tmp_path / "r.html")
     assert page.inner_text("#strip").startswith("These topics hardly predict")
     assert page.evaluate("getComputedStyle(document.querySelector('#strip')).borderLeftColor") == "rgb(217, 138, 0)"
+
+
+def test_models_without_folds_say_what_can_be_said():
+    """Of one class against the rest the linear model's share; of topics that are classes, their words."""
+    told = str(fitted("sstm").describe())
+    assert "not known: describe(X, y) of documents set aside says it. A linear model on all words gets" in told
+    assert "of its score from little to much" in str(fitted("hinge").describe())
+    model = fitted("sage_classes")
+    said = str(model.describe())
+    assert all(f"{label} speaks of " in said for label in model.classes_) and "largest of" not in said

@@ -148,7 +148,10 @@ def _of_the_fit(fitted: Fitted, training: Training | None) -> list[_Seen]:
     if rows is None:
         labels = [] if schema.classes is None else [str(label) for label in schema.classes]
         names = ["y"] if schema.one_against_rest else [str(target.name) for target in schema.targets]
-        return [_Seen(_name(name), labels, None, False) for name in names]
+        sizes = [0 if target.classes is None else len(target.classes) for target in schema.targets]
+        sizes = [len(labels)] if schema.one_against_rest else sizes
+        scores = [_words_of_fit(fitted, training, place, n) for place, n in enumerate(sizes)]
+        return [_Seen(_name(name), labels, None, False, own) for name, own in zip(names, scores, strict=True)]
     found = []
     for place, (row, target) in enumerate(zip(rows, schema.targets, strict=True)):
         classes = [] if target.classes is None else [str(label) for label in target.classes]
@@ -162,6 +165,8 @@ def _words_of_fit(fitted: Fitted, training: Training | None, place: int, n_class
     if training is None:
         return np.nan
     y = training.y if training.y.ndim == 1 else training.y[:, place]
+    if fitted.spec.schema.one_against_rest:
+        y = np.where(np.isnan(y), np.nan, training.y.argmax(axis=1))
     made = fitted.made.of(
         f"words {place}", fitted.state.coef, lambda: np.array([score_in_folds(training, y, n_classes)])
     )
@@ -200,8 +205,9 @@ def _sentences(estimator: Any, responses: list[_Seen]) -> Description:
         found += [[(HARDLY.format(one.name or "the response"), True)]] if one.hardly else []
         found += [pieces for pieces in (_how_good(one), _beside(one)) if pieces]
     if responses and all(one.figures is None for one in responses):
-        text = "How well these topics predict new documents is not known: describe(X, y) of some says it."
-        found.append([(text, False)])
+        ways = "a fit with cross_fit=5, or " if estimator.get_params().get("cross_fit") == 0 else ""
+        text = f"How well these topics predict new documents is not known: {ways}describe(X, y) of documents set aside"
+        found.insert(0, [(f"{text}{',' if ways else ''} says it.", False)])
     found += _what_goes_with(estimator) if hasattr(estimator, "coefficients_") else [_largest(estimator)]
     found += [pieces for one in responses if (pieces := _where_it_falls_short(one))]
     rows = [{"response": one.name, **vars(one.figures), "words": one.words} for one in responses if one.figures]
@@ -246,6 +252,8 @@ def _beside(one: _Seen) -> Pieces:
         return []
     what, right = ("gets", " right") if one.classes else ("explains", "")
     new = " of new documents" if one.of_the_fit or one.figures is None else ""
+    if not one.classes and one.words <= 0:
+        return [(f"A linear model on all words explains nothing{new}.", False)]
     return [(f"A linear model on all words {what} {_percent(one.words)} %{new}{right}.", False)]
 
 
@@ -273,8 +281,13 @@ def _topic_words(estimator: Any) -> list[str]:
 
 
 def _largest(estimator: Any) -> Pieces:
-    """The topics with the largest shares."""
+    """The topics with the largest shares; of topics that are classes, their words."""
     shares, names = shares_of_all(estimator), _topic_words(estimator)
+    if getattr(estimator, "membership_", "mixed") == "single" and getattr(estimator, "classes_", None) is not None:
+        said: Pieces = []
+        for c in np.argsort(-shares, kind="stable")[:_MOST_CLASSES]:
+            said += [(f"{'; ' if said else ''}{estimator.classes_[c]} speaks of ", False), (names[c], True)]
+        return [*said, (".", False)]
     pieces: Pieces = [(f"The largest of {len(names)} topics: ", False)]
     for place, k in enumerate(np.argsort(-shares, kind="stable")[:_MOST_TOPICS]):
         pieces += [
@@ -295,7 +308,8 @@ def _what_goes_with(estimator: Any) -> list[Pieces]:
     told = np.vectorize(effect_text, otypes=[object])(found.effect, np.array(kinds, dtype=object))
     targets, columns = fitted.spec.schema.targets, estimator.coefficients_.names
     if fitted.classes is not None and len(columns) > 1:
-        return _by_class(columns, size, told, names)
+        unit = " of its score" if "score" in kinds else ""
+        return _by_class(columns, size, told, names, unit)
     sentences = []
     for c, column in enumerate(columns):
         target = targets[min(c, len(targets) - 1)]
@@ -320,7 +334,7 @@ def _low_and_high(
     return [*pieces, (".", False)]
 
 
-def _by_class(columns: list[str], size: np.ndarray, told: np.ndarray, names: list[str]) -> list[Pieces]:
+def _by_class(columns: list[str], size: np.ndarray, told: np.ndarray, names: list[str], unit: str) -> list[Pieces]:
     best = size.argmax(axis=0)
     largest = size[best, np.arange(len(columns))]
     chosen = [c for c in np.argsort(-largest, kind="stable")[:_MOST_CLASSES] if largest[c] > 0]
@@ -328,7 +342,7 @@ def _by_class(columns: list[str], size: np.ndarray, told: np.ndarray, names: lis
         return [[("No topic goes clearly with any class.", False)]]
     pieces: Pieces = []
     for place, c in enumerate(sorted(chosen)):
-        k, much = best[c], "" if place else f" {_MUCH}"
-        pieces += [(f"{', ' if place else ''}{columns[c]} goes with ", False), (names[k], True)]
+        k, much = best[c], "" if place else f"{unit} {_MUCH}"
+        pieces += [(f"{'; ' if place else ''}{columns[c]} goes with ", False), (names[k], True)]
         pieces += [(f" ({told[k, c]}{much})", False)]
     return [[*pieces, (".", False)]]

@@ -131,7 +131,7 @@ function drawEffects(width, c) {
   const strongest = Math.max(...found.map((e) => Math.abs(e.value)), 1e-12);
   const rows = order.map((k, i) => {
     const effect = found[i];
-    const color = isZero(k, c) ? paint("zero") : paint(effect.value > 0 ? "up" : "down");
+    const color = paint(isZero(k, c) || effect.value === 0 ? "zero" : effect.value > 0 ? "up" : "down");
     const faint = blend(paint("surface"), color, 0.45 + (0.55 * Math.abs(effect.value)) / strongest);
     const radius = 3 + 6 * Math.sqrt(meanShares()[k] / biggest);
     const interval = Number.isNaN(effect.low) ? "" : `, ${intervalText(effect, c)}`;

@@ -86,13 +86,14 @@ function cardOrders(k) {
       choose("relevance");
     },
   });
-  const shown = el("p", { class: "note" });
+  const [shown, weighs] = [el("p", { class: "note" }), el("span", { class: "note" })];
   panelOnce(shown, k, () => {
-    shown.replaceChildren(orderNote(), lambdaNote());
+    shown.replaceChildren(orderNote());
+    weighs.replaceChildren(lambdaNote());
     wordOrders().forEach(([order], i) => chosen.children[i].setAttribute("aria-pressed", String(order === card.order)));
   });
   return [
-    el("div", { class: "tools" }, chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider)),
+    el("div", { class: "tools" }, chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider), weighs),
     shown,
   ];
 }
@@ -116,7 +117,7 @@ function orderNote() {
 }
 
 function lambdaNote() {
-  return ` λ = ${number(card.lambda, 2)} weighs relevance: near 1 frequent words lead, near 0 words of few topics.`;
+  return `λ = ${number(card.lambda, 2)} weighs relevance: near 1 frequent words lead, near 0 words of few topics.`;
 }
 
 /* A part of the card that changes with the order of its words, while the card shows this topic. */

@@ -8,23 +8,16 @@ function textWidth(text, size = 12) {
   return measurer.measureText(text).width;
 }
 
-/* The text, cut so that it is at most `width` wide. */
-function fitText(text, width, size = 12) {
+/* The text, cut so that it is at most `width` wide: its beginning, or both of its ends. */
+function fitText(text, width, size = 12, ends = false) {
   const shown = cut(text, 80);
   if (textWidth(shown, size) <= width) return shown;
-  let low = 0;
-  let high = shown.length;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (textWidth(shown.slice(0, middle) + "…", size) <= width) low = middle;
-    else high = middle - 1;
-  }
-  return low
-    ? shown
-        .slice(0, low)
-        .toWellFormed()
-        .replace(/\ufffd$/, "") + "…"
-    : "";
+  const signs = [...shown];
+  const behind = (n) => (ends ? n >> 1 : 0);
+  const short = (n) => [...signs.slice(0, n - behind(n)), "…", ...signs.slice(signs.length - behind(n))].join("");
+  let n = signs.length - 1;
+  while (n > 0 && textWidth(short(n), size) > width) n -= 1;
+  return n > 0 ? short(n) : "";
 }
 
 function label(x, y, text, attributes = {}) {
@@ -208,7 +201,7 @@ function intervals(
   items,
   { low = Infinity, high = -Infinity, form = number, ticks = form, share = 0.36, mark = null } = {},
 ) {
-  const [height, right] = [22, 58];
+  const [height, right] = [22, 66];
   const left = Math.round(Math.min(width * share, 220));
   const ends = range([low, high, mark, ...items.flatMap((item) => [item.value, item.low, item.high])]);
   const x = scale(...ends, left + 12, width - right);

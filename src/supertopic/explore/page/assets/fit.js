@@ -345,7 +345,7 @@ function confusionFigure(i, known) {
     order.forEach((c, r) => {
       const x = left + (r + 0.5) * cell;
       const turned = { "font-size": 11, transform: `rotate(-50 ${x} ${top - 8})` };
-      parts.push(label(x, top - 8, fitText(classes[c], 84, 11), turned));
+      parts.push(label(x, top - 8, fitText(classes[c], Math.min(84, (width - x) / 0.65), 11, true), turned));
       const name = fitText(`${classes[c]} (${whole(sizes[c])})`, left - 10, 11);
       parts.push(label(left - 6, top + (r + 0.5) * cell + 4, name, { "text-anchor": "end", "font-size": 11 }));
       order.forEach((p, q) => {

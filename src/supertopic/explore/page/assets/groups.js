@@ -198,7 +198,9 @@ function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
     const parts = names.map((name, g) => {
       const x = left + 8 + (g + 0.5) * cell;
       const size = { "font-size": 11, fill: paint("muted"), transform: `rotate(-38 ${x} ${head - 8})` };
-      return cell < 9 && g % 3 ? null : label(x, head - 8, fitText(`${name} (${whole(counts[g])})`, 110, 11), size);
+      return cell < 9 && g % 3
+        ? null
+        : label(x, head - 8, fitText(`${name} (${whole(counts[g])})`, Math.min(110, (width - x) / 0.79), 11), size);
     });
     order.forEach((k, i) => {
       const y = head + i * height;

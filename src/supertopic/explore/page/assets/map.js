@@ -269,7 +269,7 @@ function similarityFigure() {
     const names = order.map((k, i) =>
       i % every
         ? null
-        : label(left - 6, i * high + high / 2 + 4, fitText(`${k}  ${topicName(k)}`, left - 10, 11), {
+        : label(left - 6, Math.max(i * high + high / 2 + 4, 10), fitText(`${k}  ${topicName(k)}`, left - 10, 11), {
             "text-anchor": "end",
             "font-size": 11,
           }),

@@ -56,8 +56,9 @@ function drawMatrixFigure(place) {
     const heads = classes.map((name, c) => {
       const { recall, n } = recalls[c];
       const known = n ? ` (${percent(recall)} of ${whole(n)})` : "";
+      const brief = n && classes.length > 8 ? ` (${percent(recall)})` : known;
       const turned = { "font-size": 10, transform: `rotate(-65 ${x(c)} ${head - 8})` };
-      const text = label(x(c), head - 8, fitText(name + known, 118, 10), turned);
+      const text = label(x(c), head - 8, fitText(name, 118 - textWidth(brief, 10), 10, true) + brief, turned);
       return pressable(`${name}${known}: effects of all topics`, () => open(c), { class: "row head" }, text);
     });
     const rows = used.map((k, i) => {

@@ -9,17 +9,27 @@ function makeTokenizer(rules, words) {
   return { rules, places, stop, phrases, pattern, address };
 }
 
-const MARKS = { acute: "\u0301", grave: "\u0300", circ: "\u0302", uml: "\u0308", tilde: "\u0303", cedil: "\u0327", ring: "\u030a" };
+const MARKS = {
+  acute: "\u0301",
+  grave: "\u0300",
+  circ: "\u0302",
+  uml: "\u0308",
+  tilde: "\u0303",
+  cedil: "\u0327",
+  ring: "\u030a",
+};
 const SIGNS = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", rsquo: "\u2019", ndash: "–", szlig: "ß" };
 
 /* The text with what its entities of HTML stand for: numbers, letters with a mark; a blank for other signs. */
 function withoutEntities(text) {
-  return text.replace(/&(?:#([0-9]+)|#[xX]([0-9a-fA-F]+)|([a-zA-Z])(acute|grave|circ|uml|tilde|cedil|ring)|([a-zA-Z][a-zA-Z0-9]+));/g,
+  return text.replace(
+    /&(?:#([0-9]+)|#[xX]([0-9a-fA-F]+)|([a-zA-Z])(acute|grave|circ|uml|tilde|cedil|ring)|([a-zA-Z][a-zA-Z0-9]+));/g,
     (all, decimal, hex, letter, mark, name) => {
       const code = decimal ? parseInt(decimal, 10) : hex ? parseInt(hex, 16) : 0;
       if (code) return code < 0x110000 ? String.fromCodePoint(code) : " ";
       return letter ? (letter + MARKS[mark]).normalize("NFC") : SIGNS[name] || " ";
-    });
+    },
+  );
 }
 
 /* The words of a text and their places in `text`; a word `follows` the last one unless a stop word stands between. */

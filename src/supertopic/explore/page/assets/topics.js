@@ -115,7 +115,8 @@ function quantiles() {
 }
 
 function axisNote(c) {
-  if (!app.data.effects) return "How much of the documents each topic has. Choose a topic to see its words.";
+  const noun = app.data.topic_noun.toLowerCase();
+  if (!app.data.effects) return `How much of the documents each ${noun} has. Choose a ${noun} to see its words.`;
   const known = !Number.isNaN(effectOf(0, c).low); // a margin has no errors
   const intervals = known ? "Lines are 90 % intervals; a circle is empty where its interval includes no change. " : "";
   const zeros = axisOrder(c).some((k) => isZero(k, c)) ? "A grey circle has a coefficient of exactly zero. " : "";
@@ -140,7 +141,9 @@ function drawAxisFigure(place) {
   const note = axisNote(c);
   const made = figure(
     "topics",
-    app.data.effects ? "Effects of the topics on the prediction" : "Topics by their share",
+    app.data.effects
+      ? "Effects of the topics on the prediction"
+      : `${app.data.topic_noun === "Class" ? "Classes" : "Topics"} by their share`,
     note,
     (width) => drawAxis(width, c),
     () => axisRows(c),
