@@ -41,6 +41,7 @@ LONGEST = (
 # array libraries if they are not enabled; we support none.
 OPTIONAL = {"gpu": "gpu|cuda|array_api", "browser": "needs a browser"}
 PLAIN_PYTHON = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1800000000")  # files are compared byte by byte, at midnight too
 REQUIRED = [part for part in os.environ.get("SUPERTOPIC_REQUIRE", "").split(",") if part]
 
 

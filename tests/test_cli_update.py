@@ -47,6 +47,7 @@ def test_a_week_later(folder, tmp_path):
     assert places(model, "tea", "war", "ship") == places(before, "tea", "war", "song")
     assert model.vectorizer.get_params() == before.vectorizer_.get_params() and model.n_features_in_ == 17
     assert "is already there" in fails(*given)
+    assert model.fitted_.data != before.fitted_.data
     told = json.loads(run(*given, "--force", "--json", "--quiet").stdout)
     assert told["changed"] is True and told["documents"] == 150 and len(told["topics"]) == 4
     assert load(folder / "last.supertopic").n_iter_ == before.n_iter_

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Iterable
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,11 @@ else:
 
 _ISO = re.compile(r"[12]\d{3}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)?")
 _DAYS_OF_A_YEAR = 365.2425
+
+
+def today() -> str:
+    """The day, in UTC; that of SOURCE_DATE_EPOCH, where files are to be made again byte by byte."""
+    return time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or time.time())))
 
 
 def is_date(value: object) -> bool:

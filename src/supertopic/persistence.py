@@ -2,7 +2,8 @@
 
 A file is a safetensors file: 8 bytes of header length, a JSON header, the buffers of the arrays. The header's
 ``__metadata__`` holds three strings: ``format`` (first, so that the first bytes identify the file), ``checksum`` and
-``manifest`` (JSON). Any safetensors reader can open it, and no code in it is ever executed.
+``manifest`` (JSON). Any safetensors reader can open it, and no code in it is ever executed. A model has a fourth one,
+``date``, the day of its fit. The checksum leaves it out: it is the same for the same fit on another day.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
             os.remove(leftover)
 
 
-def write_model(path: Place, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_model(path: Place, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray], date: str = "") -> None:
     """Save a model: a JSON-compatible manifest and named arrays, which are stored exactly.
 
     Parameters
@@ -108,8 +109,10 @@ def write_model(path: Place, manifest: Mapping[str, Any], arrays: Mapping[str, n
         version of supertopic and the kind of file are added.
     arrays : mapping of str to ndarray
         Numbers or booleans of any shape and memory layout.
+    date : str
+        The day of the fit, which `read_model` gives back as ``manifest["date"]``.
     """
-    write_file(path, "model", manifest, arrays)
+    write_file(path, "model", manifest, arrays, date)
 
 
 def read_model(path: Place) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -130,7 +133,9 @@ def read_model(path: Place) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return read_file(path, "model")
 
 
-def write_file(path: Place, kind: str, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+def write_file(
+    path: Place, kind: str, manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray], date: str = ""
+) -> None:
     """Write a file of a `kind`: "model", "checkpoint" or "rescue" (see `write_model`)."""
     if manifest.get("kind", kind) != kind:
         raise ValueError(f"manifest: the key 'kind' is reserved, got {manifest['kind']!r}, expected {kind!r}")
@@ -144,6 +149,8 @@ def write_file(path: Place, kind: str, manifest: Mapping[str, Any], arrays: Mapp
     # Arrays with wide items come first, so that all buffers are aligned without gaps (the format forbids gaps).
     names = sorted(arrays, key=lambda name: (-np.asarray(arrays[name]).dtype.itemsize, name))
     strings = {"format": FORMAT, "checksum": _checksum(manifest_json, arrays), "manifest": manifest_json}
+    if date:
+        strings["date"] = date
     text = _header(strings, names, arrays)
 
     def write(file: BinaryIO) -> None:
@@ -191,6 +198,8 @@ def _read(content: str | bytes, shown: str) -> tuple[dict[str, Any], dict[str, n
         found = arrays()
         if strings["checksum"] != _checksum(strings["manifest"], found):
             raise SafetensorError("the checksum does not match")
+        if "date" in strings:
+            manifest["date"] = strings["date"]
     except OSError:
         raise
     except Exception as error:  # whatever a forged header leads to

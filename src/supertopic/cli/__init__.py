@@ -1,10 +1,10 @@
 """The command line. Heavy modules are imported only when a command runs.
 
-Commands: `fit`, `update`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `compare`, `intrusion`,
-`select`, `demo` and `warm-up`, one file each. `models` is the table of models, `learning` turns columns into y and
-covariates, `target` chooses a response, `outcomes` makes a table of predictions and `response` one of coefficients,
-`answers` scores predictions, `summary` tells of a fit, `options` holds options, `documents` reads, `tables` writes,
-`show` prints, and `guard` turns errors into one sentence.
+Commands: `fit`, `update`, `info`, `topics`, `explain`, `predict`, `evaluate`, `report`, `effects`, `compare`,
+`intrusion`, `select`, `demo` and `warm-up`, one file each. `models` is the table of models, `learning` turns columns
+into y and covariates, `target` chooses a response, `outcomes` makes a table of predictions and `response` one of
+coefficients, `answers` scores predictions, `summary` tells of a fit, `options` holds options, `documents` reads,
+`tables` writes, `show` prints, and `guard` turns errors into one sentence.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from supertopic.cli import (
     evaluate,
     explain,
     fit,
+    info,
     intrusion,
     predict,
     report,
@@ -44,6 +45,7 @@ for command in (
     demo.demo,
     fit.fit,
     update.update,
+    info.info,
     topics.topics,
     explain.explain,
     predict.predict,

@@ -11,6 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from supertopic.checkpoint import fingerprint_data
 from supertopic.checks import check_choice
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.known import Known
@@ -192,12 +193,13 @@ class SAGEClassifier(TemperedClasses, _Deviating):
         counts = (members @ self._damped(corpus).counts).toarray().astype(np.float64)
         spec = self._spec(Schema(classes=classes, counts=str(self.counts)))
         n_members = np.asarray(members.sum(axis=1)).ravel()
+        data = fingerprint_data(corpus.counts, codes, weight)
         with spec.place.open() as backend:
             found = backend.form(fit_deviations)(counts, prior, backend, max_iter=self.max_iter, tol=self.tol)
             given = {"alpha": np.ones(len(classes)), "shares": self._class_shares(n_members)}
             state = MixtureState.first(spec.model, emissions.pack(found, counts.T), **given)
             trace = np.asarray(found.trace) / max(counts.sum(), 1.0)
-            fitted = kept(spec, vocabulary, Fit(state, trace.tolist(), found.n_iter))
+            fitted = kept(spec, vocabulary, Fit(state, trace.tolist(), found.n_iter), data=data)
             fitted = replace(fitted, doc_topic=fitted.infer(corpus, backend))
         return self._tempered(fitted, corpus, codes, weighed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import fields
 from typing import Any, ClassVar, Protocol, Self
 
@@ -93,13 +94,14 @@ def save(estimator: Owner, path: Place) -> None:
         "schema": encode(_plain_schema(fitted.spec.schema), "y"),
         "n_iter": fitted.n_iter,
         "n_seen": fitted.n_seen,
+        "data": fitted.data,
         "n_words": vocabulary.n_words,
         "words": None if vocabulary.names is None else [str(name) for name in vocabulary.names],
         "vectorizer": None if vectorizer is None else _plain_vectorizer(vectorizer),
         "labels": fitted.labels,
         "notes": encode(fitted.notes, "notes"),
     }
-    write_model(path, manifest, {**arrays, **given})
+    write_model(path, manifest, {**arrays, **given}, fitted.date)
 
 
 def _rescued(fitted: Fitted, path: Place, why: str) -> ValueError:
@@ -220,6 +222,8 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         labels=None if labels is None else read_labels(labels, n_topics),
         more=groups.pop("more", {}),
         notes=decode(manifest["notes"]),
+        date=_of_form("date", manifest, r"(\d{4}-\d\d-\d\d)?"),
+        data=_of_form("data", manifest, r"([0-9a-f]{32})?"),
     )
     unknown = [name for name in groups if name not in _SINGLE]
     if unknown:
@@ -227,6 +231,14 @@ def _restore(kind: type, manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     _check_settings(estimator, fitted)
     _check(estimator, fitted, {name: array for name, array in arrays.items() if not name.startswith("param.")})
     return estimator.from_file(fitted)
+
+
+def _of_form(name: str, manifest: dict[str, Any], form: str) -> str:
+    """A text that says where the fit comes from; the oldest golden files have none."""
+    value = manifest.get(name, "")
+    if not isinstance(value, str) or not re.fullmatch(form, value, re.ASCII):
+        raise ValueError(f"{name}: got {value!r:.60}, which no fit writes")
+    return value
 
 
 def _check_settings(estimator: Owner, fitted: Fitted) -> None:

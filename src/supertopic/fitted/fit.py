@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from supertopic.checkpoint import Checkpoint, fingerprint_data, fingerprint_value
+from supertopic.dates import today
 from supertopic.fitted.coefficients import users_draws
 from supertopic.fitted.fitted import Fitted, Vocabulary
 from supertopic.fitted.seen import Seen, seen_columns
@@ -44,6 +45,7 @@ def fit(
         fitted = with_prior_errors(fitted, [(training, shares)])
         columns = seen_columns(training.metadata)
         fitted = replace(fitted, seen=Seen.of(training.corpus), notes={"metadata": columns} if columns else {})
+        fitted = replace(fitted, data=training.fingerprint)
     fitted = spec.finish(fitted, training, seed)
     if task.checkpoint is not None:
         task.checkpoint.finish()
@@ -69,6 +71,7 @@ def kept(spec: Spec, vocabulary: Vocabulary, found: Fit, **more: Any) -> Fitted:
     draws = dict(found.draws)
     sampled = draws.pop("shares", None)
     given: dict[str, Any] = {"n_iter": found.n_iter, "draws": draws, "terms": found.terms, "sampled": sampled}
+    given["date"] = today()
     given |= {"stayed": found.stayed, **more}
     if spec.schema.seeds is not None:
         given.setdefault("labels", spec.schema.seeds.labels(spec.model.n_topics))

@@ -175,6 +175,8 @@ class Fitted:
     labels: list[str | None] | None = None  # that users gave to topics
     more: dict[str, np.ndarray] = field(default_factory=dict)  # arrays of a model outside the grid …
     notes: dict[str, Any] = field(default_factory=dict)  # … and its plain values
+    date: str = ""  # of the fit, such as "2026-11-19"
+    data: str = ""  # the fingerprint of what it learned from
     made: Made = field(default_factory=Made)
 
     # --- what it is made of -------------------------------------------------------------------------------------

@@ -45,14 +45,14 @@ class Survey:
     sample: Corpus  # the first batch
     n_documents: int
     n_tokens: float
-    data: str  # a hash of all batches, for a checkpoint
+    data: str  # a hash of all batches
     labels: LabelSurvey | None  # of a stream with responses
     embedded: bool  # whether documents have embeddings
     columns: Columns  # of the covariates
     scaling: Scaling
 
 
-def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool, hashed: bool) -> Survey:
+def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool) -> Survey:
     """One pass: the first batch, the number of documents and tokens, and what the labels are."""
     labels, covariates, embedded = LabelSurvey() if labelled else None, CovariateSurvey(), False
     counter = clone(vectorizer).fit_stream(stream.texts()) if stream.holds_text() else None
@@ -66,8 +66,7 @@ def survey(stream: Stream, vectorizer: Any, who: str, labelled: bool, hashed: bo
         given, known = known.widened(given)
         embedded = known.embeddings is not None
         numbers = covariates.add(given, len(corpus))
-        if hashed:
-            data = fingerprint_data(corpus.counts, y, numbers, *known.arrays().values(), data)
+        data = fingerprint_data(corpus.counts, y, numbers, *known.arrays().values(), data)
         if labels is None:
             continue
         if y is None:
@@ -116,7 +115,8 @@ def fit_stream(
     engine = fit_prediction_stream if spec.engine.at_mode else fit_epochs
     with task.backend:
         epochs = partial(engine, epoch=epoch, n_documents=found.n_documents, n_tokens=found.n_tokens)
-        fitted = kept(spec, found.vocabulary, run(epochs, task, spec.name), n_seen=found.n_documents)
+        of_stream = {"n_seen": found.n_documents, "data": found.data}
+        fitted = kept(spec, found.vocabulary, run(epochs, task, spec.name), **of_stream)
     fitted = _refitted(fitted, batches) if refit else fitted
     with spec.place.open() as backend:
         shares = ((one, fitted.infer(one.corpus, backend, one.known)) for one in batches())
@@ -151,7 +151,9 @@ def fit_batch(
     # a number that was given stands: more documents than announced are second passes over the same ones
     total = max(batches.total_documents or n_seen, len(training.corpus))
     step = _prediction_step if spec.engine.at_mode else _stochastic_step
-    return step(spec, training.batch(spec), vocabulary, seed, before, batches, total, n_seen)
+    fitted = step(spec, training.batch(spec), vocabulary, seed, before, batches, total, n_seen)
+    data = training.fingerprint if before is None else fingerprint_data(np.zeros(0), before.data, training.fingerprint)
+    return replace(fitted, data=data)
 
 
 def _stochastic_step(

@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from supertopic.checkpoint import fingerprint_data
 from supertopic.documents.columns import Column
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.duplicates import near_duplicates
@@ -60,6 +61,12 @@ class Training:
         known = self.known.only(columns) if columns else None
         weight = spec.schema.supervision * self.weight
         return Batch(seen.counts, self.y, weight, spec.model.n_topics, self.covariates, known, self._said)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what a fit learns from: words, labels, weights, covariates, what else is known."""
+        numbers = (self.y, self.weight, self.covariates, *self.known.arrays().values())
+        return fingerprint_data(self.corpus.counts, *numbers)
 
     @cached_property
     def belonging(self) -> Belonging | None:

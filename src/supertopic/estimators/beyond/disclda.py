@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
+from supertopic.checkpoint import fingerprint_data
 from supertopic.documents.corpus import Corpus
 from supertopic.documents.known import Known
 from supertopic.emissions.dirichlet import DirichletTopics
@@ -130,7 +131,9 @@ class DiscLDAClassifier(Fitting, TemperedClasses):
         task = task_of(spec, batch, self._seed_of_fit(), self._start_of(spec, vocabulary))
         with task.backend as backend:
             found = run(spec.engine.fit, task, spec.name, more_follows=True)
-            fitted = kept(spec, vocabulary, found, n_seen=len(corpus), more=more)
+            fitted = kept(
+                spec, vocabulary, found, n_seen=len(corpus), more=more, data=fingerprint_data(corpus.counts, codes)
+            )
             fitted = replace(fitted, doc_topic=self._class_posterior(fitted, corpus, backend).doc_topic)
         if task.checkpoint is not None:
             task.checkpoint.finish()

@@ -110,7 +110,8 @@ class FacetedEstimator(TopicEstimator):
         eta = sp.csr_matrix(found.components.eta.astype(np.float32))
         more = {"background": found.components.background}
         more |= {"eta_data": eta.data, "eta_indices": eta.indices, "eta_indptr": eta.indptr}
-        fitted = kept(spec, vocabulary, found, n_seen=len(corpus), more=more)
+        data = replace(training, y=y).fingerprint
+        fitted = kept(spec, vocabulary, found, n_seen=len(corpus), more=more, data=data)
         fitted = replace(fitted, doc_topic=found.doc_topic, training=training)
         return with_prior_errors(fitted, [(training, found.doc_topic.astype(np.float64))]), found
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.backends.base import Backend
+from supertopic.checkpoint import fingerprint_data
 from supertopic.checks import check_choice
 from supertopic.documents.corpus import Corpus, warn_empty
 from supertopic.documents.known import Known
@@ -133,7 +134,7 @@ class HTMM(Fitting, TopicEstimator):
         epsilon = None if self.epsilon == "auto" else float(self.epsilon)
         with task.backend as backend:
             found = run(partial(fit_sentences, rows.first, epsilon), task, spec.name)
-            fitted = kept(spec, vocabulary, found, n_seen=len(sentences))
+            fitted = kept(spec, vocabulary, found, n_seen=len(sentences), data=fingerprint_data(corpus.counts, owners))
             shares = self._infer_sentences(fitted, sentences, backend).doc_topic.astype(np.float32)
         self._take(replace(fitted, doc_topic=shares))
         warn_empty(Corpus(sentences.by_document))

@@ -263,8 +263,7 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         if inference not in ("svi", "pc"):
             which = "'svi' or 'pc'" if "pc" in self.engines else "'svi'"
             raise ValueError(f"inference: got {inference!r}, but a Stream is fitted with inference={which} only")
-        hashed = self.checkpoint is not None
-        return survey(stream, self._vectorizer(), type(self).__name__, labelled, hashed)
+        return survey(stream, self._vectorizer(), type(self).__name__, labelled)
 
     def _start(self, vocabulary: Vocabulary) -> Fitted | None:
         """What a warm start goes on from, over the words of the new documents."""

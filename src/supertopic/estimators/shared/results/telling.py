@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from supertopic.fitted.certainty.figures import Figures
 from supertopic.fitted.fitted import Fitted
 from supertopic.html_tables import number
 
@@ -32,6 +34,7 @@ def card(fitted: Fitted, params: Mapping[str, Any], papers: str, topics: pd.Data
     aims = [target.name for target in fitted.spec.schema.targets]
     parts = {
         "Model": methods(fitted, params, papers),
+        "Origin": origin(fitted),
         "Use": (
             f"It predicts {', '.join(aims)} of texts like those of the fit, and shows which topics go with it."
             if aims
@@ -48,6 +51,34 @@ def card(fitted: Fitted, params: Mapping[str, Any], papers: str, topics: pd.Data
     }
     title = f"# Model card: {fitted.spec.name}, {fitted.n_topics} topics"
     return "\n\n".join([title, *(f"## {name}\n\n{text}" for name, text in parts.items())]) + "\n"
+
+
+def scores(fitted: Fitted) -> dict[str, dict[str, float]]:
+    """How good predictions are of documents that the fit had not seen, by response; empty where it left none out.
+
+    `right` is the share of classes that are right, `explained` that of the differences in a number, with the ends of an
+    interval of 90 %; documents : how many
+    """
+    rows, found = fitted.certainty.figures, {}
+    for target, row in zip(fitted.spec.schema.targets, [] if rows is None else rows, strict=False):
+        one, right = Figures.from_row(row), target.classes is not None
+        value = (one.right, one.right_low, one.right_high) if right else (one.skill, one.skill_low, one.skill_high)
+        if not np.isnan(value[0]):
+            names = ("right" if right else "explained", "low", "high", "documents")
+            found[str(target.name)] = dict(zip(names, (*value, one.n), strict=True))
+    return found
+
+
+def origin(fitted: Fitted) -> str:
+    """When it was fitted, to which data, and how good it was then."""
+    found = [f"Fitted on {fitted.date}." if fitted.date else "The file does not say when it was fitted."]
+    found += [f"The fingerprint of its data is {fitted.data}."] if fitted.data else []
+    for name, one in scores(fitted).items():
+        right = "right" in one
+        told = f"got {one['right']:.0%} right" if right else f"explained {one['explained']:.0%} of the differences"
+        ends = f"({one['low']:.0%} to {one['high']:.0%}, a 90 % interval)"
+        found.append(f"On {one['documents']:,.0f} documents it had not seen, it {told} {ends} of {name}.")
+    return " ".join(found)
 
 
 def _model(fitted: Fitted, papers: str) -> str:
