@@ -352,3 +352,11 @@ def test_fewer_topics_than_classes_get_a_hint(simulated):
             model.fit(simulated.counts, three)
     SLDAClassifier(2, inference="vb", response="ordinal", **few).fit(simulated.counts, three)  # in one line
     SLDAClassifier(3, inference="vb", **few).fit(simulated.counts, three)
+
+
+def test_names_of_other_libraries_are_told_in_ours():
+    for kind, given, ours in ((LDA, {"K": 3}, "n_topics"), (SLDAClassifier, {"seed": 1}, "random_state")):
+        with pytest.raises(TypeError, match=f"{kind.__name__}: got {next(iter(given))}=, expected {ours}="):
+            kind(**given)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        LDA(nonsense=1)

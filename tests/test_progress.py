@@ -222,3 +222,23 @@ def test_ctrl_c_at_a_real_terminal_brings_the_cursor_back():
     assert child.wait(30) != 0
     assert b"KeyboardInterrupt" in shown
     assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")
+
+
+def test_a_loop_may_go_on_beyond_its_end(stderr):
+    log = stderr(io.StringIO())
+    with track("VB", 40, 2) as report:
+        report(40)
+        report(48)
+    assert [line.split("  ")[1] for line in log.getvalue().splitlines()] == ["40/40", "48"]
+
+
+@pytest.mark.parametrize("verbose", [0, 2])
+def test_the_logger_knows_each_step(stderr, caplog, verbose):
+    log = stderr(io.StringIO())
+    for level, expected in (("DEBUG", ["VB  1/2", "VB  2/2", "VB  2/2"]), ("INFO", ["VB  2/2"]), ("WARNING", [])):
+        caplog.clear()
+        with caplog.at_level(level, "supertopic"), track("VB", 2, verbose) as report:
+            report(1, bound=-7.5)
+            report(2)
+        assert [line.split("  0")[0].split("  bound")[0] for line in caplog.messages] == expected
+    assert bool(log.getvalue()) == bool(verbose)

@@ -1,17 +1,22 @@
-"""Progress on standard error: a bar at a terminal, a line now and then elsewhere, or one line per step."""
+"""Progress on standard error: a bar at a terminal, a line now and then elsewhere, or one line per step.
+
+The logger "supertopic" has the same, whatever `verbose` is: a step at the level DEBUG, the last one of a loop at INFO.
+"""
 
 from __future__ import annotations
 
 import builtins
 import importlib.util
+import logging
 import numbers
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
+_LOG = logging.getLogger("supertopic")
 _screen = threading.Lock()  # nested or parallel fits draw no second bar
 _FIRST_LINE, _NEXT_LINE = 10.0, 30.0  # seconds until lines where no bar can be drawn
 
@@ -36,16 +41,34 @@ def track(description: str, total: int | None, verbose: int | bool) -> Iterator[
         0: silent. 1 or True: a bar, where standard error is a terminal (or a notebook that can draw one), and a line
         now and then elsewhere: after ten seconds, and then every half minute. 2: a line per step.
     """
+    with _shown(description, total, verbose) as report:
+        if not _LOG.isEnabledFor(logging.INFO):
+            yield report
+            return
+        told, line = _lines(description, total), ""
+
+        def both(step: int, **values: object) -> None:
+            nonlocal line
+            line = told(step, **values)
+            _LOG.debug(line)
+            report(step, **values)
+
+        yield both
+        _LOG.info(line or description)
+
+
+@contextmanager
+def _shown(description: str, total: int | None, verbose: int | bool) -> Iterator[Progress]:
     stream = _Unbreakable(sys.stderr)
     if verbose >= 2:
-        yield _lines(description, total, stream)
+        yield _written(description, total, stream)
     elif verbose and _screen.acquire(blocking=False):
         try:
             if _can_draw(stream):
                 with _bar(description, total, stream) as report, telling_of_compilation():
                     yield report
             else:
-                yield _now_and_then(_lines(description, total, stream))
+                yield _now_and_then(_written(description, total, stream))
         finally:
             _screen.release()
     else:
@@ -90,23 +113,33 @@ def _now_and_then(report: Progress) -> Progress:
     return seldom
 
 
-def _lines(description: str, total: int | None, stream: _Unbreakable) -> Progress:
-    start = time.monotonic()
+def _written(description: str, total: int | None, stream: _Unbreakable) -> Progress:
+    line = _lines(description, total)
 
     def report(step: int, **values: object) -> None:
-        count, seconds = f"{step}" if total is None else f"{step}/{total}", time.monotonic() - start
-        left = (total - step) * seconds / step if total and step else 0.0
+        stream.write(line(step, **values) + "\n")
+        stream.flush()
+
+    return report
+
+
+def _lines(description: str, total: int | None) -> Callable[..., str]:
+    """Makes a line of a step; a loop may go on beyond its `total`, which is then left out."""
+    start = time.monotonic()
+
+    def line(step: int, **values: object) -> str:
+        seconds, known = time.monotonic() - start, total is not None and step <= total
+        left = (total - step) * seconds / step if known and total and step else 0.0
         parts = [
             description,
-            count,
+            f"{step}/{total}" if known else f"{step}",
             _format(values),
             f"{seconds:.1f}s",
             f"about {_rounded(left)} left" if left >= 2 else "",
         ]
-        stream.write("  ".join(part for part in parts if part) + "\n")
-        stream.flush()
+        return "  ".join(part for part in parts if part)
 
-    return report
+    return line
 
 
 def _rounded(seconds: float) -> str:
@@ -135,7 +168,7 @@ def _bar(description: str, total: int | None, stream: _Unbreakable) -> Iterator[
         task = bar.add_task(description, total=total, shown="")
 
         def report(step: int, **values: object) -> None:
-            bar.update(task, completed=step, shown=_format(values))
+            bar.update(task, completed=step, total=None if total is None else max(total, step), shown=_format(values))
 
         yield report
 

@@ -45,6 +45,11 @@ from supertopic.priors.base import SharePrior
 from supertopic.priors.dirichlet import DirichletPrior
 
 _NOT_OF_A_FIT = {"backend", "checkpoint", "verbose", "n_jobs", "vectorizer", "random_state"}  # do not change numbers
+_ELSEWHERE = {  # names of parameters in other libraries
+    "K": "n_topics", "k": "n_topics", "num_topics": "n_topics", "n_components": "n_topics",
+    "seed": "random_state", "alpha": "doc_topic_prior", "eta": "topic_word_prior", "beta": "topic_word_prior",
+    "iterations": "max_iter", "n_iter": "max_iter",
+}  # fmt: skip
 
 
 def has_stochastic_engine(estimator: TopicEstimator) -> bool:
@@ -82,6 +87,12 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
         for name in METHODS:
             if isfunction(cls.__dict__.get(name)):
                 setattr(cls, name, by_batches(cls.__dict__[name]))
+
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """Refuse names that other libraries have for parameters, by our own."""
+        for name in _ELSEWHERE.keys() & params.keys() - set(cls._get_param_names()):
+            raise TypeError(f"{cls.__name__}: got {name}=, expected {_ELSEWHERE[name]}=")
+        return super().__new__(cls)
 
     # --- what the parameters describe ---------------------------------------------------------------------------
 
