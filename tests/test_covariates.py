@@ -293,3 +293,45 @@ def test_named_covariates_in_batches():
     model = SLDARegressor(K).partial_fit(X[:200], Y["gaussian"][:200], covariates=frame_of()[:200])
     model.partial_fit(X[200:], Y["gaussian"][200:], covariates=frame_of()[200:][["section", "free", "age"]])
     assert list(model.covariate_coef_) == ["age", "section=politics", "section=sport", "free"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_is_unknown_is_at_its_mean(named, tmp_path):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.5, (60, 20))
+    given = pd.DataFrame(
+        {"party": list("abc") * 20, "age": rng.uniform(20, 70, 60), "day": ["2008-01-05", "2009-07-01"] * 30}
+    )
+    given = given if named else given[["age"]].to_numpy()
+    y = rng.normal(size=60) + 0.1 * rng.permutation(60)
+    quick = {"cross_fit": 0, "max_iter": 2, "inference": "vb"}
+    holes = pd.DataFrame(
+        {"party": ["z", None, "b"], "age": [30.0, 30.0, None], "day": [None, "2008-06-01", "2008-06-01"]}
+    )
+    holes = holes if named else np.array([[30.0], [30.0], [np.nan]])
+    strict = SLDARegressor(3, **quick).fit(counts, y, covariates=given)
+    with pytest.raises(ValueError, match="covariates: "):
+        strict.predict(counts[:3], covariates=holes)
+    model = SLDARegressor(3, handle_unknown="ignore", **quick).fit(counts, y, covariates=given)
+    np.testing.assert_array_equal(model.predict(counts, covariates=given), strict.predict(counts, covariates=given))
+    found = model.predict(counts[:3], covariates=holes)
+    schema = model.fitted_.spec.schema
+    z = schema.columns.encode(holes, 3)
+    at_mean = np.where(np.isnan(z), schema.scaling.mean, z)
+    coef, mean = np.ravel(model.covariate_coef_), schema.scaling.mean
+    plain = model.predict(counts[:3], covariates=given[:3]) - (schema.columns.encode(given[:3], 3) - mean) @ coef
+    np.testing.assert_allclose(found, plain + (at_mean - mean) @ coef, rtol=1e-5)
+    assert np.isnan(z).any(axis=1).tolist() == ([True, True, True] if named else [False, False, True])
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(counts[:3], covariates=holes), found)
+    np.testing.assert_allclose(model.predictor().predict(counts[:3], covariates=holes), found, rtol=1e-3)
+    told = model.explain(counts[2:3], covariates=holes[2:]).set_index("word")["contribution"]
+    assert told["age=unknown" if named else "x0=unknown"] == 0
+    refused = given.assign(age=np.nan) if named else np.full((60, 1), np.nan)
+    with pytest.raises(ValueError, match="fill them in or leave these documents out"):
+        model.fit(counts, y, covariates=refused)
+
+
+def test_handle_unknown_is_one_of_two_words():
+    with pytest.raises(ValueError, match="handle_unknown: got 'skip', expected 'error' or 'ignore'"):
+        SLDARegressor(3, handle_unknown="skip").fit(np.eye(6), np.arange(6.0))

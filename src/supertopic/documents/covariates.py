@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from supertopic.checks import check_choice
 from supertopic.dates import are_dates, years_of
 from supertopic.documents.columns import listed, tells_apart
 from supertopic.later import Later
@@ -20,10 +21,12 @@ else:
 _CONSTANT = 1e-9  # deviation of a column relative to its largest value, below which it is rounding
 _LARGEST = 1e15  # of a covariate, and of one over its deviation: products with coefficients are finite
 _DEPENDENT = 1e-8  # eigenvalue of the correlations, below which columns depend on one another
+UNKNOWN = ("error", "ignore")  # what becomes of values that are missing, or were not there in the fit
+_MISSING = "; fill them in or leave these documents out (predictions ignore them with handle_unknown='ignore')"
 
 
-def as_covariates(covariates: object, n_documents: int) -> np.ndarray:
-    """(D, P) finite numbers; (D, 0) for None."""
+def as_covariates(covariates: object, n_documents: int, missing: bool = False) -> np.ndarray:
+    """(D, P) finite numbers; (D, 0) for None; missing : whether NaN stands for numbers that are not known."""
     if covariates is None:
         return np.zeros((n_documents, 0))
     try:
@@ -36,9 +39,12 @@ def as_covariates(covariates: object, n_documents: int) -> np.ndarray:
     extra = extra[:, None] if extra.ndim == 1 else extra
     if extra.ndim != 2 or len(extra) != n_documents:
         raise ValueError(f"covariates: got shape {extra.shape}, expected ({n_documents}, columns)")
-    if not np.isfinite(extra).all():
+    unknown = np.isnan(extra)
+    if unknown.any() and not missing:
+        raise ValueError(f"covariates: got NaN or infinity, expected finite numbers{_MISSING}")
+    if np.isinf(extra).any():
         raise ValueError("covariates: got NaN or infinity, expected finite numbers")
-    if np.abs(extra).max(initial=0.0) > _LARGEST:
+    if np.abs(extra[~unknown]).max(initial=0.0) > _LARGEST:
         raise ValueError(f"covariates: got a number beyond {_LARGEST:g}; give them in another unit")
     return extra
 
@@ -55,6 +61,7 @@ class Columns:
     names: tuple[str, ...] = ()  # of a frame's columns; none for other tables
     categories: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # of columns that are no numbers
     dates: tuple[str, ...] = ()  # columns of dates, which are taken as years
+    unknown: str = "error"  # or "ignore": missing values, and categories that were not there, are NaN
 
     @classmethod
     def of(cls, covariates: Any, all_are_here: bool = True) -> Self:
@@ -92,9 +99,8 @@ class Columns:
         for name in self.names:
             if (name in self.dates, name in self.categories) != (name in other.dates, name in other.categories):
                 raise ValueError(f"covariates: column {name!r} holds numbers in some batches only, or dates")
-        return Columns(
-            self.names, {name: _union(own, other.categories[name]) for name, own in self.categories.items()}, self.dates
-        )
+        union = {name: _union(own, other.categories[name]) for name, own in self.categories.items()}
+        return replace(self, categories=union)
 
     @property
     def labels(self) -> list[str]:
@@ -114,8 +120,9 @@ class Columns:
         """(D, P) numbers, in the order of the fit; refuses columns and categories that were not there."""
         if covariates is None and self.names:
             raise ValueError(f"covariates: got none, expected {listed(self.names)} as in fit")
+        missing = self.unknown == "ignore"
         if not self.names:
-            return as_covariates(covariates, n_documents)
+            return as_covariates(covariates, n_documents, missing)
         if hasattr(covariates, "columns"):
             given = {str(name): covariates[name] for name in covariates.columns}
             self._check_names(list(given))
@@ -125,7 +132,7 @@ class Columns:
         elif self.categories:
             raise ValueError(f"covariates: got no frame, expected one with the columns {listed(self.names)} as in fit")
         else:
-            return as_covariates(covariates, n_documents)
+            return as_covariates(covariates, n_documents, missing)
         return np.hstack([self._numbers(name, one, n_documents) for name, one in zip(self.names, series, strict=True)])
 
     def _check_names(self, given: list[str]) -> None:
@@ -139,34 +146,40 @@ class Columns:
 
     def _numbers(self, name: str, column: Any, n_documents: int) -> np.ndarray:
         """(D, 1) a column of numbers, or its dummies."""
-        if name in self.dates and are_dates(values := _values(name, column)):
-            column = years_of(values, f"covariates: column {name!r}")
+        missing = self.unknown == "ignore"
+        if name in self.dates and are_dates(_known(column)):
+            dates = np.array(_values(name, column, missing), dtype=object)
+            given = np.array([value is not None for value in dates])
+            column = np.full(len(dates), np.nan)
+            column[given] = years_of(dates[given].tolist(), f"covariates: column {name!r}")
         if name not in self.categories:
             try:
-                return as_covariates(np.asarray(column), n_documents)
+                return as_covariates(np.asarray(column), n_documents, missing)
             except ValueError as error:
                 raise ValueError(str(error).replace("covariates: got", f"covariates: column {name!r} has", 1)) from None
-        values = _values(name, column)
+        values = _values(name, column, missing)
         if len(values) != n_documents:
             raise ValueError(f"covariates: got {len(values)} rows, expected {n_documents}")
         place = {value: number for number, value in enumerate(self.categories[name])}
         new = next((value for value in values if value not in place), None)
-        if new is not None:
+        if new is not None and not missing:
             known = listed(self.categories[name])
             raise ValueError(
                 f"covariates: column {name!r} has {new!r:.60}, which was not there in fit; expected {known}"
             )
-        codes = np.array([place[value] for value in values], dtype=np.intp)
-        return (codes[:, None] == np.arange(1, len(place))).astype(np.float64)
+        codes = np.array([place.get(value, -1) for value in values], dtype=np.intp)[:, None]
+        return np.where(codes < 0, np.nan, codes == np.arange(1, len(place)))
 
     @classmethod
     def restore(cls, saved: Any) -> Self:
         """What a model file says."""
         names, categories, dates = saved["names"], saved["categories"], saved["dates"]
+        unknown = saved.get("unknown", "error")
+        check_choice("handle_unknown", unknown, UNKNOWN)
         plain = all(isinstance(value, str | int | float) for found in categories.values() for value in found)
         if not all(isinstance(name, str) for name in names) or not {*categories, *dates} <= set(names) or not plain:
             raise ValueError("the names of the covariates are no texts, or their categories no texts or numbers")
-        return cls(tuple(names), {name: tuple(found) for name, found in categories.items()}, tuple(dates))
+        return cls(tuple(names), {name: tuple(found) for name, found in categories.items()}, tuple(dates), unknown)
 
 
 def given_by_name(columns: Columns, mean: Any, given: dict[str, Any]) -> Any:
@@ -200,12 +213,13 @@ def _usual(columns: Columns, mean: list[float]) -> dict[str, Any]:
     return found
 
 
-def _values(name: str, column: Any) -> list[Any]:
-    """The values of a column as plain Python values; refuses missing ones."""
+def _values(name: str, column: Any, missing: bool = False) -> list[Any]:
+    """The values of a column as plain Python values; refuses missing ones, or gives None for them."""
     values = list(column) if are_dates(_known(column)) or not hasattr(column, "tolist") else column.tolist()
-    if any(value is None or value != value for value in values):
-        raise ValueError(f"covariates: column {name!r} has missing values, expected a category in every row")
-    return values
+    known = [value is not None and value == value for value in values]
+    if not missing and not all(known):
+        raise ValueError(f"covariates: column {name!r} has missing values, expected a category in every row{_MISSING}")
+    return [value if is_known else None for value, is_known in zip(values, known, strict=True)]
 
 
 def _categories(name: str, column: Any) -> tuple[Any, ...] | None:
@@ -308,10 +322,10 @@ class Scaling:
             )
 
     def apply(self, extra: np.ndarray) -> np.ndarray:
-        """(D, P) z of new covariates; refuses another number of columns."""
+        """(D, P) z of new covariates, NaN at their mean; refuses another number of columns."""
         if extra.shape[1] != len(self.mean):
             raise ValueError(f"covariates: got {extra.shape[1]} columns, expected {len(self.mean)} as in fit")
-        return (extra - self.mean) * self.factor
+        return np.where(np.isnan(extra), 0.0, (extra - self.mean) * self.factor)
 
     def users(self, coef: np.ndarray) -> np.ndarray:
         """Coefficients of the covariates (…, P), or their standard errors, per unit of x instead of z."""

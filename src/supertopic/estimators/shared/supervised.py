@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from supertopic.checks import check_whole
+from supertopic.checks import check_choice, check_whole
 from supertopic.coefficients import CoefPrior
 from supertopic.documents.corpus import Corpus, warn_empty
-from supertopic.documents.covariates import Columns, Scaling
+from supertopic.documents.covariates import UNKNOWN, Columns, Scaling
 from supertopic.documents.known import Known
 from supertopic.documents.labels import Read, as_table
 from supertopic.documents.streams import Part, Stream, refuse_beside
@@ -64,6 +64,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
 
     n_topics: int = field(default=20, kw_only=False)
     refit: bool = True
+    handle_unknown: Literal["error", "ignore"] = "error"
     prevalence: str | Sequence[str] | SharePrior | None = None
     seed_words: SeedWords | None = None
     max_iter: int | None = None
@@ -151,7 +152,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         table = known.covariates(covariates)
         columns = Columns.of(table)
         scaling = Scaling.of(columns.encode(table, len(known)), columns.labels, more_follow)
-        return {"columns": columns, "scaling": scaling}
+        return {"columns": replace(columns, unknown=self.handle_unknown), "scaling": scaling}
 
     def _schema(self, read: Read, corpus: Corpus, n_documents: int | None = None, **beside: Any) -> Schema:
         """What stands beside the words; n_documents : if there will be more than those of `corpus`."""
@@ -172,7 +173,10 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         """Labels and all that is known of documents come with the stream."""
         found = self._survey(stream, labelled=True)
         assert found.labels is not None
-        read, beside = self._targets(*found.labels.table()), {"columns": found.columns, "scaling": found.scaling}
+        read, beside = (
+            self._targets(*found.labels.table()),
+            {"columns": replace(found.columns, unknown=self.handle_unknown), "scaling": found.scaling},
+        )
         schema = self._schema(read, found.sample, found.n_documents, **beside)
         read_parts = partial(stream.parts, found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
         schema = self._with_prior(schema, (part.known for part in read_parts()))
@@ -263,6 +267,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             raise ValueError(f"supervision: got {value!r}, expected a number >= 0, or 'auto'")
         if self._has_words() and not self.refit:
             raise ValueError("words: got True with refit=False, but words are fitted with the refitted coefficients")
+        check_choice("handle_unknown", self.handle_unknown, UNKNOWN)
         _ = self._honest_share(), self._n_folds(), self._n_members()
 
     def _check_batches(self) -> None:

@@ -67,6 +67,8 @@ def covariate_contributions(fitted: Fitted, covariates: object, embeddings: obje
     plain = mean[None] if given is None else columns.encode(given, 1)
     x = np.hstack([plain, np.zeros((1, 0)) if schema.block is None else schema.block.numbers(known.embeddings)])
     scaling.apply(x)  # refuses another number of columns
+    unknown = np.isnan(x[0])
+    x = np.where(unknown, scaling.mean, x)
     fits = [effects(fitted), *(effects(fitted, coef) for _, coef in fitted.members or ())]
     added = (x[0] - scaling.mean) * np.mean([one.others for one in fits], axis=0)  # (C, P)
     names = (columns.names or [f"x{place}" for place in range(len(mean))]) if given is not None else []
@@ -75,7 +77,9 @@ def covariate_contributions(fitted: Fitted, covariates: object, embeddings: obje
         values = columns.categories.get(name)
         width = 1 if values is None else len(values) - 1
         part = slice(first, first + width)
-        if values is None:
+        if unknown[part].any():
+            shown = "unknown"
+        elif values is None:
             shown = f"{x[0, first]:.4g}"
         else:
             shown = str(values[1 + int(x[0, part].argmax())] if x[0, part].any() else values[0])
