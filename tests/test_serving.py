@@ -6,10 +6,12 @@ import sys
 import threading
 import types
 import urllib.request
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from supertopic.documents.corpus import EmptyDocumentWarning
@@ -108,3 +110,26 @@ def test_a_service_answers_eight_clients_at_once(service):
 def test_nonsense_is_answered_by_a_sentence(service):
     with pytest.raises(HTTPException, match="expected counts"):
         service["predict"](service["Texts"](texts=[1.0, 2.0]))
+
+
+def test_mlflow_takes_a_model(monkeypatch, tmp_path):
+    """A stand-in keeps what is logged, and loads it as MLflow does."""
+    model, new = fitted("gaussian"), reviews()
+    model.predictor().save(tmp_path / "ratings.predictor")
+    monkeypatch.chdir(tmp_path)
+    logged = {}
+    stand_in = types.SimpleNamespace(
+        start_run=nullcontext,
+        log_params=lambda params: logged.update(params=json.loads(json.dumps(params, default=str))),
+        log_metric=lambda name, value: logged.update({name: float(value)}),
+        pyfunc=types.SimpleNamespace(PythonModel=object, log_model=lambda **given: logged.update(given)),
+    )
+    monkeypatch.setitem(sys.modules, "mlflow", stand_in)
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", DOC, re.DOTALL) if "mlflow" in block]
+    frame = pd.DataFrame({"text": new["text"], "stars": new["rating"]})
+    exec(code, {"model": model, "new": frame})
+    served = logged["python_model"]
+    served.load_context(types.SimpleNamespace(artifacts=logged["artifacts"]))
+    expected = model.predict(frame["text"])
+    np.testing.assert_allclose(served.predict(None, frame), expected, rtol=1e-3, atol=1e-3)
+    assert logged["params"]["n_topics"] == 4 and logged["r2"] == pytest.approx(model.score(frame.text, frame.stars))
