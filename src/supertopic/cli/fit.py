@@ -109,7 +109,7 @@ def fit(
         figures |= {"targets": learned.responses, "covariates": asked.covariates}
         say_json({**figures, "found": str(estimator.describe())})
         return
-    say_fit(figures, estimator, learned.said)
+    say_fit(figures, estimator, {**learned.said, "settings": settings})
     say()
     prose(str(estimator.describe()))
     _say_next(out, data, text, column, target)

@@ -64,7 +64,7 @@ def say_fit(figures: Mapping[str, Any], estimator: TopicEstimator, more: Mapping
         **(more or {}),
     }
     if "file" in figures:
-        pairs["saved"] = f"{figures['file']} ({_size(figures['bytes'])}), its settings in {figures['file']}.toml"
+        pairs["saved"] = f"{figures['file']} ({_size(figures['bytes'])})"
     show(facts(pairs))
 
 
