@@ -312,7 +312,7 @@ def test_what_is_unknown_is_at_its_mean(named, tmp_path):
     strict = SLDARegressor(3, **quick).fit(counts, y, covariates=given)
     with pytest.raises(ValueError, match="covariates: "):
         strict.predict(counts[:3], covariates=holes)
-    model = SLDARegressor(3, handle_unknown="ignore", **quick).fit(counts, y, covariates=given)
+    model = SLDARegressor(3, **quick).fit(counts, y, covariates=given, handle_unknown="ignore")
     np.testing.assert_array_equal(model.predict(counts, covariates=given), strict.predict(counts, covariates=given))
     found = model.predict(counts[:3], covariates=holes)
     schema = model.fitted_.spec.schema
@@ -334,4 +334,4 @@ def test_what_is_unknown_is_at_its_mean(named, tmp_path):
 
 def test_handle_unknown_is_one_of_two_words():
     with pytest.raises(ValueError, match="handle_unknown: got 'skip', expected 'error' or 'ignore'"):
-        SLDARegressor(3, handle_unknown="skip").fit(np.eye(6), np.arange(6.0))
+        SLDARegressor(3).fit(np.eye(6), np.arange(6.0), handle_unknown="skip")

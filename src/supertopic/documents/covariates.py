@@ -22,7 +22,9 @@ _CONSTANT = 1e-9  # deviation of a column relative to its largest value, below w
 _LARGEST = 1e15  # of a covariate, and of one over its deviation: products with coefficients are finite
 _DEPENDENT = 1e-8  # eigenvalue of the correlations, below which columns depend on one another
 UNKNOWN = ("error", "ignore")  # what becomes of values that are missing, or were not there in the fit
-_MISSING = "; fill them in or leave these documents out (predictions ignore them with handle_unknown='ignore')"
+_MISSING = (
+    "; fill them in or leave these documents out (new documents may have some after fit(…, handle_unknown='ignore'))"
+)
 
 
 def as_covariates(covariates: object, n_documents: int, missing: bool = False) -> np.ndarray:

@@ -137,7 +137,7 @@ class MedLDARegressor(Numbers, MedLDA):
         EM steps (default 40) or sweeps of the sampler (100).
     tol : float
         Stop when five steps together gain less than this share of the objective.
-    handle_unknown, prevalence, seed_words, topic_word_prior
+    prevalence, seed_words, topic_word_prior
         As in `SLDARegressor`.
     exact : bool
         EM by steps that never lower the objective (`bound_`): documents solve their own problems, multipliers and all.

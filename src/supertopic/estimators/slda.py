@@ -197,9 +197,6 @@ class SLDARegressor(Numbers, SLDA):
     doc_topic_prior : float, K floats, "symmetric" or "auto", optional
         alpha, by default 25/K for each topic, but 1 at most ("pc": n/K, if the mean document has n < 25 tokens). That
         spreads documents over topics, and predicts better than what "auto" learns, which puts them into few.
-    handle_unknown : {"error", "ignore"}
-        Covariates of new documents that are missing, or of a category that was not there in the fit: refused, or taken
-        to be at their mean, so that they add nothing. Those of the fit are refused where they are missing.
     prevalence, seed_words
         As in `LDA`; "pc" learns how shares depend on metadata before it trains.
     topic_word_prior : float, optional

@@ -189,8 +189,6 @@ class SSTMRegressor(Numbers, SSTM):
         nu, for y standardised; "auto" draws it too, 1/nu ~ Gamma(2, 1).
     sigma : float or "auto"
         The deviation of y round the intercept plus eta·Zbar; "auto" draws it too.
-    handle_unknown
-        As in `SLDARegressor`.
     prevalence, seed_words
         As in `LDA`.
     doc_topic_prior, topic_word_prior : float, or "auto"

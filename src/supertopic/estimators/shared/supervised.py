@@ -64,7 +64,6 @@ class SupervisedEstimator(Fitting, TopicEstimator):
 
     n_topics: int = field(default=20, kw_only=False)
     refit: bool = True
-    handle_unknown: Literal["error", "ignore"] = "error"
     prevalence: str | Sequence[str] | SharePrior | None = None
     seed_words: SeedWords | None = None
     max_iter: int | None = None
@@ -82,6 +81,7 @@ class SupervisedEstimator(Fitting, TopicEstimator):
     def fit(
         self, X: object, y: object = None, *, covariates: object = None, metadata: object = None, groups: object = None,
         times: object = None, sample_weight: object = None, embeddings: object = None,
+        handle_unknown: Literal["error", "ignore"] = "error",
     ) -> Self:  # fmt: skip
         """Find topics in X that explain y; documents whose y is missing take part without it.
 
@@ -102,9 +102,13 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             number, or one for each class, by a ridge regression whose penalty is chosen out of fold, and join the
             linear predictor as the covariate "embeddings". More than 50 columns of `covariates` without names are taken
             as embeddings. Topics do not see them, where coefficients are regressed afterwards (`refit`).
+        handle_unknown : {"error", "ignore"}
+            Covariates of new documents that are missing, or of a category that was not there: refused, or taken to be
+            at their mean, so that they add nothing. Missing ones of these documents are refused.
         """
         self._settings()
         self._check_parameters()
+        check_choice("handle_unknown", handle_unknown, UNKNOWN)
         beside = {
             "metadata": metadata, "groups": groups, "times": times, "sample_weight": sample_weight,
             "embeddings": embeddings,
@@ -112,12 +116,15 @@ class SupervisedEstimator(Fitting, TopicEstimator):
         if isinstance(X, Stream):
             self._check_batches()
             refuse_beside(y=y, covariates=covariates, **beside)
-            return self._fit_stream(X)
+            return self._fit_stream(X, handle_unknown)
         corpus, vocabulary = self._read(X)
         read, known = self._read_y(y, len(corpus)), Known.of(len(corpus), **beside)
         known.require_weight()
         covariates, known = known.widened(covariates)
-        schema, seed = self._schema(read, corpus, **self._columns_of(covariates, known)), self._seed_of_fit()
+        schema, seed = (
+            self._schema(read, corpus, **self._columns_of(covariates, known, handle_unknown)),
+            self._seed_of_fit(),
+        )
         schema = self._with_seeds(self._with_prior(schema, [known]), corpus, vocabulary)
         weight, numbers = known.weights * self._label_weight(read.column, read.classes), None
         if known.embeddings is not None:
@@ -147,12 +154,14 @@ class SupervisedEstimator(Fitting, TopicEstimator):
                 stacklevel=3,
             )
 
-    def _columns_of(self, covariates: object, known: Known, more_follow: bool = False) -> dict[str, Any]:
+    def _columns_of(
+        self, covariates: object, known: Known, unknown: str = "error", more_follow: bool = False
+    ) -> dict[str, Any]:
         """What covariates are called, and how they are scaled."""
         table = known.covariates(covariates)
         columns = Columns.of(table)
         scaling = Scaling.of(columns.encode(table, len(known)), columns.labels, more_follow)
-        return {"columns": replace(columns, unknown=self.handle_unknown), "scaling": scaling}
+        return {"columns": replace(columns, unknown=unknown), "scaling": scaling}
 
     def _schema(self, read: Read, corpus: Corpus, n_documents: int | None = None, **beside: Any) -> Schema:
         """What stands beside the words; n_documents : if there will be more than those of `corpus`."""
@@ -169,13 +178,13 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             **beside,
         )
 
-    def _fit_stream(self, stream: Stream) -> Self:
+    def _fit_stream(self, stream: Stream, unknown: str) -> Self:
         """Labels and all that is known of documents come with the stream."""
         found = self._survey(stream, labelled=True)
         assert found.labels is not None
         read, beside = (
             self._targets(*found.labels.table()),
-            {"columns": replace(found.columns, unknown=self.handle_unknown), "scaling": found.scaling},
+            {"columns": replace(found.columns, unknown=unknown), "scaling": found.scaling},
         )
         schema = self._schema(read, found.sample, found.n_documents, **beside)
         read_parts = partial(stream.parts, found.vocabulary.vectorizer, n_features=found.vocabulary.n_words)
@@ -267,7 +276,6 @@ class SupervisedEstimator(Fitting, TopicEstimator):
             raise ValueError(f"supervision: got {value!r}, expected a number >= 0, or 'auto'")
         if self._has_words() and not self.refit:
             raise ValueError("words: got True with refit=False, but words are fitted with the refitted coefficients")
-        check_choice("handle_unknown", self.handle_unknown, UNKNOWN)
         _ = self._honest_share(), self._n_folds(), self._n_members()
 
     def _check_batches(self) -> None:
