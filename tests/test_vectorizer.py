@@ -105,7 +105,7 @@ def test_max_features_keeps_the_best_by_summed_tf_idf(n):
 
 
 @pytest.mark.parametrize(
-    ("n_documents", "least"), [(49, 1), (50, 2), (399, 2), (400, 3), (800, 4), (1599, 4), (1600, 5)]
+    ("n_documents", "least"), [(49, 1), (50, 2), (400, 2), (401, 3), (801, 4), (1600, 4), (1601, 5)]
 )
 def test_automatic_min_df(n_documents, least):
     texts = [f"filler{i % 3}" for i in range(n_documents)]
@@ -195,7 +195,7 @@ def test_a_stream_of_too_many_terms_is_pruned_and_says_so():
     batches = ([f"often{j} rare{i}x{j}" for j in range(10)] for i in range(40))
     with pytest.warns(UserWarning, match=r"more than 50 terms: \d+ rare ones were dropped"):
         vectorizer.fit_stream(batches)
-    # with 400 documents min_df is 3: a term that takes a freed place starts to count from zero
+    # with 400 documents min_df is 2: a term that takes a freed place starts to count from zero
     assert set(vectorizer.vocabulary_) == {f"often{j}" for j in range(10)}
     assert 300 < vectorizer.n_pruned_ <= 400
 

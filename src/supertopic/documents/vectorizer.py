@@ -33,7 +33,7 @@ from supertopic.documents.word_patterns import TOKEN_PATTERN
 
 __all__ = ["TOKEN_PATTERN", "Vectorizer"]
 
-_MORE = (400, 800, 1600)  # documents from which a word must occur in one more; a step for each doubling is small
+_MORE = (400, 800, 1600)  # documents beyond which a word must occur in one more; a step for each doubling is small
 
 
 class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
@@ -49,8 +49,8 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         have a meaning of their own, such as "serious". A language is a name or code, such as "german" or "de"; None
         keeps all words.
     min_df : "auto", int or float
-        Smallest number (or share) of documents that a word must occur in. "auto" is 1 below 50 documents, 2 below
-        400, 3 below 800, 4 below 1,600 and 5 otherwise: a word that occurs in one document does not inform a topic,
+        Smallest number (or share) of documents that a word must occur in. "auto" is 1 below 50 documents, 2 up to
+        400, 3 up to 800, 4 up to 1,600 and 5 beyond: a word that occurs in one document does not inform a topic,
         but a small corpus has few other words.
     max_df : "auto", int or float
         Largest number (or share) of documents that a word may occur in. "auto" is all documents below 50 documents
@@ -428,7 +428,7 @@ class Vectorizer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 f"The {n_documents} documents hold no word: {self._finder_name()} found none"
                 + (" that is no stop word; stop_words=None keeps all words." if self.stop_words_ else ".")
             )
-        least = 1 if n_documents < 50 else 2 + sum(n_documents >= n for n in _MORE)
+        least = 1 if n_documents < 50 else 2 + sum(n_documents > n for n in _MORE)
         low = _limit("min_df", self.min_df, n_documents, least)
         high = _limit("max_df", self.max_df, n_documents, 1.0 if n_documents < 50 else 0.5)
         terms = np.array(list(table.ids), dtype=object)
