@@ -33,9 +33,9 @@ LONG = {
 }  # fmt: skip
 # These take longest and start first, so that no core waits for the other at the end.
 LONGEST = (
-    "test_cluster", "test_prediction_constrained", "test_supervised_gibbs", "test_samplers", "test_every_engine",
-    "test_metrics_heldout", "test_page_views", "test_slda", "test_medlda_estimators", "test_kernels_e_step_words",
-    "test_disclda",
+    "test_cluster", "test_metrics_heldout", "test_cuda", "test_every_engine", "test_page_views",
+    "test_page_predictions", "test_supervised_gibbs", "test_docstrings", "test_grid", "test_cli_models",
+    "test_cli_process", "test_samplers", "test_prediction_constrained", "test_crafted_files",
 )  # fmt: skip
 # What may be missing unless it is required, by words of the reasons of skips. scikit-learn skips its check of other
 # array libraries if they are not enabled; we support none.

@@ -201,7 +201,7 @@ def test_the_command_line_streams_parts_with_a_target(tmp_path):
     assert "gaussian, of column 'score'" in done.stdout
     frame = pd.read_parquet(tmp_path / "part0.parquet")
     assert load(out).score(frame["review"], frame["score"]) > 0.5
-    done = run("fit", parts, *given, "--inference", "svi", "--out", out, "--quiet", "--force")
+    done = run("fit", parts, *given, "--inference", "svi", "--out", out, "--force")
     assert done.exit_code == 0 and "as a stream" in done.stderr, done.output
 
 

@@ -15,6 +15,7 @@ from supertopic.html_tables import TopicFrame, dots_svg, frame_html, number, sho
 from supertopic.metrics import HeldOut, align_topics, coherence, exclusivity, frex
 from supertopic.selection import TopicSelection
 
+pytestmark = pytest.mark.filterwarnings("ignore:n_topics=.* is less than the .* classes:UserWarning")
 LONG = "a" * 30
 HOSTILE = ["<script>alert(1)</script>", "</td></table>", "'\"onload=x", "שלום", "a\x00b\u2028c", LONG, "ok", "more"]
 

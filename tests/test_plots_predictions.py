@@ -26,6 +26,7 @@ from supertopic.metrics import topic_distance
 from supertopic.selection import TopicSelection
 from tests.plot_tools import assert_readable, at_rows, texts, written
 
+pytestmark = pytest.mark.filterwarnings("ignore:n_topics=.* is less than the .* classes:UserWarning")
 LABELS = np.array(["business and economy", "sport", "politics", "entertainment", "science"])
 
 

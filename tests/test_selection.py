@@ -44,7 +44,7 @@ def test_stability_is_the_best_matching():
     assert stability([np.eye(4)[:2], np.eye(4)[2:]]) == pytest.approx([0])
     with pytest.raises(ValueError, match="two or more"):
         stability(models[:1])
-    with pytest.raises(ValueError, match=re.escape("got shapes (4, 9), (3, 9)")):
+    with pytest.raises(ValueError, match="as many topics, got 4, 3"):
         stability([models[0], models[1][:3]])
 
 
@@ -131,7 +131,7 @@ def test_topics_of_one_number_are_matched_with_those_of_the_next(corpus):
 
 def test_the_table_is_what_one_would_compute_by_hand(corpus):
     texts, _, y = corpus
-    estimator = SLDARegressor(max_iter=4, vectorizer=Vectorizer(min_df=1))
+    estimator = SLDARegressor(max_iter=4, cross_fit=0, vectorizer=Vectorizer(min_df=1))
     rows = np.arange(90)
     splits = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
     found = select_topics(estimator, texts, y, [2], cv=splits, n_seeds=3, random_state=5)
@@ -168,7 +168,9 @@ def test_nothing_of_a_fold_is_seen(corpus):
             return super().score(X, y)
 
     texts = [f"{text} only{i}x" for i, text in enumerate(texts)]
-    select_topics(Watching(max_iter=1, vectorizer=Vectorizer(min_df=1)), texts, y, [2], cv=4, measures=["prediction"])
+    select_topics(
+        Watching(max_iter=1, cross_fit=0, vectorizer=Vectorizer(min_df=1)), texts, y, [2], cv=4, measures=["prediction"]
+    )
     assert sum(left_out) == 90 and len(seen) == 4
     for documents, words in seen:
         inside = {f"only{i}x" for i, text in enumerate(texts) if text in documents}
@@ -179,7 +181,7 @@ def test_nothing_of_a_fold_is_seen(corpus):
 
 def test_the_right_number_of_topics_is_found(corpus):
     _, counts, y = corpus
-    found = select_topics(SLDARegressor(max_iter=15, supervision=5), counts, y, [6, 1, 3], cv=3, n_seeds=2)
+    found = select_topics(SLDARegressor(max_iter=15, supervision=5, cross_fit=0), counts, y, [6, 1, 3], cv=3, n_seeds=2)
     assert found.table.index.tolist() == [1, 3, 6] and found.criterion == "prediction" and found.scoring == "R²"
     assert found.best == 3 and found.table.loc[3, "prediction"] > 0.8 > 0.1 > found.table.loc[1, "prediction"]
     assert found.table.loc[3, "stability"] > 0.99
@@ -194,14 +196,16 @@ def test_labels_may_be_missing(corpus):
     texts, counts, y = corpus
     some = y.copy()
     some[::4] = np.nan
-    found = select_topics(SLDARegressor(max_iter=3), counts, pd.Series(some), [3], cv=3, measures="prediction")
+    found = select_topics(
+        SLDARegressor(max_iter=3, cross_fit=0), counts, pd.Series(some), [3], cv=3, measures="prediction"
+    )
     assert list(found.table) == ["prediction", "prediction_se", "seconds"] and found.table.notna().all(axis=None)
     labels = np.where(y > np.median(y), "high", "low").astype(object)
     labels[::5] = None
     ids = pd.Series(np.where(y > np.median(y), 1, 0)).astype("Int64")
     ids[::5] = pd.NA
     accuracy = [
-        select_topics(SLDAClassifier(max_iter=5), texts, given, [3], cv=splits, measures=["prediction"])
+        select_topics(SLDAClassifier(max_iter=5, cross_fit=0), texts, given, [3], cv=splits, measures=["prediction"])
         for splits in [[(np.arange(60), np.arange(60, 90)), (np.arange(30, 90), np.arange(30))]]
         for given in (labels, labels.tolist(), [np.nan if label is None else label for label in labels], ids)
     ]
@@ -219,7 +223,9 @@ def test_folds_hold_even_parts(corpus):
             shares.append(np.mean(np.asarray(y) == "a"))
             return super().fit(X, y)
 
-    select_topics(Watching(max_iter=1), counts, np.array(["a"] * 10 + ["b"] * 80), [2], cv=5, measures=["prediction"])
+    select_topics(
+        Watching(max_iter=1, cross_fit=0), counts, np.array(["a"] * 10 + ["b"] * 80), [2], cv=5, measures=["prediction"]
+    )
     assert shares == [pytest.approx(8 / 72)] * 5
 
 
