@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -126,7 +125,8 @@ def deciles(n_draws: int) -> Iterator[Row]:
 
 def classes(n_draws: int) -> Iterator[Row]:
     """Calibration error of 23 classes of abstracts."""
-    data = load("ohsumed23", os.environ["SUPERTOPIC_DATA"]).frame
+    corpus = load("ohsumed23")
+    data = corpus.frame.assign(text=corpus.text)
     train, test = (data[data["split"] == part] for part in ("train", "test"))
     vectorizer = Vectorizer(min_df=3)
     counts, new = vectorizer.fit_transform(train["text"].tolist()), vectorizer.transform(test["text"].tolist())

@@ -256,6 +256,10 @@ BAD = {
     ),
     "the documents": (["--target", "body"], "--target: 'body' is the column of the documents"),
     "prose": (["--target", "essay"], "distinct texts in 120 rows, which are no classes; is it the right --target?"),
+    "amounts of money": (
+        ["--target", "dollars"],
+        "column 'dollars' holds '$1,200', which is text; write numbers alone, without a sign of money",
+    ),
     "negative supervision": (["--target", "price", "--supervision", "-1"], "supervision: got -1, expected a number"),
 }
 
@@ -263,7 +267,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_data_that_cannot_be_learned_from(tmp_path, frame, name):
     options, sentence = BAD[name]
-    frame.assign(nothing=None, essay=frame["body"]).to_csv(tmp_path / "data.csv", index=False)
+    frame.assign(nothing=None, essay=frame["body"], dollars="$1,200").to_csv(tmp_path / "data.csv", index=False)
     for command in (["fit", *FITTED, "-o", tmp_path / "m.supertopic"], ["select", *FITTED, "--folds", 2]):
         found = fails(command[0], tmp_path / "data.csv", *command[1:], *options)
         assert sentence in found.replace("\n", " ")

@@ -10,7 +10,7 @@ from supertopic.cli.target import Choice, ColumnValues, choose, responses, unlab
 
 KINDS = {
     "none": "none", "gaussian": "number", "negative_binomial": "number", "logit": "class", "probit": "class",
-    "softmax": "class", "ordinal": "class",
+    "gamma": "number", "softmax": "class", "ordinal": "class",
 }  # fmt: skip
 
 
@@ -64,7 +64,11 @@ CHOSEN = {
         "holds 21 distinct whole numbers from 0 on: taken as counts (negative_binomial); use --response gaussian for"
         " plain numbers or softmax for classes.",
     ),
-    "few rows, each its own": (column(1, 2, 3, 4), "negative_binomial", "taken as counts"),
+    "few rows, each its own": (
+        column(1, 2, 3, 4),
+        "negative_binomial",
+        "taken as counts (negative_binomial); use --response gamma for prices or gaussian for plain numbers",
+    ),
     "negative": (
         column(*range(-30, 0)),
         "gaussian",

@@ -7,6 +7,7 @@ fitted as numbers unnoticed. Only responses in the registry are chosen or sugges
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST = 1e15  # of a number, as in the library
+_AMOUNT = re.compile(r"[$€£¥₹]\s?\d[\d,.]*|\d[\d,.]*\s?[$€£¥₹%]|\d{1,3}(,\d{3})+(\.\d+)?")  # "$1,200", "45%"
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,12 @@ def _refuse_prose(target: ColumnValues) -> None:
         of_classes = usual_of_classes(len(target.distinct))
         also = f", or use --response {of_classes} for classes" if of_classes else ""
         raise ValueError(f"column {target.name!r} holds {stray}; {instead}{also}")
+    amounts = [value for value in strays if _AMOUNT.fullmatch(str(value).strip())]
+    if 2 * len(amounts) > len(target.known):
+        raise ValueError(
+            f"column {target.name!r} holds {amounts[0]!r:.60}, which is text; write numbers alone, without a sign of"
+            " money, per cent or thousands"
+        )
     if len(target.distinct) > 2 and 2 * len(target.distinct) > len(target.known):
         raise ValueError(
             f"column {target.name!r} holds {len(target.distinct):,} distinct texts in {len(target.known):,} rows, which"

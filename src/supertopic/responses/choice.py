@@ -84,7 +84,8 @@ def _of_whole(values: list[int], times: np.ndarray, kinds: Sequence[str]) -> Cho
     if n > 2 and not (rating and repeated) and 0 <= low <= high - low and _known("negative_binomial"):
         if high > LARGEST_LABEL or _lean_like_counts(np.array(values, dtype=np.float64), times):
             what = f"holds {n:,} distinct whole numbers from {low:,} on: taken as counts (negative_binomial)"
-            return _guess("negative_binomial", "number", what, gaussian="plain numbers", **classes)
+            prices = {"gamma": "prices"} if low > 0 else {}
+            return _guess("negative_binomial", "number", what, **prices, gaussian="plain numbers", **classes)
         what = f"holds {n:,} distinct whole numbers, {low:,} to {high:,}, few of them far above the others"
         others = {"negative_binomial": "counts", **classes}
         return _guess("gaussian", "number", f"{what}: taken as plain numbers (gaussian)", **others)
