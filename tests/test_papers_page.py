@@ -1,7 +1,6 @@
-"""The page "papers against ours" says what the outcomes say; other pages quote no figure that they do not hold."""
+"""The page "papers against ours" says what the outcomes say."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -56,25 +55,3 @@ def test_what_is_not_there_is_an_error():
         Outcomes().text("medlda.figure4", "Nobody", "K = 40")
     with pytest.raises(KeyError, match="no claim"):
         Outcomes().claim("medlda.figure4", "the moon")
-
-
-def quoted(text):
-    """The figures of three digits in a text, blocks of code left out."""
-    return set(re.findall(r"(?<![\d.])0\.\d{3}(?!\d)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
-
-
-def kept():
-    """All numbers of the outcomes, with three digits."""
-    found = set()
-    for path in (FOLDER / "figures").glob("*.csv"):
-        for number in re.findall(r"\d*\.\d+", path.read_text(encoding="utf-8")):
-            found.add(f"{float(number):.3f}")
-    return found
-
-
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("tutorial_*.md")), ROOT / "docs" / "index.md"]
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_figures_that_are_quoted_are_those_of_the_outcomes(path: Path):
-    assert quoted(path.read_text(encoding="utf-8")) <= kept()
