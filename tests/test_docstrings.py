@@ -2,6 +2,8 @@
 
 import doctest
 import inspect
+import re
+from dataclasses import is_dataclass
 
 import pytest
 
@@ -72,3 +74,38 @@ def test_every_method_of_users_is_completed():
 
     found = {function.__name__ for function in methods_of(ESTIMATORS.values())}
     assert {"fit", "predict", "transform", "explain", "summary", "estimate_effect", "partial_fit"} <= found
+
+
+def kinds():
+    found = (getattr(supertopic, name) for name in supertopic.__all__)
+    return [kind for kind in found if inspect.isclass(kind) and hasattr(kind, "get_params") and is_dataclass(kind)]
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+def test_types_name_the_words_that_docstrings_name(kind):
+    told = dict(re.findall(r"^    (\w+) : (.*)$", inspect.getdoc(kind).replace("\n", "\n    "), flags=re.MULTILINE))
+    wrong = {}
+    for name, field in kind.__dataclass_fields__.items():
+        listed = re.search(r"Literal\[(.*?)\]", str(field.type))
+        typed, words = (
+            set(re.findall(r"""["'](\w+)["']""", one)) for one in (listed[1] if listed else "", told.get(name, ""))
+        )
+        if words and typed != words and name not in ("response", "backend"):
+            wrong[name] = (typed, words)
+    assert not wrong
+
+
+@pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+def test_types_of_answers_are_known(kind):
+    names = ("predict", "predict_proba", "transform", "score", "decision_function", "fit")
+    functions = {name: getattr(kind, name, None) for name in names}
+    found = {name: one.__annotations__["return"] for name, one in functions.items() if inspect.isfunction(one)}
+    assert not [name for name, answer in found.items() if "Any" in str(answer)]
+
+
+def test_load_says_which_class_it_gives(tmp_path):
+    path = tmp_path / "m"
+    supertopic.LDA(2, max_iter=2).fit([[1, 2, 0], [0, 1, 3]] * 2).save(path)
+    assert isinstance(supertopic.load(path, supertopic.LDA), supertopic.LDA)
+    with pytest.raises(ValueError, match="holds a LDA, expected a SLDARegressor"):
+        supertopic.load(path, supertopic.SLDARegressor)

@@ -5,6 +5,7 @@ from supertopic.estimators.beyond.faceted_sage import FacetedSAGE
 from supertopic.estimators.beyond.geo_sage import GeoSAGE
 from supertopic.estimators.beyond.htmm import HTMM
 from supertopic.estimators.lda import LDA
+from supertopic.estimators.loading import load
 from supertopic.estimators.medlda import MedLDAClassifier, MedLDARegressor
 from supertopic.estimators.medlda_cv import MedLDAClassifierCV, MedLDARegressorCV
 from supertopic.estimators.mixture import MixtureOfCategoricals
@@ -14,7 +15,7 @@ from supertopic.estimators.shared.results.pages import finish_pages
 from supertopic.estimators.slda import SLDAClassifier, SLDARegressor
 from supertopic.estimators.sstm import SSTMClassifier, SSTMRegressor
 from supertopic.estimators.topic_model import TopicModel
-from supertopic.fitted.files import ESTIMATORS, load
+from supertopic.fitted.files import ESTIMATORS
 from supertopic.inference.methods import CVB0, PC, SVI, VB, Gibbs
 
 finish_pages([*ESTIMATORS.values(), MedLDAClassifierCV, MedLDARegressorCV, CVB0, PC, SVI, VB, Gibbs])

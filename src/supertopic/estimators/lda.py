@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -97,8 +97,8 @@ class LDA(Fitting, TopicEstimator):
     }
 
     n_topics: int = field(default=20, kw_only=False)
-    inference: str | Method = "vb"
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    inference: Literal["vb", "cvb0", "svi", "gibbs"] | Method = "vb"
+    doc_topic_prior: float | Literal["auto", "symmetric"] | Sequence[float] | np.ndarray = "auto"
     prevalence: str | Sequence[str] | SharePrior | None = None
     seed_words: SeedWords | None = None
     topic_word_prior: float = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -48,9 +48,9 @@ class MedLDA(SupervisedEstimator):
     }
     words: bool = False
     ensemble: int = 1
-    emission: str = "dirichlet"
-    coef_prior: str = "normal"
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
+    emission: Literal["dirichlet", "sage"] = "dirichlet"
+    coef_prior: Literal["normal", "laplace"] = "normal"
+    doc_topic_prior: float | Literal["auto", "symmetric"] | Sequence[float] | np.ndarray | None = None
     topic_word_prior: float = 0.05
     exact: bool = False
 
@@ -169,9 +169,9 @@ class MedLDARegressor(Numbers, MedLDA):
 
     C: float = 100.0
     epsilon: float = 0.1
-    likelihood: str = "slda"
+    likelihood: Literal["slda", "lda"] = "slda"
     coef_scale: float = 10.0
-    inference: str | Method = "vb"
+    inference: Literal["vb", "cvb0", "gibbs"] | Method = "vb"
     tol: float = 1e-4
 
     takes: ClassVar[tuple[str, ...]] = ("epsilon_insensitive",)
@@ -280,11 +280,11 @@ class MedLDAClassifier(Classes, MedLDA):
     }
     C: float | None = None
     cost: float = 64.0
-    slack: str = "n"
-    class_weight: Mapping[Any, float] | str | None = None
+    slack: Literal["n", "1"] = "n"
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     cross_fit: int = 0
     coef_scale: float = 1.0
-    inference: str | Method = "cvb0"
+    inference: Literal["cvb0", "vb", "gibbs"] | Method = "cvb0"
     tol: float = 1e-3
 
     takes: ClassVar[tuple[str, ...]] = ("hinge", "hinge_each")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class MixtureOfCategoricals(Fitting, TopicEstimator):
     }
 
     n_topics: int = field(default=20, kw_only=False)
-    inference: str | Method = "vb"
+    inference: Literal["vb", "svi", "gibbs"] | Method = "vb"
     doc_topic_prior: float | Sequence[float] | np.ndarray = 1.0
     topic_word_prior: float = 0.05
     max_iter: int | None = None

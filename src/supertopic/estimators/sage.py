@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -155,13 +155,13 @@ class SAGEClassifier(TemperedClasses, _Deviating):
     membership_ = "single"
     engines: ClassVar[dict[str, Engine]] = {"newton": Engine(no_engine, EMSettings, 200)}
 
-    prior: str = "jeffreys"
+    prior: Literal["jeffreys", "exponential"] = "jeffreys"
     gamma: float = 0.3
-    background: str = "fitted"
+    background: Literal["fitted", "corpus"] = "fitted"
     unseen: float = 0.1
     background_share: float = 0.0
-    counts: str = "raw"
-    class_prior: str = "empirical"
+    counts: Literal["raw", "log"] = "raw"
+    class_prior: Literal["empirical", "uniform"] = "empirical"
     cross_fit: int = 3
     max_iter: int = 200
     tol: float = 1e-4
@@ -314,12 +314,12 @@ class SAGETopics(Fitting, _Deviating):
     }
 
     n_topics: int = field(default=20, kw_only=False)
-    prior: str = "exponential"
+    prior: Literal["jeffreys", "exponential"] = "exponential"
     gamma: float = 1.0
-    background: str = "fitted"
+    background: Literal["fitted", "corpus"] = "fitted"
     unseen: float = 0.1
-    inference: str | Method = "vb"
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    inference: Literal["vb", "svi"] | Method = "vb"
+    doc_topic_prior: float | Literal["auto", "symmetric"] | Sequence[float] | np.ndarray = "auto"
     prevalence: str | Sequence[str] | SharePrior | None = None
     max_iter: int | None = None
     tol: float = 1e-4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -62,18 +62,18 @@ class SLDA(SupervisedEstimator):
     }
 
     response: str | Sequence[str] | Mapping[str, str] = "auto"
-    supervision: float | str = 1.0
+    supervision: float | Literal["auto"] = 1.0
     words: bool = False
     cross_fit: int = 5
     honest: float = 0.0
     ensemble: int = 1
-    coef_prior: str = "normal"
+    coef_prior: Literal["flat", "normal", "laplace", "jeffreys"] = "normal"
     coef_scale: float = 10.0
-    inference: str | Method = "auto"
-    counts: str = "auto"
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
+    inference: Literal["auto", "pc", "vb", "svi", "gibbs"] | Method = "auto"
+    counts: Literal["auto", "raw", "log"] = "auto"
+    doc_topic_prior: float | Literal["auto", "symmetric"] | Sequence[float] | np.ndarray | None = None
     topic_word_prior: float | None = None
-    emission: str = "dirichlet"
+    emission: Literal["dirichlet", "sage"] = "dirichlet"
     tol: float = 1e-4
 
     def _n_folds(self) -> int:
@@ -337,7 +337,7 @@ class SLDAClassifier(Classes, SLDA):
 
     takes: ClassVar[tuple[str, ...]] = ("class",)
 
-    class_weight: Mapping[Any, float] | str | None = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
 
     def _read_targets(self, table: np.ndarray, names: list[str]) -> Read:
         who = type(self).__name__

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -49,18 +49,18 @@ class SSTM(SupervisedEstimator):
         "gibbs": Engine(fit_supervised_gibbs, GibbsSettings, 500, without=("sampler",))
     }
 
-    coef_prior: str = "spike_slab"
-    coef_scale: float | str = "auto"
-    sigma: float | str = "auto"
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = 0.1
-    topic_word_prior: float | str = 0.1
+    coef_prior: Literal["spike_slab", "laplace"] = "spike_slab"
+    coef_scale: float | Literal["auto"] = "auto"
+    sigma: float | Literal["auto"] = "auto"
+    doc_topic_prior: float | Literal["auto", "symmetric"] | Sequence[float] | np.ndarray | None = 0.1
+    topic_word_prior: float | Literal["auto"] = 0.1
     supervision: float | None = 1.0
     collapsed: bool = True
     max_nonzero: int | None = None
     sparsity: float | None = None
     concentrate: bool = True
     fit_intercept: bool = True
-    inference: str | Method = "gibbs"
+    inference: Literal["gibbs"] | Method = "gibbs"
 
     def _engine(self) -> Engine:
         """The sampler."""
@@ -304,7 +304,7 @@ class SSTMClassifier(Classes, SSTM):
 
     takes: ClassVar[tuple[str, ...]] = ("probit",)
 
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray | None = None
+    doc_topic_prior: float | Literal["auto", "symmetric"] | Sequence[float] | np.ndarray | None = None
     supervision: float | None = None
 
     def _engine(self) -> Engine:

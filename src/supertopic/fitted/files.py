@@ -122,30 +122,8 @@ def _rescued(fitted: Fitted, path: Place, why: str) -> ValueError:
     return ValueError(f"{why}. Its arrays are kept in {beside}, which any safetensors reader opens")
 
 
-def load(path: Place) -> Any:
-    """A fitted model from a file that `save` wrote: its path, or something open, such as a BytesIO.
-
-    A file is data: nothing in it is run or imported, and everything in it is checked before it is used. What does not
-    fit is refused by a ValueError.
-
-    Parameters
-    ----------
-    path : path, or open file
-        What `save` wrote.
-
-    Returns
-    -------
-    estimator
-        Of the class that was saved.
-
-    Examples
-    --------
-    >>> from supertopic import LDA, load
-    >>> texts = ["cat dog bird", "stock bond fund", "dog fish cat", "bond market stock"] * 10
-    >>> LDA(2).fit(texts).save("pets.supertopic")
-    >>> load("pets.supertopic").n_topics
-    2
-    """
+def restore(path: Place) -> Any:
+    """The fitted estimator of a file, of whatever class was saved; everything in it is checked before it is used."""
     manifest, arrays = read_model(path)
     name = manifest.get("estimator")
     if not isinstance(name, str) or name not in ESTIMATORS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sklearn.base import BaseEstimator
 
@@ -61,7 +61,7 @@ class Method(BaseEstimator):
 class _Started(Method):
     """Of an engine that starts from topics it finds itself."""
 
-    init: str = "online"
+    init: Literal["online", "uniform", "spectral"] = "online"
     n_init: int = 1
 
 
@@ -180,7 +180,7 @@ class Gibbs(_Started):
     n_chains: int = 1
     burn_in: int | None = None
     thin: int | None = None
-    sampler: str = "collapsed"
+    sampler: Literal["collapsed", "partial"] = "collapsed"
 
 
 @dataclass(kw_only=True, repr=False)
@@ -217,6 +217,6 @@ class PC(_Started):
     name: ClassVar[str] = "pc"
 
     validation_fraction: float = 0.125
-    focus: str = "balance"
+    focus: Literal["predict", "balance", "describe"] = "balance"
     batch_size: int | None = None
     total_documents: int | None = None

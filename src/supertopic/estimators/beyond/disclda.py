@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -97,9 +97,9 @@ class DiscLDAClassifier(Fitting, TemperedClasses):
 
     n_class_topics: int = field(default=2, kw_only=False)
     n_shared_topics: int | None = None
-    class_prior: str = "empirical"
+    class_prior: Literal["empirical", "uniform"] = "empirical"
     cross_fit: int = 3
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray = 1.0
+    doc_topic_prior: float | Literal["auto", "symmetric"] | Sequence[float] | np.ndarray = 1.0
     topic_word_prior: float = 0.01
     max_iter: int = 100
     tol: float = 1e-4

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -49,12 +49,12 @@ class FacetedEstimator(TopicEstimator):
 
     papers: ClassVar[str] = "Eisenstein, Ahmed & Xing 2011"
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_faceted, EMSettings, 100)}
-    prior: str = "jeffreys"
+    prior: Literal["jeffreys", "exponential"] = "jeffreys"
     gamma: float = 1.0
     interaction_gamma: float | None = 10.0
-    background: str = "fitted"
+    background: Literal["fitted", "corpus"] = "fitted"
     unseen: float = 0.1
-    doc_topic_prior: float | str | Sequence[float] | np.ndarray = "auto"
+    doc_topic_prior: float | Literal["auto", "symmetric"] | Sequence[float] | np.ndarray = "auto"
     tol: float = 1e-4
     max_doc_iter: int = 100
     doc_tol: float = 1e-2

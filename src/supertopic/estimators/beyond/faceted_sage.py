@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -124,7 +124,7 @@ class FacetedSAGE(ClassifierMixin, FacetedEstimator):
     n_topics: int = field(default=20, kw_only=False)
     facets: Sequence[str] | None = None
     interactions: Sequence[Sequence[str]] | None = None
-    label_prior: str = "empirical"
+    label_prior: Literal["empirical", "uniform"] = "empirical"
     prevalence: str | Sequence[str] | SharePrior | None = None
     max_iter: int = 100
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -100,7 +100,7 @@ class HTMM(Fitting, TopicEstimator):
     engines: ClassVar[dict[str, Engine]] = {"vb": Engine(fit_sentences, EMSettings, 100)}
 
     n_topics: int = field(default=20, kw_only=False)
-    epsilon: float | str = "auto"
+    epsilon: float | Literal["auto"] = "auto"
     doc_topic_prior: float | Sequence[float] | np.ndarray = 0.5
     topic_word_prior: float = 0.2
     max_iter: int = 100

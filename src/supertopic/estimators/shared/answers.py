@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from supertopic.estimators.shared.results.answers import predict_numbers, score_classes, score_numbers
+from supertopic.estimators.shared.results.answers import WithEnds, predict_numbers, score_classes, score_numbers
 from supertopic.estimators.shared.results.by_batches import by_batches
 from supertopic.fitted.predict import Predicted
 
@@ -15,11 +15,23 @@ from supertopic.fitted.predict import Predicted
 class Numbers(RegressorMixin):
     """Of estimators with a response that is a number, or several."""
 
+    @overload
+    def predict(
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
+        return_interval: None = None,
+    ) -> np.ndarray: ...  # fmt: skip
+
+    @overload
+    def predict(
+        self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
+        return_interval: float,
+    ) -> WithEnds: ...  # fmt: skip
+
     @by_batches
     def predict(
         self, X: object, *, covariates: object = None, metadata: object = None, embeddings: object = None,
         return_interval: float | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> np.ndarray | WithEnds:  # fmt: skip
         """E[y] of new documents (D,), or (D, M) for several responses.
 
         With `return_interval=0.9`, three arrays of this shape: E[y], and the lower and upper ends of intervals that

@@ -14,8 +14,10 @@ from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import Ends, Predicted, intervals
 from supertopic.metrics import predictive_r2
 
+WithEnds = tuple[np.ndarray, np.ndarray, np.ndarray]  # E[y], and the lower and upper ends of intervals
 
-def predict_numbers(fitted: Fitted, found: Predicted, return_interval: float | None) -> Any:
+
+def predict_numbers(fitted: Fitted, found: Predicted, return_interval: float | None) -> np.ndarray | WithEnds:
     """E[y] of new documents (D,), or (D, M) for several responses; with the ends of intervals where asked for."""
     mean = found.means[0] if len(found.means) == 1 else np.column_stack(found.means)
     if return_interval is None:

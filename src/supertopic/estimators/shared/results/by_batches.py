@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import signature
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -16,20 +16,26 @@ from supertopic.documents.streams import BESIDE, Stream, refuse_beside
 METHODS = ("transform", "predict", "predict_proba")
 
 
-def by_batches(method: Callable[..., Any]) -> Callable[..., Any]:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def by_batches(method: Callable[P, R]) -> Callable[P, R]:
     """The method, which for a Stream is an iterator over frames, one for each batch."""
+
+    plain = cast(Callable[..., Any], method)
 
     @wraps(method)
     def over(self: Any, X: object, *args: Any, **params: Any) -> Any:
         if not isinstance(X, Stream):
-            return method(self, X, *args, **params)
+            return plain(self, X, *args, **params)
         check_is_fitted(self, "fitted_")
         if hasattr(self, "sentences"):
             raise ValueError(f"X: got a Stream, but a {type(self).__name__} needs sentences; give documents")
         refuse_beside(**{name: params.get(name) for name in BESIDE})
-        return _frames(self, method, X, args, params)
+        return _frames(self, plain, X, args, params)
 
-    return over
+    return cast(Callable[P, R], over)
 
 
 def _frames(
