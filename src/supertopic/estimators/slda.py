@@ -163,13 +163,13 @@ class SLDARegressor(Numbers, SLDA):
         beside what topics say about documents that they have not seen (`cross_fit`), and the topics' weight is chosen
         on a quarter of these. With `cross_fit=0`, a second fit that does not see a quarter of the labels chooses it.
     cross_fit : int
-        Folds behind what the model says about certainty. Fits without a fold's documents predict them. These
-        predictions give the model's slope (it is then neither too bold nor too flat), `dispersion_`, intervals that
-        hold what they promise, and `coef_std_`. Five folds cost up to 1.5 times the fit; those of "pc", which come as
-        far as the fit by longer steps, 0.9 to 1.3 times with 4,000 documents, and 1.3 to 1.9 with 1,000. 0: all of
-        this comes from documents that the topics were fitted to, and intervals and errors are too narrow where
-        `supervision` is above 1 (`dispersion_` of "pc" comes from the documents that `PC` holds out). So it is for
-        `partial_fit`, streams and `refit=False`.
+        Folds behind what the model says about certainty. Fits without a fold's documents predict them; near duplicates
+        are in one fold. These predictions give the model's slope (it is then neither too bold nor too flat),
+        `dispersion_`, intervals that hold what they promise, and `coef_std_`. Five folds cost up to 1.5 times the fit;
+        those of "pc", which come as far as the fit by longer steps, 0.9 to 1.3 times with 4,000 documents, and 1.3 to
+        1.9 with 1,000. 0: all of this comes from documents that the topics were fitted to, and intervals and errors are
+        too narrow where `supervision` is above 1 (`dispersion_` of "pc" comes from the documents that `PC` holds out).
+        So it is for `partial_fit`, streams and `refit=False`.
     honest : float
         Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
         Topics do not see them, and `coef_`, `coef_std_`, `dispersion_` and intervals come from them alone, by an
