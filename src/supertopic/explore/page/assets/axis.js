@@ -182,7 +182,7 @@ function drawPrevalence(width) {
     axisRow(k, i, height, width, `${topicTitle(k)}, ${topicName(k)}: ${percent(meanShares()[k])} of the words`, [
       rowName(k, left),
       box(x(0), 6, Math.max(x(meanShares()[k]) - x(0), 1), 14, topicColor(k), { rx: 2 }),
-      label(x(meanShares()[k]) + 6, 17, percent(meanShares()[k]), { "font-size": 11, fill: paint("muted") }),
+      label(x(meanShares()[k]) + 6, 17, percent(meanShares()[k]), small()),
     ]),
   );
   return { parts: [bottomAxis(x, bottom, bottom, percent), ...rows], height: bottom + 28 };

@@ -19,7 +19,7 @@ function drawCard(place, k = app.topic) {
     onchange: (event) => setLabel(k, event.target.value),
   });
   dropListeners((own) => own.once && !own.place.isConnected);
-  const head = el("div", { class: "card-head" }, swatch(k), el("h2", {}, `${app.data.topic_noun} ${k}`), input);
+  const head = div("card-head", swatch(k), el("h2", {}, `${app.data.topic_noun} ${k}`), input);
   place.replaceChildren(head, ...cardFacts(k), ...cardOrders(k), cardFigure(k), ...facetLists(k), typicalDocuments(k));
 }
 
@@ -27,13 +27,12 @@ function cardFacts(k) {
   const { dead, twins, common, moved } = app.data.topics[k];
   const facts = [el("p", {}, `It has ${percent(meanShares()[k])} of the words of these documents.`)];
   if (app.data.effects) facts[0].append(" ", ...(showsMatrix() ? classesSentence(k) : effectSentence(k, app.column)));
-  if (moved) facts.push(el("p", { class: "note" }, MOVED[moved]));
-  if (dead) facts.push(el("p", { class: "flag" }, "This topic is hardly used: it may be left over."));
-  if (common)
-    facts.push(el("p", { class: "flag" }, "Its first words are words of all topics: it says little by itself."));
+  if (moved) facts.push(para("note", MOVED[moved]));
+  if (dead) facts.push(para("flag", "This topic is hardly used: it may be left over."));
+  if (common) facts.push(para("flag", "Its first words are words of all topics: it says little by itself."));
   if (twins.length) {
     const links = listed(twins.map((other) => topicLink(other, `topic ${other}`)));
-    facts.push(el("p", { class: "flag" }, "Its words are nearly those of ", ...links, ": fewer topics may do."));
+    facts.push(para("flag", "Its words are nearly those of ", ...links, ": fewer topics may do."));
   }
   return facts;
 }
@@ -74,28 +73,19 @@ function cardOrders(k) {
     announce("card");
   };
   const chosen = switcher("Order of the words", wordOrders(), card.order, choose);
-  const slider = el("input", {
-    type: "range",
-    min: 0,
-    max: 1,
-    step: 0.05,
-    value: card.lambda,
-    "aria-label": "Lambda of relevance",
-    oninput: (event) => {
-      card.lambda = Number(event.target.value);
-      choose("relevance");
-    },
-  });
-  const [shown, weighs] = [el("p", { class: "note" }), el("span", { class: "note" })];
+  const oninput = (event) => {
+    card.lambda = Number(event.target.value);
+    choose("relevance");
+  };
+  const ends = { type: "range", min: 0, max: 1, step: 0.05, "aria-label": "Lambda of relevance" };
+  const slider = el("input", { ...ends, value: card.lambda, oninput });
+  const [shown, weighs] = [para("note"), el("span", { class: "note" })];
   panelOnce(shown, k, () => {
     shown.replaceChildren(orderNote());
     weighs.replaceChildren(lambdaNote());
     wordOrders().forEach(([order], i) => chosen.children[i].setAttribute("aria-pressed", String(order === card.order)));
   });
-  return [
-    el("div", { class: "tools" }, chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider), weighs),
-    shown,
-  ];
+  return [div("tools", chosen, el("label", { class: "field inline" }, el("span", {}, "λ"), slider), weighs), shown];
 }
 
 function wordOrders() {
@@ -129,15 +119,10 @@ function panelOnce(place, k, draw) {
 function cardFigure(k) {
   const items = () => cardWords(k, card.order, card.lambda, 15);
   const draw = (width) => {
-    const color = (value) => (card.order === "deviation" ? paint(value < 0 ? "down" : "up") : topicColor(k));
+    const color = (value) => (card.order === "deviation" ? upDown(value) : topicColor(k));
     const usual = (word) => (card.order === "deviation" ? null : app.data.arrays.word_mean.data[word]);
-    const shown = items().map(({ word, value }) => ({
-      name: wordName(word),
-      value,
-      color: color(value),
-      usual: usual(word),
-    }));
-    return bars(width, shown, card.order === "deviation" ? { form: signed } : {});
+    const bar = ({ word, value }) => ({ name: wordName(word), value, color: color(value), usual: usual(word) });
+    return bars(width, items().map(bar), card.order === "deviation" ? { form: signed } : {});
   };
   const rows = () => [
     ["word", card.order === "deviation" ? "deviation" : "probability", "average"],
@@ -159,9 +144,7 @@ function facetLists(k) {
       (width) =>
         bars(
           width,
-          words
-            .slice(0, 8)
-            .map(([w, value]) => ({ name: wordName(w), value, color: paint(value < 0 ? "down" : "up") })),
+          words.slice(0, 8).map(([w, value]) => ({ name: wordName(w), value, color: upDown(value) })),
           { form: signed },
         ),
       () => [["word", "deviation"], ...words.map(([w, value]) => [app.data.words[w], value])],

@@ -25,6 +25,15 @@ function label(x, y, text, attributes = {}) {
   return svg("text", { x, y, fill: paint("ink"), "font-family": FONT, "font-size": size, ...attributes }, text);
 }
 
+/* How numbers beside marks and axes are written. */
+function small(anchor = "start") {
+  return { "font-size": 11, "text-anchor": anchor, fill: paint("muted") };
+}
+
+function group(...children) {
+  return svg("g", {}, ...children);
+}
+
 function segment(x1, y1, x2, y2, stroke, more = {}) {
   return svg("line", { x1, y1, x2, y2, stroke, ...more });
 }
@@ -85,29 +94,19 @@ function logScale(log, low, high, from, to) {
 
 function bottomAxis(x, y, height, form = number) {
   const wanted = Math.max(2, Math.min(7, Math.floor(Math.abs(x.to - x.from) / 70)));
-  return svg(
-    "g",
-    {},
-    (x.ticks ?? ticks(x.low, x.high, wanted))
-      .map((value) => [
-        segment(x(value), y - height, x(value), y, paint("line")),
-        label(x(value), y + 16, form(value), { "text-anchor": "middle", "font-size": 11, fill: paint("muted") }),
-      ])
-      .flat(),
-  );
+  const marks = (value) => [
+    segment(x(value), y - height, x(value), y, paint("line")),
+    label(x(value), y + 16, form(value), small("middle")),
+  ];
+  return group((x.ticks ?? ticks(x.low, x.high, wanted)).flatMap(marks));
 }
 
 function leftAxis(y, x, width, form = number) {
-  return svg(
-    "g",
-    {},
-    (y.ticks ?? ticks(y.low, y.high, 5))
-      .map((value) => [
-        segment(x, y(value), x + width, y(value), paint("line")),
-        label(x - 6, y(value) + 4, form(value), { "text-anchor": "end", "font-size": 11, fill: paint("muted") }),
-      ])
-      .flat(),
-  );
+  const marks = (value) => [
+    segment(x, y(value), x + width, y(value), paint("line")),
+    label(x - 6, y(value) + 4, form(value), small("end")),
+  ];
+  return group((y.ticks ?? ticks(y.low, y.high, 5)).flatMap(marks));
 }
 
 function range(values) {
@@ -123,10 +122,10 @@ function range(values) {
 
 /* A figure: draw(width) gives {drawing parts, height}; rows() gives the table behind it. */
 function figure(name, title, note, draw, rows, more = {}) {
-  const place = el("div", { class: "drawing" });
+  const place = div("drawing");
   const save = saveButtons(name, title, () => place.querySelector("svg"), rows);
-  const line = el("div", { class: "caption" }, el("h3", {}, title), save);
-  const caption = el("figcaption", {}, line, note ? el("p", { class: "note" }, note) : null);
+  const line = div("caption", el("h3", {}, title), save);
+  const caption = el("figcaption", {}, line, note ? para("note", note) : null);
   const whole = el("figure", { class: "figure", "data-figure": name }, caption, place);
   let drawn = 0;
   const redraw = () => {
@@ -167,8 +166,9 @@ function saveButtons(name, title, drawing, rows) {
 }
 
 /* Horizontal bars around zero or from zero: items {name, value, color, usual}, the last a thin bar below. */
-function bars(width, items, { low, high, form = number, height = 22, share = 0.36 } = {}) {
-  const left = Math.round(Math.min(width * share, 220));
+function bars(width, items, { low, high, form = number } = {}) {
+  const height = 22;
+  const left = Math.round(Math.min(width * 0.36, 220));
   const right = 54;
   const [least, most] = range(items.flatMap((item) => [item.value, item.usual ?? null]));
   const x = scale(low ?? Math.min(least, 0), high ?? Math.max(most, 0) ?? 1, left + 8, width - right);
@@ -177,18 +177,12 @@ function bars(width, items, { low, high, form = number, height = 22, share = 0.3
   const rows = items.map((item, i) => {
     const y = i * height;
     const end = x(item.value);
-    return svg(
-      "g",
-      {},
+    const [from, size] = [Math.min(zero, end), Math.max(Math.abs(end - zero), 0.5)];
+    return group(
       label(left, y + height / 2 + 4, fitText(item.name, left - 4), { "text-anchor": "end" }),
-      box(Math.min(zero, end), y + 3, Math.max(Math.abs(end - zero), 0.5), height - 6, item.color || paint("accent"), {
-        rx: 2,
-      }),
+      box(from, y + 3, size, height - 6, item.color || paint("accent"), { rx: 2 }),
       item.usual ? box(zero, y + height - 6, x(item.usual) - zero, 4, paint("zero"), { class: "usual" }) : null,
-      label(Math.max(zero, end, item.usual ? x(item.usual) : 0) + 5, y + height / 2 + 4, form(item.value), {
-        "font-size": 11,
-        fill: paint("muted"),
-      }),
+      label(Math.max(zero, end, item.usual ? x(item.usual) : 0) + 5, y + height / 2 + 4, form(item.value), small()),
     );
   });
   const level = segment(zero, 0, zero, items.length * height, paint("muted"));
@@ -196,25 +190,19 @@ function bars(width, items, { low, high, form = number, height = 22, share = 0.3
 }
 
 /* Dots with intervals: items {name, value, low, high, color}; the axis holds `low` and `high` too. */
-function intervals(
-  width,
-  items,
-  { low = Infinity, high = -Infinity, form = number, ticks = form, share = 0.36, mark = null } = {},
-) {
+function intervals(width, items, { low = Infinity, high = -Infinity, form = number, ticks = form, mark = null } = {}) {
   const [height, right] = [22, 66];
-  const left = Math.round(Math.min(width * share, 220));
+  const left = Math.round(Math.min(width * 0.36, 220));
   const ends = range([low, high, mark, ...items.flatMap((item) => [item.value, item.low, item.high])]);
   const x = scale(...ends, left + 12, width - right);
   const bottom = items.length * height + 4;
   const rows = items.map(({ name, value, low: from, high: to, color }, i) => {
     const y = (i + 0.5) * height;
-    return svg(
-      "g",
-      {},
+    return group(
       label(left, y + 4, fitText(name, left - 4), { "text-anchor": "end" }),
       to >= from ? segment(x(from), y, x(to), y, color, { "stroke-width": 2 }) : null,
       circle(x(value), y, 4.5, { fill: color }),
-      label(width - right + 8, y + 4, form(value), { "font-size": 11, fill: paint("muted") }),
+      label(width - right + 8, y + 4, form(value), small()),
     );
   });
   const at = mark ?? 0;

@@ -31,6 +31,10 @@ function paint(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
+function upDown(value) {
+  return paint(value < 0 ? "down" : "up");
+}
+
 function parts(color) {
   return [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
 }
@@ -45,7 +49,7 @@ function blend(from, to, share) {
 /* A diverging scale: value from -1 to 1. */
 function diverging(value) {
   const strength = Math.min(Math.abs(value), 1);
-  return blend(paint("surface"), paint(value < 0 ? "down" : "up"), strength);
+  return blend(paint("surface"), upDown(value), strength);
 }
 
 /* A scale from the surface to the accent: value from 0 to 1. */

@@ -2,8 +2,8 @@
 
 function drawCompared(root) {
   const { text, names } = app.data.compared;
-  const place = el("div", {});
-  root.replaceChildren(el("p", { class: "headline" }, text), names.length > 1 ? columnChooser() : "", place);
+  const place = div(null);
+  root.replaceChildren(para("headline", text), names.length > 1 ? columnChooser() : "", place);
   panel(place, ["column", "labels", "theme"], drawSlopes);
 }
 
@@ -57,7 +57,7 @@ function drawSlopeLines(width, rows, ends, name, form) {
     const joined = points.length > 1 ? curve(points, colorOf(row), { opacity: row.moved ? 1 : 0.4 }) : null;
     const spoken = `${name(row)}: ${then === null ? "new" : form(then)}, ${now === null ? "gone" : form(now)}`;
     return row.topic === null
-      ? svg("g", {}, joined, dots)
+      ? group(joined, dots)
       : pressable(spoken, () => go("topics", row.topic), {}, joined, dots);
   });
   const heads = ["before", "now"].map((text, i) => axisTitle(x[i], 16, text));

@@ -1,7 +1,7 @@
 /* Diagnostics: did the fit converge, what was left out, which settings it had; and the names of topics as a file. */
 
 function drawChecks(root) {
-  const place = el("div", {});
+  const place = div(null);
   root.replaceChildren(place);
   panel(place, ["labels", "theme", "column"], drawChecked);
 }
@@ -21,7 +21,7 @@ function drawChecked(place) {
         joint.data,
       ),
     );
-  if (traces.length) parts.push(el("div", { class: "two even" }, traces));
+  if (traces.length) parts.push(div("two even", traces));
   if (rHat) parts.push(rHatFigure());
   parts.push(flagList(), labelTools(), parameterTable());
   place.replaceChildren(...parts.filter(Boolean));
@@ -82,67 +82,34 @@ function rHatFigure() {
 }
 
 function flagList() {
-  const found = app.data.topics
-    .flatMap(({ dead, twins }, k) => [
-      dead ? el("li", {}, topicLink(k, topicTitle(k)), " is hardly used.") : null,
-      twins.some((other) => other > k)
-        ? el(
-            "li",
-            {},
-            topicLink(k, topicTitle(k)),
-            " has nearly the words of ",
-            ...listed(twins.filter((other) => other > k).map((other) => topicLink(other, topicTitle(other)))),
-            ".",
-          )
-        : null,
-    ])
-    .filter(Boolean);
-  return el(
-    "section",
-    {},
-    el("h3", {}, "Topics to look at twice"),
-    found.length
-      ? el("ul", {}, found)
-      : el("p", { class: "note" }, "None: every topic is used, and no two have nearly the same words."),
-  );
+  const link = (k) => topicLink(k, topicTitle(k));
+  const found = app.data.topics.flatMap(({ dead, twins, common }, k) => {
+    const others = twins.filter((other) => other > k);
+    const like = others.length ? [" has nearly the words of ", ...listed(others.map(link)), "."] : null;
+    const said1 = [dead && [" is hardly used."], like, common && [" begins with words of all topics."]];
+    return said1.filter(Boolean).map((text) => el("li", {}, link(k), ...text));
+  });
+  const none = para("note", "None: every topic is used, with words of its own.");
+  return titled("Topics to look at twice", found.length ? el("ul", {}, found) : none);
 }
 
 function labelTools() {
-  const input = el("input", {
-    type: "file",
-    accept: ".json,application/json",
-    "aria-label": "Read names from a file",
-    onchange: async (event) => {
-      const [file] = event.target.files;
-      if (!file) return;
-      try {
-        await importLabels(file);
-      } catch {
-        event.target.insertAdjacentElement(
-          "afterend",
-          el("p", { class: "flag", role: "alert" }, "The file holds no names of topics."),
-        );
-      }
-    },
-  });
-  return el(
-    "section",
-    {},
-    el("h3", {}, "Names of the topics"),
-    el(
-      "p",
-      { class: "note" },
+  const onchange = async ({ target }) => {
+    const wrong = el("p", { class: "flag", role: "alert" }, "The file holds no names of topics.");
+    if (target.files.length) await importLabels(target.files[0]).catch(() => target.after(wrong));
+  };
+  const more = { type: "file", accept: ".json,application/json", "aria-label": "Read names from a file" };
+  const input = el("input", { ...more, onchange });
+  return titled(
+    "Names of the topics",
+    para(
+      "note",
       "Names that you give are kept in this browser. ",
       "Save them to a file to give them to others, or back to the model with ",
       el("code", {}, 'model.set_topic_labels("topic_labels.json")'),
       ".",
     ),
-    el(
-      "div",
-      { class: "tools" },
-      el("button", { type: "button", onclick: exportLabels }, "Save names"),
-      field("Read names", input),
-    ),
+    div("tools", press("Save names", exportLabels), field("Read names", input)),
   );
 }
 

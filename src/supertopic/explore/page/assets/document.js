@@ -109,7 +109,7 @@ function confusionReason(document) {
   const words = document.found ? strongestWords(document, chosen, other) : [];
   const said2 = words.length ? ["; words such as ", ...listed(words.map((id) => el("q", {}, said(wordName(id)))))] : [];
   const why = ["Why ", el("em", {}, said(cut(classes[decided], 40))), " and not "];
-  return [el("p", { class: "reason" }, ...why, el("em", {}, said(cut(classes[y], 40))), "? ", ...parts, ...said2, ".")];
+  return [para("reason", ...why, el("em", {}, said(cut(classes[y], 40))), "? ", ...parts, ...said2, ".")];
 }
 
 /* The three words that speak more for one column than for another. */
@@ -143,13 +143,9 @@ function reasons(document, found, c) {
       ? [sign > 0 ? "For " : "Against ", el("em", {}, said(name)), ": "]
       : [sign > 0 ? "Points upwards: " : "Points downwards: "];
     const said1 = listed(names.map(({ topic, value }) => el("span", {}, topicLink(topic), ` (${signed(value, 2)})`)));
-    const said2 = few.length
-      ? [
-          names.length ? "; words such as " : "words such as ",
-          ...listed(few.map(({ id }) => el("q", {}, said(wordName(id))))),
-        ]
-      : [];
-    return el("p", { class: "reason" }, arrow(sign > 0 ? "up" : "down"), ...verb, ...said1, ...said2, ".");
+    const quoted = listed(few.map(({ id }) => el("q", {}, said(wordName(id)))));
+    const said2 = few.length ? [names.length ? "; words such as " : "words such as ", ...quoted] : [];
+    return para("reason", arrow(sign > 0 ? "up" : "down"), ...verb, ...said1, ...said2, ".");
   };
   const where = isClass
     ? `Score of ${name}: an`
@@ -158,7 +154,7 @@ function reasons(document, found, c) {
       : "On the scale of the coefficients, an";
   const level = `${where} average document stands at ${number(found.start)}, this one at ${number(found.end)}.`;
   const lines = [line(1, up), line(-1, down)];
-  return [el("p", { class: "reason" }, level), ...(total < 0 ? lines.reverse() : lines)].filter(Boolean);
+  return [para("reason", level), ...(total < 0 ? lines.reverse() : lines)].filter(Boolean);
 }
 
 function contributions(document, c) {
@@ -170,17 +166,12 @@ const shownWords = { by: "effect" };
 
 /* The text with its words in colour, or the words alone where there is no text. */
 function wordsFigure(document, c) {
-  const place = el("div", { class: "reading" });
-  const legend = el("div", { class: "legend" });
+  const place = div("reading");
+  const legend = div("legend");
   const draw = () => paintWords(document, c, place, legend);
-  const options =
-    app.data.effects || app.model.kind === "one_topic"
-      ? [
-          ["effect", "What it adds"],
-          ["topic", "Topic"],
-        ]
-      : [["topic", "Topic"]];
-  if (options.length === 1) shownWords.by = "topic";
+  const adds = app.data.effects || app.model.kind === "one_topic";
+  const options = [...(adds ? [["effect", "What it adds"]] : []), ["topic", "Topic"]];
+  if (!adds) shownWords.by = "topic";
   const chosen = switcher("Colour of the words", options, shownWords.by, (by) => {
     shownWords.by = by;
     draw();
@@ -188,11 +179,7 @@ function wordsFigure(document, c) {
   const rows = () => [["word", "count", "contribution", "topic"], ...wordRows(document, c)];
   const name = document.d < 0 ? "typed_words" : `document_${document.d}_words`;
   draw();
-  return [
-    el("div", { class: "tools" }, el("h3", {}, "Words"), chosen, saveButtons(name, "words", null, rows)),
-    place,
-    legend,
-  ];
+  return [div("tools", el("h3", {}, "Words"), chosen, saveButtons(name, "words", null, rows)), place, legend];
 }
 
 function wordRows(document, c) {
@@ -209,15 +196,17 @@ function paintWords(document, c, place, legend) {
   const values = contributions(document, c).map(({ value, count }) => value / count);
   const most = Math.max(...values.map(Math.abs), 1e-12);
   const topics = document.found.phi.map(largest);
+  const [raised, up, down] = ["raised", "up", "down"].map(paint);
+  const [palette, strongest] = [topicColors(), isDark() ? 0.5 : 0.6];
   const mark = (j, text) => {
     const node = el("mark", {}, text);
     const k = topics[j];
     const strength =
       shownWords.by === "topic"
         ? 0.25 * document.found.phi[j][k] + 0.05
-        : Math.pow(Math.abs(values[j]) / most, 1.4) * (isDark() ? 0.5 : 0.6);
-    const color = shownWords.by === "topic" ? topicColor(k) : paint(values[j] < 0 ? "down" : "up");
-    node.style.backgroundColor = blend(paint("raised"), color, strength);
+        : Math.pow(Math.abs(values[j]) / most, 1.4) * strongest;
+    const color = shownWords.by === "topic" ? palette[k % palette.length] : values[j] < 0 ? down : up;
+    node.style.backgroundColor = blend(raised, color, strength);
     if (shownWords.by === "topic") node.style.borderBottomColor = color;
     else if (strength > 0.2) node.style.borderBottom = `2px ${values[j] < 0 ? "dotted" : "solid"} ${color}`;
     const adds = app.data.effects ? `, adds ${signed(values[j])}` : "";
@@ -230,7 +219,7 @@ function paintWords(document, c, place, legend) {
   );
   drawLegend(legend, document, topics, c);
   if (document.d >= 0 && document.text !== null && document.text.length === app.data.documents.limit) {
-    place.append(el("p", { class: "note" }, "The text is cut here. The prediction is that of the whole text."));
+    place.append(para("note", "The text is cut here. The prediction is that of the whole text."));
   }
 }
 
@@ -263,7 +252,7 @@ function wordList(document, mark) {
     const times = document.counts[j] === 1 ? "" : `×${number(document.counts[j])}`;
     return [mark(j, wordName(document.ids[j]) + times), " "];
   });
-  return [el("p", { class: "text" }, nodes)];
+  return [para("text", nodes)];
 }
 
 function drawLegend(legend, document, topics, c) {
@@ -285,11 +274,10 @@ function plainText(document) {
   const why = app.model.kind
     ? "The words of this document are not part of the page, which holds those of a part of the documents only."
     : "Inference of this model is not part of the page: its words have no colours.";
-  return el(
-    "div",
-    { class: "reading" },
+  return div(
+    "reading",
     document.text === null ? null : el("p", { class: "text", dir: "auto" }, document.text),
-    el("p", { class: "note" }, why),
+    para("note", why),
   );
 }
 
@@ -307,17 +295,10 @@ function answerParts(place, answer, probability = 0.9) {
   const known = answer.y !== undefined && !Number.isNaN(answer.y);
   if (outcome.kind === "number") {
     const [low, high] = answer.ends;
+    const interval = ` (${percent(probability)} interval ${number(low)} to ${number(high)})`;
     return [
-      el(
-        "p",
-        { class: "answer" },
-        "Predicted ",
-        name,
-        ": ",
-        el("strong", {}, number(answer.mean)),
-        ` (${percent(probability)} interval ${number(low)} to ${number(high)})`,
-      ),
-      known ? el("p", { class: "truth" }, truthSentence(answer)) : null,
+      para("answer", "Predicted ", name, ": ", el("strong", {}, number(answer.mean)), interval),
+      known ? para("truth", truthSentence(answer)) : null,
       intervalFigure(place, answer),
     ];
   }
@@ -331,22 +312,9 @@ function answerParts(place, answer, probability = 0.9) {
     color: code === answer.decided ? paint("accent") : paint("zero"),
   }));
   return [
-    el(
-      "p",
-      { class: "answer" },
-      "Predicted ",
-      name,
-      ": ",
-      el("strong", {}, said(cut(outcome.classes[answer.decided], 60))),
-    ),
+    para("answer", "Predicted ", name, ": ", el("strong", {}, said(cut(outcome.classes[answer.decided], 60)))),
     known
-      ? el(
-          "p",
-          { class: "truth" },
-          "In truth ",
-          said(cut(outcome.classes[answer.y], 60)),
-          `: the prediction is ${verdict}.`,
-        )
+      ? para("truth", "In truth ", said(cut(outcome.classes[answer.y], 60)), `: the prediction is ${verdict}.`)
       : null,
     figure(
       `classes_${place}`,

@@ -4,10 +4,10 @@ const NO_FILTERS = { text: "", truth: "", decided: "", wrong: "", topic: "", lea
 const filters = { ...NO_FILTERS, sort: "row" };
 
 function drawDocuments(root) {
-  const list = el("div", { class: "list" });
+  const list = div("list");
   const one = el("div", { class: "one", id: "document" });
   if (app.document < 0 && !isNarrow()) app.document = filtered()[0] ?? -1;
-  root.replaceChildren(el("div", { class: "two documents" }, el("div", {}, filterForm(), list), one));
+  root.replaceChildren(div("two documents", div(null, filterForm(), list), one));
   panel(list, ["filters", "column", "labels"], drawList);
   panel(one, ["document", "column", "labels", "theme"], drawDocument);
 }
@@ -20,79 +20,35 @@ function change(name, value) {
 
 function filterForm() {
   const place = currentOutcome();
-  const outcome = place < 0 ? null : app.data.outcomes[place];
-  const controls = [
-    field(
+  const topics = axisOrder(app.column).map((k) => [k, `${k} ${cut(topicName(k), 40)}`]);
+  const least = (value) => change("least", Number(value) || 0);
+  const choice = (title, name, options, more) =>
+    pick(title, options, filters[name], (value) => change(name, value), more);
+  return el(
+    "form",
+    { class: "filters", onsubmit: (event) => event.preventDefault() },
+    entry(
       "Text holds",
-      el("input", {
-        type: "search",
-        value: filters.text,
-        oninput: later((event) => change("text", event.target.value), 150),
-      }),
+      "search",
+      filters.text,
+      later((text) => change("text", text), 150),
     ),
-    field(
-      "Topic",
-      chooser(
-        [["", "any"], ...axisOrder(app.column).map((k) => [k, `${k} ${cut(topicName(k), 40)}`])],
-        filters.topic,
-        (v) => change("topic", v),
-      ),
-    ),
-    field(
-      "with a share from",
-      el("input", {
-        type: "number",
-        min: 0,
-        max: 1,
-        step: 0.05,
-        value: filters.least,
-        oninput: (event) => change("least", Number(event.target.value) || 0),
-      }),
-    ),
-  ];
-  if (outcome) controls.push(...outcomeFilters(outcome));
-  return el("form", { class: "filters", onsubmit: (event) => event.preventDefault() }, controls);
+    choice("Topic", "topic", [["", "any"], ...topics]),
+    entry("with a share from", "number", filters.least, least, { min: 0, max: 1, step: 0.05 }),
+    place < 0 ? null : outcomeFilters(app.data.outcomes[place], choice),
+  );
 }
 
-function outcomeFilters(outcome) {
-  const found = [];
-  if (outcome.kind !== "number") {
-    const classes = [["", "any"], ...outcome.classes.map((name, code) => [code, cut(name, 40)])];
-    found.push(
-      field(
-        "True class",
-        chooser(classes, filters.truth, (v) => change("truth", v), { id: "filter-truth" }),
-      ),
-    );
-    found.push(
-      field(
-        "Predicted class",
-        chooser(classes, filters.decided, (v) => change("decided", v), { id: "filter-decided" }),
-      ),
-    );
-  }
-  const wrong = outcome.kind === "number" ? "outside the interval" : "wrong class";
-  found.push(
-    field(
-      "Prediction",
-      chooser(
-        [
-          ["", "any"],
-          ["yes", wrong],
-          ["no", "right"],
-        ],
-        filters.wrong,
-        (v) => change("wrong", v),
-      ),
-    ),
-  );
-  found.push(
-    field(
-      "Sort by",
-      chooser(sortings(), filters.sort, (v) => change("sort", v)),
-    ),
-  );
-  return found;
+function outcomeFilters({ kind, classes }, choice) {
+  const any = ["", "any"];
+  const names = [any, ...classes.map((name, code) => [code, cut(name, 40)])];
+  const wrong = [any, ["yes", kind === "number" ? "outside the interval" : "wrong class"], ["no", "right"]];
+  return [
+    kind !== "number" && choice("True class", "truth", names, { id: "filter-truth" }),
+    kind !== "number" && choice("Predicted class", "decided", names, { id: "filter-decided" }),
+    choice("Prediction", "wrong", wrong),
+    choice("Sort by", "sort", sortings()),
+  ];
 }
 
 function sortings() {
@@ -168,20 +124,11 @@ function drawList(place) {
   const items = found
     .slice(0, filters.shown)
     .map((d) => el("li", {}, documentLink(d, outcome < 0 ? "" : answerSentence(outcome, d))));
-  const more =
-    found.length > filters.shown
-      ? el(
-          "button",
-          {
-            type: "button",
-            onclick: () => {
-              filters.shown += 100;
-              drawList(place);
-            },
-          },
-          "Show more",
-        )
-      : null;
+  const showMore = () => {
+    filters.shown += 100;
+    drawList(place);
+  };
+  const more = found.length > filters.shown ? press("Show more", showMore) : "";
   place.replaceChildren(
     el(
       "p",
@@ -191,7 +138,7 @@ function drawList(place) {
       saveButtons("documents", "documents", null, rows),
     ),
     el("ol", { class: "plain" }, items),
-    more ?? "",
+    more,
   );
   markCurrent(place);
 }
@@ -207,9 +154,7 @@ function markCurrent(place) {
 function drawDocument(place) {
   const d = app.document;
   if (d < 0 || d >= nDocuments()) {
-    place.replaceChildren(
-      el("p", { class: "note" }, "Choose a document to see its words and the reasons for its prediction."),
-    );
+    place.replaceChildren(para("note", "Choose a document to see its words and the reasons for its prediction."));
     return;
   }
   const list = place.parentNode.querySelector(".list");

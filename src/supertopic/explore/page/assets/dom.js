@@ -22,6 +22,14 @@ function fill(node, attributes, children) {
   return node;
 }
 
+function para(kind, ...children) {
+  return el("p", { class: kind }, ...children);
+}
+
+function div(kind, ...children) {
+  return el("div", { class: kind }, ...children);
+}
+
 /* Words of the data in a sentence: their direction does not disturb what stands around them. */
 function said(text) {
   return el("bdi", {}, text);
@@ -73,6 +81,15 @@ function listed(nodes) {
   return nodes.flatMap((node, i) => (i === 0 ? [node] : [i === nodes.length - 1 ? " and " : ", ", node]));
 }
 
+function press(text, onclick, more = {}) {
+  return el("button", { type: "button", onclick, ...more }, text);
+}
+
+/* A part of a view with a title. */
+function titled(title, ...children) {
+  return el("section", {}, el("h3", {}, title), ...children);
+}
+
 function field(label, control) {
   return el("label", { class: "field" }, el("span", {}, label), control);
 }
@@ -85,23 +102,24 @@ function chooser(options, chosen, change, attributes = {}) {
   return select;
 }
 
+function pick(title, ...given) {
+  return field(title, chooser(...given));
+}
+
+/* A field for a text or a number. */
+function entry(title, type, value, change, more = {}) {
+  return field(title, el("input", { type, ...more, value, oninput: (event) => change(event.target.value) }));
+}
+
 /* Buttons of which one is pressed. */
 function switcher(label, options, chosen, change) {
-  const buttons = options.map(([value, text]) =>
-    el(
-      "button",
-      {
-        type: "button",
-        "aria-pressed": String(value === chosen),
-        onclick: (event) => {
-          for (const other of event.target.parentNode.children) other.setAttribute("aria-pressed", "false");
-          event.target.setAttribute("aria-pressed", "true");
-          change(value);
-        },
-      },
-      text,
-    ),
-  );
+  const buttons = options.map(([value, text]) => {
+    const act = ({ target }) => {
+      for (const other of target.parentNode.children) other.setAttribute("aria-pressed", String(other === target));
+      change(value);
+    };
+    return press(text, act, { "aria-pressed": String(value === chosen) });
+  });
   return el("div", { class: "switch", role: "group", "aria-label": label }, buttons);
 }
 

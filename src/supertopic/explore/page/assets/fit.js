@@ -1,26 +1,20 @@
 /* How well the model fits: calibration, errors, coverage, margins, inclusion. */
 
 function drawFit(root) {
-  const place = el("div", {});
+  const place = div(null);
   root.replaceChildren(place);
   panel(place, ["column", "theme", "labels"], drawFitted);
 }
 
 function drawFitted(place) {
   const i = currentOutcome();
-  const known =
-    i < 0
-      ? []
-      : Array.from({ length: nDocuments() }, (_, d) => d).filter(
-          (d) => !Number.isNaN(app.data.arrays[`y_${i}`].data[d]),
-        );
+  const truth = i < 0 ? [] : app.data.arrays[`y_${i}`].data;
+  const known = [...truth.keys()].filter((d) => !Number.isNaN(truth[d]));
   const several = app.data.outcomes.length > 1 || app.data.arrays.inclusion;
   const parts = [several ? columnChooser() : null];
-  if (i < 0) parts.push(el("p", { class: "note" }, "This model has no response, so that there is nothing to predict."));
+  if (i < 0) parts.push(para("note", "This model has no response, so that there is nothing to predict."));
   else if (!known.length)
-    parts.push(
-      el("p", { class: "note" }, "The true values were not given to report(): the predictions cannot be checked."),
-    );
+    parts.push(para("note", "The true values were not given to report(): the predictions cannot be checked."));
   else parts.push(...fitParts(i, known));
   if (app.data.arrays.inclusion) parts.push(inclusionFigure(app.column));
   place.replaceChildren(...parts.filter(Boolean));
@@ -29,19 +23,11 @@ function drawFitted(place) {
 function fitParts(i, known) {
   const outcome = app.data.outcomes[i];
   const flag = app.data.checks.training
-    ? el(
-        "p",
-        { class: "flag" },
-        "These are the documents that the model was fitted to: new documents are predicted less well.",
-      )
+    ? para("flag", "These are the documents that the model was fitted to: new documents are predicted less well.")
     : null;
   if (outcome.kind === "number") {
-    return [
-      flag,
-      measures(numberMeasures(i, known)),
-      el("div", { class: "two even" }, scatterFigure(i, known), residualFigure(i, known)),
-      coverageFigure(i, known),
-    ];
+    const pictures = div("two even", scatterFigure(i, known), residualFigure(i, known));
+    return [flag, measures(numberMeasures(i, known)), pictures, coverageFigure(i, known)];
   }
   const more = outcome.kind === "score" ? marginFigure(i, known) : reliabilityFigure(i, known);
   const calibrated = outcome.kind === "score" && answerOf(i, known[0]).probabilities;
@@ -55,18 +41,13 @@ function fitParts(i, known) {
 
 function measures(rows) {
   const boxes = rows.map(([name, value, about]) =>
-    el("div", { class: "measure" }, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "note" }, about)),
+    div("measure", el("dt", {}, name), el("dd", {}, value), el("dd", { class: "note" }, about)),
   );
   const save = saveButtons("measures", "measures", null, () => [
     ["measure", "value"],
     ...rows.map((cells) => cells.slice(0, 2)),
   ]);
-  return el(
-    "section",
-    {},
-    el("div", { class: "caption" }, el("h3", {}, "In numbers"), save),
-    el("dl", { class: "measures" }, boxes),
-  );
+  return el("section", {}, div("caption", el("h3", {}, "In numbers"), save), el("dl", { class: "measures" }, boxes));
 }
 
 function mean(values) {
@@ -78,15 +59,12 @@ function numberMeasures(i, known) {
   const centre = mean(answers.map(({ y }) => y));
   const square = mean(answers.map(({ y, mean: p }) => (y - p) ** 2));
   const variance = mean(answers.map(({ y }) => (y - centre) ** 2));
+  const unit = "in the unit of the response";
   const inside = mean(answers.map(({ y, ends }) => (y >= ends[0] && y <= ends[1] ? 1 : 0)));
   return [
     ["R²", number(1 - square / variance), "share of the variance that is predicted"],
-    [
-      "mean absolute error",
-      number(mean(answers.map(({ y, mean: p }) => Math.abs(y - p)))),
-      "in the unit of the response",
-    ],
-    ["root mean square error", number(Math.sqrt(square)), "in the unit of the response"],
+    ["mean absolute error", number(mean(answers.map(({ y, mean: p }) => Math.abs(y - p)))), unit],
+    ["root mean square error", number(Math.sqrt(square)), unit],
     ["coverage", percent(inside), "of the intervals that should hold 90 %"],
   ];
 }
@@ -115,9 +93,9 @@ function classMeasures(i, known) {
 /* Tenths of the predictions: [{predicted, seen, error, n}]. */
 function tenths(pairs, n = 10) {
   const order = [...pairs].sort((a, b) => a[0] - b[0]);
-  return Array.from({ length: n }, (_, b) =>
-    order.slice(Math.floor((b * order.length) / n), Math.floor(((b + 1) * order.length) / n)),
-  )
+  const start = (b) => Math.floor((b * order.length) / n);
+  const parts = Array.from({ length: n }, (_, b) => order.slice(start(b), start(b + 1)));
+  return parts
     .filter((part) => part.length)
     .map((part) => {
       const seen = mean(part.map(([, y]) => y));
@@ -130,22 +108,13 @@ function tenths(pairs, n = 10) {
 /* Points of tenths with 90 % intervals, joined by a line. */
 function tenthMarks(groups, x, y, color, [lowest, highest]) {
   const clip = (value) => Math.max(lowest, Math.min(highest, value));
-  const bars = groups.map(({ predicted, seen, error, n }) =>
-    n > 1
-      ? segment(x(predicted), y(clip(seen - Z90 * error)), x(predicted), y(clip(seen + Z90 * error)), color, {
-          "stroke-width": 1.5,
-        })
-      : null,
-  );
+  const bars = groups.map(({ predicted, seen, error, n }) => {
+    const [low, high] = [-1, 1].map((sign) => y(clip(seen + sign * Z90 * error)));
+    return n > 1 ? segment(x(predicted), low, x(predicted), high, color, { "stroke-width": 1.5 }) : null;
+  });
   const dots = groups.map((g) => circle(x(g.predicted), y(g.seen), 4.5, { fill: color, stroke: paint("surface") }));
-  return svg("g", {}, [
-    ...bars,
-    curve(
-      groups.map((g) => [x(g.predicted), y(g.seen)]),
-      color,
-    ),
-    ...dots,
-  ]);
+  const points = groups.map((g) => [x(g.predicted), y(g.seen)]);
+  return group([...bars, curve(points, color), ...dots]);
 }
 
 const TENTH_HEAD = ["predicted", "seen", "std_error", "documents"];
@@ -159,10 +128,8 @@ function numberScale(i, low, high) {
 }
 
 function scatterFigure(i, known) {
-  const pairs = known.map((d) => {
-    const { y, mean: p } = answerOf(i, d);
-    return [p, y, d];
-  });
+  const { y: truth, predicted } = answersOf(i);
+  const pairs = known.map((d) => [predicted.data[d], truth.data[d], d]);
   const ends = range(pairs.flatMap(([p, y]) => [p, y]));
   const groups = tenths(pairs);
   const shape = (width) => {
@@ -174,18 +141,8 @@ function scatterFigure(i, known) {
     const { size, x, y } = shape(width);
     const color = paint("accent");
     const dots = pairs.map(([p, value]) => [x(p), y(value), color]);
-    return {
-      parts: [
-        bottomAxis(x, size - 54, size - 66),
-        leftAxis(y, 54, size - 66),
-        pointImage(dots, size, size, pairs.length > 3000 ? 1.5 : 2.5, 0.35),
-        segment(x(ends[0]), y(ends[0]), x(ends[1]), y(ends[1]), paint("muted"), { "stroke-dasharray": "4 4" }),
-        tenthMarks(groups, x, y, paint("down"), ends),
-        axisTitle(size / 2, size - 16, "predicted"),
-        axisTitle(14, size / 2, "true", true),
-      ],
-      height: size,
-    };
+    const picture = pointImage(dots, size, size, pairs.length > 3000 ? 1.5 : 2.5, 0.35);
+    return agreement(size, x, y, number, [picture, tenthMarks(groups, x, y, paint("down"), ends)], "predicted", "true");
   };
   const made = figure(
     "calibration",
@@ -200,6 +157,15 @@ function scatterFigure(i, known) {
     return pairs.map(([p, value, d]) => [x(p), y(value), d]);
   });
   return made;
+}
+
+/* Marks on axes of one scale, with the dashed line on which both agree. */
+function agreement(size, x, y, form, marks, below, beside) {
+  const dashed = { "stroke-dasharray": "4 4" };
+  const line = segment(x(x.low), y(y.low), x(x.high), y(y.high), paint("muted"), dashed);
+  const titles = [axisTitle(size / 2, size - 16, below), axisTitle(14, size / 2, beside, true)];
+  const axes = [bottomAxis(x, size - 54, size - 66, form), leftAxis(y, 54, size - 66, form)];
+  return { parts: [...axes, line, ...marks, ...titles], height: size };
 }
 
 /* A click on a drawing opens the document of the nearest point, given as [x, y, row]. */
@@ -265,7 +231,7 @@ function residualFigure(i, known) {
     "residuals",
     "Errors: predicted less true",
     "To the right of zero predictions are too high.",
-    (width) => drawHistogram(width, found, (at) => paint(at < 0 ? "down" : "up"), [0]),
+    (width) => drawHistogram(width, found, (at) => upDown(at), [0]),
     () => [["row", "error"], ...known.map((d, n) => [d, values[n]])],
   );
 }
@@ -328,25 +294,18 @@ function confusionFigure(i, known) {
   }
   const graded = responses.some(({ response }) => response === "ordinal");
   const order = graded || classes.length < 4 ? classes.map((_, c) => c) : likeOrder(table);
-  const sizes = table.map((row) =>
-    Math.max(
-      row.reduce((sum, n) => sum + n, 0),
-      1,
-    ),
-  );
+  const sizes = table.map((row) => row.reduce((sum, n) => sum + n, 0) || 1);
   const draw = (width) => {
     const left = Math.round(Math.min(150, width * 0.3));
     const top = 84;
     const cell = Math.max(10, Math.min(64, (width - left - 8) / classes.length));
-    const parts = [
-      label(left, 12, "predicted →", { fill: paint("muted"), "font-size": 11 }),
-      label(left - 6, top - 6, "true ↓", { "text-anchor": "end", fill: paint("muted"), "font-size": 11 }),
-    ];
+    const parts = [label(left, 12, "predicted →", small()), label(left - 6, top - 6, "true ↓", small("end"))];
     order.forEach((c, r) => {
       const x = left + (r + 0.5) * cell;
       const turned = { "font-size": 11, transform: `rotate(-50 ${x} ${top - 8})` };
       parts.push(label(x, top - 8, fitText(classes[c], Math.min(84, (width - x) / 0.65), 11, true), turned));
-      const name = fitText(`${classes[c]} (${whole(sizes[c])})`, left - 10, 11);
+      const n = ` (${whole(sizes[c])})`;
+      const name = fitText(classes[c], left - 10 - textWidth(n, 11), 11, true) + n;
       parts.push(label(left - 6, top + (r + 0.5) * cell + 4, name, { "text-anchor": "end", "font-size": 11 }));
       order.forEach((p, q) => {
         const share = table[c][p] / sizes[c];
@@ -413,18 +372,10 @@ function reliabilityFigure(i, known) {
   const what = two ? `${cut(classes[1], 40)} is true` : "the predicted class is right";
   const draw = (width) => {
     const size = Math.min(width, 400);
-    const x = scale(0, 1, 54, size - 12);
+    const x = scale(0, 1, 54, size - 18);
     const y = scale(0, 1, size - 54, 12);
-    return {
-      parts: [
-        bottomAxis(x, size - 54, size - 66, percent),
-        leftAxis(y, 54, size - 66, percent),
-        segment(x(0), y(0), x(1), y(1), paint("muted"), { "stroke-dasharray": "4 4" }),
-        tenthMarks(groups, x, y, paint("accent"), [0, 1]),
-        axisTitle(size / 2, size - 16, "predicted probability"),
-      ],
-      height: size,
-    };
+    const marks = tenthMarks(groups, x, y, paint("accent"), [0, 1]);
+    return agreement(size, x, y, percent, [marks], "predicted probability", "");
   };
   return figure(
     "reliability",
@@ -455,7 +406,7 @@ function marginFigure(i, known) {
     "Margins",
     "How far the true class is ahead of the best other one. Left of zero the prediction is wrong; " +
       `left of the second line a document costs something.${carried}`,
-    (width) => drawHistogram(width, histogram(values), (at) => paint(at < 0 ? "down" : "up"), [0, cost]),
+    (width) => drawHistogram(width, histogram(values), (at) => upDown(at), [0, cost]),
     () => [["row", "margin", "support"], ...known.map((d, n) => [d, values[n], support ? support.data[d] : ""])],
   );
 }
@@ -465,13 +416,11 @@ function inclusionFigure(c) {
   const { inclusion, r_hat: rHat, sign } = app.data.arrays;
   const at = (array, k) => (array ? row(array, Math.min(c, array.shape[0] - 1))[k] : NaN);
   const order = axisOrder(c).sort((a, b) => at(inclusion, b) - at(inclusion, a));
-  const items = order
-    .slice(0, 30)
-    .map((k) => ({
-      name: `${k}  ${topicName(k)}`,
-      value: at(inclusion, k),
-      color: effectOf(k, c).value === 0 ? paint("zero") : paint(effectOf(k, c).value < 0 ? "down" : "up"),
-    }));
+  const items = order.slice(0, 30).map((k) => {
+    const { value } = effectOf(k, c);
+    const color = paint(value === 0 ? "zero" : value < 0 ? "down" : "up");
+    return { name: `${k}  ${topicName(k)}`, value: at(inclusion, k), color };
+  });
   return figure(
     "inclusion",
     "How sure it is that a topic matters",

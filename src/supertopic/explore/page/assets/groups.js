@@ -8,24 +8,17 @@ const FEW_DOCUMENTS = 5; // of a group: its colours are not to pale all others
 function drawGroups(root) {
   const options = groupings();
   if (!options.length) {
-    const nothing = el(
-      "p",
-      { class: "note" },
-      "There is nothing to group the documents by: give y or metadata to report().",
-    );
+    const nothing = para("note", "There is nothing to group the documents by: give y or metadata to report().");
     root.replaceChildren(...(app.data.prevalence ? prevalenceFigures() : [nothing]));
     return;
   }
   if (!options.some(([value]) => value === groups.by)) groups.by = options[0][0];
-  const choose = field(
-    "Group documents by",
-    chooser(options, groups.by, (value) => {
-      Object.assign(groups, { by: value, first: -1, second: Infinity });
-      announce("groups");
-    }),
-  );
-  const place = el("div", {});
-  root.replaceChildren(el("div", { class: "tools" }, choose), place, ...prevalenceFigures());
+  const chosen = pick("Group documents by", options, groups.by, (value) => {
+    Object.assign(groups, { by: value, first: -1, second: Infinity });
+    announce("groups");
+  });
+  const place = div(null);
+  root.replaceChildren(div("tools", chosen), place, ...prevalenceFigures());
   panel(place, ["groups", "topic", "labels", "theme"], drawGrouped);
 }
 
@@ -171,7 +164,7 @@ function drawGrouped(place) {
   const found = groupMeans(grouped);
   place.replaceChildren(
     groupHeatmap(grouped, found),
-    el("div", { class: "two even" }, topicByGroup(grouped, found), contrastFigure(grouped, found)),
+    div("two even", topicByGroup(grouped, found), contrastFigure(grouped, found)),
   );
 }
 
@@ -182,25 +175,20 @@ const points = (share) => `${oneDecimal(100 * share)} pp`;
 function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
   const large = means.filter((_, g) => counts[g] >= FEW_DOCUMENTS);
   const reach = (k) => Math.max(...(large.length ? large : means).map((mean) => Math.abs(mean[k] - overall[k]) || 0));
-  const chosen = new Set(
-    bestPlaces(
-      overall.map((_, k) => reach(k)),
-      MOST_ROWS,
-    ),
-  );
-  const order = axisOrder(app.column).filter((k) => chosen.has(k));
+  const reaches = overall.map((_, k) => reach(k));
+  const chosen = bestPlaces(reaches, MOST_ROWS);
+  const order = axisOrder(app.column).filter((k) => chosen.includes(k));
   const most = Math.max(...order.map(reach), 1e-9);
   const draw = (width) => {
     const left = Math.round(Math.min(width * 0.3, 220));
     const aside = at && width > 560 ? 130 : 0;
-    const cell = Math.min(Math.max((width - left - aside - 16) / names.length, 3), 90);
+    const cell = Math.min(Math.max((width - left - (aside || 44) - 16) / names.length, 3), 90);
     const [height, head] = [24, 92];
     const parts = names.map((name, g) => {
       const x = left + 8 + (g + 0.5) * cell;
       const size = { "font-size": 11, fill: paint("muted"), transform: `rotate(-38 ${x} ${head - 8})` };
-      return cell < 9 && g % 3
-        ? null
-        : label(x, head - 8, fitText(`${name} (${whole(counts[g])})`, Math.min(110, (width - x) / 0.79), 11), size);
+      const said1 = fitText(`${name} (${whole(counts[g])})`, Math.min(110, (width - x) / 0.79), 11);
+      return cell < 9 && g % 3 ? null : label(x, head - 8, said1, size);
     });
     order.forEach((k, i) => {
       const y = head + i * height;
@@ -208,29 +196,21 @@ function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
         const gap = mean[k] - overall[k];
         const x = left + 8 + g * cell;
         const strength = Number.isNaN(gap) ? 0 : 0.75 * Math.max(-1, Math.min(gap / most, 1));
-        return [
-          box(x, y + 1, Math.max(cell - 2, 2), height - 2, diverging(strength)),
-          cell > 34
-            ? label(x + cell / 2 - 1, y + 16, oneDecimal(100 * gap), { "text-anchor": "middle", "font-size": 10 })
-            : null,
-        ];
+        const style = { "text-anchor": "middle", "font-size": 10 };
+        const shown = cell > 34 ? label(x + cell / 2 - 1, y + 16, oneDecimal(100 * gap), style) : null;
+        return [box(x, y + 1, Math.max(cell - 2, 2), height - 2, diverging(strength)), shown];
       });
-      const name = label(left, y + 16, fitText(`${k}  ${topicName(k)}`, left - 4), {
-        "text-anchor": "end",
-        "font-weight": app.topic === k ? 700 : 400,
-      });
+      const weight = { "text-anchor": "end", "font-weight": app.topic === k ? 700 : 400 };
+      const name = label(left, y + 16, fitText(`${k}  ${topicName(k)}`, left - 4), weight);
       const hit = box(0, y, width, height, "transparent", { class: "hit" });
-      const small = aside
-        ? smallLine(k, at, means, errors, left + 16 + names.length * cell, y, aside - 8, height)
-        : null;
+      const frame = [left + 16 + names.length * cell, y, aside - 8, height];
+      const line = aside ? smallLine(k, at, means, errors, ...frame) : null;
       const spoken = `${topicTitle(k)}, ${topicName(k)}`;
-      parts.push(pressable(spoken, () => chooseTopic(k), { "data-topic": k }, hit, name, cells, small));
+      parts.push(pressable(spoken, () => chooseTopic(k), { "data-topic": k }, hit, name, cells, line));
     });
     const bottom = head + order.length * height + 12;
-    return {
-      parts: [...parts, colorBar(left + 8, bottom, Math.min(60, (width - left - 12) / 5), most)],
-      height: bottom + 34,
-    };
+    const key = colorBar(left + 8, bottom, Math.min(60, (width - left - 12) / 5), most);
+    return { parts: [...parts, key], height: bottom + 34 };
   };
   const rows = () => [
     ["topic", "label", "all", ...names],
@@ -252,46 +232,30 @@ function groupHeatmap({ names, at }, { counts, means, errors, overall }) {
 }
 
 function colorBar(x, y, width, most) {
+  const style = { "text-anchor": "middle", "font-size": 10 };
   const part = (strength, i) => [
     box(x + i * width, y, width, 10, diverging(0.75 * strength)),
-    label(x + (i + 0.5) * width, y + 24, oneDecimal(100 * strength * most), {
-      "text-anchor": "middle",
-      "font-size": 10,
-    }),
+    label(x + (i + 0.5) * width, y + 24, oneDecimal(100 * strength * most), style),
   ];
-  return svg("g", {}, [-1, -0.5, 0, 0.5, 1].flatMap(part));
+  return group([-1, -0.5, 0, 0.5, 1].flatMap(part));
 }
 
 /* Means of a topic by group with a ribbon, from zero to the largest, in a box. */
 function smallLine(k, at, means, errors, left, top, width, height) {
   const there = at.map((_, g) => g).filter((g) => !Number.isNaN(means[g][k]));
   const x = scale(Math.min(...at), Math.max(...at), left, left + width);
-  const y = scale(
-    0,
-    Math.max(...there.map((g) => means[g][k] + Z90 * (errors[g][k] || 0)), 1e-9),
-    top + height - 3,
-    top + 3,
-  );
-  return ribbon(
-    x,
-    y,
-    there.map((g) => [at[g], means[g][k], errors[g][k]]),
-    topicColor(k),
-    1.5,
-  );
+  const most = Math.max(...there.map((g) => means[g][k] + Z90 * (errors[g][k] || 0)), 1e-9);
+  const y = scale(0, most, top + height - 3, top + 3);
+  const points = there.map((g) => [at[g], means[g][k], errors[g][k]]);
+  return ribbon(x, y, points, topicColor(k), 1.5);
 }
 
 /* A line through [place, mean, error], with its 90 % intervals as a band. */
 function ribbon(x, y, found, color, thick = 2) {
   const edge = (sign) => found.map(([at, mean, error]) => [x(at), y(Math.max(mean + sign * Z90 * (error || 0), 0))]);
-  return svg("g", {}, [
-    curve([...edge(1), ...edge(-1).reverse()], "none", { fill: color, "fill-opacity": 0.2 }),
-    curve(
-      found.map(([at, mean]) => [x(at), y(mean)]),
-      color,
-      { "stroke-width": thick },
-    ),
-  ]);
+  const band = curve([...edge(1), ...edge(-1).reverse()], "none", { fill: color, "fill-opacity": 0.2 });
+  const points = found.map(([at, mean]) => [x(at), y(mean)]);
+  return group(band, curve(points, color, { "stroke-width": thick }));
 }
 
 /* The share of the chosen topic by group, with 90 % intervals: a line where groups have an order. */
@@ -319,9 +283,7 @@ function topicByGroup({ names, at, time }, { counts, means, errors }) {
     const y = scale(0, Math.max(...found.map(({ value, high }) => high || value || 0), 1e-9), 190, 14);
     const there = at.map((place, g) => [place, means[g][k], errors[g][k]]).filter(([, share]) => !Number.isNaN(share));
     const every = Math.ceil(names.length / Math.max(Math.floor(width / 90), 1));
-    const dates = names.map((name, g) =>
-      g % every ? null : label(x(at[g]), 206, name, { "font-size": 11, "text-anchor": "middle", fill: paint("muted") }),
-    );
+    const dates = names.map((name, g) => (g % every ? null : label(x(at[g]), 206, name, small("middle"))));
     const marks = there.map(([place, share]) => circle(x(place), y(share), 4, { fill: topicColor(k) }));
     const below = time ? dates : [bottomAxis(x, 190, 0)];
     return {
@@ -345,11 +307,10 @@ function contrastFigure({ names }, { counts, means, differs }) {
   );
   const choice = (title, name, value) => {
     const options = names.map((text, g) => [g, cut(text, 40)]);
-    const choose = (g) => {
+    return pick(title, options, value, (g) => {
       groups[name] = Number(g);
       announce("groups");
-    };
-    return field(title, chooser(options, value, choose));
+    });
   };
   const errors = differs(a, b);
   const items = Array.from(means[a], (share, k) => {
@@ -373,5 +334,5 @@ function contrastFigure({ names }, { counts, means, differs }) {
     ],
   );
   const tools = [choice("First group", "first", a), choice("Second group", "second", b)];
-  return el("div", {}, el("div", { class: "tools" }, tools), made);
+  return div(null, div("tools", tools), made);
 }

@@ -22,7 +22,7 @@ async function start() {
     app.tokenizer = app.data.inference.tokens ? makeTokenizer(app.data.inference.tokens, app.data.words) : null;
   } catch (error) {
     main.replaceChildren(
-      el("p", { class: "flag" }, `The page could not be read: ${error.message} A browser of 2023 or later is needed.`),
+      para("flag", `The page could not be read: ${error.message} A browser of 2023 or later is needed.`),
     );
     return;
   }
@@ -77,38 +77,13 @@ function drawHead() {
     `${whole(nDocuments())} documents`,
     `${whole(data.words.length)} words`,
   ];
-  const theme = el(
-    "button",
-    {
-      type: "button",
-      class: "quiet",
-      id: "theme",
-      "aria-label": "Change between light and dark",
-      onclick: changeTheme,
-    },
-    "◐",
-  );
-  document
-    .getElementById("top")
-    .replaceChildren(
-      el("div", { class: "head" }, el("h1", { dir: "auto" }, data.title), searchBox(), theme),
-      el(
-        "p",
-        { class: "facts-line" },
-        facts.join(" · "),
-        ...(predicts.length ? [" · predicts ", ...listed(predicts.slice(0, 4).map((text) => said(text)))] : []),
-      ),
-      foundStrip(data.found),
-    );
-  document
-    .getElementById("foot")
-    .replaceChildren(
-      el(
-        "p",
-        { class: "note" },
-        `Made with supertopic ${data.version}. This file is complete: it loads nothing from the network.`,
-      ),
-    );
+  const more = { class: "quiet", id: "theme", "aria-label": "Change between light and dark" };
+  const head = div("head", el("h1", { dir: "auto" }, data.title), searchBox(), press("◐", changeTheme, more));
+  const what = predicts.length ? [" · predicts ", ...listed(predicts.slice(0, 4).map((text) => said(text)))] : [];
+  const line = para("facts-line", facts.join(" · "), ...what);
+  document.getElementById("top").replaceChildren(head, line, foundStrip(data.found));
+  const made = `Made with supertopic ${data.version}. This file is complete: it loads nothing from the network.`;
+  document.getElementById("foot").replaceChildren(para("note", made));
 }
 
 /* What the model found, in sentences that can be copied; amber where topics hardly predict anything. */

@@ -3,23 +3,14 @@
 const map = { color: "topic" };
 
 function drawMap(root) {
-  const place = el("div", {});
-  root.replaceChildren(
-    el(
-      "div",
-      { class: "tools" },
-      field(
-        "Colour documents by",
-        chooser(mapColors(), map.color, (value) => {
-          map.color = value;
-          announce("map");
-        }),
-      ),
-    ),
-    place,
-  );
+  const place = div(null);
+  const chosen = pick("Colour documents by", mapColors(), map.color, (value) => {
+    map.color = value;
+    announce("map");
+  });
+  root.replaceChildren(div("tools", chosen), place);
   panel(place, ["map", "topic", "labels", "theme"], (at) =>
-    at.replaceChildren(el("div", { class: "two even" }, mapFigure(), similarityFigure())),
+    at.replaceChildren(div("two even", mapFigure(), similarityFigure())),
   );
 }
 
@@ -237,14 +228,8 @@ function mapFigure() {
     const { points } = mapLayout(width);
     return documents.map((d) => [points[2 * d], points[2 * d + 1], d]);
   });
-  if (colors.legend)
-    made.append(
-      el(
-        "div",
-        { class: "legend" },
-        colors.legend.slice(0, 24).map((name, code) => el("span", {}, swatch(code), said(cut(name, 30)))),
-      ),
-    );
+  const entry = (name, code) => el("span", {}, swatch(code), said(cut(name, 30)));
+  if (colors.legend) made.append(div("legend", colors.legend.slice(0, 24).map(entry)));
   return made;
 }
 
@@ -266,30 +251,15 @@ function similarityFigure() {
     );
     const size = high * order.length;
     const every = Math.max(1, Math.ceil(11 / high));
-    const names = order.map((k, i) =>
-      i % every
-        ? null
-        : label(left - 6, Math.max(i * high + high / 2 + 4, 10), fitText(`${k}  ${topicName(k)}`, left - 10, 11), {
-            "text-anchor": "end",
-            "font-size": 11,
-          }),
-    );
-    return {
-      parts: [
-        svg("image", {
-          href: canvas.toDataURL(),
-          x: left,
-          y: 0,
-          width: cell * order.length,
-          height: size,
-          preserveAspectRatio: "none",
-          style: "image-rendering: pixelated",
-        }),
-        ...names,
-        likenessBar(left, size + 12, Math.min(40, (width - left) / 6)),
-      ],
-      height: size + 44,
-    };
+    const names = order.map((k, i) => {
+      const name = fitText(`${k}  ${topicName(k)}`, left - 10, 11);
+      const style = { "text-anchor": "end", "font-size": 11 };
+      return i % every ? null : label(left - 6, Math.max((i + 0.5) * high + 4, 10), name, style);
+    });
+    const shape = { x: left, y: 0, width: cell * order.length, height: size, preserveAspectRatio: "none" };
+    const picture = svg("image", { href: canvas.toDataURL(), ...shape, style: "image-rendering: pixelated" });
+    const key = likenessBar(left, size + 12, Math.min(40, (width - left) / 6));
+    return { parts: [picture, ...names, key], height: size + 44 };
   };
   return figure(
     "similarity",
@@ -307,5 +277,5 @@ function likenessBar(x, y, width) {
     label(x, y + 24, "other words", muted),
     label(x + 6 * width, y + 24, "the same words", { ...muted, "text-anchor": "end" }),
   ];
-  return svg("g", {}, ...steps, ...ends);
+  return group(...steps, ...ends);
 }

@@ -58,7 +58,7 @@ function drawMatrixFigure(place) {
       const known = n ? ` (${percent(recall)} of ${whole(n)})` : "";
       const brief = n && classes.length > 8 ? ` (${percent(recall)})` : known;
       const turned = { "font-size": 10, transform: `rotate(-65 ${x(c)} ${head - 8})` };
-      const text = label(x(c), head - 8, fitText(name, 118 - textWidth(brief, 10), 10, true) + brief, turned);
+      const text = label(x(c), head - 8, fitText(name, 106 - textWidth(brief, 10), 10, true) + brief, turned);
       return pressable(`${name}${known}: effects of all topics`, () => open(c), { class: "row head" }, text);
     });
     const rows = used.map((k, i) => {
@@ -68,7 +68,7 @@ function drawMatrixFigure(place) {
       );
       const dots = classes.map((name, c) => {
         if (!shown[c][k]) return null;
-        const color = paint(shown[c][k] < 0 ? "down" : "up");
+        const color = upDown(shown[c][k]);
         const dot = circle(x(c), y - head - i * height, radius(shown[c][k]), { fill: color, "data-class": c });
         dot.append(svg("title", {}, `${name}: ${effectText(shown[c][k], columns[c])}`));
         return dot;
@@ -85,10 +85,7 @@ function drawMatrixFigure(place) {
     const bottom = head + used.length * height + 22;
     const key = [1, 0.25].map((part, i) => [
       circle(left + 24 + i * 110, bottom, radius(part * most), { fill: paint("up") }),
-      label(left + 40 + i * 110, bottom + 4, effectText(part * most, columns[0]), {
-        "font-size": 11,
-        fill: paint("muted"),
-      }),
+      label(left + 40 + i * 110, bottom + 4, effectText(part * most, columns[0]), small()),
     ]);
     return { parts: [...heads, ...rows, ...key.flat()], height: bottom + 16 };
   };

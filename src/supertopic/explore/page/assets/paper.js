@@ -42,7 +42,7 @@ function paperReport() {
     { id: "paper" },
     part("lead", drawLead),
     part("axis-place", drawAxisFigure),
-    el("div", { class: "cards" }, cards),
+    div("cards", cards),
     part("fit", drawFitted),
   );
 }

@@ -15,7 +15,7 @@ async function startQuiz() {
     .getElementById("top")
     .append(
       el("h1", {}, said(facts.title)),
-      el("p", { class: "note" }, "Keys: a number chooses, Enter goes on, ← goes back. Nothing leaves this page."),
+      para("note", "Keys: a number chooses, Enter goes on, ← goes back. Nothing leaves this page."),
     );
   document.addEventListener("keydown", onKey);
   showQuestion();

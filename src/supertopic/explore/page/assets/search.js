@@ -17,7 +17,7 @@ function searchBox() {
     found.hidden = true;
   };
   found.addEventListener("click", (event) => event.target.closest("a, button") && close());
-  const holder = el("div", { class: "search" }, input, found);
+  const holder = div("search", input, found);
   holder.addEventListener("keydown", (event) => event.key === "Escape" && close());
   return holder;
 }
@@ -41,9 +41,8 @@ function foundLines(text) {
       .slice(0, 4)
       .map((d) => line("Text", el("a", { href: `#documents/${d}` }, said(documentName(d))), ` ${snippet(d, 60)}`)),
   ];
-  if (documents.length > 4)
-    lines.push(el("button", { type: "button", onclick: all }, `All ${whole(documents.length)} documents`));
-  return lines.length ? lines : [el("p", { class: "note" }, "Nothing of this name.")];
+  if (documents.length > 4) lines.push(press(`All ${whole(documents.length)} documents`, all));
+  return lines.length ? lines : [para("note", "Nothing of this name.")];
 }
 
 /* Words of the vocabulary that begin so, the most frequent first. */

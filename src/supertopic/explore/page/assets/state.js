@@ -124,25 +124,12 @@ function documentName(d) {
 
 function snippet(d, length = 120) {
   const text = documentText(d);
-  if (text !== null)
-    return (
-      cut(
-        text
-          .slice(0, 4 * length)
-          .replace(/\s+/g, " ")
-          .trim(),
-        length,
-      ) || "(empty)"
-    );
+  const plain = (given) => cut(given.replace(/\s+/g, " ").trim(), length);
+  if (text !== null) return plain(text.slice(0, 4 * length)) || "(empty)";
   const found = countsOf(d);
   if (!found) return "";
-  const order = found.ids.map((id, j) => [id, found.counts[j]]).sort((a, b) => b[1] - a[1]);
-  return (
-    order
-      .slice(0, 12)
-      .map(([id]) => wordName(id))
-      .join(" · ") || "(empty)"
-  );
+  const order = bestPlaces(found.counts, 12).map((j) => wordName(found.ids[j]));
+  return order.join(" · ") || "(empty)";
 }
 
 function wordName(id) {

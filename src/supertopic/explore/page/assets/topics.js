@@ -1,13 +1,13 @@
 /* The first view: which topics the response goes with, the card of one of them, and the worst predictions. */
 
 function drawTopics(root) {
-  const axis = el("div", { class: "axis-place" });
-  const worst = el("div", { class: "worst-place" });
+  const axis = div("axis-place");
+  const worst = div("worst-place");
   const side = el("div", { class: "card", id: "card", "aria-live": "polite" });
   root.replaceChildren(
-    panel(el("div", { class: "lead" }), ["column", "labels", "theme"], drawLead),
-    el("div", { class: "two first" }, axis, side, worst),
-    panel(el("div", { class: "beside" }), ["column", "theme"], drawWordEffects),
+    panel(div("lead"), ["column", "labels", "theme"], drawLead),
+    div("two first", axis, side, worst),
+    panel(div("beside"), ["column", "theme"], drawWordEffects),
   );
   panel(axis, ["column", "labels", "theme"], drawAxisFigure);
   panel(axis, ["topic"], markRows);
@@ -39,18 +39,12 @@ function explainChooser() {
   const place = currentOutcome();
   if (!effects || effects.names.length < 2) return null;
   if (columnOfClass(place, 0) < 0) return columnChooser();
-  return field(
-    "Explain",
-    chooser(
-      [[-1, "the predicted class"], ...effects.names.map((_, c) => [c, columnMeaning(c).name])],
-      app.explained,
-      (c) => {
-        app.explained = Number(c);
-        if (app.explained >= 0) app.column = app.explained;
-        announce("column");
-      },
-    ),
-  );
+  const options = [[-1, "the predicted class"], ...effects.names.map((_, c) => [c, columnMeaning(c).name])];
+  return pick("Explain", options, app.explained, (c) => {
+    app.explained = Number(c);
+    if (app.explained >= 0) app.column = app.explained;
+    announce("column");
+  });
 }
 
 /* Sentences that say what the picture shows. */
@@ -61,9 +55,7 @@ function drawLead(place) {
     const top = axisOrder(0)
       .slice(0, 3)
       .map((k) => topicLink(k));
-    place.replaceChildren(
-      el("p", { class: "headline" }, "Most words of these documents belong to ", ...listed(top), "."),
-    );
+    place.replaceChildren(para("headline", "Most words of these documents belong to ", ...listed(top), "."));
     return;
   }
   const c = app.column;
@@ -76,24 +68,18 @@ function drawLead(place) {
     if (!topics.length) return null;
     const links = topics.map((k) => el("span", {}, topicLink(k), ` (${effectText(effectOf(k, c).value, c)})`));
     const goes = columnMeaning(c).isClass && !up ? " is less likely with " : " goes with ";
-    return el("p", { class: "headline" }, arrow(up ? "up" : "down"), ...sideName(c, up), goes, ...listed(links), ".");
+    return para("headline", arrow(up ? "up" : "down"), ...sideName(c, up), goes, ...listed(links), ".");
   };
   const none = ["No topic clearly goes with ", said(columnMeaning(c).name), "."];
   const lines = [line(true), line(false)].filter(Boolean);
-  place.replaceChildren(
-    ...[chosen, ...(lines.length ? lines : [el("p", { class: "headline" }, ...none)])].filter(Boolean),
-  );
+  place.replaceChildren(...[chosen, ...(lines.length ? lines : [para("headline", ...none)])].filter(Boolean));
 }
 
 /* Words that predict beside topics (words=True). */
 function drawWordEffects(place) {
   const found = app.data.effects?.words[app.column] || [];
   if (!found.length) return;
-  const items = found.map(([w, value, n]) => ({
-    name: `${wordName(w)} (${whole(n)})`,
-    value,
-    color: paint(value < 0 ? "down" : "up"),
-  }));
+  const items = found.map(([w, value, n]) => ({ name: `${wordName(w)} (${whole(n)})`, value, color: upDown(value) }));
   const made = figure(
     "word_effects",
     `Words that predict beside the topics: ${columnMeaning(app.column).name}`,
@@ -176,7 +162,7 @@ function drawWorst(place) {
       { class: "worst" },
       el("h2", {}, "Predictions that are most wrong"),
       saveButtons("most_wrong", "most wrong", null, rows),
-      el("p", { class: "note" }, "Open one to see which topics and words led there."),
+      para("note", "Open one to see which topics and words led there."),
       el("ol", { class: "plain" }, items),
     ),
   );

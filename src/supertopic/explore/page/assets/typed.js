@@ -5,7 +5,7 @@ const typed = { text: "", probability: 0.9, covariates: [] };
 function drawTyped(root) {
   const { inference } = app.data;
   if (!inference.possible) {
-    root.replaceChildren(el("p", { class: "flag" }, inference.why));
+    root.replaceChildren(para("flag", inference.why));
     return;
   }
   typed.text ||= exampleText();
@@ -24,18 +24,15 @@ function drawTyped(root) {
     },
   });
   root.replaceChildren(
-    el(
-      "div",
-      { class: "two typed" },
-      el(
-        "div",
-        {},
+    div(
+      "two typed",
+      div(
+        null,
         field("Your text", area),
-        el("div", { class: "tools" }, probabilityChooser(), explainChooser(), exampleButton(area)),
+        div("tools", probabilityChooser(), explainChooser(), exampleButton(area)),
         ...covariateFields(again),
-        el(
-          "p",
-          { class: "note" },
+        para(
+          "note",
           "Nothing leaves this page: topics and prediction are computed here, as Python computes them.",
           inference.tokens.is_default
             ? " The model was fitted to counts; the page splits text by the default rules."
@@ -51,13 +48,10 @@ function drawTyped(root) {
 function probabilityChooser() {
   if (!app.data.outcomes.some(({ kind }) => kind === "number")) return null;
   const options = [0.5, 0.8, 0.9, 0.95].map((p) => [p, percent(p)]);
-  return field(
-    "Interval",
-    chooser(options, typed.probability, (value) => {
-      typed.probability = Number(value);
-      announce("typed");
-    }),
-  );
+  return pick("Interval", options, typed.probability, (value) => {
+    typed.probability = Number(value);
+    announce("typed");
+  });
 }
 
 /* What stands there at first: how a document begins, or words of the topic that is shown. */
@@ -73,27 +67,20 @@ function exampleButton(area) {
     typed.text = area.value = documentText(d).slice(0, 3000);
     announce("typed");
   };
-  return el("button", { type: "button", onclick: use }, "Take a document as an example");
+  return press("Take a document as an example", use);
 }
 
 /* Numbers of the covariates, which start at their mean. */
 function covariateFields(again) {
   const covariates = app.data.effects ? app.data.effects.covariates : [];
   typed.covariates = covariates.map(({ mean }) => mean);
-  return covariates.map(({ name, mean }, p) =>
-    field(
-      cut(name, 40),
-      el("input", {
-        type: "number",
-        step: "any",
-        value: Number(mean.toPrecision(6)),
-        oninput: (event) => {
-          typed.covariates[p] = event.target.value === "" ? mean : Number(event.target.value);
-          again();
-        },
-      }),
-    ),
-  );
+  return covariates.map(({ name, mean }, p) => {
+    const change = (value) => {
+      typed.covariates[p] = value === "" ? mean : Number(value);
+      again();
+    };
+    return entry(cut(name, 40), "number", Number(mean.toPrecision(6)), change, { step: "any" });
+  });
 }
 
 function typedCovariates() {
@@ -103,7 +90,7 @@ function typedCovariates() {
 
 function drawResult(place) {
   if (!typed.text.trim()) {
-    place.replaceChildren(el("p", { class: "note" }, "The prediction and the reasons for it will appear here."));
+    place.replaceChildren(para("note", "The prediction and the reasons for it will appear here."));
     return;
   }
   const document = readTyped(typed.text, typedCovariates());
@@ -112,11 +99,7 @@ function drawResult(place) {
     : "The model knows none of these words: what follows is what it says without any text.";
   const answers = app.data.outcomes.flatMap((outcome, i) => {
     const answer = predictOutcome(outcome, document.found, typed.probability);
-    return answer
-      ? answerParts(i, answer, typed.probability)
-      : [el("p", { class: "note" }, "The page does not know this response.")];
+    return answer ? answerParts(i, answer, typed.probability) : [para("note", "The page does not know this response.")];
   });
-  place.replaceChildren(
-    ...[...answers, el("p", { class: "note" }, known), ...explainDocument(document)].filter(Boolean),
-  );
+  place.replaceChildren(...[...answers, para("note", known), ...explainDocument(document)].filter(Boolean));
 }

@@ -41,20 +41,13 @@ function drawWaterfall(width, found) {
   ];
   const parts = steps.map(({ name, value, from, to }, i) => {
     const y = (i + 1) * height;
-    return svg(
-      "g",
-      {},
+    return group(
       line(from, y - 9),
       label(left, y + 16, fitText(name, left - 4), { "text-anchor": "end" }),
-      box(
-        Math.min(x(from), x(to)),
-        y + 4,
-        Math.max(Math.abs(x(to) - x(from)), 1),
-        height - 8,
-        paint(value < 0 ? "down" : "up"),
-        { rx: 2 },
-      ),
-      label(Math.max(x(from), x(to)) + 5, y + 16, signed(value), { "font-size": 11, fill: paint("muted") }),
+      box(Math.min(x(from), x(to)), y + 4, Math.max(Math.abs(x(to) - x(from)), 1), height - 8, upDown(value), {
+        rx: 2,
+      }),
+      label(Math.max(x(from), x(to)) + 5, y + 16, signed(value), small()),
     );
   });
   return {
