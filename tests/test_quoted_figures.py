@@ -119,6 +119,26 @@ def test_uncertainty_has_fits_without_folds():
         assert [f"`{row['fit']}`", *(f"{one:.{n}f}" for one, n in zip(found, digits, strict=True))] in lines
 
 
+def test_uncertainty_says_what_does_not_hold():
+    text = re.sub(r"\s+", " ", UNCERTAINTY.read_text(encoding="utf-8"))
+    kept = {row["what"]: float(row["mean"]) for row in outcome("slda.certainty")}
+    worst = [
+        f"{kept[f'{corpus}: worst tenth by {by}']:.2f}"
+        for corpus in ("yelp_restaurants25k", "wine_price")
+        for by in ("prediction", "length")
+    ]
+    law = kept['overdispersed noise under "poisson", honest=0.5: findings']
+    for said in (
+        "has {} of its labels in 90 % intervals, by length {}; of wines {} and {}.".format(*worst),
+        f"it is found in {kept['noise by group, honest=0.5: findings']:.2f} of them",
+        f"intervals hold {kept['… 90 % intervals hold documents of new groups']:.2f} of the documents of new groups",
+        f'noise under "poisson" is found in {law:.2f} of the coefficients',
+        f"by {kept['ohsumed23, SLDAClassifier: error']:.3f} on average for 23 classes",
+        f"that of `SAGEClassifier` by {kept['ohsumed23, SAGEClassifier: error']:.3f}.",
+    ):
+        assert said in text
+
+
 def kept_by(text):
     """The figures, with three digits, of the experiments that a page names, and of the benchmarks if it links them."""
     found = set(re.findall(r"\d\.\d{3}\b", BENCH)) if "bench/RESULTS.md" in text else set()
