@@ -159,6 +159,66 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "priors/regression.py",
+        (
+            "digamma(own.sum(axis=1, keepdims=True)) - digamma(own)",
+            "-digamma(own)",
+            "test_prior_regression.py::test_gradient_and_information_are_those_of_differences",
+        ),
+        (
+            "+ np.diag(self.scale**-2.0)",
+            "",
+            "test_prior_regression.py::test_coefficients_have_a_normal_prior",
+        ),
+        (
+            "-0.5 * (((",
+            "-0.0 * (((",
+            "test_prior_regression.py::test_coefficients_have_a_normal_prior",
+        ),
+    ),
+    *mutants_of(
+        "inference/spectral_topics.py",
+        ("- alone[:, None] * signs", "", "test_spectral_topics.py::test_rows_are_those_of_pairs_of_tokens"),
+        (
+            "left -= np.outer(left @ direction, direction)",
+            "pass",
+            "test_spectral_topics.py::test_anchors_are_farthest_from_the_span_of_those_before",
+        ),
+        (
+            "weights @ gram - cross",
+            "weights @ gram",
+            "test_spectral_topics.py::test_weights_are_the_nearest_on_the_simplex",
+        ),
+    ),
+    *mutants_of(
+        "documents/formulas.py",
+        (
+            " + spline(inside, 1) * (x - inside)[:, None]",
+            "",
+            "test_formulas.py::test_a_spline_is_a_natural_cubic_spline_with_its_knots_at_quantiles",
+        ),
+        (
+            'bc_type="natural"',
+            'bc_type="not-a-knot"',
+            "test_formulas.py::test_a_spline_is_a_natural_cubic_spline_with_its_knots_at_quantiles",
+        ),
+        (
+            "[:, None])[:, 1:]",
+            "[:, None])[:, :-1]",
+            "test_formulas.py::test_coefficients_of_a_spline_are_differences_from_the_first_knot",
+        ),
+    ),
+    *mutants_of(
+        "documents/cohesion.py",
+        ("pieces.add(worse)", "pass", "test_languages.py::test_pieces_of_words_are_left_out"),
+        ("value < _LEAST", "False", "test_languages.py::test_a_stop_word_makes_no_word_with_its_neighbour"),
+        (
+            "- _STOP_CHARACTER * sum",
+            "- 0.0 * sum",
+            "test_languages.py::test_a_stop_word_makes_no_word_with_its_neighbour",
+        ),
+    ),
+    *mutants_of(
         "emissions/seeds.py",
         (
             "return float(gained - (gammaln(prior + self.counts) - gammaln(prior)).sum())",

@@ -13,6 +13,7 @@ import pytest
 
 from supertopic import LDA, Vectorizer, load
 from supertopic.documents import tokenizers
+from supertopic.documents.cohesion import fragments
 from supertopic.documents.languages import NAMES
 from supertopic.documents.stop_words import guess_language
 from supertopic.documents.word_patterns import TOKEN_PATTERN, word_pattern
@@ -147,6 +148,17 @@ def test_pieces_of_words_are_left_out():
     np.testing.assert_array_equal(again.transform(texts).toarray(), counts.toarray())
     with pytest.warns(UserWarning, match="no spaces"):
         assert vectorizer.fit_stream([texts[:50], texts[50:]]).vocabulary_ == again.vocabulary_
+
+
+def test_a_stop_word_makes_no_word_with_its_neighbour():
+    """A pair of npmi 0.23, with and without a stop word in it."""
+    terms, tf = np.array(["店的", "店大", "人的", "服务"], dtype=object), np.array([15.0, 85.0, 185.0, 5000.0])
+    assert [bool(fragments(terms, tf, stop)[0][0]) for stop in ({"的"}, {"店"}, {"服"}, ())] == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_jieba_finds_words():

@@ -70,6 +70,17 @@ def test_gradient_and_information_are_those_of_differences(data):
         np.testing.assert_allclose(blocks[k], (x * weight[:, None]).T @ x, rtol=1e-4)
 
 
+def test_coefficients_have_a_normal_prior(data):
+    """Its logarithm has the gradient that a step climbs, and a step without documents ends at its mean."""
+    prior, alpha = prior_of(4), data[3]
+    expected = naive_pc.difference_gradient(prior.evidence, alpha)
+    np.testing.assert_allclose(-(alpha - prior.start) / prior.scale[:, None] ** 2, expected, rtol=1e-4, atol=1e-6)
+    moved = np.zeros_like(alpha)
+    moved[1] = 0.5
+    nothing = np.zeros(1 + 12 + 4 * 9)
+    np.testing.assert_allclose(prior.update(prior.start + moved, nothing), prior.start, atol=1e-12)
+
+
 def test_statistics_add_up(data):
     batch, _, gamma, coef = data
     prior, parts = prior_of(4), (slice(0, 13), slice(13, 40))
