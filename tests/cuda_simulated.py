@@ -79,7 +79,7 @@ def unpacked(matrix):
             of_two = (numbers[:, place // 4, lane] >> np.uint64(32 * (place % 4 // 2))).astype(np.uint32)
             bits = of_two if place % 2 else of_two << np.uint32(16)
             found[:, place % n * 32 + place // n * n_lanes + lane] = bits.view(np.float32)
-    return found[:, : matrix.shape[1]]
+    return np.ascontiguousarray(found[:, : matrix.shape[1]])  # as weights of fits lie
 
 
 def check_half_precision():
@@ -289,9 +289,9 @@ def check_topics():
 
 def check_climb():
     rng = np.random.default_rng(6)
-    topics = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32)
+    topics = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32, order="C")
     gradient = rng.normal(size=topics.shape).astype(np.float32)
-    anchor = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32)
+    anchor = rng.dirichlet(np.ones(N_WORDS), N_TOPICS).T.astype(np.float32, order="C")
     slow, quick = Climb.of(topics, anchor), Climb.of(topics, anchor).on(CUDA.ops)
     there, here = quick.topics(CUDA.ops), slow.topics(THREADS.ops)
     for _ in range(2):
@@ -386,7 +386,7 @@ def check_gibbs():
     prior = GroupPrior(alpha)
     task = Task(Model(N_TOPICS, DirichletTopics(0.1), prior), unlabelled(counts), None, 5, CUDA)
     sampler = Sampler.of(task).tokens
-    topics = np.random.default_rng(9).dirichlet(np.full(N_WORDS, 0.5), N_TOPICS).T.astype(np.float32)
+    topics = np.random.default_rng(9).dirichlet(np.full(N_WORDS, 0.5), N_TOPICS).T.astype(np.float32, order="C")
     words, lengths = np.repeat(counts.indices, counts.data.astype(int)), counts.sum(axis=1).A1.astype(int)
     first = np.random.default_rng(10).integers(0, N_TOPICS, len(words)).astype(np.uint16)
     doc, topic = np.repeat(np.arange(3), lengths), first.astype(int)

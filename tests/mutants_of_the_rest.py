@@ -66,7 +66,7 @@ MUTANTS = [
             "mean.argmax(axis=1)",
             _EFFECTS + "test_effects_are_those_of_moving_shares_by_hand",
         ),
-        ("low + scaling.mean", "low", _EFFECTS + "test_covariates_have_effects_between_values_that_documents_have"),
+        ("end + scaling.mean", "end", _EFFECTS + "test_covariates_have_effects_between_values_that_documents_have"),
     ),
     *mutants_of(
         "inference/after/words.py",

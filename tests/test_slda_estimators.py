@@ -131,7 +131,7 @@ def test_ratings_of_films(data_dir):
     texts = np.array(data.text, dtype=object)
     order = np.random.default_rng(0).permutation(np.unique(texts, return_index=True)[1])[:1300]
     texts, y = texts[order].tolist(), data.frame["rating"].to_numpy()[order]
-    model = SLDARegressor(10, supervision=10, max_iter=30).fit(texts[:1000], y[:1000])
+    model = SLDARegressor(10, supervision=10, max_iter=30, cross_fit=2).fit(texts[:1000], y[:1000])
     found = model.score(texts[1000:], y[1000:])
     plain = LDA(10).fit(texts[:1000])
     ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(plain.doc_topic_, y[:1000])
