@@ -136,34 +136,17 @@ function cardFigure(k) {
 /* What facets and their interactions add (FacetedSAGE, GeoSAGE). */
 function facetLists(k) {
   const found = app.data.inference.facets.filter(({ topic }) => topic === null || topic === k);
-  return found.slice(0, 12).map(({ title, words }) =>
-    figure(
-      `topic_${k}_facet`,
-      title,
-      "",
-      (width) =>
-        bars(
-          width,
-          words.slice(0, 8).map(([w, value]) => ({ name: wordName(w), value, color: upDown(value) })),
-          { form: signed },
-        ),
-      () => [["word", "deviation"], ...words.map(([w, value]) => [app.data.words[w], value])],
-    ),
-  );
+  return found.slice(0, 12).map(({ title, words }) => {
+    const items = () => words.slice(0, 8).map(([w, value]) => ({ name: wordName(w), value, color: upDown(value) }));
+    const rows = () => [["word", "deviation"], ...words.map(([w, value]) => [app.data.words[w], value])];
+    return figure(`topic_${k}_facet`, title, "", (width) => bars(width, items(), { form: signed }), rows);
+  });
 }
 
 /* The documents with the largest share of a topic. */
 function typicalOf(k, n) {
-  const best = [];
-  for (let d = 0; d < nDocuments(); d++) {
-    const share = shareOf(d, k);
-    if (best.length < n || share > best[n - 1].share) {
-      best.push({ d, share });
-      best.sort((a, b) => b.share - a.share);
-      best.length = Math.min(best.length, n);
-    }
-  }
-  return best;
+  const shares = Float64Array.from({ length: nDocuments() }, (_, d) => shareOf(d, k));
+  return bestPlaces(shares, n).map((d) => ({ d, share: shares[d] }));
 }
 
 function typicalDocuments(k) {

@@ -186,13 +186,18 @@ function openNearest(made, points) {
 
 /* Points as one picture: [x, y, colour]; of very many, a coarser one that is made quickly. */
 function pointImage(points, width, height, radius, opacity) {
-  const fine = points.length > 10000 ? 1 : 2;
+  const many = points.length > 10000;
+  const fine = many ? 1 : 2;
   const canvas = el("canvas", { width: Math.round(fine * width), height: Math.round(fine * height) });
   const pen = canvas.getContext("2d");
   pen.scale(fine, fine);
   pen.globalAlpha = opacity;
   for (const [x, y, color] of points) {
     pen.fillStyle = color;
+    if (many) {
+      pen.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+      continue;
+    }
     pen.beginPath();
     pen.arc(x, y, radius, 0, 7);
     pen.fill();

@@ -71,12 +71,8 @@ function drawHead() {
   const predicts = data.outcomes.map(
     ({ name, parts }) => `${cut(name, 40)}${parts.length ? ` (${kindOf(parts[0].response)})` : ""}`,
   );
-  const facts = [
-    data.estimator,
-    `${whole(nTopics())} topics`,
-    `${whole(nDocuments())} documents`,
-    `${whole(data.words.length)} words`,
-  ];
+  const sizes = { topics: nTopics(), documents: nDocuments(), words: data.words.length };
+  const facts = [data.estimator, ...Object.entries(sizes).map(([name, n]) => `${whole(n)} ${name}`)];
   const more = { class: "quiet", id: "theme", "aria-label": "Change between light and dark" };
   const head = div("head", el("h1", { dir: "auto" }, data.title), searchBox(), press("◐", changeTheme, more));
   const what = predicts.length ? [" · predicts ", ...listed(predicts.slice(0, 4).map((text) => said(text)))] : [];
