@@ -50,7 +50,7 @@ def demo(
     as_json: opt.Json = False,
     packages: Annotated[str, typer.Option(hidden=True)] = "numpy,scipy,sklearn",
 ) -> None:
-    """Try it out: topics that predict, on the help texts of numpy, scipy and scikit-learn, in less than a minute."""
+    """Try it out: topics that predict, on the help texts of numpy, scipy and scikit-learn, in about a minute."""
     if out is not None:
         check_writable(out, force=force)
     if page is not None:
