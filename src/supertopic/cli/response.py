@@ -28,7 +28,7 @@ def plain(value: object) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def figures_of_topics(model: Any) -> pd.DataFrame | None:
+def figures_of_topics(model: TopicEstimator) -> pd.DataFrame | None:
     """Return a row per topic: effect, effect_lower, effect_upper, coef, coef_std, found_again; None without a response.
 
     The names of several classes or responses follow those of the columns, as in effect_politics.
@@ -66,7 +66,7 @@ def row_names(model: TopicEstimator) -> list[str]:
     return labels if len(labels) == n_rows else [str(row) for row in range(n_rows)]
 
 
-def marks_text(model: Any) -> str:
+def marks_text(model: TopicEstimator) -> str:
     """Say what labels made of each topic, and which topics to look at twice; "" where there is nothing to say."""
     from supertopic.estimators.shared.results.topic_info import marks_of_topics
 
@@ -78,7 +78,7 @@ def marks_text(model: Any) -> str:
     return " ".join(f"{mark[0].upper()}{mark[1:]}: {', '.join(topics)}." for mark, topics in found.items())
 
 
-def effect_columns(model: Any) -> tuple[dict[str, list[str]], list[int]]:
+def effect_columns(model: TopicEstimator) -> tuple[dict[str, list[str]], list[int]]:
     """Return columns for a table of topics, and the order of its rows.
 
     A single effect per topic is shown with its interval. Of several classes, only the one is shown that a topic goes
@@ -113,7 +113,7 @@ def effect_columns(model: Any) -> tuple[dict[str, list[str]], list[int]]:
     return most | seen, order
 
 
-def unit_of(model: Any) -> str:
+def unit_of(model: TopicEstimator) -> str:
     """Return what the effects of the topics mean; empty for a model without them."""
     from supertopic.estimators.shared.results.effects import again_lines, effect_line
 

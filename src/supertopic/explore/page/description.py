@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.linear_words import score_in_folds, score_of_new
 from supertopic.fitted.training import Training
 from supertopic.html_tables import number, printable
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 Pieces = list[tuple[str, bool]]  # of a sentence: text, and whether it is set in bold
 _WORDS, _MOST_CLASSES, _MOST_TOPICS = 3, 4, 3
@@ -73,7 +76,7 @@ class _Seen:
 
 
 def describe(
-    estimator: Any, X: object = None, y: object = None, covariates: object = None, embeddings: object = None
+    estimator: TopicEstimator, X: object = None, y: object = None, covariates: object = None, embeddings: object = None
 ) -> Description:
     """See `TopicEstimator.describe`."""
     if (X is None) != (y is None):
@@ -92,7 +95,7 @@ def describe(
 
 
 def describe_documents(
-    estimator: Any, corpus: Corpus, outcomes: Outcomes, shares: np.ndarray, covariates: object = None,
+    estimator: TopicEstimator, corpus: Corpus, outcomes: Outcomes, shares: np.ndarray, covariates: object = None,
     embeddings: object = None,
 ) -> Description:  # fmt: skip
     """By what a model predicts of documents; of those of the fit, by what was found out of fold."""
@@ -110,7 +113,7 @@ def describe_documents(
     return _sentences(estimator, found)
 
 
-def are_those_of_the_fit(estimator: Any, corpus: Corpus, shares: np.ndarray) -> bool:
+def are_those_of_the_fit(estimator: TopicEstimator, corpus: Corpus, shares: np.ndarray) -> bool:
     """Whether most of the documents have the shares of some that the fit has kept; a sample of them is asked.
 
     Shares of responses lack the prior's part.
@@ -198,7 +201,7 @@ def _figures(one: Outcome, known: np.ndarray) -> Figures:
 # --- sentences ------------------------------------------------------------------------------------------------------
 
 
-def _sentences(estimator: Any, responses: list[_Seen]) -> Description:
+def _sentences(estimator: TopicEstimator, responses: list[_Seen]) -> Description:
     hardly = bool(responses) and all(one.hardly for one in responses)
     found: list[Pieces] = []
     for one in responses:
@@ -273,14 +276,14 @@ def _where_it_falls_short(one: _Seen) -> Pieces:
     return [(f"Intervals hold {_percent(f.held)} % (promised {_percent(PROMISED)}){near}.", False)]
 
 
-def _topic_words(estimator: Any) -> list[str]:
+def _topic_words(estimator: TopicEstimator) -> list[str]:
     """The label of each topic, or the words that stand for it."""
     order, words = words_in_order(estimator, _WORDS, "relevance")[0], estimator.fitted_.vocabulary.words
     labels = topic_labels(estimator)
     return [label or ", ".join(map(str, words[own])) for label, own in zip(labels, order, strict=True)]
 
 
-def _largest(estimator: Any) -> Pieces:
+def _largest(estimator: TopicEstimator) -> Pieces:
     """The topics with the largest shares; of topics that are classes, their words."""
     shares, names = shares_of_all(estimator), _topic_words(estimator)
     if getattr(estimator, "membership_", "mixed") == "single" and getattr(estimator, "classes_", None) is not None:
@@ -298,7 +301,7 @@ def _largest(estimator: Any) -> Pieces:
     return [*pieces, (".", False)]
 
 
-def _what_goes_with(estimator: Any) -> list[Pieces]:
+def _what_goes_with(estimator: TopicEstimator) -> list[Pieces]:
     """Which topics go with low and with high values, or with which class, where that is clear."""
     fitted: Fitted = estimator.fitted_
     found, kinds, names = topic_effects(fitted, estimator.coefficients_), kinds_of(fitted), _topic_words(estimator)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -19,6 +19,9 @@ from supertopic.fitted.fitted import Fitted
 from supertopic.fitted.predict import intervals, predict
 from supertopic.responses.interval_levels import WIDEST
 from supertopic.responses.several import Part
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)  # of the intervals that the page offers
 _LONGEST_LABEL = 300
@@ -72,7 +75,7 @@ class Outcomes:
         return bool(self.found)
 
 
-def outcomes_of(estimator: Any, corpus: Corpus, y: Any, covariates: Any, embeddings: Any = None) -> Outcomes:
+def outcomes_of(estimator: TopicEstimator, corpus: Corpus, y: Any, covariates: Any, embeddings: Any = None) -> Outcomes:
     """The outcomes of a fitted estimator for these documents; none for topics alone."""
     if estimator.fitted_.spec.schema.targets:
         return _of_responses(estimator, corpus, y, {"covariates": covariates, "embeddings": embeddings})
@@ -84,7 +87,7 @@ def outcomes_of(estimator: Any, corpus: Corpus, y: Any, covariates: Any, embeddi
     return Outcomes()
 
 
-def described(estimator: Any) -> list[dict[str, Any]]:
+def described(estimator: TopicEstimator) -> list[dict[str, Any]]:
     """The outcomes of a fitted estimator as `responses.js` takes them, without documents."""
     fitted, schema = estimator.fitted_, estimator.fitted_.spec.schema
     if schema.targets:
@@ -103,7 +106,7 @@ def _facts(name: str, kind: str, classes: np.ndarray | None, parts: list[dict[st
     return {"name": name, "kind": kind, "classes": [] if classes is None else classes.tolist(), "parts": parts}
 
 
-def _of_posterior(estimator: Any, corpus: Corpus, y: Any) -> Outcomes:
+def _of_posterior(estimator: TopicEstimator, corpus: Corpus, y: Any) -> Outcomes:
     """Classes whose probabilities the model gives itself."""
     chances = np.asarray(estimator.predict_proba(corpus))
     codes, name = np.full(len(corpus), np.nan), "class"
@@ -114,14 +117,14 @@ def _of_posterior(estimator: Any, corpus: Corpus, y: Any) -> Outcomes:
     return Outcomes([Outcome(name, "class", classes, [], codes, chances, chances.argmax(axis=1))])
 
 
-def _of_responses(estimator: Any, corpus: Corpus, y: Any, given: dict[str, Any]) -> Outcomes:
+def _of_responses(estimator: TopicEstimator, corpus: Corpus, y: Any, given: dict[str, Any]) -> Outcomes:
     n_documents, fitted = len(corpus), estimator.fitted_
     schema = fitted.spec.schema
     known = Known.of(n_documents, embeddings=given["embeddings"])
     found = predict(fitted, corpus, schema.encode(given["covariates"], known))
     parts = [describe_response(fitted, place, target, part) for place, (target, part) in enumerate(fitted.spec.parts)]
     score, shares = found.scores.score, np.asarray(found.scores.mean_topics, dtype=np.float64)
-    if schema.one_against_rest:
+    if schema.one_against_rest and schema.classes is not None:
         codes = _codes(y, n_documents, schema.classes)
         chances = np.asarray(estimator.predict_proba(corpus, **given))
         classes = [str(label) for label in schema.classes]

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import signature
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from supertopic.documents.streams import BESIDE, Stream, refuse_beside
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 METHODS = ("transform", "predict", "predict_proba")
 
@@ -39,7 +42,7 @@ def by_batches(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def _frames(
-    estimator: Any, method: Callable[..., Any], stream: Stream, args: tuple[Any, ...], params: dict[str, Any]
+    estimator: TopicEstimator, method: Callable[..., Any], stream: Stream, args: tuple[Any, ...], params: dict[str, Any]
 ) -> Iterator[pd.DataFrame]:
     start, taken = 0, set(signature(method).parameters)
     for part in stream.parts(estimator.vectorizer_, n_features=estimator.n_features_in_):
@@ -49,7 +52,7 @@ def _frames(
         start += len(part.corpus)
 
 
-def _as_frame(estimator: Any, name: str, found: Any) -> pd.DataFrame:
+def _as_frame(estimator: TopicEstimator, name: str, found: Any) -> pd.DataFrame:
     """What a method gives, with names: topics, classes, responses, prediction."""
     if isinstance(found, pd.DataFrame):
         return found

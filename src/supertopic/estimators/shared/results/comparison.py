@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from scipy.stats import norm
 from supertopic.estimators.shared.results.topic_info import shares_of_all, topic_labels, words_in_order
 from supertopic.fitted.effects import kinds_of, topic_effects
 from supertopic.html_tables import frame_html
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 SAME = 0.3  # similarity from which two topics are taken for the same
 _WORDS = 4
@@ -60,7 +63,7 @@ class Comparison:
         return f"<div>{escape(str(self))}</div>{frame_html(self.topics)}"
 
 
-def compare(model: Any, other: Any) -> Comparison:
+def compare(model: TopicEstimator, other: Any) -> Comparison:
     """See `TopicEstimator.compare`."""
     similarity = _similarity(model, other)
     rows, matches = linear_sum_assignment(-similarity)
@@ -88,7 +91,7 @@ def compare(model: Any, other: Any) -> Comparison:
     return Comparison(frame, columns, kinds)
 
 
-def _similarity(model: Any, other: Any) -> np.ndarray:
+def _similarity(model: TopicEstimator, other: Any) -> np.ndarray:
     """(K, B) by the words of both models."""
     words, before = (one.fitted_.vocabulary.words for one in (model, other))
     common, here, there = np.intersect1d(words.astype(str), before.astype(str), return_indices=True)
@@ -102,13 +105,13 @@ def _similarity(model: Any, other: Any) -> np.ndarray:
     return units[0] @ units[1].T
 
 
-def _names(model: Any) -> list[str]:
+def _names(model: TopicEstimator) -> list[str]:
     """The label of each topic, or the words that stand for it."""
     words = model.fitted_.vocabulary.words[words_in_order(model, _WORDS, "relevance")[0]]
     return [label or ", ".join(map(str, own)) for label, own in zip(topic_labels(model), words, strict=True)]
 
 
-def _effects(model: Any, other: Any, found: dict[int, int]) -> tuple[tuple[str, ...], tuple[str, ...], Any]:
+def _effects(model: TopicEstimator, other: Any, found: dict[int, int]) -> tuple[tuple[str, ...], tuple[str, ...], Any]:
     """Columns that both models have effects on, in which units, and a function that gives those of a pair of topics."""
     if not (hasattr(model, "coefficients_") and hasattr(other, "coefficients_")):
         return (), (), lambda k, b, place: {"moved": False}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +14,13 @@ from supertopic.fitted.effects import kinds_of, topic_effects
 from supertopic.html_tables import bar_svg, dots_svg, number, shown, table_html, words_html
 from supertopic.inference.after.effects import Effects
 
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
+
 _MOST_NUMBERS = 12  # columns of effects that are shown as numbers; more are dots only
 
 
-def model_html(model: Any, n: int = 10) -> str:
+def model_html(model: TopicEstimator, n: int = 10) -> str:
     """The model's parameters, what it found, and a table of its topics: the largest effect first, or class by class."""
     table, shares = getattr(model, "coefficients_", None), model.fitted_.average_shares
     found = None if table is None else topic_effects(model.fitted_, table)
@@ -44,7 +47,7 @@ def model_html(model: Any, n: int = 10) -> str:
     return f"<div style='overflow-x:auto'>{head}{body}</div>"
 
 
-def _effects(model: Any, names: list[str], found: Effects, order: np.ndarray) -> dict[str, list[str]]:
+def _effects(model: TopicEstimator, names: list[str], found: Effects, order: np.ndarray) -> dict[str, list[str]]:
     """A column of numbers for each class or response, and one with a picture of all."""
     kinds, columns, known = kinds_of(model.fitted_), {}, np.isfinite(found.std_error).any()
     ratio = np.array(kinds) == "ratio"
@@ -67,7 +70,7 @@ def _effects(model: Any, names: list[str], found: Effects, order: np.ndarray) ->
     return columns
 
 
-def _facts(model: Any, table: CoefficientTable | None) -> str:
+def _facts(model: TopicEstimator, table: CoefficientTable | None) -> str:
     """What was fitted to what, in a line."""
     facts = [f"{len(model.components_)} topics", f"{model.n_features_in_:,} words"]
     if model.fitted_.vocabulary.stop_words:

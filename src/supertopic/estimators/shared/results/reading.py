@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,11 @@ from supertopic.fitted.fitted import Fitted
 from supertopic.html_tables import TopicFrame
 from supertopic.metrics.likeness import share_correlation, topic_tree
 
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
-def topic_place(model: Any, topic: Any) -> int:
+
+def topic_place(model: TopicEstimator, topic: Any) -> int:
     """The number of a topic, by its number or label."""
     labels, n_topics = topic_labels(model), len(model.components_)
     if isinstance(topic, (int, np.integer)) and not isinstance(topic, bool) and 0 <= topic < n_topics:
@@ -36,7 +39,7 @@ def documents_of(fitted: Fitted, X: Any) -> Corpus:
     return fitted.training.corpus
 
 
-def shares_among(model: Any, X: Any) -> np.ndarray:
+def shares_among(model: TopicEstimator, X: Any) -> np.ndarray:
     """(D, K) topic shares of X, or of the documents of the fit."""
     if X is not None:
         return np.asarray(model.transform(X), dtype=np.float64)
@@ -45,7 +48,7 @@ def shares_among(model: Any, X: Any) -> np.ndarray:
     return np.asarray(model.fitted_.doc_topic, dtype=np.float64)
 
 
-def typical_documents(model: Any, topic: Any, texts: Any, n: int, threshold: float, X: Any) -> pd.DataFrame:
+def typical_documents(model: TopicEstimator, topic: Any, texts: Any, n: int, threshold: float, X: Any) -> pd.DataFrame:
     """See `TopicEstimator.typical_documents`."""
     check_whole("n", n)
     if not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
@@ -66,7 +69,7 @@ def typical_documents(model: Any, topic: Any, texts: Any, n: int, threshold: flo
     return TopicFrame(pd.DataFrame(rows, columns=columns))
 
 
-def topic_correlation(model: Any, X: Any) -> pd.DataFrame:
+def topic_correlation(model: TopicEstimator, X: Any) -> pd.DataFrame:
     """See `TopicEstimator.topic_correlation`."""
     shares = shares_among(model, X)
     labels = topic_labels(model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,9 @@ from supertopic.html_tables import TopicFrame
 from supertopic.metrics import coherence, concentration, divergences, exclusivity
 from supertopic.metrics.likeness import OWN, find_flags, ownness
 from supertopic.metrics.word_scores import ranking
+
+if TYPE_CHECKING:
+    from supertopic.estimators.shared.base import TopicEstimator
 
 _AS_BEFORE, _ALIKE = 0.9, 0.5  # least cosines of topics that are the same, and that are alike
 
@@ -28,36 +31,36 @@ def ranked_words(order: np.ndarray, words: np.ndarray, **values: np.ndarray) -> 
     return pd.DataFrame({"topic": topics, "rank": ranks, "word": words[places], **columns})
 
 
-def words_in_order(model: Any, n: int, by: str = "probability") -> tuple[np.ndarray, np.ndarray]:
+def words_in_order(model: TopicEstimator, n: int, by: str = "probability") -> tuple[np.ndarray, np.ndarray]:
     """(K, n) the first words of each topic, by number; and the values (K, V) that put them in order."""
     values = ranking(model, by, shares_of_all(model))
     return np.argsort(-values, axis=1, kind="stable")[:, : int(n)], values
 
 
-def shares_of_all(model: Any) -> np.ndarray:
+def shares_of_all(model: TopicEstimator) -> np.ndarray:
     """(K,) shares of the average document, for each of the topics that have words."""
     shares, n_topics = model.fitted_.average_shares, len(model.components_)
     return shares if len(shares) == n_topics else np.full(n_topics, 1.0 / n_topics)
 
 
-def top_words_by(model: Any, n: int, by: str = "probability") -> list[list[str]]:
+def top_words_by(model: TopicEstimator, n: int, by: str = "probability") -> list[list[str]]:
     """The n first words of each topic: the most probable, or by another of `RANKINGS`."""
     return [list(words) for words in model.fitted_.vocabulary.words[words_in_order(model, n, by)[0]]]
 
 
-def topic_labels(model: Any) -> list[str]:
+def topic_labels(model: TopicEstimator) -> list[str]:
     """The names that the user gave to topics; "" where there is none."""
     given = getattr(model, "topic_labels_", None) or [None] * len(model.components_)
     return [str(label or "") for label in given]
 
 
-def topic_names(model: Any, n: int = 3) -> list[str]:
+def topic_names(model: TopicEstimator, n: int = 3) -> list[str]:
     """A name for each topic: the one that the user gave, or its first words."""
     words = top_words_by(model, n)
     return [label or " ".join(map(str, own)) for label, own in zip(topic_labels(model), words, strict=True)]
 
 
-def topic_info(model: Any, X: object = None, n: int = 10) -> pd.DataFrame:
+def topic_info(model: TopicEstimator, X: object = None, n: int = 10) -> pd.DataFrame:
     """One row per topic, in the order of their numbers; see `TopicEstimator.topic_info`."""
     check_whole("n", n)
     shares, table, top = (
@@ -90,7 +93,7 @@ def topic_info(model: Any, X: object = None, n: int = 10) -> pd.DataFrame:
     return TopicFrame(columns, index=pd.RangeIndex(len(model.components_), name="topic"))
 
 
-def marks_of_topics(model: Any, n: int = 10) -> dict[str, list[str]]:
+def marks_of_topics(model: TopicEstimator, n: int = 10) -> dict[str, list[str]]:
     """The columns moved, where labels can move topics, and remark of `topic_info`; n first words are looked at."""
     common = words_of_all(model, n)
     flags = find_flags(divergences(model.components_), shares_of_all(model))
@@ -99,7 +102,7 @@ def marks_of_topics(model: Any, n: int = 10) -> dict[str, list[str]]:
     return remarks if stayed is None else {"moved": [_moved(float(likeness)) for likeness in stayed], **remarks}
 
 
-def words_of_all(model: Any, n: int = 10) -> np.ndarray:
+def words_of_all(model: TopicEstimator, n: int = 10) -> np.ndarray:
     """(K,) whether the n first words of a topic are hardly its own."""
     return ownness(model.components_, shares_of_all(model), min(n, model.n_features_in_)) < OWN
 
