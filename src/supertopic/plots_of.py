@@ -38,7 +38,7 @@ class Plots:
         return f"plots of {type(self._model).__name__}: {', '.join(self.__dir__())}"
 
 
-def draw(name: str, thing: Any, *, ax: Any = None, **options: Any) -> Any:
+def draw(name: str, thing: object, *, ax: Any = None, **options: Any) -> Any:
     """Draw a result by the plot of this name; ax : Axes, or the path of a figure, which is written and returned."""
     plot = getattr(_explore(), _PREFIX + name)
     if not isinstance(ax, (str, PathLike)):

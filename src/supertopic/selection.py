@@ -104,7 +104,7 @@ class TopicSelection:
 
 
 def select_topics(
-    estimator: TopicEstimator, X: object, y: object = None, n_topics: Sequence[int] = (5, 10, 20), *, cv: Any = 5,
+    estimator: TopicEstimator, X: object, y: object = None, n_topics: Sequence[int] = (5, 10, 20), *, cv: object = 5,
     measures: Iterable[str] | None = None, random_state: int = 0, n_seeds: int = 3, covariates: object = None,
     metadata: object = None, groups: object = None, verbose: int = 1,
 ) -> TopicSelection:  # fmt: skip
@@ -247,7 +247,7 @@ class _Trials:
             found["groups"] = self.beside.groups.series().iloc[rows]
         return found
 
-    def folds(self, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    def folds(self, cv: object) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return (train, test) rows; a number gives shuffled folds, stratified by class and missing labels."""
         n = len(self.documents)
         if not isinstance(cv, Integral):

@@ -174,7 +174,7 @@ def _answer(one: dict[str, Any]) -> dict[str, Any]:
     return {**found, "n_options": n_options, "log_odds": odds}
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"{value!r:.40} is no whole number")
     return value

@@ -288,7 +288,7 @@ def _plain_schema(schema: Schema) -> dict[str, Any]:
     }
 
 
-def _read_schema(plain: Any) -> Schema:
+def _read_schema(plain: object) -> Schema:
     found = decode(plain)
     if not isinstance(found, dict) or {*found, "prior", "block", "seeds"} != {one.name for one in fields(Schema)}:
         raise ValueError("y and the covariates are not described as a fit does")

@@ -59,7 +59,7 @@ class Vocabulary:
         """Words of the language that were left out."""
         return getattr(self.vectorizer, "stop_words_", ())
 
-    def corpus(self, X: object, who: Any = "model") -> Corpus:
+    def corpus(self, X: object, who: object = "model") -> Corpus:
         """New documents, counted over this vocabulary; who : the estimator, for what a refusal says."""
         found = as_corpus(X, vectorizer=self.vectorizer, n_features=self.n_words, estimator=who)
         require_vocabulary(found, self.names)

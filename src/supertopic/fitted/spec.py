@@ -96,7 +96,7 @@ class Schema:
             raise ValueError("embeddings: got some, but the model was fitted without embeddings")
         return self.extra(covariates, known, None if self.block is None else self.block.numbers(known.embeddings))
 
-    def extra(self, covariates: Any, known: Known, block: np.ndarray | None = None) -> np.ndarray:
+    def extra(self, covariates: object, known: Known, block: np.ndarray | None = None) -> np.ndarray:
         """(D, P): covariates, then the numbers (D, C) that embeddings stand for, then a constant."""
         given = self.columns.encode(known.covariates(covariates), len(known))
         extra = self.scaling.apply(given if block is None else np.hstack([given, block]))

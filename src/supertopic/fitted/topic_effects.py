@@ -93,7 +93,7 @@ class TopicEffects:
         assert self.found_again is not None
         return np.array([self.found_again[one != 0].min() for one in self.weights.T])
 
-    def to_latex(self, path: Any = None, *, probability: float = 0.9, adjust: str | None = "bh", **more: Any) -> Any:
+    def to_latex(self, path: object = None, *, probability: float = 0.9, adjust: str | None = "bh", **more: Any) -> Any:
         """`summary` in LaTeX, as text or written to a path; `caption` and `label` make a table environment."""
         return self.summary(probability, adjust).to_latex(path, **more)
 
@@ -105,7 +105,7 @@ class TopicEffects:
 
     # --- other questions ----------------------------------------------------------------------------------------
 
-    def contrast(self, column: str, low: Any, high: Any) -> TopicEffects:
+    def contrast(self, column: str, low: object, high: object) -> TopicEffects:
         """From one value of a column to another, all else as it is in the documents: the difference of mean shares."""
         ends = [self._mean_row({column: self.design.value(column, value)}) for value in (low, high)]
         name = f"{column}: {low} → {high}"
@@ -157,7 +157,7 @@ class TopicEffects:
             raise ValueError("topics: got none, expected numbers or labels of topics")
         return replace(self, weights=weights, topics=found, labels=labels, permuted=None)
 
-    def _place(self, topic: Any) -> int:
+    def _place(self, topic: object) -> int:
         if isinstance(topic, (int, np.integer)) and 0 <= topic < len(self.names):
             return int(topic)
         if topic in self.names:
@@ -224,7 +224,7 @@ class TopicCurves:
         check_probability(probability)
         return draw("topic_curves", self, ax=ax, probability=probability)
 
-    def to_latex(self, path: Any = None, *, probability: float = 0.9, **more: Any) -> Any:
+    def to_latex(self, path: object = None, *, probability: float = 0.9, **more: Any) -> Any:
         """`summary` in LaTeX."""
         return self.summary(probability).to_latex(path, **more)
 
@@ -300,13 +300,13 @@ def _documents(fitted: Fitted, X: object, refitted_by: str) -> tuple[Fitted, Cor
     return fitted, corpus
 
 
-def check_probability(probability: Any) -> None:
+def check_probability(probability: object) -> None:
     """Between 0 and 1."""
     if not isinstance(probability, (int, float)) or not 0 < probability < 1:
         raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
 
 
-def _clusters(cluster: Any, table: Mapping[str, Column], n_documents: int) -> Column | None:
+def _clusters(cluster: object, table: Mapping[str, Column], n_documents: int) -> Column | None:
     if cluster is None:
         return None
     if isinstance(cluster, str):

@@ -10,7 +10,7 @@ _LEAST = 0.01  # expected count below which a word of a document tells nothing o
 _ENTRIES = 1 << 22  # of a block of documents
 
 
-def residual_dispersion(model: Any, X: Any) -> float:
+def residual_dispersion(model: Any, X: object) -> float:
     """sum of (n_dv - e_dv)² / (e_dv (1 - q_dv)), over its degrees of freedom, with e_dv = N_d q_dv, q_d = theta_d·beta.
 
     The sum is over words with e_dv above 0.01; each document takes K - 1 degrees of freedom. It is near 1 where words

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from supertopic.later import Later
@@ -150,7 +148,7 @@ class NegativeBinomial(Count):
         return density
 
     @staticmethod
-    def _without_gamma(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: Any) -> np.ndarray:
+    def _without_gamma(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: object) -> np.ndarray:
         """(D,) the bound less log Gamma(y + r) - log Gamma(r): linear in r."""
         c = np.sqrt(np.maximum(square, 0.0))
         return 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c) - special.gammaln(y + 1)

@@ -370,7 +370,7 @@ def _columns(y: object, n_documents: int, facets: Sequence[str] | None, who: str
     return table, facets
 
 
-def _check_interactions(interactions: Any, facets: list[str]) -> list[tuple[str, ...]]:
+def _check_interactions(interactions: object, facets: list[str]) -> list[tuple[str, ...]]:
     """The groups of names that interact, as tuples."""
     if interactions is None:
         return [("topic", name) for name in facets]

@@ -75,7 +75,9 @@ class Outcomes:
         return bool(self.found)
 
 
-def outcomes_of(estimator: TopicEstimator, corpus: Corpus, y: Any, covariates: Any, embeddings: Any = None) -> Outcomes:
+def outcomes_of(
+    estimator: TopicEstimator, corpus: Corpus, y: object, covariates: object, embeddings: object = None
+) -> Outcomes:
     """The outcomes of a fitted estimator for these documents; none for topics alone."""
     if estimator.fitted_.spec.schema.targets:
         return _of_responses(estimator, corpus, y, {"covariates": covariates, "embeddings": embeddings})
@@ -106,7 +108,7 @@ def _facts(name: str, kind: str, classes: np.ndarray | None, parts: list[dict[st
     return {"name": name, "kind": kind, "classes": [] if classes is None else classes.tolist(), "parts": parts}
 
 
-def _of_posterior(estimator: TopicEstimator, corpus: Corpus, y: Any) -> Outcomes:
+def _of_posterior(estimator: TopicEstimator, corpus: Corpus, y: object) -> Outcomes:
     """Classes whose probabilities the model gives itself."""
     chances = np.asarray(estimator.predict_proba(corpus))
     codes, name = np.full(len(corpus), np.nan), "class"
@@ -117,7 +119,7 @@ def _of_posterior(estimator: TopicEstimator, corpus: Corpus, y: Any) -> Outcomes
     return Outcomes([Outcome(name, "class", classes, [], codes, chances, chances.argmax(axis=1))])
 
 
-def _of_responses(estimator: TopicEstimator, corpus: Corpus, y: Any, given: dict[str, Any]) -> Outcomes:
+def _of_responses(estimator: TopicEstimator, corpus: Corpus, y: object, given: dict[str, Any]) -> Outcomes:
     n_documents, fitted = len(corpus), estimator.fitted_
     schema = fitted.spec.schema
     known = Known.of(n_documents, embeddings=given["embeddings"])
@@ -148,7 +150,7 @@ def _of_responses(estimator: TopicEstimator, corpus: Corpus, y: Any, given: dict
     return Outcomes(outcomes, score, shares)
 
 
-def _codes(y: Any, n_documents: int, classes: np.ndarray) -> np.ndarray:
+def _codes(y: object, n_documents: int, classes: np.ndarray) -> np.ndarray:
     if y is None:
         return np.full(n_documents, np.nan)
     return as_codes(as_table(y, n_documents, "report")[0][:, 0], "report", classes)[0]

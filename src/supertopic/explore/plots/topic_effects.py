@@ -139,6 +139,6 @@ def _terms(effects: TopicEffects, term: str | None) -> list[int]:
     return places
 
 
-def _require(given: Any, kind: type, name: str, expected: str) -> None:
+def _require(given: object, kind: type, name: str, expected: str) -> None:
     if not isinstance(given, kind):
         raise TypeError(f"{name}: got {type(given).__name__}, expected {expected}")

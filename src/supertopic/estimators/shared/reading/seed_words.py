@@ -21,7 +21,7 @@ SeedWords = Mapping[str, Sequence[str] | Mapping[str, float]] | str | os.PathLik
 _EXPECTED = "expected words by topic, such as {'sport': ['match', 'coach*']}, or a file of them"
 
 
-def read_seed_words(given: Any) -> dict[str, dict[str, float]]:
+def read_seed_words(given: object) -> dict[str, dict[str, float]]:
     """Weights of words by topic, from a dict of lists or of weights, or from a file.
 
     A file is JSON, or text with a line such as ``sport: match, coach*`` for each topic.
@@ -42,7 +42,7 @@ def read_seed_words(given: Any) -> dict[str, dict[str, float]]:
     return found
 
 
-def find_seeds(given: Any, vocabulary: Vocabulary, totals: np.ndarray, n_topics: int) -> Seeds:
+def find_seeds(given: object, vocabulary: Vocabulary, totals: np.ndarray, n_topics: int) -> Seeds:
     """Pseudo-counts: of each word, its weight times as many as its tokens; a warning names words that nobody uses.
 
     totals : (V,) tokens of each word

@@ -52,7 +52,7 @@ def _frames(
         start += len(part.corpus)
 
 
-def _as_frame(estimator: TopicEstimator, name: str, found: Any) -> pd.DataFrame:
+def _as_frame(estimator: TopicEstimator, name: str, found: object) -> pd.DataFrame:
     """What a method gives, with names: topics, classes, responses, prediction."""
     if isinstance(found, pd.DataFrame):
         return found

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from supertopic.estimators.shared.base import TopicEstimator
 
 
-def topic_place(model: TopicEstimator, topic: Any) -> int:
+def topic_place(model: TopicEstimator, topic: object) -> int:
     """The number of a topic, by its number or label."""
     labels, n_topics = topic_labels(model), len(model.components_)
     if isinstance(topic, (int, np.integer)) and not isinstance(topic, bool) and 0 <= topic < n_topics:
@@ -30,7 +30,7 @@ def topic_place(model: TopicEstimator, topic: Any) -> int:
     raise ValueError(f"topic: got {topic!r}, expected 0 to {n_topics - 1}" + (f", or one of {known}" if known else ""))
 
 
-def documents_of(fitted: Fitted, X: Any) -> Corpus:
+def documents_of(fitted: Fitted, X: object) -> Corpus:
     """The documents that are asked about: X, or those of the fit."""
     if X is not None:
         return fitted.corpus(X)
@@ -39,7 +39,7 @@ def documents_of(fitted: Fitted, X: Any) -> Corpus:
     return fitted.training.corpus
 
 
-def shares_among(model: TopicEstimator, X: Any) -> np.ndarray:
+def shares_among(model: TopicEstimator, X: object) -> np.ndarray:
     """(D, K) topic shares of X, or of the documents of the fit."""
     if X is not None:
         return np.asarray(model.transform(X), dtype=np.float64)
@@ -48,7 +48,9 @@ def shares_among(model: TopicEstimator, X: Any) -> np.ndarray:
     return np.asarray(model.fitted_.doc_topic, dtype=np.float64)
 
 
-def typical_documents(model: TopicEstimator, topic: Any, texts: Any, n: int, threshold: float, X: Any) -> pd.DataFrame:
+def typical_documents(
+    model: TopicEstimator, topic: object, texts: object, n: int, threshold: float, X: object
+) -> pd.DataFrame:
     """See `TopicEstimator.typical_documents`."""
     check_whole("n", n)
     if not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
@@ -69,7 +71,7 @@ def typical_documents(model: TopicEstimator, topic: Any, texts: Any, n: int, thr
     return TopicFrame(pd.DataFrame(rows, columns=columns))
 
 
-def topic_correlation(model: TopicEstimator, X: Any) -> pd.DataFrame:
+def topic_correlation(model: TopicEstimator, X: object) -> pd.DataFrame:
     """See `TopicEstimator.topic_correlation`."""
     shares = shares_among(model, X)
     labels = topic_labels(model)
@@ -81,7 +83,7 @@ def topic_correlation(model: TopicEstimator, X: Any) -> pd.DataFrame:
     return frame
 
 
-def words_by_class(fitted: Fitted, topic: int, y: Any, X: Any, n: int) -> pd.DataFrame:
+def words_by_class(fitted: Fitted, topic: int, y: object, X: object, n: int) -> pd.DataFrame:
     """See `TopicEstimator.words_by_class`."""
     check_whole("n", n)
     corpus = documents_of(fitted, X)
@@ -102,7 +104,7 @@ def words_by_class(fitted: Fitted, topic: int, y: Any, X: Any, n: int) -> pd.Dat
     return TopicFrame({"word": fitted.vocabulary.words[order], **columns})
 
 
-def for_pyldavis(fitted: Fitted, X: Any) -> dict[str, Any]:
+def for_pyldavis(fitted: Fitted, X: object) -> dict[str, Any]:
     """See `TopicEstimator.to_pyldavis`."""
     corpus = documents_of(fitted, X)
     filled = lengths_of(corpus.counts) > 0
