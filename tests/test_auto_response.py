@@ -50,7 +50,9 @@ def test_a_guess_is_said_and_what_was_taken_is_kept(tmp_path):
     with pytest.warns(UserWarning, match=r"^y holds 5 consecutive whole numbers, 1 to 5: taken as an ordered rating"):
         model = SLDAClassifier(2, **SHORT).fit(X, STARS)
     assert model.response_ == "ordinal" and model.predict_proba(X).shape == (120, 5)
-    with pytest.warns(UserWarning, match=r"taken as counts \(negative_binomial\); response='gaussian' takes plain num"):
+    with pytest.warns(
+        UserWarning, match=r"as counts \(negative_binomial\); response='gamma' takes prices; response='gaussian'"
+    ):
         model = SLDARegressor(2, **SHORT).fit(X, COUNTS)
     assert model.response_ == "negative_binomial" and (model.predict(X) > 0).all()
     model.save(tmp_path / "m")

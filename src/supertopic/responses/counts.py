@@ -148,7 +148,7 @@ class NegativeBinomial(Count):
         return density
 
     @staticmethod
-    def _without_gamma(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: object) -> np.ndarray:
+    def _without_gamma(y: np.ndarray, mean: np.ndarray, square: np.ndarray, r: float | np.ndarray) -> np.ndarray:
         """(D,) the bound less log Gamma(y + r) - log Gamma(r): linear in r."""
         c = np.sqrt(np.maximum(square, 0.0))
         return 0.5 * (y - r) * mean - (y + r) * np.logaddexp(0.5 * c, -0.5 * c) - special.gammaln(y + 1)
