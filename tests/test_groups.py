@@ -149,7 +149,7 @@ def test_intervals_hold_documents_of_new_groups():
     for seed in range(4):
         counts, y, group, rng = noise_by_group(seed=seed)
         old = np.isin(group, rng.permutation(60)[:30])
-        model = SLDARegressor(6, max_iter=8, random_state=0).fit(counts[old], y[old], groups=group[old])
+        model = SLDARegressor(6, max_iter=8, cross_fit=3, random_state=0).fit(counts[old], y[old], groups=group[old])
         _, low, high = model.predict(counts[~old], return_interval=0.9)
         held.append(((low <= y[~old]) & (y[~old] <= high)).mean())
     assert np.mean(held) > 0.87

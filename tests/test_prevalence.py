@@ -65,7 +65,7 @@ def test_coefficients_come_back(data, inference):
 def test_beside_a_response(data, inference):
     counts, metadata, topics, shares = data
     y = shares @ Y + 0.1 * np.random.default_rng(1).normal(size=len(shares))
-    model = SLDARegressor(3, inference=inference, prevalence=["party", "year"], max_iter=20, n_jobs=2)
+    model = SLDARegressor(3, inference=inference, prevalence=["party", "year"], max_iter=20, cross_fit=0, n_jobs=2)
     model.fit(counts[:600], y[:600], metadata=metadata[:600])
     assert np.abs(coefficients(model, topics)[0] - COEF[1]).max() < 0.6
     short = counts[600:].copy()
@@ -137,7 +137,7 @@ def test_a_stream_brings_its_metadata(data, tmp_path):
     frame = metadata.iloc[order].assign(text=texts)
     frame.to_csv(tmp_path / "documents.csv", index=False)
     stream = Stream(tmp_path / "documents.csv", metadata=["party", "year"], batch_size=100)
-    model = LDA(3, inference="svi", prevalence="~ party + year", max_iter=40).fit(stream)
+    model = LDA(3, inference="svi", prevalence="~ party + year", max_iter=25).fit(stream)
     names = {name: place for place, name in enumerate(model.feature_names_in_)}
     seen = [place for place, word in enumerate(words) if word in names]
     found = model.components_[:, [names[word] for word in words[seen]]]
