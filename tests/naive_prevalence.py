@@ -53,11 +53,8 @@ def marginal_mean(
     design, frame_numbers: dict[str, np.ndarray], coef: np.ndarray, fixed: dict[str, float]
 ) -> np.ndarray:
     """Mean prediction over documents, some columns at a value."""
-    n, total = len(next(iter(frame_numbers.values()))), 0.0
-    for d in range(n):
-        one = {name: np.array([fixed.get(name, values[d])]) for name, values in frame_numbers.items()}
-        total = total + design.of_numbers(one)[0] @ coef
-    return total / n
+    moved = {name: np.full_like(values, fixed.get(name, values)) for name, values in frame_numbers.items()}
+    return np.mean([row @ coef for row in design.of_numbers(moved)], axis=0)
 
 
 def permuted_p(
