@@ -358,3 +358,9 @@ def test_labels_prevalence_and_deviations_in_one_model(data_dir, tmp_path):
     assert list(model.explain(counts[0]).columns[2:]) == ["Conservative", "Liberal"]
     model.report(tmp_path / "page.html", counts, frame[["rating"]], metadata=about, effects=effects)
     assert (tmp_path / "page.html").stat().st_size > 100_000
+
+
+def test_labels_that_are_numbers_name_a_model_for_numbers(two_facets):
+    counts, frame = two_facets
+    with pytest.raises(ValueError, match="for numbers use SLDARegressor instead of FacetedSAGE"):
+        FacetedSAGE(2).fit(counts, frame[["party"]].assign(party=np.linspace(0.1, 0.9, len(frame))))

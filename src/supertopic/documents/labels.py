@@ -18,6 +18,7 @@ from supertopic.dates import are_dates, years_of
 from supertopic.responses.base import LARGEST_LABEL, Response, registry
 from supertopic.responses.choice import FEW, choose_response
 
+_WITH_REGRESSOR = ("SLDAClassifier", "MedLDAClassifier", "SSTMClassifier")
 _MOST_VALUES = 10_000  # distinct values of a column that are kept: more are numbers, whatever they are
 
 
@@ -218,9 +219,9 @@ def as_codes(column: np.ndarray, who: str, classes: np.ndarray | None = None) ->
     if wrong:
         raise ValueError(f"y holds {wrong[0]!r}, half of a character; expected labels that are text, or numbers")
     if len(known) and type_of_target(known) not in ("binary", "multiclass"):
+        other = who.replace("Classifier", "Regressor") if who in _WITH_REGRESSOR else "SLDARegressor"
         raise ValueError(
-            f"Unknown label type: y holds {known[0]!r}, a continuous value; for numbers use "
-            f"{who.replace('Classifier', 'Regressor')} instead of {who}"
+            f"Unknown label type: y holds {known[0]!r}, a continuous value; for numbers use {other} instead of {who}"
         )
     found = np.unique(known)
     if classes is None:
