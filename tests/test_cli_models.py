@@ -36,7 +36,7 @@ def data(tmp_path_factory):
 
 
 def fit(data, out, *options):
-    done = run("fit", data, "--text", "body", "--iterations", 8, "-q", "--force", "-o", out, *options)
+    done = run("fit", data, "--text", "body", "--iterations", 8, "--force", "-o", out, *options)
     assert done.exit_code == 0, done.output
     return done
 
