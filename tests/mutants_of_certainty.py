@@ -37,12 +37,12 @@ MUTANTS = [
     *mutants_of(
         "fitted/certainty/honest.py",
         (
-            "rest = training.rows(one.rest[aside[one.rest]])",
-            "rest = training.rows(one.rest)",
+            "rest = training.rows(np.intersect1d(splits[one.number].rest, hidden))",
+            "rest = training.rows(splits[one.number].rest)",
             "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
         ),
         (
-            "fold_fits(topics, hidden, splits, seed",
+            "fold_fits(topics, training, seen, seed",
             "fold_fits(topics, training, splits, seed",
             "test_topic_errors.py::test_sample_splitting_has_the_errors_of_its_topics",
         ),

@@ -321,9 +321,14 @@ MUTANTS = [
     *mutants_of(
         "fitted/certainty/honest.py",
         (
-            "return training.without_labels(set_aside(training, self.share, seed))",
+            "return training.rows(np.flatnonzero(~set_aside(training, self.share, seed)))",
             "return training",
             "test_honest.py::test_the_topics_do_not_see_the_labels_set_aside",
+        ),
+        (
+            "return training.rows(np.flatnonzero(~set_aside(training, self.share, seed)))",
+            "return training.without_labels(set_aside(training, self.share, seed))",
+            "test_honest.py::test_predictions_of_new_documents_are_as_bold_as_those_of_documents_set_aside",
         ),
     ),
     *mutants_of(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from supertopic import PC, SLDAClassifier, SLDARegressor, TopicModel, load
 from supertopic.datasets import simulate
@@ -48,6 +49,18 @@ def test_the_topics_do_not_see_the_labels_set_aside():
         same_topics.append(np.array_equal(other.components_, first.components_))
         assert not np.allclose(other.coef_, first.coef_)
     assert 0.15 < np.mean(same_topics) < 0.7  # four in ten
+
+
+def test_predictions_of_new_documents_are_as_bold_as_those_of_documents_set_aside():
+    """Few words tell the label, and many are rare: topics fit the rare words of documents that they have seen."""
+    rng = np.random.default_rng(0)
+    z, words = rng.normal(size=1100), simulate(1100, 20, n_words=5000, mean_length=100, doc_topic_prior=0.5, seed=0)
+    told = [rng.poisson(np.exp(sign * 0.5 * z)[:, None] * np.full(100, 0.1)) for sign in (1, -1)]
+    X = sp.hstack([words.counts.counts, *(sp.csr_matrix(one, dtype=np.float32) for one in told)], format="csr")
+    y = z + 0.5 * rng.normal(size=len(z))
+    model = SLDARegressor(20, honest=0.5, cross_fit=0, max_iter=20, random_state=0).fit(X[:700], y[:700])
+    found = model.predict(X[700:])
+    assert 0.8 < np.polyfit(found, y[700:], 1)[0] < 1.25 and model.score(X[700:], y[700:]) > 0.35
 
 
 @pytest.mark.parametrize("inference", ["vb", "svi", "gibbs", "pc"])

@@ -172,9 +172,10 @@ class SLDARegressor(Numbers, SLDA):
         So it is for `partial_fit`, streams and `refit=False`.
     honest : float
         Sample splitting, for coefficients that are to be published: this share of the labels (0.5, say) is set aside.
-        Topics do not see them, and `coef_`, `coef_std_`, `dispersion_` and intervals come from them alone, by an
-        ordinary regression. Fits without a fold (`cross_fit`) then only say how much further coefficients move than
-        that, where they find the topics again. Topics learn from fewer labels. 0 sets none aside.
+        Topics see neither these labels nor the words of their documents, and `coef_`, `coef_std_`, `dispersion_` and
+        intervals come from them alone, by an ordinary regression. Fits without a fold (`cross_fit`) then only say how
+        much further coefficients move than that, where they find the topics again. Topics learn from fewer documents.
+        0 sets none aside.
     ensemble : int
         Fits from different starts, whose linear predictors are averaged; 3 predict better than one. `components_`,
         `coef_`, `transform` and the topics of `explain` are those of the first; its contributions are means over all

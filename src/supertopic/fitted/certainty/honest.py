@@ -3,7 +3,9 @@
 Topics that were fitted to labels are correlated with the noise in these labels. A regression of the same labels on such
 topics finds that noise again, and its errors are too small, whatever formula they come from. Labels that were set aside
 know nothing of the topics: given the topics and all words, a regression on them is an ordinary one, and its errors are
-those of any textbook. The words of the documents set aside take part in the topics; only their labels do not.
+those of any textbook. The words of the documents set aside have no part in the topics either. Topics fit the words that
+they have seen better than others, so that shares of such documents tell less of y, and predictions of new documents
+would lie too near the mean.
 
 These errors take the topics and the shares of documents as known. Fits without a fold of the documents, in which the
 same labels are set aside, say how much further coefficients move than that (`topic_errors`).
@@ -50,7 +52,7 @@ class HonestCoefficients:
         return self.without_fold
 
     def seen(self, training: Training, seed: int) -> Training:
-        return training.without_labels(set_aside(training, self.share, seed))
+        return training.rows(np.flatnonzero(~set_aside(training, self.share, seed)))
 
     def __call__(self, fitted: Fitted, training: Training, seed: int) -> Fitted:
         fitted = with_groups(fitted, training)
@@ -76,9 +78,10 @@ class HonestCoefficients:
         splits = folds_of(training, self.n_folds, seed, classes) if self.n_folds else None
         if splits is not None:
             coef = FoldCoefficients(fitted, len(splits))
-            hidden = training.without_labels(aside)
-            for one in fold_fits(topics, hidden, splits, seed, settings=short(topics)):
-                rest = training.rows(one.rest[aside[one.rest]])
+            hidden = np.flatnonzero(aside)
+            seen = [replace(one, rest=np.setdiff1d(one.rest, hidden)) for one in splits]
+            for one in fold_fits(topics, training, seen, seed, settings=short(topics)):
+                rest = training.rows(np.intersect1d(splits[one.number].rest, hidden))
                 among = shares_without_y(one.fit, rest)
                 coef.take(one, _regress(one.fit, rest, among, np.ones(len(rest.y), dtype=bool)))
             fitted = replace(fitted, others=coef.others()).with_certainty(topic_error=coef.widening(fitted))
