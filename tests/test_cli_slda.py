@@ -91,7 +91,7 @@ def test_topics_are_sorted_by_their_effect(number, classes):
     effects = model.effects().set_index("topic")
     lines = run("topics", number, "--words", 3).stdout.splitlines()
     assert lines[0].split() == ["topic", "share", "effect", "90", "%", "interval", "again", "words"]
-    rows = [line.replace("−", "-").split() for line in lines[2:]]
+    rows = [line.replace("−", "-").split() for line in lines[2 : 2 + model.n_topics]]
     assert [int(row[0]) for row in rows] == effects.index.tolist()
     best = effects.iloc[0]
     for place, name in ((2, "effect"), (3, "lower"), (5, "upper")):

@@ -190,6 +190,7 @@ def test_no_thread_stays_behind(stderr):
 INTERRUPTED = """
 import os, signal
 from supertopic.progress import track
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
 with track("VB", 100, 1) as report:
     for step in range(1, 101):
         report(step, bound=1.0)
