@@ -228,3 +228,13 @@ def test_nonsense_is_refused():
         with pytest.raises(ValueError) as caught:
             model.effects(**given)
         assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(("response", "most"), [("logit", 100.0), ("softmax", 100.0), ("ordinal", 2.0)])
+def test_intervals_of_classes_end_where_means_can_change_no_further(response, most):
+    data = simulate(30, 3, n_words=40, mean_length=30, response="gaussian", seed=1)
+    y = np.digitize(data.y, np.quantile(data.y, [0.5] if response == "logit" else [0.3, 0.6]))
+    model = SLDAClassifier(3, response=response, cross_fit=0, max_iter=3, inference="vb").fit(data.counts.counts, y)
+    table = model.effects(probability=0.9999)
+    assert table[["lower", "upper"]].abs().max(axis=None) == most
+    assert ((table.lower <= table.effect) & (table.effect <= table.upper)).all()

@@ -63,7 +63,7 @@ def topic_effects(fitted: Fitted, table: CoefficientTable, given: Range | None =
     ends = (given.low, given.high, given.probability)
     if table.draws is not None:
         return effects_of_draws(documents, _drawn(fitted, len(table.draws)), *ends)
-    return share_effects(documents, _regression(fitted, table), *ends)
+    return _possible(fitted, share_effects(documents, _regression(fitted, table), *ends))
 
 
 def effect_spread(fitted: Fitted, given: Range) -> np.ndarray | None:
@@ -85,10 +85,21 @@ def covariate_effects(fitted: Fitted, table: CoefficientTable, given: Range | No
     """The effects of the covariates, whose values are those that users gave."""
     given = given or Range.of(fitted)
     found = column_effects(_documents(fitted), _regression(fitted, table), given.low, given.high, given.probability)
+    found = _possible(fitted, found)
     scaling, own = fitted.spec.schema.scaling, slice(1, 1 + len(fitted.spec.schema.scaling.mean))
     low, high = (values[own] / scaling.users(np.ones(len(scaling.mean))) for values in (found.low, found.high))
     arrays = (array[own] for array in (found.effect, found.std_error, found.lower, found.upper))
     return Effects(*(_with_digits(end + scaling.mean, scaling) for end in (low, high)), *arrays)
+
+
+def _possible(fitted: Fitted, found: Effects) -> Effects:
+    """With intervals that end where no mean of classes can change any further: errors know nothing of ends."""
+    most = np.full(len(fitted.state.coef), np.inf)
+    for target, part in fitted.spec.parts:
+        if target.classes is not None and part.response.ordered:
+            most[part.columns] = np.ptp(grades_of(target.classes))
+    most[np.array(kinds_of(fitted)) == "points"] = 100.0
+    return replace(found, lower=np.maximum(found.lower, -most), upper=np.minimum(found.upper, most))
 
 
 def _with_digits(values: np.ndarray, scaling: Scaling) -> np.ndarray:
