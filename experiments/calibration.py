@@ -230,19 +230,20 @@ def without_folds(quick: bool) -> Outcome:
     } | {"honest=0.5": {"supervision": 1.0, "honest": 0.5}}  # fmt: skip
     rows: list[list[Any]] = []
     for way, params in ways.items():
-        found = []
-        for seed in range(n_seeds):
+        found, findings = [], []
+        for seed in range(4 * n_seeds):
             train, test = corpus.split(1000, seed)
             model = estimator_of("gaussian", seed=seed, n_jobs=1, max_iter=5 if quick else None, **params)
-            r2, slope, covered, _ = certainty(
-                model.fit(corpus.counts[train], corpus.y[train]), corpus.counts[test], corpus.y[test]
-            )
+            if seed < n_seeds:
+                model.fit(corpus.counts[train], corpus.y[train])
+                found.append(certainty(model, corpus.counts[test], corpus.y[test])[:3])
             model.fit(corpus.counts[train], np.random.default_rng([seed, 1]).normal(size=len(train)))
-            found.append([r2, slope, covered, float(np.mean(np.abs(model.coef_) > 1.645 * model.coef_std_))])
-        rows.append([way, *(None if None in one else float(np.mean(one)) for one in zip(*found, strict=True))])
+            findings.append(np.abs(model.coef_) > 1.645 * model.coef_std_)
+        means = (None if None in one else float(np.mean(one)) for one in zip(*found, strict=True))
+        rows.append([way, *means, float(np.mean(findings))])
     note = (
-        f"Film reviews, K = {N_TOPICS}, 1,000 documents to learn from, means of four splits. Findings: topics whose "
-        "coefficient is more than 1.645 standard errors from zero, where y is noise; a test of 10 % has 0.1."
+        f"Film reviews, K = {N_TOPICS}, 1,000 documents to learn from, means of four splits. Findings, of sixteen: "
+        "topics whose coefficient is more than 1.645 standard errors from zero, where y is noise; a test of 10 % has 0.1."
     )
     claims = {
         "without folds, intervals hold less than 0.8 at supervision 100": rows[2][3] < 0.8,
