@@ -243,7 +243,7 @@ def without_folds(quick: bool) -> Outcome:
         rows.append([way, *means, float(np.mean(findings))])
     note = (
         f"Film reviews, K = {N_TOPICS}, 1,000 documents to learn from, means of four splits. Findings, of sixteen: "
-        "topics whose coefficient is more than 1.645 standard errors from zero, where y is noise; a test of 10 % has 0.1."
+        "topics whose coefficient is over 1.645 standard errors from zero, where y is noise; a test of 10 % has 0.1."
     )
     claims = {
         "without folds, intervals hold less than 0.8 at supervision 100": rows[2][3] < 0.8,
