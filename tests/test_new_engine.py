@@ -31,6 +31,9 @@ class Clusters(Engine):
         topics = task.model.emission.first(np.ascontiguousarray(task.counts.T @ members), task.backend)
         self.state = State.first(task.model, topics)
 
+    def step(self):
+        raise AssertionError("nothing refines the clusters")
+
     def has_ended(self):
         return True
 

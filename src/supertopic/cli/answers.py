@@ -82,15 +82,16 @@ class Answers:
 
 
 def answers_of(
-    model: TopicEstimator, documents: object, cells: pd.DataFrame, targets: Sequence[str], covariates: object = None
-) -> dict[str, Answers]:
+    model: TopicEstimator, documents: object, cells: pd.DataFrame, targets: Sequence[str], covariates: object = None,
+    metadata: dict[str, Any] | None = None,
+) -> dict[str, Answers]:  # fmt: skip
     """Return the answers for the labelled documents by target, with labels in the type of the model's labels."""
     import numpy as np
 
     check_targets(model, targets)
     outcomes = {outcome.name: outcome for outcome in outcomes_of(model)}
     level = 0.9 if has_intervals(model) else None
-    predicted = _silently(lambda: predict_frame(model, documents, level, covariates))
+    predicted = _silently(lambda: predict_frame(model, documents, level, covariates, metadata))
     found = {}
     if "place" in {outcome.kind for outcome in outcomes.values()}:
         place = np.column_stack([ColumnValues.of(cells[name], name).as_numbers("degrees") for name in targets])

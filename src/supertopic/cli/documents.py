@@ -21,11 +21,13 @@ def open_table(
     text: str | None,
     *,
     columns: Sequence[str] = (),
+    beside: Sequence[str] = (),
     encoding: str = "utf-8",
     refuse_text: bool = False,
 ) -> tuple[str, Iterator[pd.DataFrame]]:
     """Return the name of the text column, and batches of rows with this column and the other requested `columns`.
 
+    beside : columns that are read as well if the table has all of them
     refuse_text : whether the text column must not be one of `columns`, which are targets
     """
     from supertopic.documents.readers import find_column, read_batches
@@ -37,7 +39,8 @@ def open_table(
         name = _choose_text(first, text)
         if name in columns and refuse_text:
             raise ValueError(f"--target: {name!r} is the column of the documents, expected another column")
-        wanted = list(dict.fromkeys([name, *columns]))
+        more = beside if set(beside) <= set(first.columns) else ()
+        wanted = list(dict.fromkeys([name, *columns, *more]))
         for column in wanted:
             find_column(first, column)
     except ValueError:
@@ -49,19 +52,19 @@ def open_table(
 
 
 def read_documents(
-    source: str, text: str | None, columns: Sequence[str] = (), *, encoding: str = "utf-8"
+    source: str, text: str | None, columns: Sequence[str] = (), beside: Sequence[str] = (), *, encoding: str = "utf-8"
 ) -> tuple[list[str], pd.DataFrame, str]:
-    """Return all documents, the other `columns` of their rows, and the name of the text column."""
+    """Return all documents, the other columns of their rows as `open_table` does, and the name of the text column."""
     from supertopic.documents.readers import texts_of, warn_missing
 
-    name, batches = open_table(source, text, columns=columns, encoding=encoding, refuse_text=True)
+    name, batches = open_table(source, text, columns=columns, beside=beside, encoding=encoding, refuse_text=True)
     documents: list[str] = []
     cells, n_missing = [], 0
     for frame in batches:
         texts, missing = texts_of(frame, name)
         documents += texts
         n_missing += missing
-        cells.append(frame[list(columns)])
+        cells.append(frame[[*columns, *(column for column in beside if column in frame and column not in columns)]])
     if not any(map(str.strip, documents)):
         raise ValueError(f"The {len(documents):,} documents in column {name!r} are all empty.")
     warn_missing(n_missing, len(documents), name)

@@ -17,7 +17,7 @@ from rich.table import Table
 from supertopic.cli import options as opt
 from supertopic.cli.answers import Answers, answers_of
 from supertopic.cli.documents import load_model, read_documents
-from supertopic.cli.learning import covariates_for, covariates_from, split_names
+from supertopic.cli.learning import covariates_for, covariates_from, metadata_from, split_names
 from supertopic.cli.outcomes import outcomes_of, takes_texts
 from supertopic.cli.show import note, say, say_json, show
 
@@ -52,11 +52,12 @@ def evaluate(
     targets, beside = split_names(target), covariates_for(fitted, covariates)
     if targets and not outcomes_of(fitted):
         raise typer.BadParameter(f"a model of kind {type(fitted).__name__} has no response.", param_hint="--target")
-    documents, cells, _ = read_documents(data, text, [*targets, *(beside if targets else ())], encoding=encoding)
+    columns, more = [*targets, *(beside if targets else ())], fitted.fitted_.prior_columns
+    documents, cells, _ = read_documents(data, text, columns, more, encoding=encoding)
     trial = Trial(fitted, documents, method)
     if targets:
         given = covariates_from(cells, beside)
-        trial.answers = answers_of(fitted, trial.readable, cells, targets, given)
+        trial.answers = answers_of(fitted, trial.readable, cells, targets, given, metadata_from(cells, fitted))
     elif outcomes_of(fitted):
         note("The predictions are not measured: say with --target which column holds the truth.")
     if as_json:

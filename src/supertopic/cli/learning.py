@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -116,15 +116,21 @@ class Question:
         found = _learned(cells, self.targets, self.response, self.model) if self.targets else Learned()
         beside: dict[str, Any] = {}
         for what, names in self.beside.items():
-            columns = {name: _as_read(cells[name], name) for name in names}
+            columns = _columns(cells, names)
             beside[what] = columns if what == "metadata" else columns[names[0]]
         return replace(found, covariates=covariates_from(cells, self.covariates), beside=beside)
 
 
-def _as_read(column: pd.Series, name: str) -> Any:
-    """A column of one type, dates as they are."""
-    found = ColumnValues.of(column, name)
-    return column if found.dates else found.values
+def _columns(cells: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
+    """Columns of one type each, dates as they are."""
+    found = {name: ColumnValues.of(cells[name], name) for name in names}
+    return {name: cells[name] if one.dates else one.values for name, one in found.items()}
+
+
+def metadata_from(cells: pd.DataFrame, model: TopicEstimator) -> dict[str, Any] | None:
+    """Return the metadata that the model's prior on topic shares reads, where the table has it."""
+    names = model.fitted_.prior_columns
+    return _columns(cells, names) if names and set(names) <= set(cells.columns) else None
 
 
 def _learned(cells: pd.DataFrame, targets: Sequence[str], asked: str | None, model: str) -> Learned:

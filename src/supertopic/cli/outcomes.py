@@ -60,8 +60,9 @@ def has_intervals(model: TopicEstimator) -> bool:
 
 
 def predict_frame(
-    model: TopicEstimator, documents: Any, interval: float | None = None, covariates: pd.DataFrame | None = None
-) -> pd.DataFrame:
+    model: TopicEstimator, documents: Any, interval: float | None = None, covariates: pd.DataFrame | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Return the predictions, a row per document: prediction, with lower and upper (numbers) or p_<class> (classes).
 
     With several outcomes, the target's name follows: prediction_stars, p_stars_5. A place is latitude and longitude.
@@ -69,14 +70,15 @@ def predict_frame(
     import pandas as pd
 
     outcomes = outcomes_of(model)
-    given = {} if covariates is None else {"covariates": covariates}
+    named = {"covariates": covariates, "metadata": metadata}
+    given = {name: value for name, value in named.items() if value is not None}
     if not outcomes:
         return pd.DataFrame(index=range(len(documents)))
     if outcomes[0].kind == "place":
         place = pd.DataFrame(model.predict(documents), columns=["latitude", "longitude"])
         return place.assign(region=model.predict_region(documents).argmax(axis=1))
     if hasattr(model, "labels_"):  # facets
-        parts = [_classes(o, model.predict_proba(documents, o.name or None)) for o in outcomes]
+        parts = [_classes(o, model.predict_proba(documents, o.name or None, **given)) for o in outcomes]
         return pd.concat(parts, axis=1)
     if outcomes[0].name:
         return _several(model, documents, outcomes, interval, given)

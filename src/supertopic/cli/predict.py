@@ -11,7 +11,7 @@ import typer
 
 from supertopic.cli import options as opt
 from supertopic.cli.documents import check_writable, load_model, open_table
-from supertopic.cli.learning import covariates_for, covariates_from, split_names
+from supertopic.cli.learning import covariates_for, covariates_from, metadata_from, split_names
 from supertopic.cli.outcomes import has_intervals, outcomes_of, predict_frame, takes_texts
 from supertopic.cli.response import topics_are_classes
 from supertopic.cli.show import note, say_json
@@ -58,7 +58,8 @@ def predict(
     class; topic (the most probable one); tokens (words the model knows, 0 for a document without any, which gets
     the topics' mean shares); topic_0, topic_1, … (shares, which sum to one). Where classes are the topics, p_… says
     it all. With several targets, their names follow: prediction_stars, p_stars_5. geo-sage gives latitude, longitude
-    and region. --json prints rows as JSON lines, or with --out what was written.
+    and region. Columns of --prevalence are read where DATA has all of them. --json prints rows as JSON lines, or with
+    --out what was written.
     """
     writer_for(out, as_json)
     check_writable(out, inputs=[model, data], force=force, stdout=True)
@@ -72,7 +73,8 @@ def predict(
     kept, beside = split_names(keep), covariates_for(fitted, covariates)
     asked = Asked(kept, beside, interval, sentences)
     _check_kept(asked, fitted)
-    name, batches = open_table(data, text, columns=[*kept, *beside], encoding=encoding)
+    more = fitted.fitted_.prior_columns
+    name, batches = open_table(data, text, columns=[*kept, *beside], beside=more, encoding=encoding)
     tally = Tally()
     write_frames(out, rows_of(fitted, batches, name, asked, tally), as_json)
     if as_json and out != "-":
@@ -136,8 +138,10 @@ def _documents(model: TopicEstimator, texts: list[str], corpus: Any, frame: pd.D
 
     columns = _topic_columns(model)
     documents = texts if takes_texts(model) else corpus
-    shares = model.transform(documents) if columns else np.zeros((len(corpus), 0))
-    predicted = predict_frame(model, documents, asked.interval, covariates_from(frame, asked.covariates))
+    metadata = metadata_from(frame, model)
+    given = {} if metadata is None else {"metadata": metadata}
+    shares = model.transform(documents, **given) if columns else np.zeros((len(corpus), 0))
+    predicted = predict_frame(model, documents, asked.interval, covariates_from(frame, asked.covariates), metadata)
     # float32 has enough digits and prints in nine characters
     predicted = predicted.astype(dict.fromkeys(predicted.select_dtypes("float"), np.float32))
     result = pd.concat([frame[asked.kept], predicted], axis=1)

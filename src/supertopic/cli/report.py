@@ -50,8 +50,10 @@ def report(
     more, extra = split_names(metadata), covariates_for(fitted, covariates)
     targets = split_names(target)
     columns = [*targets, *more, *extra]
-    name, batches = open_table(data, text, columns=columns, encoding=encoding)
+    prior = fitted.fitted_.prior_columns
+    name, batches = open_table(data, text, columns=columns, beside=prior, encoding=encoding)
     texts, frame = _read_all(batches, name)
+    more = list(dict.fromkeys([*more, *(column for column in prior if column in frame)]))
     with _file_of(out) as path:
         fitted.report(
             path,

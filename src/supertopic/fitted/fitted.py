@@ -238,6 +238,11 @@ class Fitted:
         engine = self.spec.engine
         return prediction.PointModel(self.prior_shares, None, engine.collapsed, engine.at_mode, log_counts)
 
+    @property
+    def prior_columns(self) -> list[str]:
+        """The columns of metadata that the prior on topic shares reads."""
+        return list(self.spec.model.doc_topic_prior.columns)
+
     def point_of(self, known: Known | None) -> prediction.PointModel:
         """The same of documents of which something is known."""
         prior = self.spec.model.doc_topic_prior

@@ -31,13 +31,12 @@ class Engine(ABC):
     def start(self) -> None:
         """Before the first iteration of a new fit."""
 
+    @abstractmethod
     def step(self) -> float | None:
-        """Iterate, and count that in `done`; the objective, if this iteration knows it. By default, nothing is left."""
-        self.done = self.task.settings.max_iter
-        return None
+        """Iterate, and count that in `done`; the objective, if this iteration knows it."""
 
     def has_ended(self) -> bool:
-        """Whether there is nothing left to do; a killed fit asks, too."""
+        """Whether there is nothing left to do. A resumed fit is asked before its first step."""
         return self.done >= self.task.settings.max_iter
 
     @abstractmethod
@@ -49,11 +48,13 @@ class Engine(ABC):
         return {}
 
     def numbers(self) -> dict[str, Any]:
-        """Beside `done` and the trace."""
+        """Plain values that a checkpoint keeps beside `done` and the trace."""
         return {}
 
     def restore(self, numbers: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Go on from what `numbers` and `arrays` gave; by default, start again."""
+        self.done = 0
+        self.trace.clear()
         self.start()
 
     @classmethod

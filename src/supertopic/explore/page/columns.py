@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from supertopic.documents.known import Known
+
 MOST_COLUMNS = 30
 _MOST_CATEGORIES = 40  # of a column; rarer ones are put together
 _FEW = 12  # distinct whole numbers up to which they are categories
 _LONGEST_NAME = 200
 
 
-def read_metadata(metadata: object, n_documents: int) -> list[dict[str, Any]]:
-    """Columns of a frame, a Series, a mapping or an array; refuses another number of rows."""
+def read_metadata(metadata: object, n_documents: int) -> pd.DataFrame | None:
+    """A frame of a frame, a Series, a mapping or an array; refuses another number of rows."""
     if metadata is None:
-        return []
+        return None
     try:
         if hasattr(metadata, "to_pandas") and not isinstance(metadata, (pd.DataFrame, pd.Series)):
             metadata = metadata.to_pandas()
@@ -31,7 +33,20 @@ def read_metadata(metadata: object, n_documents: int) -> list[dict[str, Any]]:
         raise ValueError(f"metadata: got {len(frame)} rows, expected one for each of the {n_documents} documents")
     if frame.shape[1] > MOST_COLUMNS:
         raise ValueError(f"metadata: got {frame.shape[1]} columns, expected {MOST_COLUMNS} at most")
+    return frame
+
+
+def describe_columns(frame: pd.DataFrame | None) -> list[dict[str, Any]]:
+    """Each column of metadata as the page shows it."""
+    if frame is None:
+        return []
     return [describe_column(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)]
+
+
+def known_of_documents(frame: pd.DataFrame | None, columns: list[str], n_documents: int, embeddings: object) -> Known:
+    """What a prediction reads: embeddings, and the columns of the prior on topic shares where all of them are there."""
+    given = frame is not None and columns and set(columns) <= set(frame.columns)
+    return Known.of(n_documents, metadata=frame[columns] if given else None, embeddings=embeddings)
 
 
 def describe_column(name: str, column: pd.Series) -> dict[str, Any]:

@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 
 from supertopic.documents.corpus import Corpus, EmptyDocumentWarning
+from supertopic.documents.known import Known
 from supertopic.estimators.shared.results.effects import effect_text
 from supertopic.estimators.shared.results.topic_info import shares_of_all, topic_labels, words_in_order
+from supertopic.explore.page.columns import known_of_documents, read_metadata
 from supertopic.explore.page.outcomes import Outcome, Outcomes, outcomes_of
 from supertopic.fitted.certainty.figures import PROMISED, Figures
 from supertopic.fitted.effects import kinds_of, topic_effects
@@ -76,8 +78,9 @@ class _Seen:
 
 
 def describe(
-    estimator: TopicEstimator, X: object = None, y: object = None, covariates: object = None, embeddings: object = None
-) -> Description:
+    estimator: TopicEstimator, X: object = None, y: object = None, covariates: object = None, metadata: object = None,
+    embeddings: object = None,
+) -> Description:  # fmt: skip
     """See `TopicEstimator.describe`."""
     if (X is None) != (y is None):
         raise ValueError("describe: expected documents X with their y, or neither")
@@ -85,22 +88,22 @@ def describe(
     if X is None:
         return _sentences(estimator, _of_the_fit(fitted, fitted.training))
     corpus = fitted.corpus(X)
+    known = known_of_documents(read_metadata(metadata, len(corpus)), fitted.prior_columns, len(corpus), embeddings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)
-        outcomes = outcomes_of(estimator, corpus, y, covariates, embeddings)
-        shares = np.asarray(estimator.transform(corpus) if outcomes.shares is None else outcomes.shares)
+        outcomes = outcomes_of(estimator, corpus, y, covariates, known)
+        shares = outcomes.shares_of(estimator, corpus, known)
     if not outcomes:
         raise ValueError(f"y: got a value, but {fitted.spec.name} predicts nothing; expected None")
-    return describe_documents(estimator, corpus, outcomes, shares, covariates, embeddings)
+    return describe_documents(estimator, corpus, outcomes, shares, covariates, known)
 
 
 def describe_documents(
-    estimator: TopicEstimator, corpus: Corpus, outcomes: Outcomes, shares: np.ndarray, covariates: object = None,
-    embeddings: object = None,
-) -> Description:  # fmt: skip
+    estimator: TopicEstimator, corpus: Corpus, outcomes: Outcomes, shares: np.ndarray, covariates: object, known: Known
+) -> Description:
     """By what a model predicts of documents; of those of the fit, by what was found out of fold."""
     fitted: Fitted = estimator.fitted_
-    training = _training(fitted, corpus, outcomes, covariates, embeddings)
+    training = _training(fitted, corpus, outcomes, covariates, known)
     same = are_those_of_the_fit(estimator, corpus, shares)
     if same and fitted.certainty.figures is not None:
         return _sentences(estimator, _of_the_fit(fitted, training))
@@ -135,11 +138,9 @@ def are_those_of_the_fit(estimator: TopicEstimator, corpus: Corpus, shares: np.n
 # --- figures --------------------------------------------------------------------------------------------------------
 
 
-def _training(fitted: Fitted, corpus: Corpus, outcomes: Outcomes, covariates: object, embeddings: object) -> Training:
-    """The documents with their labels; without what the prior on shares reads."""
-    from supertopic.documents.known import Known
-
-    found, known = Training.unlabelled(corpus), Known.of(len(corpus), embeddings=embeddings)
+def _training(fitted: Fitted, corpus: Corpus, outcomes: Outcomes, covariates: object, known: Known) -> Training:
+    """The documents with their labels."""
+    found = Training.unlabelled(corpus)
     extra = fitted.spec.schema.encode(covariates, known) if fitted.spec.schema.targets else found.covariates
     y = np.column_stack([one.y for one in outcomes.found]) if outcomes.found else found.y
     return Training(corpus, y, found.weight, extra, known)

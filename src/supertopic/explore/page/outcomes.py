@@ -74,14 +74,26 @@ class Outcomes:
     def __bool__(self) -> bool:
         return bool(self.found)
 
+    def shares_of(self, estimator: TopicEstimator, corpus: Corpus, known: Known) -> np.ndarray:
+        """(D, K) shares, those behind the linear predictors where there are some."""
+        if self.shares is not None:
+            return np.asarray(self.shares)
+        return np.asarray(estimator.transform(corpus, **_metadata(known)))
 
-def outcomes_of(
-    estimator: TopicEstimator, corpus: Corpus, y: object, covariates: object, embeddings: object = None
-) -> Outcomes:
-    """The outcomes of a fitted estimator for these documents; none for topics alone."""
+
+def _metadata(known: Known) -> dict[str, Any]:
+    """As `transform` and `predict_proba` take it; estimators without a prior that reads it do not know the name."""
+    return {"metadata": known.frame()} if known.metadata else {}
+
+
+def outcomes_of(estimator: TopicEstimator, corpus: Corpus, y: object, covariates: object, known: Known) -> Outcomes:
+    """The outcomes of a fitted estimator for these documents; none for topics alone.
+
+    known : their embeddings, and the metadata that the prior on topic shares reads
+    """
     if estimator.fitted_.spec.schema.targets:
-        return _of_responses(estimator, corpus, y, {"covariates": covariates, "embeddings": embeddings})
-    if covariates is not None or embeddings is not None:
+        return _of_responses(estimator, corpus, y, covariates, known)
+    if covariates is not None or known.embeddings is not None:
         name = "embeddings" if covariates is None else "covariates"
         raise ValueError(f"{name}: got a value, but {type(estimator).__name__} has none; expected None")
     if is_classifier(estimator) and isinstance(getattr(estimator, "classes_", None), np.ndarray):
@@ -119,15 +131,15 @@ def _of_posterior(estimator: TopicEstimator, corpus: Corpus, y: object) -> Outco
     return Outcomes([Outcome(name, "class", classes, [], codes, chances, chances.argmax(axis=1))])
 
 
-def _of_responses(estimator: TopicEstimator, corpus: Corpus, y: object, given: dict[str, Any]) -> Outcomes:
+def _of_responses(estimator: TopicEstimator, corpus: Corpus, y: object, covariates: object, known: Known) -> Outcomes:
     n_documents, fitted = len(corpus), estimator.fitted_
     schema = fitted.spec.schema
-    known = Known.of(n_documents, embeddings=given["embeddings"])
-    found = predict(fitted, corpus, schema.encode(given["covariates"], known))
+    found = predict(fitted, corpus, schema.encode(covariates, known), known)
     parts = [describe_response(fitted, place, target, part) for place, (target, part) in enumerate(fitted.spec.parts)]
     score, shares = found.scores.score, np.asarray(found.scores.mean_topics, dtype=np.float64)
     if schema.one_against_rest and schema.classes is not None:
         codes = _codes(y, n_documents, schema.classes)
+        given = {"covariates": covariates, "embeddings": known.embeddings, **_metadata(known)}
         chances = np.asarray(estimator.predict_proba(corpus, **given))
         classes = [str(label) for label in schema.classes]
         return Outcomes(

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from supertopic.documents.corpus import Corpus, EmptyDocumentWarning, as_texts, holds_text
 from supertopic.documents.labels import as_table
 from supertopic.estimators.shared.results.topic_info import marks_of_topics, words_of_all
-from supertopic.explore.page.columns import describe_column, read_metadata
+from supertopic.explore.page.columns import describe_column, describe_columns, known_of_documents, read_metadata
 from supertopic.explore.page.description import are_those_of_the_fit, describe_documents
 from supertopic.explore.page.documents import pack_counts, pack_texts
 from supertopic.explore.page.effects import effects_of, users_scores, word_lists
@@ -54,24 +54,28 @@ def collect(
     prevalence = _prevalence(effects)
     given_texts = _texts(X, texts)
     corpus = estimator.fitted_.corpus(X)
-    columns = read_metadata(metadata, len(corpus))
+    frame = read_metadata(metadata, len(corpus))
+    columns, known = (
+        describe_columns(frame),
+        known_of_documents(frame, estimator.fitted_.prior_columns, len(corpus), embeddings),
+    )
     labels = _document_names(names, corpus)
     payload = Payload(
         {"prevalence": prevalence, "compared": None if compare is None else _compared(estimator, compare)}
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EmptyDocumentWarning)  # the page counts them
-        outcomes = outcomes_of(estimator, corpus, y, covariates, embeddings)
+        outcomes = outcomes_of(estimator, corpus, y, covariates, known)
         if y is not None and outcomes.scores is None:  # one column at most is predicted; others are there to look at
             columns += _as_metadata(y, len(corpus))[len(outcomes.found) :]
-        shares = np.asarray(estimator.transform(corpus) if outcomes.shares is None else outcomes.shares)
+        shares = outcomes.shares_of(estimator, corpus, known)
     _add_model(payload, estimator, title, outcomes.found, len(corpus))
     _add_topics(payload, estimator, shares)
     payload.facts["inference"], more = describe_inference(estimator)
     payload.arrays |= more
     _add_effects(payload, estimator, corpus, outcomes.scores)
     _add_outcomes(payload, outcomes.found)
-    found = describe_documents(estimator, corpus, outcomes, shares, covariates, embeddings)
+    found = describe_documents(estimator, corpus, outcomes, shares, covariates, known)
     payload.facts["found"] = {"sentences": found.sentences, "hardly": found.hardly}
     _add_documents(payload, corpus, shares, given_texts, labels, columns, outcomes.found)
     _add_checks(payload, estimator, corpus, shares)

@@ -319,8 +319,9 @@ class TopicResults(BaseEstimator):
         return to_arviz(self.fitted_)
 
     def describe(
-        self, X: object = None, y: object = None, *, covariates: object = None, embeddings: object = None
-    ) -> Any:
+        self, X: object = None, y: object = None, *, covariates: object = None, metadata: object = None,
+        embeddings: object = None,
+    ) -> Any:  # fmt: skip
         """What this model found, in a few sentences: how good it is, which topics go with what, where to be careful.
 
         Figures are of documents that the model has not seen: out of fold (`cross_fit`), or of X and y where these are
@@ -332,7 +333,7 @@ class TopicResults(BaseEstimator):
         """
         check_is_fitted(self, "fitted_")
         found = import_module("supertopic.explore.page.description")
-        return found.describe(self, X, y, covariates, embeddings)
+        return found.describe(self, X, y, covariates, metadata, embeddings)
 
     def name_words(self, names: object) -> Self:
         """Give names to the columns of counts that came without, for `topics`, `top_words` and `explain`.
