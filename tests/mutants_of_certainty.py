@@ -385,7 +385,7 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
-        "fitted/prevalence.py",
+        "fitted/metadata_effects.py",
         (
             "shares[:, order], groups)",
             "shares, groups)",

@@ -9,7 +9,7 @@ import pytest
 
 from supertopic import LDA, SLDARegressor, load, select_topics
 from supertopic.documents.columns import read_columns
-from supertopic.fitted import prevalence, refits
+from supertopic.fitted import metadata_effects, refits
 from tests import naive_prevalence as naive
 from tests.fits import FITS, METADATA, data
 from tests.plot_tools import assert_readable
@@ -149,9 +149,9 @@ def test_an_honest_version_and_composition_agree(world, model):
 
 def test_the_topics_of_another_fit_are_put_in_order(world, model):
     rows, order = np.arange(400), np.array([2, 0, 1])
-    question = prevalence.Question(rows, np.column_stack([np.ones(400), rows]), None, 0, 0)
+    question = metadata_effects.Question(rows, np.column_stack([np.ones(400), rows]), None, 0, 0)
     corpus = model.fitted_.training.corpus
-    own, other = (prevalence.evidence(model.fitted_, corpus, question, one).coef for one in (np.arange(3), order))
+    own, other = (metadata_effects.evidence(model.fitted_, corpus, question, one).coef for one in (np.arange(3), order))
     np.testing.assert_allclose(other, own[:, order])
 
 
@@ -159,10 +159,10 @@ def test_halves_regress_documents_that_their_topics_have_not_seen(world, model, 
     _, frame, _ = world
     taken, fits = [], []
     own = refits.fit
-    regression = prevalence.evidence
+    regression = metadata_effects.evidence
     monkeypatch.setattr(refits, "fit", lambda spec, rows, seed: fits.append(rows) or own(spec, rows, seed))
     monkeypatch.setattr(
-        prevalence, "evidence", lambda fitted, corpus, question, order: taken.append(question.rows)
+        metadata_effects, "evidence", lambda fitted, corpus, question, order: taken.append(question.rows)
         or regression(fitted, corpus, question, order),
     )  # fmt: skip
     model.estimate_effect("~ party", frame, honest=True, cluster="author")

@@ -43,8 +43,8 @@ class Shape:
 
     Letters of `shape` are sizes that follow from the model: V words, K topics of a document, T topics in all, W columns
     of the emission's parameters, C columns of the response, N coefficients of a column, U those of users, Q numbers of
-    the dispersion, P covariates, M responses, B means of
-    them, where each class has one. Other letters stand for any size, the same one in all arrays of a file.
+    the dispersion, P covariates, M responses, B means: one
+    for each number, one for each class. Other letters stand for any size, the same one in all arrays of a file.
     """
 
     shape: str

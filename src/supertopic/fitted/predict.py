@@ -111,7 +111,7 @@ def score_of(fitted: Fitted, training: Training) -> float:
     """R² of numbers, accuracy of classes, of documents with labels; the mean over several responses."""
     means, found = predict(fitted, training.corpus, training.covariates, training.known).means, []
     for (target, part), mean in zip(fitted.spec.parts, means, strict=True):
-        y = training.y if training.y.ndim == 1 else training.y[:, part.label]
+        y = part.labels(training.y)
         found.append(predictive_r2(y, mean) if target.classes is None else np.mean(part.response.decide(mean) == y))
     return float(np.mean(found))
 

@@ -25,7 +25,8 @@ from supertopic.progress import track
 def with_refits(fitted: Fitted, n: int, seed: int) -> Fitted:
     """With n fits, all that follows the topics included, which say how often topics and coefficients come back.
 
-    Documents are drawn with replacement, or groups of them are. What is said of few groups or labels has been said.
+    Documents are drawn with replacement, or groups of them are. Warnings of few groups or labels are
+    silenced: the first fit gave them.
     """
     training = fitted.training
     if training is None:

@@ -13,8 +13,10 @@ from supertopic.checks import check_choice, check_whole
 from supertopic.documents.columns import Column, Columns, listed, read_columns
 from supertopic.documents.corpus import Corpus, lengths_of
 from supertopic.documents.formulas import Design
+from supertopic.fitted.certainty.folds import FEW_GROUPS
+from supertopic.fitted.coefficients import check_probability
 from supertopic.fitted.fitted import Fitted
-from supertopic.fitted.prevalence import Question, answer
+from supertopic.fitted.metadata_effects import Question, answer
 from supertopic.fitted.training import Training
 from supertopic.html_tables import TopicFrame
 from supertopic.inference.after.multiplicity import adjusted
@@ -28,7 +30,6 @@ from supertopic.inference.after.share_regression import (
 from supertopic.plots_of import draw
 
 METHODS = ("moments", "composition")
-FEW_GROUPS = 20
 _DRAWS, _POINTS = 25, 40
 _PERCENT = 100.0
 
@@ -66,8 +67,9 @@ class TopicEffects:
         probability : of the intervals
         adjust : p-values for their number: "holm", "bh" (Benjamini and Hochberg), or None
         """
-        check_probability(probability)
-        found, (lower, upper) = self.found(), self.found().ends(probability)
+        check_probability("probability", probability)
+        found = self.found()
+        lower, upper = found.ends(probability)
         n_terms, n_topics = found.estimate.shape
         columns: dict[str, Any] = {
             "topic": np.repeat(np.array(self.topics, dtype=object), n_terms),
@@ -174,7 +176,7 @@ class TopicEffects:
 
     def plot(self, ax: Any = None, *, term: str | None = None, probability: float = 0.9) -> Any:
         """A row per topic, with an interval for each term; ax : matplotlib Axes, or a path to write a figure to."""
-        check_probability(probability)
+        check_probability("probability", probability)
         return draw("topic_effects", self, ax=ax, term=term, probability=probability)
 
 
@@ -201,7 +203,7 @@ class TopicCurves:
 
     def summary(self, probability: float = 0.9) -> pd.DataFrame:
         """A row per topic, group and value: share, std_error, lower and upper in percent."""
-        check_probability(probability)
+        check_probability("probability", probability)
         lower, upper = self.found.ends(probability)
         n, m = self.found.estimate.shape
         values: Any = self.at if self.levels is None else np.array(self.levels, dtype=object)[self.at.astype(int)]
@@ -221,7 +223,7 @@ class TopicCurves:
 
     def plot(self, ax: Any = None, *, probability: float = 0.9) -> Any:
         """A panel per topic; ax : a path to write a figure to."""
-        check_probability(probability)
+        check_probability("probability", probability)
         return draw("topic_curves", self, ax=ax, probability=probability)
 
     def to_latex(self, path: object = None, *, probability: float = 0.9, **more: Any) -> Any:
@@ -298,12 +300,6 @@ def _documents(fitted: Fitted, X: object, refitted_by: str) -> tuple[Fitted, Cor
     if refitted_by and fitted.training is None:
         raise ValueError(f"{refitted_by}: needs a model that still holds the documents of its fit, and no X")
     return fitted, corpus
-
-
-def check_probability(probability: object) -> None:
-    """Between 0 and 1."""
-    if not isinstance(probability, (int, float)) or not 0 < probability < 1:
-        raise ValueError(f"probability: got {probability!r}, expected a number between 0 and 1")
 
 
 def _clusters(cluster: object, table: Mapping[str, Column], n_documents: int) -> Column | None:

@@ -165,7 +165,7 @@ class SharePrior(ABC):
 
     @classmethod
     def restore(cls, saved: dict[str, Any]) -> Self:
-        """What `about` gave; refuses what no prior is."""
+        """What `about` gave; raises a ValueError for values that no prior has."""
         return cls(**saved)
 
     def check(self, alpha: np.ndarray) -> None:

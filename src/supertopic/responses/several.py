@@ -21,9 +21,13 @@ class Part:
     numbers: slice  # of the dispersion
     sums: slice  # of the summary that the dispersion comes from
 
+    def labels(self, y: np.ndarray) -> np.ndarray:
+        """(n,) its labels, of y (n,) or (n, M)."""
+        return y if y.ndim == 1 else y[:, self.label]
+
     def own(self, y: np.ndarray, score: np.ndarray, moment: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Its labels, and its columns of the other two."""
-        return y[:, self.label], score[:, self.columns], moment[:, self.columns]
+        return self.labels(y), score[:, self.columns], moment[:, self.columns]
 
 
 class Several(Response):

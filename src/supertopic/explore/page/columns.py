@@ -45,8 +45,8 @@ def describe_columns(frame: pd.DataFrame | None) -> list[dict[str, Any]]:
 
 def known_of_documents(frame: pd.DataFrame | None, columns: list[str], n_documents: int, embeddings: object) -> Known:
     """What a prediction reads: embeddings, and the columns of the prior on topic shares where all of them are there."""
-    given = frame is not None and columns and set(columns) <= set(frame.columns)
-    return Known.of(n_documents, metadata=frame[columns] if given else None, embeddings=embeddings)
+    own = None if frame is None or not columns or not set(columns) <= set(frame.columns) else frame[columns]
+    return Known.of(n_documents, metadata=own, embeddings=embeddings)
 
 
 def describe_column(name: str, column: pd.Series) -> dict[str, Any]:

@@ -109,8 +109,8 @@ def describe_documents(
         return _sentences(estimator, _of_the_fit(fitted, training))
     found = []
     for place, one in enumerate(outcomes.found):
-        known = ~np.isnan(one.y)
-        figures = _figures(one, known) if known.sum() > 1 else None
+        labelled = ~np.isnan(one.y)
+        figures = _figures(one, labelled) if labelled.sum() > 1 else None
         words = _words_of_new(fitted, training, place, same)
         found.append(_Seen(_name(one.name), one.classes, figures, same, words))
     return _sentences(estimator, found)

@@ -45,7 +45,7 @@ class Fold:
 
 
 def classes_of(fitted: Fitted, training: Training) -> np.ndarray | None:
-    """(D,) the class of each document, of which folds have alike many; None where y is no single column of classes."""
+    """(D,) the class of each document, to spread evenly over folds; None where y is no column of classes."""
     targets = fitted.spec.schema.targets
     return training.y.reshape(-1) if len(targets) == 1 and targets[0].classes is not None else None
 
@@ -54,7 +54,7 @@ def folds_of(training: Training, n_folds: int, seed: int, classes: np.ndarray | 
     """The labelled documents in folds; those without a label are in every fit, or (`times=`) in those after them.
 
     Documents that belong together are in one fold. Few labels, or groups, have fewer folds, so that each has `LEAST`
-    labels; None where not even two have. With classes (D,), folds have alike many of each.
+    labels; None where not even two have. Classes (D,) are spread evenly over the folds.
     """
     labelled, belonging = np.flatnonzero(training.labelled), training.belonging
     n_folds = min(n_folds, len(labelled) // LEAST)

@@ -39,7 +39,7 @@ class Unseen:
 
     def labels(self, part: Part) -> np.ndarray:
         """(n,) of one response."""
-        found: np.ndarray = self.y if self.y.ndim == 1 else self.y[:, part.label]
+        found: np.ndarray = part.labels(self.y)
         return found
 
 

@@ -26,7 +26,7 @@ def robust_covariance(
 
     documents : those behind the coefficients, with shares that are known
     groups : (D,) codes, or None
-    always : whether errors are those of no law in any case
+    always : use robust errors even where the law fits
     """
     response, prior, state = fitted.spec.response, fitted.spec.model.coef_prior, fitted.state
     coef = state.coef.astype(np.float64)
@@ -55,7 +55,7 @@ def robust_covariance(
 
 def _known(documents: Labelled, part: Part) -> np.ndarray:
     """The rows with a label of this response."""
-    labels = documents.y if documents.y.ndim == 1 else documents.y[:, part.label]
+    labels = part.labels(documents.y)
     return np.flatnonzero(~np.isnan(labels) & (documents.weight > 0))
 
 

@@ -28,7 +28,7 @@ def with_heat(fitted: Fitted, y: np.ndarray, score: np.ndarray) -> Fitted:
     for _, part in fitted.spec.parts:
         found = Temperature()
         if part.response.name == "softmax":
-            labels = y if y.ndim == 1 else y[:, part.label]
+            labels = part.labels(y)
             known = ~np.isnan(labels)
             codes = labels[known].astype(np.intp)
             zero[part.columns] = _log_shares(codes, part.response.n_classes)

@@ -1,4 +1,4 @@
-"""How much further coefficients move than a regression says that takes its topics as known: the topics have errors too.
+"""Topics have errors, too: by how much a regression that takes them as known understates the errors of coefficients.
 
 The fits of the folds are a jackknife that leaves out groups of documents. With c_g a topic's coefficient in the fit
 without group g of G, and c its mean,

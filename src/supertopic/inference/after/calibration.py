@@ -67,7 +67,7 @@ def calibrate(
     for part in parts_of(response):
         if getattr(part.response, "link", "log") == "canonical":  # its linear predictor has to stay above zero
             continue
-        labels = y if y.ndim == 1 else y[:, part.label]
+        labels = part.labels(y)
         known = ~np.isnan(labels) & (weight > 0)
         own = dispersion[part.numbers]
         problem = KnownScores(part.response, labels[known], weight[known], own)
@@ -92,7 +92,7 @@ def told_apart(
     """
     values = np.zeros(len(y))
     for part in parts_of(response):
-        labels, own = y if y.ndim == 1 else y[:, part.label], dispersion[part.numbers]
+        labels, own = part.labels(y), dispersion[part.numbers]
         known, there = ~np.isnan(labels) & (weight > 0), score[:, part.columns]
         given = (part.response, labels[known], weight[known])
         if part.response.kind == "class":

@@ -103,7 +103,7 @@ def choose_topics(
     coef, information = np.zeros((response.n_columns, n_coef)), np.zeros((response.n_columns, n_coef, n_coef))
     for part in parts_of(response):
         c, own = part.columns.start, dispersion[part.numbers]
-        labels = y if y.ndim == 1 else y[:, part.label]
+        labels = part.labels(y)
         given = (part.response, seen * used[c], labels, weight)
         coef[c], information[c], _ = mode_within_budget(*given, own, scale, n_topics, budget)
         penalty = np.where(coef[c] == 0, np.inf, 1.0 / scale)

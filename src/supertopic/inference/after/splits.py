@@ -47,7 +47,7 @@ class Belonging:
     ) -> np.ndarray:
         """(n,) the part of each of the documents `rows`, from the parts of documents that stand for themselves.
 
-        classes : (n,), of which parts have alike many
+        classes : (n,), to be spread evenly over the parts
         """
         own = self.together[rows]
         if self.in_groups:
@@ -60,7 +60,7 @@ class Belonging:
     ) -> list[Split]:
         """The documents `rows` in parts, each left out in turn; others are in every rest, or in those after them.
 
-        classes : (D,), of which parts have alike many
+        classes : (D,), to be spread evenly over the parts
         """
         if self.moment is not None:
             return splits_in_time(self.moment, np.isin(np.arange(len(self.together)), rows), n_parts)
