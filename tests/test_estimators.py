@@ -358,5 +358,8 @@ def test_names_of_other_libraries_are_told_in_ours():
     for kind, given, ours in ((LDA, {"K": 3}, "n_topics"), (SLDAClassifier, {"seed": 1}, "random_state")):
         with pytest.raises(TypeError, match=f"{kind.__name__}: got {next(iter(given))}=, expected {ours}="):
             kind(**given)
+    for kind, name, ours in ((LDA, "burn_in", "Gibbs"), (SSTMClassifier, "thin", "Gibbs"), (LDA, "batch_size", "SVI")):
+        with pytest.raises(TypeError, match=rf"{kind.__name__}: got {name}=, expected inference={ours}\({name}="):
+            kind(**{name: 2})
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         LDA(nonsense=1)

@@ -8,6 +8,7 @@ from supertopic.responses.base import registry
 from supertopic.responses.counts import poisson_quantile
 from supertopic.responses.positive import CanonicalGamma
 from supertopic.responses.several import Several
+from tests.cases import marked
 from tests.naive_responses import EXAMPLES, VARIANCE, build, moments, simulated
 
 
@@ -201,12 +202,13 @@ def test_several_are_each_alone_side_by_side():
 LINKS = [(name, link) for name, kind in registry().items() if kind.ranges for link in getattr(kind, "links", (None,))]
 
 
+@pytest.mark.parametrize("n_draws", [25, marked(400)])
 @pytest.mark.parametrize(("name", "link"), [("poisson", None), *LINKS])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # predictions that overflow are cut
-def test_whatever_a_dispersion_may_be_there_are_intervals(name, link):
+def test_whatever_a_dispersion_may_be_there_are_intervals(name, link, n_draws):
     """Fits keep dispersions within `ranges`, and a model file may hold no other."""
     response, rng = registry()[name](0, **({} if link is None else {"link": link})), np.random.default_rng(0)
-    for _ in range(100):
+    for _ in range(n_draws):
         dispersion = np.array([_between(least, most, rng) for least, most in response.ranges])
         response.check_dispersion(dispersion)
         score = rng.normal(size=(50, 1)) * 10 ** rng.uniform(-3, 2)

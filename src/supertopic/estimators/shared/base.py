@@ -89,9 +89,13 @@ class TopicEstimator(TopicResults, ClassNamePrefixFeaturesOutMixin, TransformerM
                 setattr(cls, name, by_batches(cls.__dict__[name]))
 
     def __new__(cls, *args: Any, **params: Any) -> Self:
-        """Refuse names that other libraries have for parameters, by our own."""
-        for name in _ELSEWHERE.keys() & params.keys() - set(cls._get_param_names()):
-            raise TypeError(f"{cls.__name__}: got {name}=, expected {_ELSEWHERE[name]}=")
+        """Refuse other libraries' names of parameters, and those of an engine, by what to say instead."""
+        for name in params.keys() - set(cls._get_param_names()):
+            engines = [Method.known[one].__name__ for one in Method.with_parameter(name) if one in cls.engines]
+            if name in _ELSEWHERE:
+                raise TypeError(f"{cls.__name__}: got {name}=, expected {_ELSEWHERE[name]}=")
+            if engines:
+                raise TypeError(f"{cls.__name__}: got {name}=, expected inference={engines[0]}({name}=…)")
         return super().__new__(cls)
 
     # --- what the parameters describe ---------------------------------------------------------------------------
