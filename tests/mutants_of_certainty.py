@@ -296,8 +296,8 @@ MUTANTS = [
     *mutants_of(
         "fitted/certainty/softmax_heat.py",
         (
-            "return found if gain > np.log(len(codes)) else Temperature()",
-            "return found",
+            "np.array([0, 2, 3])",
+            "0.0",
             "test_softmax_heat.py::test_what_is_right_stays_as_it_is_and_an_earlier_fit_is_forgotten",
         ),
     ),
@@ -323,8 +323,13 @@ MUTANTS = [
             "test_cross_fit.py::test_moments_of_a_calibrated_predictor",
         ),
         (
-            "line = zero * (1.0 - slope), slope",
-            "line = 0.0 * zero, slope",
+            "intercept = zero * (1.0 - slope)",
+            "intercept = 0.0 * zero * slope",
+            "test_softmax_heat.py::test_topics_that_say_nothing_leave_the_shares_of_the_classes",
+        ),
+        (
+            "(leading - _softmax(_SHARP * zero))",
+            "leading",
             "test_softmax_heat.py::test_topics_that_say_nothing_leave_the_shares_of_the_classes",
         ),
         (

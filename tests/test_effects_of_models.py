@@ -193,7 +193,7 @@ def test_heat_draws_effects_in():
     X, y = simulated("softmax")
     model = fit("softmax", X, y)
     before = model.effects()["effect"].abs().max()
-    model.fitted_ = model.fitted_.with_certainty(heat=np.array([[50.0, 0.0]]), zero=np.zeros(3))
+    model.fitted_ = model.fitted_.with_certainty(heat=np.array([[50.0, 0.0, 0.0]]), zero=np.zeros(3))
     assert model.effects()["effect"].abs().max() < 0.1 * before
 
 

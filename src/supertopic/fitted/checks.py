@@ -23,6 +23,7 @@ from supertopic.model import MixtureState
 from supertopic.priors.base import SharePrior
 from supertopic.responses.base import registry
 from supertopic.responses.several import parts_of
+from supertopic.responses.temperature import Heat
 
 LARGEST = 1e30  # of a number: its square is still one
 SMALLEST = 1e-37  # of a number that has to be positive: a smaller one is zero in single precision
@@ -84,7 +85,7 @@ ARRAYS = {
     "certainty.widths": Shape("M2k", least=-50.0, most=50.0),
     "certainty.coef_cov": _SUMS,
     "certainty.topic_error": Shape("C", least=1.0),
-    "certainty.heat": Shape("M2"),
+    "certainty.heat": Shape("M3"),
     "certainty.zero": Shape("C"),
     "certainty.scaling": Shape("z"),
     "seen.ends": Shape("22", least=0.0),
@@ -219,8 +220,8 @@ def _check_response(fitted: Fitted) -> None:
     if response.n_columns == 0:
         return
     if heat is not None:
-        for level, power in heat.tolist():
-            check_temperature(level, power, weight=1.0)
+        for numbers in heat.tolist():
+            Heat(*numbers).check()
     if (figures := fitted.certainty.figures) is not None and figures.shape[1] != N_FIGURES:
         raise ValueError(f"certainty.figures has {figures.shape[1]} columns, expected {N_FIGURES}")
     if (knots := fitted.certainty.knots) is not None and (np.diff(knots) < 0).any():

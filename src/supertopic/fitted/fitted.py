@@ -139,7 +139,7 @@ class Certainty:
     widths: np.ndarray | None = None  # (M, F, k) … of the document: its linear predictor, how long it is
     coef_cov: np.ndarray | None = None  # (C, K + P, K + P) given the topics, where it is not that of the law
     topic_error: np.ndarray | None = None  # (C,) what errors given the topics are multiplied with
-    heat: np.ndarray | None = None  # (M, 2) level and power of the temperature of each softmax
+    heat: np.ndarray | None = None  # (M, 3) numbers of the `Heat` of each softmax
     zero: np.ndarray | None = None  # (C,) where tempered linear predictors stay
     scaling: np.ndarray | None = None  # levels and slope that turn the decision values of a margin into probabilities
     figures: np.ndarray | None = None  # (M, n) how good predictions are (`figures.Figures`), a row for each response

@@ -17,6 +17,8 @@ from supertopic.responses.several import Part
 special = Later("scipy.special")
 
 LEAST_SPREAD = 1e-6  # below, words tell nothing
+_SHARP = 4.0  # the power of probabilities that finds the leading class, or some where they are alike
+_SUREST = 1.0 - 1e-12  # probabilities have finite log-odds
 
 
 class Temperature(NamedTuple):
@@ -63,6 +65,36 @@ class Temperature(NamedTuple):
         return float(counted @ (found - np.log(total))), np.array(slopes)
 
 
+class Heat(NamedTuple):
+    """How sure a softmax is: T = level · r^power, and by how much of its log-odds the leading class is moved."""
+
+    level: float = 1.0
+    power: float = 0.0
+    lead: float = 0.0
+
+    def check(self) -> None:
+        """Refuse numbers that no fit finds."""
+        if not (0 < self.level < np.inf and 0 <= self.power <= 1 and -1 < self.lead < np.inf):
+            raise ValueError(f"heat: got {[*self]}, expected a level > 0, a power from 0 to 1, and a lead above -1")
+
+    def line(self, score: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Intercept (D, C) and slope (D, 1) of a document's linear predictors (D, C)."""
+        slope = 1.0 / Temperature(self.level, self.power).heat(Evidence(score - zero, zero).spread)[:, None]
+        intercept = zero * (1.0 - slope)
+        if not self.lead:
+            return intercept, slope
+        tempered = intercept + slope * score
+        leading = _softmax(_SHARP * tempered)
+        sure = np.minimum((leading * _softmax(tempered)).sum(axis=1, keepdims=True), _SUREST)
+        log_odds = np.log(sure) - np.log1p(-sure)
+        return intercept + self.lead * log_odds * (leading - _softmax(_SHARP * zero)), slope
+
+    def log_likelihood(self, score: np.ndarray, zero: np.ndarray, codes: np.ndarray) -> float:
+        """Of labels (D,)."""
+        intercept, slope = self.line(score, zero)
+        return float(np.log(_softmax(intercept + slope * score)[np.arange(len(codes)), codes] + 1e-300).sum())
+
+
 class Evidence(NamedTuple):
     """What a model says about the classes of documents."""
 
@@ -73,6 +105,12 @@ class Evidence(NamedTuple):
     def spread(self) -> np.ndarray:
         """(D,) r > 0: how far the words tell classes apart; a number that is added to all classes changes nothing."""
         return np.maximum(self.log_words.std(axis=1), LEAST_SPREAD)
+
+
+def _softmax(logs: np.ndarray) -> np.ndarray:
+    """Along the last axis; predictors ask for it without SciPy."""
+    found = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return np.asarray(found / found.sum(axis=-1, keepdims=True))
 
 
 def on_a_line(
@@ -90,13 +128,12 @@ def cooled(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The moments (D, C) of linear predictors over the heat of their softmax; those of other responses stay.
 
-    heat : (M, 2) level and power by response; zeros : (C,) where predictors stay, whatever the heat
+    heat : (M, 3) numbers of a Heat by response; zeros : (C,) where predictors stay, whatever the heat
     """
     score, moment = score.copy(), moment.copy()
-    for part, (level, power) in zip(parts, heat, strict=True):
+    for part, numbers in zip(parts, heat.tolist(), strict=True):
         if part.response.name == "softmax":
-            own, zero = part.columns, zeros[part.columns]
-            slope = (1.0 / Temperature(level, power).heat(Evidence(score[:, own] - zero, zero).spread))[:, None]
-            line = zero * (1.0 - slope), slope
+            own = part.columns
+            line = Heat(*numbers).line(score[:, own], zeros[own])
             score[:, own], moment[:, own] = on_a_line(*line, score[:, own], moment[:, own], part.response.is_product)
     return score, moment

@@ -15,7 +15,7 @@ from supertopic.documents.tokenizers import check_tokenizer, make_tokenizer
 from supertopic.plain_values import decode
 from supertopic.responses.base import Response, registry
 from supertopic.responses.several import Part, Several, parts_of
-from supertopic.responses.temperature import Temperature
+from supertopic.responses.temperature import Heat, Temperature
 from supertopic.serving.scores import Line, Words
 from supertopic.serving.shares import Topics
 
@@ -24,7 +24,7 @@ _LARGEST = 1e30
 _MOST_MEMBERS, _LONGEST_NGRAM, _MOST_PASSES = 1000, 32, 10_000
 _FLAGS = ("collapsed", "at_mode", "log_counts", "one_topic")
 _BESIDE = {  # arrays that a model may lack, and their shapes: letters stand for one size each, "*" for any
-    "beside": "CP", "levels": "M*", "knots": "MFN", "widths": "MFN", "heat": "M2", "zero": "C", "word_coef": "VC",
+    "beside": "CP", "levels": "M*", "knots": "MFN", "widths": "MFN", "heat": "M3", "zero": "C", "word_coef": "VC",
     "word_scale": "V", "log_shares": "A", "class_columns": "AK", "temperature": "3", "scaling": "*", "dispersion": "Q",
     "mean": "P", "factor": "P", "doc_topic": "**",
 }  # fmt: skip
@@ -184,8 +184,8 @@ def _check_predictions(lines: tuple[Line, ...], outcomes: list[Any], arrays: Map
     if ("knots" in arrays) != ("widths" in arrays) or ("heat" in arrays) != ("zero" in arrays):
         raise ValueError("knots stand without widths, or heat without zero")
     if heat is not None:
-        for level, power in heat.tolist():
-            _temperature(np.array([level, power, 1.0]))
+        for numbers in heat.tolist():
+            Heat(*numbers).check()
     if not outcomes:
         return
     score = lines[0].coef.T.astype(np.float64)

@@ -101,7 +101,20 @@ function cooled(heat, score, variance) {
   const mean = off.reduce((sum, value) => sum + value, 0) / off.length;
   const spread = Math.sqrt(off.reduce((sum, value) => sum + (value - mean) ** 2, 0) / off.length);
   const slope = 1 / (heat.level * Math.pow(Math.max(spread, heat.least_spread), heat.power));
-  return [off.map((value, c) => heat.zero[c] + slope * value), variance.map((value) => slope * slope * value)];
+  const tempered = off.map((value, c) => heat.zero[c] + slope * value);
+  return [led(heat, tempered), variance.map((value) => slope * slope * value)];
+}
+
+/* The leading class is moved by a part of its log-odds. */
+function led({ lead, zero }, score) {
+  const sharp = (logs) => softmax(Array.from(logs, (value) => 4 * value));
+  const [leading, before, chances] = [sharp(score), sharp(zero), softmax(score)];
+  const sure = Math.min(
+    chances.reduce((sum, chance, c) => sum + chance * leading[c], 0),
+    1 - 1e-12,
+  );
+  const moved = lead * (Math.log(sure) - Math.log1p(-sure));
+  return score.map((value, c) => value + moved * (leading[c] - before[c]));
 }
 
 function softmaxChances(part, given, moment) {
