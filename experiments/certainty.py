@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from experiments.book import Outcome, reproduces
 from experiments.calibration import calibration_error
 from experiments.slda_prediction import with_texts
-from supertopic import SAGEClassifier, SLDAClassifier, SLDARegressor, SSTMRegressor, Vectorizer
+from supertopic import DiscLDAClassifier, SAGEClassifier, SLDAClassifier, SLDARegressor, SSTMRegressor, Vectorizer
 from supertopic.datasets import load
 
 Row = tuple[
@@ -37,7 +37,7 @@ def findings(model: Any) -> float:
 
 def covariates(n_draws: int) -> Iterator[Row]:
     """A randomised covariate of 0.3 beside topics that tell nothing, or something."""
-    for told in (0.0, 0.5):
+    for told in (0.0, 0.5, 1.5):
         estimate, held = [], []
         for seed in range(n_draws):
             counts, shares = documents(400, seed)
@@ -50,6 +50,98 @@ def covariates(n_draws: int) -> Iterator[Row]:
             held.append(float(abs(coef - 0.3) < TOO_FAR * error))
         yield f"covariate of 0.3, text tells {told:g}", estimate, 0.25, 0.35
         yield f"… 90 % intervals hold it, text tells {told:g}", held, 0.8, 1.0
+
+
+LABELS: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {  # of linear predictors (n,)
+    "gaussian": lambda rng, s: s + rng.normal(size=len(s)),
+    "poisson": lambda rng, s: rng.poisson(np.exp(s)),
+    "negative_binomial": lambda rng, s: rng.negative_binomial(3, 3 / (3 + np.exp(s))),
+    "gamma": lambda rng, s: rng.gamma(4, np.exp(s) / 4),
+    "inverse_gaussian": lambda rng, s: rng.wald(np.exp(s), 4.0),
+    "weibull": lambda rng, s: np.exp(s) * rng.weibull(2, len(s)),
+    "logit": lambda rng, s: rng.random(len(s)) < 1 / (1 + np.exp(-s)),
+    "probit": lambda rng, s: s + rng.normal(size=len(s)) > 0,
+    "ordinal": lambda rng, s: np.digitize(s + rng.normal(size=len(s)), [-0.7, 0.7]),
+    "softmax": lambda rng, s: np.argmax(np.outer(s, [0, 1, -1]) + rng.gumbel(size=(len(s), 3)), axis=1),
+}
+
+
+def laws_of_covariates(n_draws: int) -> Iterator[Row]:
+    """A randomised covariate of 0.3 under every response, beside topics that tell something."""
+    every: list[float] = []
+    for name, draw in LABELS.items():
+        held = []
+        for seed in range(n_draws):
+            counts, shares = documents(400, seed)
+            rng = np.random.default_rng(1000 + seed)
+            x, part = rng.normal(size=400), shares @ rng.normal(size=5)
+            y = draw(rng, 0.3 * x + 0.5 * (part - part.mean()) / part.std())
+            kind = SLDAClassifier if name in ("logit", "probit", "ordinal", "softmax") else SLDARegressor
+            model = kind(10, response=name, random_state=seed).fit(counts, y.astype(float), covariates=x[:, None])
+            column = 1 if name == "softmax" else 0
+            coef, error = float(model.covariate_coef_[column, 0]), float(model.covariate_std_[column, 0])
+            held.append(float(abs(coef - 0.3) < TOO_FAR * error))
+        every += held
+        yield f"… 90 % intervals of 0.3 hold it, {name}", held, 0.7, 1.0
+    yield "… all responses together", every, 0.86, 0.94
+
+
+def new_groups(n_draws: int) -> Iterator[Row]:
+    """Groups that a fit has not seen: restaurants and senators left out in turn, and each of four film authors."""
+    frame = load("yelp_restaurants25k").frame
+    few = frame["restaurant"].isin(frame["restaurant"].value_counts().index[20 : 20 + 5 * n_draws])
+    rows = np.flatnonzero(few)[: 300 * n_draws]
+    texts, owner = np.array(load("yelp_restaurants25k").text, dtype=object)[rows], frame["restaurant"].to_numpy()[rows]
+    counts, y = Vectorizer(min_df=5).fit_transform(texts), frame["rating"].to_numpy(float)[rows]
+    yield "… new restaurants, five parts of them", _left_out(SLDARegressor(20), counts, y, owner, 5), 0.87, 1.0
+    senate = load("senate_speeches_bow")
+    rows = np.random.default_rng(0).permutation(len(senate.frame))[: 250 * n_draws]
+    counts, party = senate.counts.counts[rows], senate.frame["party"].to_numpy()[rows]
+    owner = senate.frame["senator"].to_numpy()[rows]
+    kept = party != "I"
+    held = _left_out(SLDAClassifier(20), counts[kept], party[kept], owner[kept], 5)
+    yield "… sets of new senators, five parts of them", held, 0.87, 1.0
+    films = load("movie_reviews_scale")
+    counts, y = Vectorizer(min_df=5).fit_transform(films.text), films.frame["rating"].to_numpy(float)
+    held = _left_out(SLDARegressor(20), counts, y, films.frame["author"].to_numpy(), 4)
+    yield "… each of four film authors, learned from three", held, 0.85, 1.0
+
+
+def _left_out(model: Any, counts: sp.csr_matrix, y: np.ndarray, owner: np.ndarray, n_parts: int) -> list[float]:
+    """How many labels of the groups of each part intervals or sets of 0.9 hold, by fits to the others."""
+    held, order = [], np.random.default_rng(0).permutation(np.unique(owner))
+    for part in np.array_split(order, n_parts):
+        out = np.isin(owner, part)
+        model.fit(counts[~out], y[~out], groups=owner[~out])
+        if hasattr(model, "predict_set"):
+            right = model.predict_set(counts[out])[np.arange(out.sum()), np.searchsorted(model.classes_, y[out])]
+        else:
+            _, low, high = model.predict(counts[out], return_interval=0.9)
+            right = (low <= y[out]) & (y[out] <= high)
+        held.append(float(right.mean()))
+    return held
+
+
+def blocks(n_draws: int) -> Iterator[Row]:
+    """What 384 columns beside topics cost: logarithms of counts in random directions, and noise."""
+    counts, y, new, truth = with_texts("airbnb_singapore_price", "log_price")
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(y))[: 125 * n_draws]
+    counts, y = counts[rows], y[rows]
+    without = float(SLDARegressor(30).fit(counts, y).score(new, truth))
+    directions = rng.normal(size=(counts.shape[1], 384)) / np.sqrt(counts.shape[1])
+    columns = {
+        "directions of words": [sp.csr_matrix(one).log1p() @ directions for one in (counts, new)],
+        "noise": [rng.normal(size=(one.shape[0], 384)) for one in (counts, new)],
+    }
+    for name, (known, asked) in columns.items():
+        model = SLDARegressor(30).fit(counts, y, embeddings=known)
+        yield (
+            f"listings, 384 columns, {name}: R² gained",
+            [float(model.score(new, truth, embeddings=asked)) - without],
+            -0.005,
+            1.0,
+        )
 
 
 def groups(n_draws: int) -> Iterator[Row]:
@@ -113,7 +205,8 @@ def sparse(n_draws: int) -> Iterator[Row]:
 
 def deciles(n_draws: int) -> Iterator[Row]:
     """The worst tenth of new documents by prediction, and by length."""
-    for name, target in (("yelp_restaurants25k", "rating"), ("wine_price", "log_price"))[: max(n_draws // 2, 1)]:
+    asked = {"yelp_restaurants25k": "rating", "wine_price": "log_price", "imdb_ratings20k": "rating"}
+    for name, target in [*asked.items(), ("airbnb_singapore_price", "log_price")][: max(n_draws // 2, 1)]:
         counts, y, new, truth = with_texts(name, target)
         rows = np.random.default_rng(0).permutation(len(y))[: 600 * n_draws]
         mean, low, high = SLDARegressor(30).fit(counts[rows], y[rows]).predict(new, return_interval=0.9)
@@ -130,15 +223,15 @@ def classes(n_draws: int) -> Iterator[Row]:
     train, test = (data[data["split"] == part] for part in ("train", "test"))
     vectorizer = Vectorizer(min_df=3)
     counts, new = vectorizer.fit_transform(train["text"].tolist()), vectorizer.transform(test["text"].tolist())
-    for model in (SAGEClassifier(), SLDAClassifier(40))[: 1 if n_draws < 4 else 2]:
+    for model in (SAGEClassifier(), DiscLDAClassifier(2), SLDAClassifier(40))[: 1 if n_draws < 4 else 3]:
         chances = model.fit(counts, train["label"].to_numpy()).predict_proba(new)
         right = model.classes_[chances.argmax(axis=1)] == test["label"].to_numpy()
         yield f"ohsumed23, {type(model).__name__}: error", [calibration_error(chances.max(axis=1), right)], 0.0, 0.04
 
 
 PROMISES: dict[str, Promise] = {
-    "covariates": covariates, "groups": groups, "laws": laws, "sets": sets, "sparse": sparse, "deciles": deciles,
-    "classes": classes,
+    "covariates": covariates, "responses": laws_of_covariates, "groups": groups, "new groups": new_groups,
+    "laws": laws, "sets": sets, "sparse": sparse, "deciles": deciles, "classes": classes, "blocks": blocks,
 }  # fmt: skip
 QUICK = ("laws", "sparse")
 

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats import t as student
 
 from supertopic import MedLDAClassifier, SLDAClassifier, SLDARegressor
 from supertopic.datasets import simulate
 from supertopic.fitted import finish, supervision
 from supertopic.fitted.certainty import folds, honest
 from supertopic.fitted.fit import fit
+from supertopic.inference.after.multiplicity import adjusted
 from supertopic.inference.variational import prediction_constrained, prediction_guide
 
 DATA = simulate(400, 4, 150, 40, doc_topic_prior=0.3, response="gaussian", seed=2)
@@ -162,3 +164,27 @@ def test_sets_hold_documents_of_new_groups():
     model = SLDAClassifier(6, max_iter=8, random_state=0).fit(counts[old], classes[old], groups=group[old])
     sets = model.predict_set(counts[~old], 0.9)
     assert sets[np.arange(len(sets)), classes[~old]].mean() > 0.88
+
+
+@pytest.mark.filterwarnings("ignore:groups. labels are of")
+def test_errors_of_few_groups_are_those_of_students_t():
+    few = np.arange(400) % 8
+    model = SLDARegressor(4, cross_fit=4, **FAST).fit(X, Y, groups=few)
+    reach = student.ppf(0.95, 7)
+    table = model.summary(adjust="holm")
+    topics = table.loc[[f"topic {k}" for k in range(4)]]
+    np.testing.assert_allclose(topics["upper"] - topics["coef"], reach * topics["std"], rtol=1e-6)
+    raw = 2 * student.sf(np.abs(topics["coef"] / topics["std"]), 7)
+    assert topics["p"].to_numpy() == pytest.approx(adjusted(raw, "holm"))
+    found = model.effects()
+    np.testing.assert_allclose(found["upper"] - found["effect"], reach * found["std_error"], rtol=1e-6)
+    ends = model.coefficients_.ends(0.9)
+    np.testing.assert_allclose(ends[1] - model.coefficients_.coef, reach * model.coefficients_.std, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:groups. labels are of")
+def test_honest_errors_are_of_the_groups_set_aside():
+    model = SLDARegressor(4, honest=0.5, cross_fit=0, **FAST).fit(X, Y, groups=GROUPS)
+    aside = np.unique(GROUPS[model.out_of_fold_.index])
+    assert model.n_groups_ == len(aside) < 25
+    assert f"errors are those of {len(aside)} groups" in str(model.summary())

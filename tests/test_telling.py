@@ -12,7 +12,7 @@ STARS = np.array([4.5, 1.5, 4.0, 1.0] * 15) + np.linspace(0, 0.3, 60)
 
 @pytest.fixture(scope="module")
 def honest():
-    return SLDARegressor(2, honest=0.5, cross_fit=3, random_state=7).fit(TEXTS, STARS, groups=np.arange(60) // 2)
+    return SLDARegressor(2, honest=0.5, cross_fit=3, random_state=7).fit(TEXTS, STARS, groups=np.arange(60))
 
 
 def test_a_paragraph_has_the_settings_and_the_certainty(honest):

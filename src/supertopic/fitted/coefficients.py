@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from supertopic.checks import check_choice
 from supertopic.coefficients import CoefPrior
@@ -48,6 +48,7 @@ class CoefficientTable:
     others_std: np.ndarray | None = None
     found_again: np.ndarray | None = None  # (K,) the share of other fits that find a topic again …
     spread: np.ndarray | None = None  # (C, K) … and the standard deviation of its coefficient among these
+    freedom: float = np.inf  # of the errors: one less than the groups that they are of
 
     @property
     def posterior(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -62,7 +63,7 @@ class CoefficientTable:
         check_probability("probability", probability)
         if self.draws is not None:
             return np.quantile(self.draws, [0.5 - 0.5 * probability, 0.5 + 0.5 * probability], axis=0)
-        return None if self.std is None else normal_ends(self.coef, self.std, probability)
+        return None if self.std is None else ends_of(self.coef, self.std, probability, self.freedom)
 
     def order(self, columns: list[int] | None = None) -> np.ndarray:
         """Topics from the first row to the last: by the column of their largest coefficient, the largest first."""
@@ -86,9 +87,9 @@ def check_probability(name: str, value: object) -> None:
         raise ValueError(f"{name}: got {value!r}, expected a number between 0 and 1")
 
 
-def normal_ends(coef: np.ndarray, errors: np.ndarray, probability: float) -> np.ndarray:
-    """(2, …) ends of intervals of normal estimates."""
-    reach = norm.ppf(0.5 + 0.5 * probability) * errors
+def ends_of(coef: np.ndarray, errors: np.ndarray, probability: float, freedom: float = np.inf) -> np.ndarray:
+    """(2, …) ends of intervals of normal estimates; of Student's t, where errors are of few groups."""
+    reach = student.ppf(0.5 + 0.5 * probability, freedom) * errors
     return np.stack([coef - reach, coef + reach])
 
 
@@ -110,6 +111,7 @@ def table_of(fitted: Fitted, has_errors: bool, draws: np.ndarray | None = None) 
         others_std=None if errors is None else errors[:, 1 + n_topics :],
         found_again=None if others is None else others.found_again,
         spread=None if others is None or moved is None else others.spread(moved),
+        freedom=fitted.freedom,
     )
 
 

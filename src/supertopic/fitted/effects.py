@@ -186,7 +186,7 @@ def _regression(fitted: Fitted, table: CoefficientTable | None = None) -> Regres
         unit[:, 1 + n_topics :] *= fitted.spec.schema.scaling.users(np.ones(n_covariates))
         own = covariance(fitted) / (unit[:, :, None] * unit[:, None, :])
         errors = own[:, order][:, :, order]
-    return Regression(coef, partial(means_of, fitted), errors, _ratios(fitted))
+    return Regression(coef, partial(means_of, fitted), errors, _ratios(fitted), fitted.freedom)
 
 
 def _drawn(fitted: Fitted, n: int) -> list[Regression]:

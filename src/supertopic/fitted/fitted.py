@@ -239,6 +239,12 @@ class Fitted:
         return prediction.PointModel(self.prior_shares, None, engine.collapsed, engine.at_mode, log_counts)
 
     @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the coefficients' errors: one less than the groups that they are of."""
+        n_groups = self.notes.get("n_groups")
+        return np.inf if n_groups is None else max(float(n_groups) - 1.0, 1.0)
+
+    @property
     def prior_columns(self) -> list[str]:
         """The columns of metadata that the prior on topic shares reads."""
         return list(self.spec.model.doc_topic_prior.columns)

@@ -1,7 +1,7 @@
 """Priors that suit the documents, where users name none and topics are trained for the prediction ("pc").
 
     alpha = min(n, 25) / K, 1 at most              n: tokens of the mean document; for a softmax
-    alpha = (400 / n, from 4 to 10) / K            for other responses; half of it with PC(focus="describe"), and
+    alpha = (400 / n, from 4 to 9) / K             for other responses; half of it with PC(focus="describe"), and
                                                    with "predict" as for a softmax
     topic-word prior = D min(n, 200) / 200 V       D documents, V words; 0.05 at least
 
@@ -27,7 +27,7 @@ from supertopic.responses.several import parts_of
 
 _TOTALS = 5.0, 25.0  # pseudo-tokens of a document, at least and at most
 _MOST = 1.0  # alpha of a topic
-_FEW, _FEW_TOTALS = 400.0, (4.0, 10.0)  # the same, times tokens, and its limits, where topics are pulled
+_FEW, _FEW_TOTALS = 400.0, (4.0, 9.0)  # the same, times tokens, and its limits, where topics are pulled
 _OF_FOCUS = {"balance": 1.0, "describe": 0.5}  # of these limits
 _SMOOTHING = 0.05  # of topics, at least
 _PER_PSEUDO_TOKEN = 200.0  # tokens of a word

@@ -55,9 +55,9 @@ class HonestCoefficients:
         return training.rows(np.flatnonzero(~set_aside(training, self.share, seed)))
 
     def __call__(self, fitted: Fitted, training: Training, seed: int) -> Fitted:
-        fitted = with_groups(fitted, training)
         aside = set_aside(training, self.share, seed)
         given, response = training.rows(np.flatnonzero(aside)), fitted.spec.response
+        fitted = with_groups(fitted, given)
         shares = shares_without_y(fitted, given)
         whole = _regress(fitted, given, shares, np.ones(len(given.y), dtype=bool))
         score = np.zeros((len(given.y), response.n_columns))

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 GRADIENT_DOCUMENTS = 4000
 _FEWEST, _FEW_COLUMNS = 200, 5  # … and over fewer, but not that few, with more columns of coefficients
@@ -89,6 +89,7 @@ class Regression:
     mean: Mean
     covariance: np.ndarray | None = None  # (C, K + P, K + P) of the coefficients of each column
     ratio: np.ndarray | bool = False  # (n,) whether effects are ratios of means; otherwise they are differences
+    freedom: float = np.inf  # of the covariance: Student's t has so many degrees
 
     def compare(self, means: np.ndarray) -> np.ndarray:
         """Effects, from means (2, …) at the low and the high value."""
@@ -147,7 +148,7 @@ def _effects(
         few = documents.some(max(int(GRADIENT_DOCUMENTS * min(_FEW_COLUMNS / len(regression.coef), 1.0) ** 2), _FEWEST))
         for i, k in enumerate(places):
             error[i] = _error(few, regression, regression.covariance, k, ends[:, i])
-    reach = norm.ppf(0.5 + probability / 2) * error
+    reach = student.ppf(0.5 + probability / 2, regression.freedom) * error
     ratio = np.broadcast_to(regression.ratio, effect.shape)
     logs = np.log(np.where(ratio, effect, 1.0))
     lower, upper = (np.where(ratio, np.exp(logs + part), effect + part) for part in (-reach, reach))

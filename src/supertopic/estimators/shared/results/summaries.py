@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from supertopic.estimators.shared.results.effects import again_lines, effect_line, plain_effects
 from supertopic.estimators.shared.results.units import unit_line
-from supertopic.fitted.coefficients import CoefficientTable, covariance, normal_ends
+from supertopic.fitted.coefficients import CoefficientTable, covariance, ends_of
 from supertopic.fitted.effects import covariate_effects
 from supertopic.fitted.fitted import Fitted
 from supertopic.html_tables import TopicFrame
@@ -49,10 +49,10 @@ def coefficient_table(
     coef, errors = np.hstack([table.intercept[:, None], table.coef, table.others]), None
     if table.std is not None and table.intercept_std is not None and table.others_std is not None:
         errors = np.hstack([table.intercept_std[:, None], table.std, table.others_std])
-    ends = None if errors is None else normal_ends(coef, errors, probability)
+    ends = None if errors is None else ends_of(coef, errors, probability, table.freedom)
     if ends is not None and errors is not None and table.posterior is not None:
         (coef[:, own], errors[:, own]), ends[:, :, own] = table.posterior, table.ends(probability)
-    tables, p = [], None if adjust is None else _p_values(coef, errors, adjust)
+    tables, p = [], None if adjust is None else _p_values(coef, errors, table.freedom, adjust)
     for place in range(len(table.names)):
         columns: dict[str, Any] = {"coef": coef[place]}
         if errors is not None and ends is not None:
@@ -76,12 +76,12 @@ def coefficient_table(
     return found
 
 
-def _p_values(coef: np.ndarray, errors: np.ndarray | None, adjust: str) -> np.ndarray:
+def _p_values(coef: np.ndarray, errors: np.ndarray | None, freedom: float, adjust: str) -> np.ndarray:
     """(C, 1 + K + P), two-sided, adjusted for the number of all of them; NaN for intercepts and what has no error."""
     found = np.full(coef.shape, np.nan)
     if errors is not None:
         with np.errstate(all="ignore"):
-            found = 2.0 * norm.sf(np.abs(coef / errors))
+            found = 2.0 * student.sf(np.abs(coef / errors), freedom)
     found[:, 0] = np.nan
     return adjusted(found.ravel(), adjust).reshape(coef.shape)
 
