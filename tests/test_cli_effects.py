@@ -50,6 +50,30 @@ def test_json_and_refits(files):
     assert set(found["effects"][0]) >= {"estimate", "lower", "upper", "p_adjusted", "found_again"}
 
 
+def test_a_curve_is_drawn_where_terms_are_splines(files, tmp_path):
+    start = ["effects", files / "m.supertopic", files / "data.csv", "--formula", "~ spline(date, 3)", "--plot"]
+    done = run(*start, tmp_path / "f.pdf")
+    assert done.exit_code == 1 and "curve along a column" in done.stderr and "spline(date" in done.stdout
+    assert not (tmp_path / "f.pdf").exists()
+    assert run(*start, tmp_path / "f.pdf", "--curve", "date").exit_code == 0
+    assert (tmp_path / "f.pdf").stat().st_size > 1000
+
+
+def test_one_of_many_terms_is_drawn(files, tmp_path):
+    start = [
+        "effects",
+        files / "m.supertopic",
+        files / "data.csv",
+        "--formula",
+        "~ party",
+        "--plot",
+        tmp_path / "f.pdf",
+    ]
+    assert run(*start, "--term", "party=right").exit_code == 0
+    done = run(*start, "--term", "party=left", "--force")
+    assert done.exit_code == 1 and "expected one of 'party=right'" in done.stderr
+
+
 def test_mistakes_are_one_sentence(files):
     start = ["effects", files / "m.supertopic", files / "data.csv", "--formula"]
     assert "'year'" in fails(*start, "~ year")

@@ -49,6 +49,24 @@ def first(model):
     return int(np.argmax(model.components_[:, :20].sum(axis=1)))
 
 
+def test_as_many_groups_as_columns_have_no_errors(world, model):
+    frame = world[1].assign(part=[f"p{one % 6}" for one in range(400)])
+    with pytest.raises(ValueError, match="got 6 groups of 'part', expected more than the 6 columns that"):
+        model.estimate_effect("~ part", frame, cluster="part")
+    model.estimate_effect("~ party", frame, cluster="part")
+
+
+def test_a_contrast_beyond_the_documents_warns(world, model):
+    effects = model.estimate_effect("~ party + date", world[1])
+    assert "'date': by year." in effects.notes and not any(
+        "by year" in one for one in model.estimate_effect("~ party + spline(date, 3)", world[1]).notes
+    )
+    with pytest.warns(UserWarning, match="date goes from 2008-01-01 to 2009-02-03 in the documents; beyond"):
+        effects.contrast("date", "2008-02-01", "2010-01-01")
+    effects.contrast("date", "2008-02-01", "2009-01-01")
+    effects.contrast("party", "D", "R")
+
+
 def test_a_difference_that_is_there_is_found(world, model):
     _, frame, theta = world
     effects = model.estimate_effect("~ party", frame)
@@ -227,7 +245,7 @@ def test_tables_and_figures(world, model, tmp_path):
     for name in ("one.pdf", "two.svg"):
         effects.contrast("party", "D", "R").plot(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
-    with pytest.raises(ValueError, match="expected one of them"):
+    with pytest.raises(ValueError, match="there is none without a spline"):
         model.estimate_effect("~ spline(date, 3)", frame).plot()
     text = io.StringIO()
     effects.to_latex(text, caption="Topics")

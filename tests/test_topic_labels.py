@@ -17,10 +17,20 @@ def model():
 def test_lists_mappings_and_files(model, tmp_path):
     assert model.topic_labels_ is None
     assert model.set_topic_labels(["a", None, " c "]).topic_labels_ == ["a", None, "c"]
-    assert model.set_topic_labels({1: "money"}).topic_labels_ == [None, "money", None]
+    assert model.set_topic_labels({1: "money"}).topic_labels_ == ["a", "money", "c"]
     file = tmp_path / "topic_labels.json"
     file.write_text(json.dumps({"supertopic": "topic labels", "n_topics": 3, "labels": {"0": "pets", "2": ""}}))
     assert model.set_topic_labels(file).topic_labels_ == ["pets", None, None]
+
+
+def test_a_mapping_names_some_topics_and_leaves_the_others(model):
+    model.set_topic_labels([None] * len(model.components_))
+    model.set_topic_labels({0: "first"})
+    model.set_topic_labels({1: "second"})
+    assert model.topic_labels_[:2] == ["first", "second"]
+    model.set_topic_labels({0: None})
+    assert model.topic_labels_[:2] == [None, "second"]
+    model.set_topic_labels([None] * len(model.components_))
 
 
 def test_a_saved_model_keeps_them_and_another_fit_does_not(model, tmp_path):

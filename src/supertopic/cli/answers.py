@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from supertopic.cli.outcomes import Outcome, has_intervals, outcomes_of, predict_frame
 from supertopic.cli.response import plain
+from supertopic.cli.show import note
 from supertopic.cli.target import ColumnValues
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ def check_targets(model: TopicEstimator, targets: Sequence[str]) -> None:
             raise ValueError("--target: the model predicts places; give two columns, LATITUDE,LONGITUDE")
         return
     if "" in outcomes and len(targets) == 1:
+        named = [str(target.name) for target in model.fitted_.spec.schema.targets]
+        if named not in (["y"], list(targets)) and len(named) == 1:
+            note(f"The model was fitted to {named[0]!r}: its predictions are compared with {targets[0]!r}.")
         return  # the column may have another name than in the training data
     wrong = [name for name in targets if name not in outcomes]
     if wrong:

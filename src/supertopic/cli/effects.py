@@ -30,6 +30,14 @@ def effects(
     contrast: Annotated[
         str | None, typer.Option("--contrast", metavar="COL=A:B", help=CONTRAST, show_default=False)
     ] = None,
+    term: Annotated[
+        str | None,
+        typer.Option("--term", metavar="TERM", help="Of several terms, the one to draw.", show_default=False),
+    ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option("--curve", metavar="COL", help="Draw mean shares along this column instead.", show_default=False),
+    ] = None,
     refits: Annotated[
         int, typer.Option(min=0, help="Further fits, whose differences widen the intervals (models without a target).")
     ] = 0,
@@ -70,20 +78,20 @@ def effects(
     if ends is not None:
         found = found.contrast(*ends)
     table = found.summary(probability)
-    if plot is not None:
-        found.plot(plot, probability=probability)
     if latex is not None:
         found.to_latex(latex, probability=probability)
     if out is not None:
         write_frames(out, [table])
-    if out == "-":
-        return
     if as_json:
         say_json({"notes": list(found.notes), "effects": [_plain(row) for row in table.to_dict("records")]})
-        return
-    show(_table(table))
-    for line in found.notes:
-        note(line)
+    elif out != "-":
+        show(_table(table))
+        for line in found.notes:
+            note(line)
+    if plot is not None and curve is not None:
+        found.curve(curve).plot(plot, probability=probability)
+    elif plot is not None:
+        found.plot(plot, term=term, probability=probability)
 
 
 def _ends(contrast: str) -> tuple[str, str, str]:

@@ -23,15 +23,17 @@ def read_words(names: Any, n_words: int) -> np.ndarray:
     return words
 
 
-def read_labels(labels: object, n_topics: int) -> list[str | None]:
+def read_labels(labels: object, n_topics: int, kept: Sequence[str | None] | None = None) -> list[str | None]:
     """One name for each topic, None where it has none.
 
     labels : a list of K names, a mapping of topics to names, or the JSON file that the page of `report` saves
+    kept : (K,) names of topics that a mapping does not hold
     """
+    none: list[str | None] = [None] * n_topics
     if isinstance(labels, (str, os.PathLike)):
-        labels = _read_file(labels)
+        labels, kept = _read_file(labels), None
     if isinstance(labels, Mapping):
-        return _of_mapping(labels.get("labels", labels), n_topics)
+        return _of_mapping(labels.get("labels", labels), none if kept is None else list(kept))
     if not isinstance(labels, Sequence) or len(labels) != n_topics:
         what = f"{len(labels)} names" if isinstance(labels, Sequence) else type(labels).__name__
         raise ValueError(f"labels: got {what}, expected {n_topics} names, a mapping of topics to names, or a file")
@@ -49,17 +51,17 @@ def _read_file(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     return found
 
 
-def _of_mapping(labels: object, n_topics: int) -> list[str | None]:
+def _of_mapping(labels: object, found: list[str | None]) -> list[str | None]:
+    """The names with those of a mapping in them."""
     if not isinstance(labels, Mapping):
         raise ValueError(f"labels: got {type(labels).__name__}, expected a mapping of topics to names")
-    found: list[str | None] = [None] * n_topics
     for key, label in labels.items():
         try:
             topic = int(key)
         except (TypeError, ValueError):
             topic = -1
-        if not 0 <= topic < n_topics:
-            raise ValueError(f"labels: got a name for topic {key!r}, expected a number from 0 to {n_topics - 1}")
+        if not 0 <= topic < len(found):
+            raise ValueError(f"labels: got a name for topic {key!r}, expected a number from 0 to {len(found) - 1}")
         found[topic] = _name(label)
     return found
 

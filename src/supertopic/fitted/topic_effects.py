@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from supertopic.checks import check_choice, check_whole
+from supertopic.dates import day_of
 from supertopic.documents.columns import Column, Columns, listed, read_columns
 from supertopic.documents.corpus import Corpus, lengths_of
 from supertopic.documents.formulas import Design
@@ -109,9 +111,23 @@ class TopicEffects:
 
     def contrast(self, column: str, low: object, high: object) -> TopicEffects:
         """From one value of a column to another, all else as it is in the documents: the difference of mean shares."""
-        ends = [self._mean_row({column: self.design.value(column, value)}) for value in (low, high)]
+        values = [self.design.value(column, value) for value in (low, high)]
+        self._warn_beyond(column, values)
+        ends = [self._mean_row({column: value}) for value in values]
         name = f"{column}: {low} → {high}"
         return replace(self, rows=(ends[1] - ends[0])[None], terms=(name,), permuted=None)
+
+    def _warn_beyond(self, column: str, values: Sequence[float]) -> None:
+        """Say where values lie outside those of the documents: a formula is extrapolated there."""
+        own = self.numbers[column]
+        if column not in self.design.levels and (min(values) < own.min() or max(values) > own.max()):
+            day = day_of if column in self.design.dates else "{:g}".format
+            ends = " to ".join(day(float(end)) for end in (own.min(), own.max()))
+            warnings.warn(
+                f"contrast: {column} goes from {ends} in the documents; beyond, the formula is extrapolated",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def curve(
         self, column: str, by: str | None = None, topics: Sequence[Any] | None = None, n_points: int = _POINTS
@@ -267,6 +283,7 @@ def topic_effects(
         groups = np.unique(grouped.values[rows], return_inverse=True)[1]
         if groups.max(initial=0) < 1:
             raise ValueError(f"cluster: all documents are of one group of {grouped.name!r}, expected two at least")
+        _check_groups(columns[rows], groups, grouped.name)
     question = Question(rows, columns[rows], groups, draws if method == "composition" else 0, int(seed))
     pooled, again = answer(fitted, corpus, question, refits=int(refits), halves=bool(honest))
     n_topics, n_columns = len(names), len(design.names)
@@ -276,7 +293,7 @@ def topic_effects(
         if not isinstance(pooled.own, ShareRegression):
             raise ValueError("permutations: expected method='moments' without honest=True")
         permuted = permuted_p(pooled.own, np.eye(n_topics), int(permutations), int(seed))[shown]
-    notes = _notes(corpus, rows, grouped, groups, refits)
+    notes = _notes(design, corpus, rows, grouped, groups, refits)
     return TopicEffects(
         design, pooled, {name: design.numbers(name, table[name])[rows] for name in design.columns}, tuple(names),
         np.eye(n_columns)[shown], tuple(design.names[place] for place in shown), np.eye(n_topics),
@@ -327,8 +344,19 @@ def _check_columns(design: Design, columns: np.ndarray) -> None:
         raise ValueError(f"formula: {which} depend on the other columns, so that no document tells them apart")
 
 
+def _check_groups(columns: np.ndarray, groups: np.ndarray, name: str) -> None:
+    """Refuse groups of which each has a column of its own: none is left to say how groups differ."""
+    first = np.unique(groups, return_index=True)[1]
+    n_apart = int((columns == columns[first][groups]).all(axis=0).sum())
+    if len(first) <= n_apart:
+        raise ValueError(
+            f"cluster: got {len(first)} groups of {name!r}, expected more than the {n_apart} columns that "
+            "do not change within a group: errors by group would be zero"
+        )
+
+
 def _notes(
-    corpus: Corpus, rows: np.ndarray, grouped: Column | None, groups: np.ndarray | None, refits: int
+    design: Design, corpus: Corpus, rows: np.ndarray, grouped: Column | None, groups: np.ndarray | None, refits: int
 ) -> tuple[str, ...]:
     notes = [f"Percentage points of a document's share; {len(rows):,} documents."]
     if len(rows) < len(corpus):
@@ -337,6 +365,9 @@ def _notes(
         n_groups = int(groups.max()) + 1
         few = ": so few that errors are rough" if n_groups < FEW_GROUPS else ""
         notes.append(f"Errors by {n_groups:,} groups of {grouped.name}{few}.")
+    linear = [name for name in design.terms if name in design.dates]
+    if linear:
+        notes.append(f"{listed(linear)}: by year.")
     if refits:
         notes.append(f"Intervals hold what {refits} refits differ by; found_again is the share of them with the topic.")
     return tuple(notes)

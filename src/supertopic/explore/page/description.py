@@ -30,6 +30,7 @@ Pieces = list[tuple[str, bool]]  # of a sentence: text, and whether it is set in
 _WORDS, _MOST_CLASSES, _MOST_TOPICS = 3, 4, 3
 _ASKED, _NEAR = 100, 1e-3  # documents that are looked for among those of the fit, and how near their shares are
 _MUCH = "from little to much of it"
+_LINEAR = "A linear model on all words"
 HARDLY = "These topics hardly predict {}; read the rest as hints."
 
 
@@ -70,7 +71,8 @@ class _Seen:
     classes: list[str]
     figures: Figures | None
     of_the_fit: bool  # whether figures are of documents whose labels the fit has seen
-    words: float = np.nan  # R², or right classes, of a linear model on all words
+    words: float = np.nan  # R², or right classes, of a linear model on all words …
+    in_folds: bool = False  # … that has learned from these documents alone, and not from those of the fit
 
     @property
     def hardly(self) -> bool:
@@ -112,7 +114,7 @@ def describe_documents(
         labelled = ~np.isnan(one.y)
         figures = _figures(one, labelled) if labelled.sum() > 1 else None
         words = _words_of_new(fitted, training, place, same)
-        found.append(_Seen(_name(one.name), one.classes, figures, same, words))
+        found.append(_Seen(_name(one.name), one.classes, figures, same, words, fitted.training is None and not same))
     return _sentences(estimator, found)
 
 
@@ -256,9 +258,10 @@ def _beside(one: _Seen) -> Pieces:
         return []
     what, right = ("gets", " right") if one.classes else ("explains", "")
     new = " of new documents" if one.of_the_fit or one.figures is None else ""
+    which = f"{_LINEAR}, learned from these documents alone," if one.in_folds else _LINEAR
     if not one.classes and one.words <= 0:
-        return [(f"A linear model on all words explains nothing{new}.", False)]
-    return [(f"A linear model on all words {what} {_percent(one.words)} %{new}{right}.", False)]
+        return [(f"{which} explains nothing{new}.", False)]
+    return [(f"{which} {what} {_percent(one.words)} %{new}{right}.", False)]
 
 
 def _where_it_falls_short(one: _Seen) -> Pieces:

@@ -26,6 +26,10 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#2
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _NEEDED = "plots need matplotlib: pip install 'supertopic[plots]'"
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_EAST_ASIAN = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", "SimHei", "Malgun Gothic",
+)  # fmt: skip
 _WIDER = 1.04  # letters are set on whole pixels, which makes a line of them wider on a screen
 _POINTS = 72.0  # in an inch
 
@@ -36,14 +40,20 @@ def pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ValueError(_NEEDED) from error
-    _embed_true_type(plt)
+    _prepare(plt)
     return plt
 
 
 @cache
-def _embed_true_type(plt: Any) -> None:
-    """Letters in files as TrueType (Type 42), which journals ask for; once, so that another choice stays."""
-    plt.rcParams.update({"pdf.fonttype": 42, "ps.fonttype": 42})
+def _prepare(plt: Any) -> None:
+    """Letters in files as TrueType (Type 42), which journals ask for, and behind the usual font one that has Chinese,
+    Japanese or Korean letters, where it is installed; once, so that another choice stays.
+    """
+    from matplotlib.font_manager import fontManager
+
+    installed = {font.name for font in fontManager.ttflist}
+    family = [*plt.rcParams["font.family"], *(name for name in _EAST_ASIAN if name in installed)]
+    plt.rcParams.update({"pdf.fonttype": 42, "ps.fonttype": 42, "font.family": family})
 
 
 def print_width(needed: float) -> float:

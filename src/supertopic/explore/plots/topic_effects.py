@@ -133,9 +133,9 @@ def _terms(effects: TopicEffects, term: str | None) -> list[int]:
         return [effects.terms.index(term)]
     places = [place for place, one in enumerate(effects.terms) if "spline(" not in one]
     if not 1 <= len(places) <= _MOST_TERMS:
-        raise ValueError(
-            f"term: there are {len(places)} terms that a row can show, expected one of them, or a contrast or curve"
-        )
+        known = ", ".join(repr(effects.terms[place]) for place in places)
+        which = f"got none, expected one of {known}" if known else "there is none without a spline"
+        raise ValueError(f"term: {which}; or ask for a contrast, or a curve along a column")
     return places
 
 

@@ -351,10 +351,11 @@ class TopicResults(BaseEstimator):
     def set_topic_labels(self, labels: object) -> Self:
         """Give names to topics; the page of `report` shows them, and a saved model keeps them.
 
-        labels : K names, a mapping of topics to names, or the file of names that the page saves; None: no name
+        labels : K names, a mapping of topics to names, or the file of names that the page saves; None: no name. Topics
+            that a mapping does not hold keep the names that they have
         """
         check_is_fitted(self, "fitted_")
-        self.topic_labels_ = read_labels(labels, len(self.components_))
+        self.topic_labels_ = read_labels(labels, len(self.components_), self.fitted_.labels)
         self.fitted_ = replace(self.fitted_, labels=self.topic_labels_)
         return self
 

@@ -24,5 +24,5 @@ function prevalenceFigures() {
       ],
     );
   });
-  return [el("h2", {}, "Effects on topics"), ...figures];
+  return [el("h2", {}, "What goes with topics"), ...figures];
 }
