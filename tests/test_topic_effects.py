@@ -49,6 +49,16 @@ def first(model):
     return int(np.argmax(model.components_[:, :20].sum(axis=1)))
 
 
+def test_tables_say_their_probability_and_small_p_values(world, model):
+    effects = model.estimate_effect("~ party + date", world[1])
+    assert "Intervals of 95 %, p-values for all rows together (Holm)." in str(effects.summary(0.95, adjust="holm"))
+    assert "Intervals of 99.9 %." in str(effects.summary(0.999, adjust=None))
+    found = effects.summary().assign(p=1e-9)
+    assert "<0.0001" in str(found) and "$<$0.0001" in found.to_latex()
+    text = effects.curve("date", n_points=3).to_latex(probability=0.5)
+    assert "& 2008-01-01 &" in text and r"Intervals of 50 \%." in text
+
+
 def test_as_many_groups_as_columns_have_no_errors(world, model):
     frame = world[1].assign(part=[f"p{one % 6}" for one in range(400)])
     with pytest.raises(ValueError, match="got 6 groups of 'part', expected more than the 6 columns that"):

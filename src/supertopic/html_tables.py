@@ -135,6 +135,7 @@ class TopicFrame(pd.DataFrame):
         return None
 
 
+_P_VALUES, _LEAST_P = ("p", "p_adjusted", "p_permuted"), 1e-4
 _LATEX = str.maketrans(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"}, "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -174,6 +175,8 @@ def _latex_cell(value: Any, form: Callable[[float], str] | None) -> str:
         return ""
     if isinstance(value, (list, tuple)):
         value = ", ".join(map(str, value))
+    if isinstance(value, pd.Timestamp) and value == value.normalize():
+        value = value.date()
     text = str(value) if form is None or isinstance(value, str) else form(value)
     if re.fullmatch(r"-[\d.]+", text):
         text = f"−{text[1:]}"
@@ -189,8 +192,12 @@ def _formatters(frame: pd.DataFrame) -> dict[str, Callable[[float], str]]:
         values = np.delete(values, own)
         values = np.abs(values[np.isfinite(values)])
         whole = bool(np.all(values == np.round(values)))
-        found[name] = partial(_decimal, 0 if whole else _digits(values.max()))
+        found[name] = _p_value if name in _P_VALUES else partial(_decimal, 0 if whole else _digits(values.max()))
     return found
+
+
+def _p_value(value: object) -> str:
+    return f"<{_LEAST_P:g}" if isinstance(value, float) and value < _LEAST_P else _decimal(4, value)
 
 
 def _decimal(digits: int, value: object) -> str:

@@ -34,6 +34,7 @@ from supertopic.plots_of import draw
 METHODS = ("moments", "composition")
 _DRAWS, _POINTS = 25, 40
 _PERCENT = 100.0
+_ADJUSTED = {"bh": "Benjamini and Hochberg", "holm": "Holm"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,8 @@ class TopicEffects:
         if self.found_again is not None:
             columns["found_again"] = np.repeat(self._again(), n_terms)
         table = TopicFrame(columns)
-        table.attrs["below"] = list(self.notes)
+        corrected = "" if adjust is None else f", p-values for all rows together ({_ADJUSTED[adjust]})"
+        table.attrs["below"] = [*self.notes, f"Intervals of {100 * probability:g} %{corrected}."]
         return table
 
     def _again(self) -> np.ndarray:
@@ -234,7 +236,7 @@ class TopicCurves:
         columns[self.column] = list(values) * m
         ends = {"share": self.found.estimate, "std_error": self.found.std_error, "lower": lower, "upper": upper}
         table = TopicFrame({**columns, **{name: _PERCENT * value.T.ravel() for name, value in ends.items()}})
-        table.attrs["below"] = list(self.effects.notes)
+        table.attrs["below"] = [*self.effects.notes, f"Intervals of {100 * probability:g} %."]
         return table
 
     def plot(self, ax: Any = None, *, probability: float = 0.9) -> Any:

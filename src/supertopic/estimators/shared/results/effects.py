@@ -47,7 +47,10 @@ def effects_frame(fitted: Fitted, table: CoefficientTable, labels: list[str], of
             frame.insert(0, "response" if fitted.classes is None else "class", name)
         frames.append(frame.iloc[np.argsort(-found.effect[:, place], kind="stable")] if of == "topics" else frame)
     shown = TopicFrame(pd.concat(frames, ignore_index=True))
-    shown.attrs["below"] = [effect_line(fitted, given), *(again_lines(fitted) if of == "topics" else [])]
+    about = (
+        [] if np.isnan(found.std_error).all() else [f"lower, upper: ends of {100 * given.probability:g} % intervals."]
+    )
+    shown.attrs["below"] = [effect_line(fitted, given), *about, *(again_lines(fitted) if of == "topics" else [])]
     return shown
 
 

@@ -71,7 +71,9 @@ def coefficient_table(
     found = TopicFrame(pd.concat(tables, keys=table.names, names=["response", "term"]) if several else tables[0])
     drawn = "coef, std, lower, upper of topics: mean, deviation and quantiles of the draws of the posterior."
     about = [] if table.draws is None else [drawn]
-    found.attrs["below"] = [unit_line(fitted), *about, effect_line(fitted), *again_lines(fitted), *_group_line(fitted)]
+    given = [] if ends is None else [f"lower, upper: ends of {100 * probability:g} % intervals."]
+    lines = [unit_line(fitted), *about, *given, effect_line(fitted), *again_lines(fitted), *_group_line(fitted)]
+    found.attrs["below"] = lines
     found.attrs["own_units"] = labels[own.stop :]
     return found
 
