@@ -21,7 +21,7 @@ from supertopic.fitted.spec import Schema
 from supertopic.inference.methods import Method
 from supertopic.model import MixtureState
 from supertopic.priors.base import SharePrior
-from supertopic.responses.base import registry
+from supertopic.responses.base import known_moment, registry
 from supertopic.responses.several import parts_of
 from supertopic.responses.temperature import Heat
 
@@ -227,7 +227,7 @@ def _check_response(fitted: Fitted) -> None:
     if (knots := fitted.certainty.knots) is not None and (np.diff(knots) < 0).any():
         raise ValueError("certainty.knots holds numbers that do not ascend")
     score = fitted.topic_coef.T.astype(np.float64)
-    moment = np.where(response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
+    moment = known_moment(score, response.is_product)
     drawn = fitted.draws.get("dispersion", state.dispersion)
     for part in parts_of(response):
         for dispersion in (state.dispersion, drawn):

@@ -27,10 +27,10 @@ from supertopic.inference.after.effects import (
     effects_of_draws,
     share_effects,
 )
+from supertopic.responses.base import known_moment
 
 DRAWS = 200  # of a posterior, at most
 _STAND_INS = 2000  # documents drawn from the prior, where those of the fit are not kept
-_LARGEST_EXPONENT = 300.0
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def means_of(fitted: Fitted, score: np.ndarray, dispersion: np.ndarray | None = 
     if certainty.scaling is not None:
         found = 100.0 * scaled_probabilities(certainty.scaling, score)
         return found if score.shape[1] > 1 else found[:, 1:]
-    moment = np.where(response.is_product, np.exp(np.minimum(score, _LARGEST_EXPONENT)), score**2)
+    moment = known_moment(score, response.is_product)
     score, moment = heated(fitted, score, moment)
     found = score.copy()
     for target, part in fitted.spec.parts:

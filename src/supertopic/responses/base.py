@@ -309,7 +309,7 @@ class Response:
 
     def log_likelihood(self, y: np.ndarray, score: np.ndarray, weight: np.ndarray, dispersion: np.ndarray) -> float:
         """sum_d weight log p(y | s). It is exact: bounds are tight where s is known."""
-        moment = np.where(self.is_product, np.exp(np.minimum(score, 300.0)), score**2)
+        moment = known_moment(score, self.is_product)
         return float(weight @ self.log_density(y, score, moment, dispersion))
 
     def predict(self, score: np.ndarray, moment: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
@@ -357,6 +357,11 @@ def only_known(y: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """The arrays, zero in the rows where y is missing."""
     known = ~np.isnan(y)
     return tuple(np.where(known[:, None] if array.ndim == 2 else known, array, 0.0) for array in arrays)
+
+
+def known_moment(score: np.ndarray, is_product: np.ndarray) -> np.ndarray:
+    """E[exp s] of product columns and E[s²] of the others, of linear predictors s that are known."""
+    return np.where(is_product, np.exp(np.minimum(score, 300.0)), score**2)
 
 
 def product_variance(score: np.ndarray, moment: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from supertopic.documents.phrases import Phrases
 from supertopic.documents.splitting import Splitting
 from supertopic.documents.tokenizers import check_tokenizer, make_tokenizer
 from supertopic.plain_values import decode
-from supertopic.responses.base import Response, registry
+from supertopic.responses.base import Response, known_moment, registry
 from supertopic.responses.several import Part, Several, parts_of
 from supertopic.responses.temperature import Heat, Temperature
 from supertopic.serving.scores import Line, Words
@@ -189,7 +189,7 @@ def _check_predictions(lines: tuple[Line, ...], outcomes: list[Any], arrays: Map
     if not outcomes:
         return
     score = lines[0].coef.T.astype(np.float64)
-    moment = np.where(lines[0].is_product, np.exp(np.minimum(score, 300.0)), score**2)
+    moment = known_moment(score, lines[0].is_product)
     for _, part, _ in outcomes:
         dispersion = arrays.get("dispersion", np.zeros(0))[part.numbers]
         part.response.check_dispersion(dispersion)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from supertopic.responses.base import known_moment
 from supertopic.serving.documents import Block, Documents
 from supertopic.serving.shares import Found, Topics
 
@@ -59,7 +60,7 @@ class Line:
 
     def _known(self, score: np.ndarray) -> np.ndarray:
         """The moments of s that have no variance."""
-        return np.where(self.is_product, np.exp(np.minimum(score, _LARGEST)), score**2)
+        return known_moment(score, self.is_product)
 
     def _of_mean(self, coef: np.ndarray, mean: np.ndarray, n_tokens: np.ndarray) -> np.ndarray:
         """(B, C) where all tokens of a document have its mean shares."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from supertopic.kernels.lasso import descend
-from supertopic.responses.base import Response
+from supertopic.responses.base import Response, known_moment
 from supertopic.responses.several import parts_of
 
 _STEPS = 50
@@ -53,7 +53,7 @@ def _derivatives(
 
     def density(score: np.ndarray) -> np.ndarray:
         score = score[:, None]
-        moment = np.where(response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
+        moment = known_moment(score, response.is_product)
         return response.log_density(y, score, moment, dispersion)
 
     low, here, high = density(s - _APART), density(s), density(s + _APART)

@@ -21,7 +21,7 @@ from supertopic.inference.variational.e_step_response import LocalLimits
 from supertopic.kernels.map_shares import add_gradient_by_word, settle_shares, solve_adjoint
 from supertopic.model import Model, State
 from supertopic.priors.base import Rows
-from supertopic.responses.base import Response
+from supertopic.responses.base import Response, known_moment
 
 
 @dataclass
@@ -162,7 +162,7 @@ def pull_of_scores(
     response: Response, dispersion: np.ndarray, y: np.ndarray, weight: np.ndarray, score: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """(D, C) the gradient of sum_d weight_d log p(y_d | s_d) with respect to s, and its value."""
-    moment = np.where(response.is_product, np.exp(np.minimum(score, 300.0)), score**2)
+    moment = known_moment(score, response.is_product)
     slope, curvature = response.slope_and_curvature(y, score, moment, dispersion)
     pull = slope - curvature * np.where(response.is_product, moment, score)
     return weight[:, None] * pull, float(weight @ response.log_density(y, score, moment, dispersion))
