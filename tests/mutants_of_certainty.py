@@ -294,6 +294,14 @@ MUTANTS = [
         ),
     ),
     *mutants_of(
+        "fitted/certainty/cross_fit.py",
+        (
+            "if not covariates.shape[1] or len(numbers) < 2:",
+            "if True:",
+            "test_cross_fit.py::test_covariates_of_many_columns_do_not_know_the_labels_that_they_are_measured_on",
+        ),
+    ),
+    *mutants_of(
         "fitted/certainty/softmax_heat.py",
         (
             "np.array([0, 2, 3])",

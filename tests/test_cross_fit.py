@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 from scipy.stats import norm
@@ -625,3 +626,29 @@ def test_an_epoch_is_as_good_as_the_best_within_the_noise_of_its_labels():
     twice, codes = np.repeat(change, 2), np.repeat(np.arange(400), 2)
     of_pairs = twice - 0.9 * error  # of documents that are there twice: their error is that of 400
     assert not as_well(of_pairs, np.zeros(800)) and as_well(of_pairs, np.zeros(800), codes)
+
+
+@pytest.mark.filterwarnings("ignore:covariates. .* columns for .* labels")
+@pytest.mark.parametrize("response", ["gaussian", "poisson", "logit"])
+def test_covariates_of_many_columns_do_not_know_the_labels_that_they_are_measured_on(response):
+    """Noise by 100 categories: an estimate of each from its two or three labels is no knowledge of either."""
+    rng, counts = np.random.default_rng(3), simulate(240, 3, 60, 30, seed=1).counts.counts
+    names = pd.DataFrame({"who": rng.permutation(np.arange(240) % 100).astype(str)})
+    y = {"gaussian": rng.normal(size=240), "poisson": rng.poisson(3.0, 240), "logit": rng.integers(0, 2, 240)}[response]
+    kind = SLDAClassifier if response == "logit" else SLDARegressor
+    model = kind(3, response=response, max_iter=3, random_state=0).fit(counts, y, covariates=names)
+    found = model.out_of_fold_
+    if response == "logit":
+        assert (found["prediction"] == y).mean() < 0.6
+        assert model.fitted_.certainty.figures[0][5] < 0.65  # the upper end of those that are right
+        return
+    assert ((found["y"] - found["prediction"]) ** 2).mean() > 0.95 * y.var()
+    new = rng.normal(size=240) if response == "gaussian" else rng.poisson(3.0, 240)
+    _, low, high = model.predict(counts, covariates=names, return_interval=0.9)
+    assert ((low <= new) & (new <= high)).mean() > 0.85
+
+
+def test_many_covariates_warn():
+    counts, rng = simulate(60, 3, 60, 30, seed=1).counts.counts, np.random.default_rng(0)
+    with pytest.warns(UserWarning, match="covariates: 20 columns for 60 labels: predictions will be rough"):
+        SLDARegressor(3, max_iter=3, cross_fit=2).fit(counts, rng.normal(size=60), covariates=rng.normal(size=(60, 20)))

@@ -8,6 +8,7 @@ and, with the folds' topics matched to those of the whole fit, the errors of its
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,7 +33,10 @@ from supertopic.inference.after.refit import with_known_shares
 from supertopic.inference.after.splits import Split, folds_left_out
 from supertopic.inference.design import shifted
 from supertopic.inference.variational.m_step_glm import information_at
+from supertopic.responses.base import Response
 from supertopic.responses.several import units
+
+_LABELS_PER_COLUMN = 5  # of the covariates, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +68,8 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     given = (found.score, state.dispersion)
     line = calibrate(response, y, weight, *given, moment=found.moment, covariates=covariates, prior=prior)
     assert line.beside is not None
-    own = line.moments(found.score, found.moment, response.is_product)
-    score, moment = shifted(*own, covariates @ line.beside.T, response.is_product)
+    _warn_many(covariates.shape[1], len(rows))
+    score, moment = _calibrated(fitted, found, y, weight, covariates, line)
     topics = line.slope[:, None] * fitted.topic_coef.astype(np.float64)
     coef = np.hstack([topics + line.intercept[:, None], line.beside])  # shares add up to one
     part = with_known_shares(found.shares, covariates, y, weight)
@@ -82,6 +86,49 @@ def cross_fit(fitted: Fitted, training: Training, n_folds: int, seed: int) -> tu
     fitted = fitted.with_certainty(topic_error=found.coef.widening(fitted, line.slope))
     unseen = Unseen(rows, found.fold, y, score, moment, training.corpus.lengths[rows], training.groups_of(rows))
     return with_levels(fitted, unseen), replace(found, score=score, moment=moment)
+
+
+def _warn_many(n_columns: int, n_labels: int) -> None:
+    """Say that covariates are so many that their coefficients are hardly known."""
+    if n_columns * _LABELS_PER_COLUMN > n_labels:
+        warnings.warn(
+            f"covariates: {n_columns} columns for {n_labels} labels: predictions will be rough; say by groups= who "
+            "documents belong to, and give hundreds of numbers as embeddings=",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
+def _calibrated(
+    fitted: Fitted, found: OutOfFold, y: np.ndarray, weight: np.ndarray, covariates: np.ndarray, line: Calibration
+) -> tuple[np.ndarray, np.ndarray]:
+    """The moments (n, C) of what is predicted with covariates, whose coefficients do not know a document's own label.
+
+    Slope and intercept are two numbers, of which a label tells next to nothing. Covariates may be hundreds of columns,
+    which know the labels by heart: those of a fold are predicted by a calibration without it.
+    """
+    response, prior = fitted.spec.response, fitted.spec.model.coef_prior
+    numbers = np.unique(found.fold)
+    if not covariates.shape[1] or len(numbers) < 2:
+        return _with_covariates(line, found.score, found.moment, covariates, response)
+    score, moment = np.zeros_like(found.score), np.zeros_like(found.moment)
+    for number in numbers:
+        out = found.fold == number
+        given = (y[~out], weight[~out], found.score[~out], fitted.state.dispersion)
+        beside = {"moment": found.moment[~out], "covariates": covariates[~out], "prior": prior}
+        without = calibrate(response, *given, **beside)
+        there = _with_covariates(without, found.score[out], found.moment[out], covariates[out], response)
+        own = Calibration(*units(response, without.dispersion, line.dispersion), line.dispersion)
+        score[out], moment[out] = own.moments(*there, response.is_product)
+    return score, moment
+
+
+def _with_covariates(
+    line: Calibration, score: np.ndarray, moment: np.ndarray, covariates: np.ndarray, response: Response
+) -> tuple[np.ndarray, np.ndarray]:
+    assert line.beside is not None
+    own = line.moments(score, moment, response.is_product)
+    return shifted(*own, covariates @ line.beside.T, response.is_product)
 
 
 def _predict_folds(fitted: Fitted, training: Training, splits: list[Split], seed: int) -> OutOfFold:
