@@ -188,3 +188,15 @@ def test_a_model_is_no_predictor_and_the_other_way_round(tmp_path):
         load_predictor(path)
     with pytest.raises(ValueError, match="is a predictor, not a model"):
         load(small)
+
+
+def test_missing_texts_are_one_sentence_of_predictor_and_model():
+    texts = ["apple bank cat dog " * 3, "egg fish goat hat " * 3] * 10
+    model = SLDARegressor(2, max_iter=3, cross_fit=0).fit(texts, np.arange(20.0))
+    predictor = model.predictor()
+    assert repr(predictor) == "<Predictor of y, 8 words>"
+    for given, row in (([None], "row 0"), (["a", None], "row 1")):
+        with pytest.raises(ValueError, match=f"X: is missing in {row}"):
+            predictor.predict(given)
+        with pytest.raises(ValueError, match="X is missing in"):
+            model.predict(given)

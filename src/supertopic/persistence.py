@@ -39,7 +39,7 @@ _DTYPE_CODES = {
 _KINDS = {  # of files, and what to do where another kind is expected
     "checkpoint": "{path} is a checkpoint of an unfinished fit, not a {kind}: fit again with checkpoint={path!r}"
     " to finish it, then save the model",
-    "model": "{path} is a saved model, not a {kind}: choose another path for checkpoint",
+    "model": "{path} is a saved model, not a {kind}: supertopic.load reads it; choose another path for a {kind}",
     "predictor": "{path} is a predictor, not a {kind}: supertopic.predictor.load_predictor reads it",
     "rescue": "{path} is what was kept of a fit that could not be saved, not a {kind}: safetensors.numpy.load_file"
     " reads its arrays",

@@ -105,6 +105,10 @@ class Predictor:
     class_columns: np.ndarray | None = None  # … and these topics, (C, n)
     turn: AbstractContextManager[Any] = field(default_factory=nullcontext)  # stemmers take one text at a time
 
+    def __repr__(self) -> str:
+        targets = ", ".join(str(one.name) for one in self.outcomes)
+        return f"<Predictor{f' of {targets}' if targets else ''}, {self.n_words:,} words>"
+
     # --- files ------------------------------------------------------------------------------------------------------
 
     def save(self, path: Place) -> None:
@@ -199,6 +203,9 @@ class Predictor:
             given = list(texts)  # type: ignore[call-overload]
         except TypeError:
             raise ValueError(f"X: got a {type(X).__name__}, expected texts or counts") from None
+        none = next((place for place, text in enumerate(given) if text is None), None)
+        if none is not None:
+            raise ValueError(f"X: is missing in row {none}; fill it in or leave it out")
         if not all(isinstance(text, str) for text in given):
             return of_counts(given, self.n_words)
         if self.words is None or self.terms is None:

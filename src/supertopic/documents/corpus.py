@@ -246,6 +246,8 @@ def holds_text(X: object, *, name: str = "X") -> bool:
         raise ValueError(f"{name} holds bytes; decode them to strings first, e.g. with item.decode('utf-8').")
     if _any_string(items):
         return True
+    if len(items) and all(item is None for item in items):
+        raise ValueError(f"{name} is missing in every row; expected strings (use '' for an empty document).")
     if any(isinstance(item, (list, tuple)) and _any_string(item) for item in items):
         raise ValueError(f"{name} holds lists of tokens; join each document to one string: ' '.join(tokens).")
     return False

@@ -167,7 +167,8 @@ class Columns:
         if new is not None and not missing:
             known = listed(self.categories[name])
             raise ValueError(
-                f"covariates: column {name!r} has {new!r:.60}, which was not there in fit; expected {known}"
+                f"covariates: column {name!r} has {new!r:.60}, which was not there in fit; expected {known} (new ones "
+                "add nothing after fit(…, handle_unknown='ignore'))"
             )
         codes = np.array([place.get(value, -1) for value in values], dtype=np.intp)[:, None]
         return np.where(codes < 0, np.nan, codes == np.arange(1, len(place)))
