@@ -192,7 +192,7 @@ def test_a_model_is_no_predictor_and_the_other_way_round(tmp_path):
 
 def test_missing_texts_are_one_sentence_of_predictor_and_model():
     texts = ["apple bank cat dog " * 3, "egg fish goat hat " * 3] * 10
-    model = SLDARegressor(2, max_iter=3, cross_fit=0).fit(texts, np.arange(20.0))
+    model = SLDARegressor(2, max_iter=3, cross_fit=0).fit(texts, np.linspace(0.5, 3.2, 20))
     predictor = model.predictor()
     assert repr(predictor) == "<Predictor of y, 8 words>"
     for given, row in (([None], "row 0"), (["a", None], "row 1")):
