@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from supertopic import HTMM, LDA, DiscLDAClassifier, FacetedSAGE, MixtureOfCategoricals, Vectorizer, load
 from supertopic.explore.page import documents as page_documents
-from supertopic.explore.page.columns import read_metadata
+from supertopic.explore.page.columns import describe_columns, read_metadata
 from supertopic.explore.page.geometry import places_on_map, seriation
 from supertopic.explore.page.payload import collect
 from supertopic.explore.page.tokens import describe_tokens, to_javascript
@@ -50,13 +50,13 @@ def test_columns():
             "gap": [None, "x"] * 30,
         }
     )
-    score, grade, who, when, gap = read_metadata(frame, 60)
+    score, grade, who, when, gap = describe_columns(read_metadata(frame, 60))
     assert [c["kind"] for c in (score, grade, who, when, gap)] == ["number", "category", "category", "time", "category"]
     assert grade["categories"] == ["1", "2", "3"]
     assert who["categories"][-1] == "(other)" and len(who["categories"]) == 41
     assert when["values"][1] - when["values"][0] == 24 * 3600 * 1000
     assert np.isnan(gap["values"][0]) and gap["values"][1] == 0
-    assert read_metadata({"a": [1, 2]}, 2)[0]["name"] == "a"
+    assert describe_columns(read_metadata({"a": [1, 2]}, 2))[0]["name"] == "a"
 
 
 def test_counts_survive_packing(monkeypatch):

@@ -129,6 +129,7 @@ def test_sample_splitting_has_errors_of_no_law(kept, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m").coef_std_, model.coef_std_)
 
 
+@pytest.mark.filterwarnings("ignore:groups. labels are of 15 groups, fewer than 20")
 def test_labels_of_groups_have_errors_by_groups(kept):
     model = SLDARegressor(4, honest=0.5, cross_fit=0, **FAST).fit(DATA.counts, LINE + NOISE, groups=OF)
     shares, y, groups = kept["shares"], kept["y"], kept["groups"]
@@ -149,6 +150,7 @@ def test_labels_that_the_law_does_not_expect_widen_errors(kept):
     assert np.diag(wide.fitted_.certainty.coef_cov[0]).mean() > 3 * np.diag(plain).mean()
 
 
+@pytest.mark.filterwarnings("ignore:groups. labels are of 15 groups, fewer than 20")
 @pytest.mark.parametrize("prior", ["flat"])
 def test_classes_of_groups_are_those_of_statsmodels(prior, kept):
     """Of two classes by a softmax, whose differences are half those of a logit."""
