@@ -13,7 +13,9 @@ wanted. A softmax, whose topics tell many classes apart, gains nothing by it, an
 
 `slda.prediction_constrained` in experiments/RESULTS.md says what the alpha of a softmax and the topic-word prior were
 chosen on. No table there compares the alpha of other responses (400 / n) with others: it came in with topics that are
-pulled towards those of their start, and was tried with these only.
+pulled towards those of their start, and was tried with these only. Its upper limit, which short documents have, was
+chosen on wines with their test documents in view; on talks, and on three corpora whose texts were cut short, 9 for 10
+moved R² by -0.005 to 0.009.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ p = softmax(s'), w_c ∝ p_c^4, and w⁰ the same of the shares, so that nothing
 
 They maximise the likelihood of labels of documents that the fit has not seen (`tempering`). A document about which
 topics say nothing has the shares of the classes, whatever they are. (On 23 classes of abstracts the calibration error
-is 0.049 with two numbers and 0.020 with three.)
+is 0.049 with two numbers and 0.020 with three; the form of the third was chosen with these documents in view. On grades
+of hotels, which took no part in that, the log loss is 1.089 and 1.066.)
 """
 
 from __future__ import annotations
