@@ -1,5 +1,7 @@
 """Documents that belong together are never cut apart, and the past predicts the future."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -188,3 +190,12 @@ def test_honest_errors_are_of_the_groups_set_aside():
     aside = np.unique(GROUPS[model.out_of_fold_.index])
     assert model.n_groups_ == len(aside) < 25
     assert f"errors are those of {len(aside)} groups" in str(model.summary())
+
+
+@pytest.mark.parametrize("forged", ["many", 0, 2.5, float("nan")])
+def test_a_file_with_an_impossible_number_of_groups_is_refused(forged, tmp_path):
+    model = SLDARegressor(4, cross_fit=2, **FAST).fit(X, Y, groups=GROUPS)
+    model.save(tmp_path / "fine")
+    model.fitted_ = replace(model.fitted_, notes={**model.fitted_.notes, "n_groups": forged})
+    with pytest.raises(ValueError, match="n_groups: got"):  # the checks are those of a file that is read
+        model.save(tmp_path / "forged")

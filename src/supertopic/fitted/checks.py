@@ -217,6 +217,8 @@ def require_weights(weights: np.ndarray, axis: int) -> None:
 def _check_response(fitted: Fitted) -> None:
     """Refuse coefficients or a dispersion that predict no number for a document of one topic."""
     response, state, heat = fitted.spec.response, fitted.state, fitted.certainty.heat
+    if (n_groups := fitted.notes.get("n_groups")) is not None:
+        check_whole("n_groups", n_groups, least=1)
     if response.n_columns == 0:
         return
     if heat is not None:
