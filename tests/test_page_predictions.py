@@ -62,7 +62,7 @@ def test_typed_text_is_as_sure_as_in_python(kind, watched, tmp_path):
     """Predictors of a softmax that lie far apart are drawn in, and keep the shares of the classes."""
     model, frame = copy(fitted(kind)), reviews()
     before = expected(model, NEW)
-    heat = np.tile([1.7, 0.6], (len(model.fitted_.spec.schema.targets), 1))
+    heat = np.tile([1.7, 0.6, -0.4], (len(model.fitted_.spec.schema.targets), 1))
     zero = np.linspace(-1, 1, len(model.fitted_.state.coef))
     model.fitted_ = model.fitted_.with_certainty(heat=heat, zero=zero)
     want, file = expected(model, NEW), tmp_path / "report.html"
