@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import Parallel, delayed
 from sklearn.linear_model import RidgeCV
 
 from experiments.book import Outcome, reproduces
@@ -42,14 +43,16 @@ Way = Callable[[Split, int], Found]
 def supervised(split: Split, seed: int, **params: Any) -> Found:
     """Topics of `SLDARegressor`; its defaults, but for what is said about certainty."""
     counts, y, new, truth = split
-    model = SLDARegressor(**{"n_topics": N_TOPICS, "cross_fit": 0, "random_state": seed, **params}).fit(counts, y)
+    model = SLDARegressor(**{"n_topics": N_TOPICS, "cross_fit": 0, "random_state": seed, "n_jobs": 1, **params}).fit(
+        counts, y
+    )
     return _found(model, counts, new, float(model.score(new, truth)))
 
 
 def unsupervised(split: Split, seed: int, **params: Any) -> Found:
     """Topics of LDA by Gibbs sampling, and a ridge on the shares."""
     counts, y, new, truth = split
-    model = LDA(**{"n_topics": N_TOPICS, "inference": "gibbs", "random_state": seed, **params}).fit(counts)
+    model = LDA(**{"n_topics": N_TOPICS, "inference": "gibbs", "random_state": seed, "n_jobs": 1, **params}).fit(counts)
     ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(model.transform(counts), y)
     return _found(model, counts, new, float(predictive_r2(truth, ridge.predict(model.transform(new)))))
 
@@ -62,12 +65,13 @@ def _found(model: Any, counts: sp.csr_matrix, new: sp.csr_matrix, r2: float) -> 
 def compared(way: Way, split: Split, n_seeds: int) -> list[float]:
     """Means over seeds, and how much topics agree between them, and between samples of the documents."""
     counts, y, *new = split
-    seeds = [way(split, seed) for seed in range(n_seeds)]
-    samples = []
+    tasks = [(split, seed) for seed in range(n_seeds)]
     for seed in range(n_seeds):
         rows = np.random.default_rng(seed).permutation(len(y))[: int(SAMPLE * len(y))]
-        samples.append(way((counts[rows], y[rows], *new), seed))
-    agreed = [float(metrics.stability([found.topics for found in fits]).mean()) for fits in (seeds, samples)]
+        tasks.append(((counts[rows], y[rows], *new), seed))
+    fits = Parallel(n_jobs=-1)(delayed(way)(*task) for task in tasks)
+    seeds, samples = fits[:n_seeds], fits[n_seeds:]
+    agreed = [float(metrics.stability([fit.topics for fit in group]).mean()) for group in (seeds, samples)]
     r2, largest, npmi = (float(np.mean([found[place] for found in seeds])) for place in (1, 2, 3))
     return [r2, *agreed, largest, npmi]
 
