@@ -44,8 +44,8 @@ CHAINS = (
 
 def sparse(n_topics: int, seed: int = 0, **params: Any) -> SSTMClassifier:
     """SSTM at the paper's nu, sigma and beta."""
-    given = {"max_iter": SWEEPS, **PAPER, **params}
-    return SSTMClassifier(n_topics, inference=Gibbs(thin=2), random_state=seed, n_jobs=1, **given)
+    given = {"max_iter": SWEEPS, "inference": Gibbs(thin=2), **PAPER, **params}
+    return SSTMClassifier(n_topics, random_state=seed, n_jobs=1, **given)
 
 
 def counted(texts: np.ndarray, new: np.ndarray, **options: Any) -> tuple[Any, Any, np.ndarray]:
@@ -107,7 +107,7 @@ def table1(quick: bool) -> Outcome:
     size, sweeps, seeds, chains = (20, 60, (0,), 1) if quick else (50, SWEEPS, (0, 1, 2, 3, 4), 4)
     errors, rows, as_expected = [], [], []
     for seed in seeds:
-        model = sparse(size, seed, max_nonzero=6, max_iter=sweeps, inference=Gibbs(n_chains=chains), **CHOSEN)
+        model = sparse(size, seed, max_nonzero=6, max_iter=sweeps, inference=Gibbs(thin=2, n_chains=chains), **CHOSEN)
         errors.append(error(model, X, y, new, truth))
         found = subjects(model, X, label, words)
         as_expected.append(
