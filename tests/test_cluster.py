@@ -41,11 +41,12 @@ dask = pytest.importorskip("dask")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
 TOLERANCE, DUAL_TOLERANCE = 2e-4, 5e-3
+PARTIAL = Gibbs(sampler="partial")
 FITS = {
     "LDA": (LDA(3, max_iter=12, tol=0), None),
     "LDA, collapsed": (LDA(3, inference="cvb0", doc_topic_prior=0.2, max_iter=4, tol=0), None),
     "LDA, mini-batches": (LDA(3, inference=SVI(batch_size=80), max_iter=2), None),
-    "LDA, partially collapsed": (LDA(3, inference=Gibbs(sampler="partial"), max_iter=12), None),
+    "LDA, partially collapsed": (LDA(3, inference=PARTIAL, max_iter=12), None),
     "SAGE": (SAGETopics(3, max_iter=3, tol=0), None),
     "gaussian": (SLDARegressor(3, inference="vb", max_iter=4, tol=0, cross_fit=0), "gaussian"),
     "gaussian, mini-batches": (SLDARegressor(3, inference=SVI(batch_size=80), max_iter=2, cross_fit=0), "gaussian"),
@@ -202,6 +203,12 @@ def test_a_tree_adds_neighbours():
     assert in_tree(parts, lambda a, b: a + b) == (parts[0] + parts[1]) + (parts[2] + parts[3]) + parts[4]
 
 
+def test_the_sampler_of_a_cluster_draws_topics(client):
+    counts, _ = data_for(None)
+    own, named = (LDA(3, inference=how, max_iter=12, backend=client).fit(counts) for how in ("gibbs", PARTIAL))
+    np.testing.assert_array_equal(own.components_, named.components_)
+
+
 def test_copies_and_files_of_a_model(client, tmp_path):
     counts, _ = data_for(None)
     model = LDA(3, max_iter=2, backend=client).fit(counts)
@@ -216,7 +223,7 @@ def test_copies_and_files_of_a_model(client, tmp_path):
 def test_what_runs_in_one_process_is_refused(client):
     counts, y = data_for("gaussian")
     with pytest.raises(ValueError, match="sampler: got 'collapsed', which draws in one process; expected 'partial'"):
-        LDA(3, inference="gibbs", backend=client).fit(counts)
+        LDA(3, inference=Gibbs(sampler="collapsed"), backend=client).fit(counts)
     with pytest.raises(ValueError, match="backend: got a Dask client, but this sampler runs in one process"):
         SLDARegressor(3, inference="gibbs", backend=client).fit(counts, y)
 

@@ -39,10 +39,20 @@ def test_alpha_of_a_softmax_is_as_much_as_a_document_but_25_at_most(n_topics, le
 
 @pytest.mark.parametrize(("n_topics", "length", "total"), [(40, 200, 4), (40, 60, None), (3, 200, 3), (20, 5, 9)])
 def test_documents_of_other_responses_are_about_few_topics(n_topics, length, total):
-    counts, y = drawn(length=length)
+    counts, y = drawn(200 * n_topics, length=length)
     model = SLDARegressor(n_topics, counts="raw", **FAST).fit(counts, y)
     tokens = counts.sum() / counts.shape[0]
     assert priors(model)[0] == pytest.approx((400 / tokens if total is None else total) / n_topics)
+
+
+@pytest.mark.parametrize(
+    ("n_documents", "focus", "total"),
+    [(6000, "balance", 4), (4500, "balance", 16 / 2.25), (4500, "describe", 8 / 2.25), (500, "balance", 25)],
+)
+def test_topics_that_few_documents_tell_share_them(n_documents, focus, total):
+    counts, y = drawn(n_documents, length=200)
+    model = SLDARegressor(30, counts="raw", inference=PC(focus=focus), **FAST).fit(counts, y)
+    assert priors(model)[0] == pytest.approx(total / 30)
 
 
 def test_a_softmax_keeps_its_topics():

@@ -66,7 +66,7 @@ class LDA(Fitting, TopicEstimator):
     backend : {"threads", "cuda"} or dask.distributed.Client
         Where the work is done. "cuda" is a GPU (``pip install 'supertopic[gpu]'``, docs/scaling.md). The workers of a
         Dask client get partitions of the documents and run the same kernels; the model is the threads' up to rounding.
-        "gibbs" runs there with ``Gibbs(sampler="partial")`` only. A saved model has "threads".
+        "gibbs" draws topics there (``Gibbs(sampler="partial")``). A saved model has "threads".
 
     Attributes
     ----------

@@ -268,8 +268,8 @@ def check_schema(schema: Schema, at_mode: bool) -> None:
     if not isinstance(schema.supervision, float) or not 0 <= schema.supervision <= LARGEST:
         raise ValueError(f"supervision: got {schema.supervision!r:.40}, expected a number >= 0")
     tokens = [] if schema.tokens is None else list(schema.tokens)
-    if len(tokens) not in (0, 2) or not all(type(one) is float and 0 <= one < np.inf for one in tokens):
-        raise ValueError(f"tokens: got {tokens!r:.60}, expected two numbers >= 0")
+    if len(tokens) not in (0, 3) or not all(type(one) is float and 0 <= one < np.inf for one in tokens):
+        raise ValueError(f"tokens: got {tokens!r:.60}, expected three numbers >= 0")
 
 
 def check_params(params: Mapping[str, Any]) -> None:

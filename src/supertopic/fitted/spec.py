@@ -32,13 +32,14 @@ class Tokens(NamedTuple):
 
     per_document: float
     per_word: float
+    documents: float  # how many
 
     @classmethod
     def of(cls, corpus: Corpus, counts: str = "raw", n_documents: int | None = None) -> Self:
         """Of a corpus; n_documents: if there will be more than those of `corpus`."""
         seen = corpus.logs if counts == "log" else corpus
-        per_document = seen.n_tokens / max(len(corpus), 1)
-        return cls(per_document, per_document * (n_documents or len(corpus)) / seen.shape[1])
+        per_document, documents = seen.n_tokens / max(len(corpus), 1), float(n_documents or len(corpus))
+        return cls(per_document, per_document * documents / seen.shape[1], documents)
 
 
 @dataclass(frozen=True, eq=False)

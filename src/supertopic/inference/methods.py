@@ -163,8 +163,9 @@ class Gibbs(_Started):
         Sweeps before the first draw that is kept; by default half of them.
     thin : int, optional
         Every how many-th sweep after these is kept; by default every fifth, of `LDA` every tenth.
-    sampler : {"collapsed", "partial"}
-        `LDA` only: topics integrated out, or drawn once per sweep (exact and parallel, mixes more slowly).
+    sampler : {"collapsed", "partial"}, optional
+        `LDA` only: topics integrated out, or drawn once per sweep (exact and parallel, mixes more slowly). By default
+        "collapsed", but "partial" on a GPU or a cluster, where "collapsed" cannot run.
     init, n_init
         As in `VB`.
 
@@ -180,7 +181,7 @@ class Gibbs(_Started):
     n_chains: int = 1
     burn_in: int | None = None
     thin: int | None = None
-    sampler: Literal["collapsed", "partial"] = "collapsed"
+    sampler: Literal["collapsed", "partial"] | None = None
 
 
 @dataclass(kw_only=True, repr=False)

@@ -79,21 +79,17 @@ class GibbsSettings(Settings):
     n_chains: int = 1
     burn_in: Any = None  # a whole number, once it is read
     thin: int = 5
-    sampler: str = "collapsed"
+    sampler: str | None = None  # of topics: integrated out where one process draws, and else drawn
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole("burn_in", self.burn_in, least=0, or_none=True)
-        check_choice("sampler", self.sampler, ("collapsed", "partial"))
+        if self.sampler is not None:
+            check_choice("sampler", self.sampler, ("collapsed", "partial"))
         if self.burn_in is None:
             object.__setattr__(self, "burn_in", int(self.max_iter) // 2)
         if self.burn_in >= self.max_iter:
             raise ValueError(f"burn_in: got {self.burn_in}, expected fewer sweeps than max_iter={self.max_iter}")
-
-    @property
-    def collapsed(self) -> bool:
-        """Whether topics are integrated out, rather than drawn once per sweep."""
-        return self.sampler == "collapsed"
 
     def lasting(self, max_iter: int) -> Self:
         """The same with another number of sweeps, of which half are not kept, or as many as before."""

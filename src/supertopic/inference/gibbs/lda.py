@@ -19,9 +19,13 @@ from supertopic.model import State
 
 def partial_elsewhere(task: Task) -> None:
     """Only given the topics do documents not depend on one another."""
-    if task.settings.collapsed and (task.backend.remote or task.backend.on_device):
+    if task.settings.sampler == "collapsed" and _elsewhere(task):
         where = "a Dask client" if task.backend.remote else "a GPU"
         raise ValueError(f"sampler: got 'collapsed', which draws in one process; expected 'partial' for {where}")
+
+
+def _elsewhere(task: Task) -> bool:
+    return bool(task.backend.remote or task.backend.on_device)
 
 
 def documents_that_can_differ(task: Task) -> None:
@@ -40,6 +44,7 @@ class GibbsLDA(Sampling):
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self.sampler = Sampler.of(task)
+        self.collapsed = (task.settings.sampler or ("partial" if _elsewhere(task) else "collapsed")) == "collapsed"
         self.sums = np.empty((task.counts.shape[1], task.model.n_topics), dtype=np.float32)
         self.n_samples = 0
         self.alphas: list[list[float]] = []
@@ -49,7 +54,7 @@ class GibbsLDA(Sampling):
         self.sums[:] = 0.0
 
     def sweep(self, number: int) -> None:
-        self.sampler.sweep(number, self.task.settings.collapsed)
+        self.sampler.sweep(number, self.collapsed)
 
     def look(self, number: int) -> float:
         sampler = self.sampler
